@@ -1,0 +1,2 @@
+//! An actor-based leaky-bucket queueing gateway.
+pub mod limit;

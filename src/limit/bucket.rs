@@ -1,0 +1,155 @@
+use super::{Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
+
+/// A key's leaky bucket: what was charged and has not leaked yet.
+///
+/// Levels are kept on a *tick line*: at moment `t` the line has reached `t * ticks_per_nano`, and a request is
+/// `ticks_per_request` long. The bucket is one position on it, its `tail`: where the line must be for the level
+/// to be zero. So the level is `tail - line`, leaking costs no work, and nothing is ever rounded.
+///
+/// This is nginx's rule (`ngx_http_limit_req_lookup`): the first request has excess 0; a later one
+/// `max(0, previous - rate * elapsed + 1)`. In tick-line terms: `tail = max(line, tail + 1 request)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    tail: i128,
+}
+
+/// Far enough back that a request is drained whatever the rate, and far from overflow when a request is added.
+const LONG_AGO: i128 = i128::MIN / 4;
+
+impl Default for Bucket {
+    fn default() -> Self {
+        Self { tail: LONG_AGO }
+    }
+}
+
+impl Bucket {
+    /// A bucket that has never been charged.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Judges one request that arrives at `now`, and charges it unless it is rejected.
+    pub fn decide(&mut self, rate: Rate, limit: Limit, now: Moment) -> Verdict {
+        let (line, request) = (line(rate, now), rate.ticks_per_request());
+        let tail = line.max(self.tail + request);
+        let level = tail - line;
+        let excess = Excess::from_ticks(level, rate);
+        let refuse = |reason, ceiling: i128| {
+            let retry_at = moment(rate, tail - ceiling);
+            Verdict::Reject(Refusal {
+                reason,
+                excess,
+                retry_at,
+            })
+        };
+
+        let burst = i128::from(limit.burst) * request;
+        if level > burst {
+            return refuse(Reason::Burst, burst);
+        }
+        let wait = match limit.delay {
+            Delay::Never => 0,
+            Delay::Above(free) => (level - i128::from(free) * request).max(0),
+        };
+        if let Some(longest) = limit.max_wait.map(|wait| ticks_in(rate, wait))
+            && wait > longest
+        {
+            return refuse(Reason::MaxWait, longest + level - wait);
+        }
+        self.tail = tail;
+        if wait == 0 {
+            Verdict::Pass { excess }
+        } else {
+            Verdict::Delay {
+                until: moment(rate, line + wait),
+                excess,
+            }
+        }
+    }
+
+    /// How many requests would be accepted at `now`, one right after the other.
+    #[must_use]
+    pub fn remaining(&self, rate: Rate, burst: u32, now: Moment) -> u32 {
+        let request = rate.ticks_per_request();
+        let level = (self.tail - line(rate, now)).max(-request);
+        let room = (i128::from(burst) * request - level).max(0);
+        u32::try_from(room / request).unwrap_or(u32::MAX)
+    }
+
+    /// The first moment at which a request would be accepted, if nobody else comes.
+    #[must_use]
+    pub fn accepts_at(&self, rate: Rate, burst: u32) -> Moment {
+        let request = rate.ticks_per_request();
+        moment(rate, self.tail + request - i128::from(burst) * request)
+    }
+
+    /// The level at `now`, without a new request.
+    #[must_use]
+    pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
+        Excess::from_ticks(self.tail - line(rate, now), rate)
+    }
+
+    /// From when on forgetting this bucket changes no verdict: `(excess + 1) / rate` after its last charge.
+    #[must_use]
+    pub fn drained_at(&self, rate: Rate) -> Moment {
+        moment(rate, self.tail + rate.ticks_per_request())
+    }
+
+    /// Takes a charge back, in ticks of a request.
+    pub(super) fn refund(&mut self, ticks: i128) {
+        self.tail -= ticks;
+    }
+
+    /// Carries the level at `now` over to another rate.
+    pub(super) fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
+        if self.drained_at(from) <= now {
+            *self = Self::new();
+        } else {
+            self.tail = rescale(self.tail, from, to, now);
+        }
+    }
+
+    pub(super) fn tail(&self) -> i128 {
+        self.tail
+    }
+}
+
+/// How far the tick line has come at `now`.
+pub(super) fn line(rate: Rate, now: Moment) -> i128 {
+    i128::from(now.as_nanos()) * rate.ticks_per_nano()
+}
+
+/// The first nanosecond at which the tick line has reached `position`.
+pub(super) fn moment(rate: Rate, position: i128) -> Moment {
+    let leak = rate.ticks_per_nano();
+    let position = position.max(0);
+    // Nearly every position is short enough for the processor's own division.
+    let nanos = match (u64::try_from(position), u64::try_from(leak)) {
+        (Ok(position), Ok(leak)) => position.div_ceil(leak),
+        _ => u64::try_from((position + leak - 1) / leak).unwrap_or(u64::MAX),
+    };
+    Moment::from_nanos(nanos)
+}
+
+/// A position on `from`'s line, as far from `now` in requests on `to`'s line.
+pub(super) fn rescale(position: i128, from: Rate, to: Rate, now: Moment) -> i128 {
+    let Some(old) = NonZeroI128::new(from.ticks_per_request()) else {
+        return position;
+    };
+    let new = to.ticks_per_request();
+    let ahead = position - line(from, now);
+    let (whole, part) = (ahead / old, ahead % old);
+    // Only periods of weeks with many decimals overflow; a float's 53 bits of one request are finer than 1 ns then.
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+    let part = match part.checked_mul(new) {
+        Some(product) => product / old,
+        None => (part as f64 / old as f64 * new as f64) as i128,
+    };
+    line(to, now) + whole * new + part
+}
+
+fn ticks_in(rate: Rate, span: std::time::Duration) -> i128 {
+    let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
+    nanos.saturating_mul(rate.ticks_per_nano())
+}

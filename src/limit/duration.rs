@@ -1,0 +1,41 @@
+use std::time::Duration;
+
+const UNITS: [(&str, u64); 7] = [
+    ("d", 86_400_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+/// Reads a duration as the file writes it: a whole number and a unit, `d h m s ms us ns`. `None` where it is
+/// anything else, or longer than 584 years. A plain `0` needs no unit.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    if text == "0" {
+        return Some(Duration::ZERO);
+    }
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at(digits);
+    let (_, nanos) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
+    count
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(nanos)
+        .map(Duration::from_nanos)
+}
+
+/// Writes a duration so that [`parse_duration`] reads it back: in the largest unit that needs no fraction.
+#[must_use]
+pub fn show_duration(span: Duration) -> String {
+    let nanos = span.as_nanos();
+    let whole = UNITS
+        .into_iter()
+        .find(|(_, unit)| nanos > 0 && nanos.is_multiple_of(u128::from(*unit)));
+    whole.map_or_else(
+        || "0".to_owned(),
+        |(name, unit)| format!("{}{name}", nanos / u128::from(unit)),
+    )
+}

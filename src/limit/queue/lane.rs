@@ -1,0 +1,165 @@
+use std::collections::VecDeque;
+
+use super::{Charge, Ticket};
+use crate::limit::bucket::rescale;
+use crate::limit::{Moment, Rate};
+
+/// Those of a queue who wait with the same `delay`, first in, first out.
+///
+/// Only the distance of each to the one ahead is kept, in whole requests. That is exact: while somebody waits the
+/// level is above zero, so each accepted request raises the tail by one request precisely. So a waiter that
+/// leaves shortens one distance and all behind it have moved up, and a new rate moves the start of the lane and
+/// nothing else, however long the lane is.
+#[derive(Debug)]
+pub(super) struct Lane<W> {
+    delay: u32,
+    /// Where on the tick line the first entry's distance is counted from.
+    start: i128,
+    /// All distances together: the last entry's tail is `start + length`.
+    length: u64,
+    entries: VecDeque<Entry<W>>,
+    /// How many entries have left before their turn.
+    gone: usize,
+}
+
+#[derive(Debug)]
+struct Entry<W> {
+    charge: Charge,
+    /// The distance to the one ahead, in requests: more than one where others were charged in between.
+    step: u32,
+    waiter: Option<(Ticket, W)>,
+}
+
+impl<W> Lane<W> {
+    pub(super) fn new(delay: u32, start: i128) -> Self {
+        Self {
+            delay,
+            start,
+            length: 0,
+            entries: VecDeque::new(),
+            gone: 0,
+        }
+    }
+
+    pub(super) fn delay(&self) -> u32 {
+        self.delay
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn waiters(&self) -> impl Iterator<Item = &W> {
+        self.entries
+            .iter()
+            .filter_map(|entry| entry.waiter.as_ref())
+            .map(|(_, waiter)| waiter)
+    }
+
+    /// Where the tick line must be for the head to leave, and the head's place. The head is always a waiter.
+    pub(super) fn head(&self, request: i128) -> Option<(i128, u64)> {
+        let head = self.entries.front()?;
+        Some((
+            self.start + (i128::from(head.step) - i128::from(self.delay)) * request,
+            head.charge.place,
+        ))
+    }
+
+    /// Adds a waiter whose charge raised the bucket's tail to `tail`.
+    pub(super) fn push(
+        &mut self,
+        tail: i128,
+        request: i128,
+        charge: Charge,
+        ticket: Ticket,
+        waiter: W,
+    ) {
+        let step = (tail - self.start) / request - i128::from(self.length);
+        let step = u32::try_from(step).unwrap_or(u32::MAX);
+        self.length += u64::from(step);
+        self.entries.push_back(Entry {
+            charge,
+            step,
+            waiter: Some((ticket, waiter)),
+        });
+    }
+
+    pub(super) fn pop(&mut self, request: i128) -> Option<(Charge, Ticket, W)> {
+        let entry = self.entries.pop_front()?;
+        self.advance(entry.step, request);
+        self.trim(request);
+        entry
+            .waiter
+            .map(|(ticket, waiter)| (entry.charge, ticket, waiter))
+    }
+
+    /// Takes out the waiter at `place`; those behind it move up by its charge.
+    pub(super) fn leave(&mut self, place: u64, request: i128) -> Option<W> {
+        let index = self
+            .entries
+            .binary_search_by_key(&place, |entry| entry.charge.place)
+            .ok()?;
+        let entry = &mut self.entries[index];
+        let (_, waiter) = entry.waiter.take()?;
+        entry.step -= 1;
+        self.length -= 1;
+        self.gone += 1;
+        self.trim(request);
+        Some(waiter)
+    }
+
+    /// Moves up those who came after `place`, at which somebody outside this lane was charged and is not any more.
+    pub(super) fn move_up_behind(&mut self, place: u64, request: i128) {
+        match self
+            .entries
+            .partition_point(|entry| entry.charge.place <= place)
+        {
+            0 => self.start -= request,
+            behind => {
+                if let Some(entry) = self.entries.get_mut(behind) {
+                    entry.step -= 1;
+                    self.length -= 1;
+                }
+            }
+        }
+    }
+
+    /// Moves everybody up by a part of a request.
+    pub(super) fn move_up(&mut self, ticks: i128) {
+        self.start -= ticks;
+    }
+
+    pub(super) fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
+        self.start = rescale(self.start, from, to, now);
+    }
+
+    fn advance(&mut self, step: u32, request: i128) {
+        self.start += i128::from(step) * request;
+        self.length -= u64::from(step);
+    }
+
+    /// Drops those who are gone from both ends, and from within once they are the larger part: so the head waits,
+    /// and the memory of a lane is bounded by those who wait.
+    fn trim(&mut self, request: i128) {
+        while let Some(entry) = self.entries.pop_front_if(|entry| entry.waiter.is_none()) {
+            self.gone -= 1;
+            self.advance(entry.step, request);
+        }
+        while let Some(entry) = self.entries.pop_back_if(|entry| entry.waiter.is_none()) {
+            self.gone -= 1;
+            self.length -= u64::from(entry.step);
+        }
+        if self.gone > self.entries.len() / 2 {
+            let mut carried = 0;
+            self.entries.retain_mut(|entry| {
+                carried += entry.step;
+                let waits = entry.waiter.is_some();
+                if waits {
+                    entry.step = std::mem::take(&mut carried);
+                }
+                waits
+            });
+            self.gone = 0;
+        }
+    }
+}

@@ -1,0 +1,246 @@
+mod lane;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use super::bucket::{Bucket, line, moment};
+use super::{Delay, Limit, Moment, Rate, Verdict};
+use lane::Lane;
+
+/// Names one join at one queue. Whoever joins chooses it; no two that wait at the same time share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(pub u64);
+
+/// What an accepted request was charged, to be shown when the charge is given back unused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    place: u64,
+    at: Moment,
+}
+
+impl Charge {
+    /// When the request joined.
+    #[must_use]
+    pub fn at(&self) -> Moment {
+        self.at
+    }
+}
+
+/// A waiter whose turn has come.
+#[derive(Debug)]
+pub struct Departure<W> {
+    /// When it was due; at or before now.
+    pub due: Moment,
+    /// What it was charged.
+    pub charge: Charge,
+    /// The waiter itself.
+    pub waiter: W,
+}
+
+/// A key's bucket and those who wait at it, in their order of departure.
+///
+/// Whoever waits leaves when the level that it found has leaked down to its `delay`. Requests with the same
+/// `delay` wait in one *lane*: first in, first out, at least one interval apart. A queue has as many lanes as the
+/// routes that share its zone have delays in use: nearly always one.
+#[derive(Debug)]
+pub struct Queue<W> {
+    rate: Rate,
+    bucket: Bucket,
+    lanes: Vec<Lane<W>>,
+    seats: HashMap<Ticket, u64>,
+    /// The place of the next accepted request; places count up in order of arrival.
+    next: u64,
+    /// The place of the last accepted request that found less than one request in the bucket.
+    fresh: u64,
+    opened: Moment,
+    retuned: Moment,
+}
+
+impl<W> Queue<W> {
+    /// An empty queue that goes on from `bucket` at `now`.
+    #[must_use]
+    pub fn new(rate: Rate, bucket: Bucket, now: Moment) -> Self {
+        Self {
+            rate,
+            bucket,
+            lanes: Vec::new(),
+            seats: HashMap::new(),
+            next: 0,
+            fresh: 0,
+            opened: now,
+            retuned: now,
+        }
+    }
+
+    /// The bucket as it stands.
+    #[must_use]
+    pub fn bucket(&self) -> Bucket {
+        self.bucket
+    }
+
+    /// The rate in force.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// Those who wait, lane by lane, each lane in its order.
+    pub fn waiters(&self) -> impl Iterator<Item = &W> {
+        self.lanes.iter().flat_map(Lane::waiters)
+    }
+
+    /// Judges a request; where the verdict is to wait, `waiter` is made and takes its place.
+    ///
+    /// Those who are due by `now` must have been [taken](Self::take_due) before: their time is over, and a new
+    /// request is judged by what is left. The charge is `None` where the request was rejected.
+    pub fn join(
+        &mut self,
+        limit: Limit,
+        ticket: Ticket,
+        now: Moment,
+        waiter: impl FnOnce() -> W,
+    ) -> (Verdict, Option<Charge>) {
+        debug_assert!(
+            self.due().is_none_or(|due| due >= now),
+            "those who are due leave before others join"
+        );
+        let before = self.bucket.tail();
+        let verdict = self.bucket.decide(self.rate, limit, now);
+        if let Verdict::Reject(_) = verdict {
+            return (verdict, None);
+        }
+        let charge = Charge {
+            place: self.next,
+            at: now,
+        };
+        self.next += 1;
+        let request = self.rate.ticks_per_request();
+        if self.bucket.tail() - line(self.rate, now) < request {
+            self.fresh = charge.place;
+        }
+        if let (Verdict::Delay { .. }, Delay::Above(delay)) = (verdict, limit.delay) {
+            let tail = self.bucket.tail();
+            self.lane(delay, before)
+                .push(tail, request, charge, ticket, waiter());
+            self.seats.insert(ticket, charge.place);
+        }
+        (verdict, Some(charge))
+    }
+
+    /// When the next waiter is due, if any waits.
+    #[must_use]
+    pub fn due(&self) -> Option<Moment> {
+        self.first().map(|(due, _)| due)
+    }
+
+    /// Takes the next waiter that is due at `now`, if there is one.
+    pub fn take_due(&mut self, now: Moment) -> Option<Departure<W>> {
+        let (due, found) = self.first().filter(|(due, _)| *due <= now)?;
+        let lane = &mut self.lanes[found];
+        let (charge, ticket, waiter) = lane.pop(self.rate.ticks_per_request())?;
+        if lane.is_empty() {
+            self.lanes.remove(found);
+        }
+        self.seats.remove(&ticket);
+        Some(Departure {
+            due,
+            charge,
+            waiter,
+        })
+    }
+
+    /// Takes out a waiter that leaves before its turn: its charge is given back and those behind it move up, as
+    /// if it had never come. `None` where it does not wait (any more).
+    pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
+        let place = self.seats.remove(&ticket)?;
+        let request = self.rate.ticks_per_request();
+        self.bucket.refund(request);
+        let mut left = None;
+        for lane in &mut self.lanes {
+            match lane.leave(place, request) {
+                Some(waiter) => left = Some(waiter),
+                None => lane.move_up_behind(place, request),
+            }
+        }
+        self.lanes.retain(|lane| !lane.is_empty());
+        left
+    }
+
+    /// Gives back the charge of a turn that was not used; those behind it move up.
+    ///
+    /// Exactly as if the request had never come, as long as no later request found the bucket (nearly) empty.
+    /// From then on part of the charge has leaked into the void, and only what certainly has not is given back:
+    /// one request less what leaked since it joined.
+    pub fn refund(&mut self, charge: Charge, now: Moment) {
+        let request = self.rate.ticks_per_request();
+        if charge.at >= self.opened && charge.place >= self.fresh {
+            self.bucket.refund(request);
+            for lane in &mut self.lanes {
+                lane.move_up_behind(charge.place, request);
+            }
+        } else if charge.at >= self.retuned {
+            let leaked = line(self.rate, now) - line(self.rate, charge.at);
+            let rest = (request - leaked).max(0);
+            self.bucket.refund(rest);
+            for lane in &mut self.lanes {
+                lane.move_up(rest);
+            }
+        }
+    }
+
+    /// Changes the rate from `now` on. What has leaked has leaked; all who wait are re-paced, in their order.
+    pub fn retune(&mut self, rate: Rate, now: Moment) {
+        self.bucket.retune(self.rate, rate, now);
+        for lane in &mut self.lanes {
+            lane.retune(self.rate, rate, now);
+        }
+        self.rate = rate;
+        self.retuned = now;
+    }
+
+    /// Sends all who wait away, in their order; the bucket keeps their charges.
+    pub fn dismiss(&mut self) -> Vec<W> {
+        let mut gone = Vec::with_capacity(self.depth());
+        while let Some((_, found)) = self.first() {
+            let lane = &mut self.lanes[found];
+            gone.extend(
+                lane.pop(self.rate.ticks_per_request())
+                    .map(|(_, _, waiter)| waiter),
+            );
+            if lane.is_empty() {
+                self.lanes.remove(found);
+            }
+        }
+        self.seats.clear();
+        gone
+    }
+
+    /// The lane whose head is due first, and when. Of two at the same moment, the one who came first.
+    fn first(&self) -> Option<(Moment, usize)> {
+        let request = self.rate.ticks_per_request();
+        let heads = self.lanes.iter().enumerate().filter_map(|(index, lane)| {
+            let (position, place) = lane.head(request)?;
+            Some((moment(self.rate, position), place, index))
+        });
+        heads.min().map(|(due, _, index)| (due, index))
+    }
+
+    fn lane(&mut self, delay: u32, tail: i128) -> &mut Lane<W> {
+        let found = self
+            .lanes
+            .iter()
+            .position(|lane| lane.delay() == delay)
+            .unwrap_or_else(|| {
+                self.lanes.push(Lane::new(delay, tail));
+                self.lanes.len() - 1
+            });
+        &mut self.lanes[found]
+    }
+}

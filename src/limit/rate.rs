@@ -1,0 +1,200 @@
+use std::fmt;
+use std::num::NonZeroU64;
+use std::str::FromStr;
+use std::time::Duration;
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// The fastest rate taken, in requests a second: below it a thread can still keep pace.
+const MAX_PER_SECOND: u128 = 1_000_000;
+
+/// The longest period, in days, so that a level of four thousand million requests stays far from overflow.
+const MAX_PERIOD_DAYS: u64 = 366;
+
+/// How fast a bucket leaks, exactly: `count` requests in each `period`.
+///
+/// Written `10r/s`, `30r/m`, `100r/h`, `5r/d`, or `5r/250ms`; the count may be a decimal: `0.5r/s`.
+/// Nothing is rounded: `3r/s` leaks a third of a request in a third of a second, to the last nanosecond,
+/// because a bucket's level is kept in *ticks*, of which a request has [`Rate::ticks_per_request`]
+/// and a nanosecond leaks [`Rate::ticks_per_nano`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rate {
+    /// The count without its decimal point.
+    digits: NonZeroU64,
+    /// Ten to the number of decimals: the count is `digits / scale`.
+    scale: NonZeroU64,
+    period_nanos: NonZeroU64,
+    /// How the period was written, so that it prints as it was read.
+    unit: Unit,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Unit {
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Spelled,
+}
+
+impl Unit {
+    const NAMED: [(Self, &'static str, u64); 4] = [
+        (Self::Second, "s", 1),
+        (Self::Minute, "m", 60),
+        (Self::Hour, "h", 60 * 60),
+        (Self::Day, "d", 24 * 60 * 60),
+    ];
+}
+
+/// Why a text is not a [`Rate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateError {
+    /// Not `<count>r/<period>` at all.
+    Form,
+    /// The count is not a number, or has more than nine digits before or after its point.
+    Count,
+    /// The count is zero: such a bucket would never leak.
+    Zero,
+    /// The period is not `s`, `m`, `h`, `d` or a duration such as `250ms`, or is zero or over 366 days.
+    Period,
+    /// Over a million requests a second.
+    TooFast,
+}
+
+impl fmt::Display for RateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Form => "a rate is a count and a period, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"",
+            Self::Count => {
+                "the count of a rate is a number of at most nine digits before and nine after the point, such as 10 or 0.5"
+            }
+            Self::Zero => "a rate of 0 would let nothing through; the smallest rates are written with a long period, such as \"1r/d\"",
+            Self::Period => "the period of a rate is s, m, h, d, or a duration up to 366 days such as \"250ms\"",
+            Self::TooFast => "the fastest rate is 1000000r/s",
+        })
+    }
+}
+
+impl std::error::Error for RateError {}
+
+impl Rate {
+    /// How many ticks make one request's worth of level.
+    #[must_use]
+    pub fn ticks_per_request(self) -> i128 {
+        i128::from(self.period_nanos.get()) * i128::from(self.scale.get())
+    }
+
+    /// How many ticks leak in a nanosecond.
+    #[must_use]
+    pub fn ticks_per_nano(self) -> i128 {
+        i128::from(self.digits.get())
+    }
+
+    /// Requests a second, for people and metrics.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn per_second(self) -> f64 {
+        self.count() / (self.period_nanos.get() as f64 / NANOS_PER_SECOND as f64)
+    }
+
+    /// The count, as written before `r/`.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn count(self) -> f64 {
+        self.digits.get() as f64 / self.scale.get() as f64
+    }
+
+    /// The period, as written after `r/`.
+    #[must_use]
+    pub fn period(self) -> Duration {
+        Duration::from_nanos(self.period_nanos.get())
+    }
+
+    /// The time between two departures, rounded up to a nanosecond.
+    #[must_use]
+    pub fn interval(self) -> Duration {
+        let nanos = self
+            .ticks_per_request()
+            .unsigned_abs()
+            .div_ceil(self.ticks_per_nano().unsigned_abs());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+impl FromStr for Rate {
+    type Err = RateError;
+
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let (count, period) = text.split_once("r/").ok_or(RateError::Form)?;
+        let (digits, scale) = parse_count(count)?;
+        let (unit, period_nanos) = parse_period(period)?;
+        let digits = NonZeroU64::new(digits).ok_or(RateError::Zero)?;
+        let in_a_second = u128::from(digits.get()) * u128::from(NANOS_PER_SECOND);
+        if in_a_second > MAX_PER_SECOND * u128::from(scale.get()) * u128::from(period_nanos.get()) {
+            return Err(RateError::TooFast);
+        }
+        Ok(Self {
+            digits,
+            scale,
+            period_nanos,
+            unit,
+        })
+    }
+}
+
+fn parse_count(text: &str) -> Result<(u64, NonZeroU64), RateError> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let pointless = whole.len() == text.len();
+    let fits = |part: &str| part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !fits(whole) || !fits(decimals) || (decimals.is_empty() && !pointless) {
+        return Err(RateError::Count);
+    }
+    let decimals = decimals.trim_end_matches('0');
+    let scale = 10u64.pow(u32::try_from(decimals.len()).map_err(|_| RateError::Count)?);
+    let digits = format!("{whole}{decimals}")
+        .parse()
+        .map_err(|_| RateError::Count)?;
+    Ok((digits, NonZeroU64::new(scale).ok_or(RateError::Count)?))
+}
+
+fn parse_period(text: &str) -> Result<(Unit, NonZeroU64), RateError> {
+    if let Some((unit, _, seconds)) = Unit::NAMED.into_iter().find(|(_, name, _)| *name == text) {
+        return Ok((
+            unit,
+            NonZeroU64::new(seconds * NANOS_PER_SECOND).ok_or(RateError::Period)?,
+        ));
+    }
+    let longest = Duration::from_secs(MAX_PERIOD_DAYS * 24 * 60 * 60);
+    let period = super::parse_duration(text)
+        .filter(|period| *period <= longest)
+        .ok_or(RateError::Period)?;
+    let nanos = u64::try_from(period.as_nanos()).map_err(|_| RateError::Period)?;
+    Ok((
+        Unit::Spelled,
+        NonZeroU64::new(nanos).ok_or(RateError::Period)?,
+    ))
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (digits, scale) = (self.digits.get(), self.scale.get());
+        write!(f, "{}", digits / scale)?;
+        if scale > 1 {
+            let width = scale.ilog10() as usize;
+            write!(f, ".{:0width$}", digits % scale)?;
+        }
+        match Unit::NAMED
+            .into_iter()
+            .find(|(unit, ..)| *unit == self.unit)
+        {
+            Some((_, name, _)) => write!(f, "r/{name}"),
+            None => write!(f, "r/{}", super::show_duration(self.period())),
+        }
+    }
+}
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rate({self})")
+    }
+}
