@@ -134,16 +134,13 @@ pub(super) fn moment(rate: Rate, position: i128) -> Moment {
 
 /// A position on `from`'s line, as far from `now` in requests on `to`'s line.
 pub(super) fn rescale(position: i128, from: Rate, to: Rate, now: Moment) -> i128 {
-    let Some(old) = NonZeroI128::new(from.ticks_per_request()) else {
-        return position;
-    };
-    let new = to.ticks_per_request();
+    let (old, new) = (from.ticks_per_request(), to.ticks_per_request());
     let ahead = position - line(from, now);
     let (whole, part) = (ahead / old, ahead % old);
-    // Only periods of weeks with many decimals overflow; a float's 53 bits of one request are finer than 1 ns then.
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
     let part = match part.checked_mul(new) {
         Some(product) => product / old,
+        // Only with periods of weeks and many decimals, where a float's 53 bits of a request are precise enough.
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
         None => (part as f64 / old as f64 * new as f64) as i128,
     };
     line(to, now) + whole * new + part
