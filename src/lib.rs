@@ -1,2 +1,4 @@
 //! An actor-based leaky-bucket queueing gateway.
+pub mod clock;
 pub mod limit;
+pub mod pacer;

@@ -1,0 +1,75 @@
+//! The one place that reads time.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::limit::Moment;
+
+/// Tells the moment: from the machine's monotonic clock, or from a test that moves time by hand.
+///
+/// The monotonic clock is set beside the wall clock once, when the process first asks: moments count from the
+/// Unix epoch, all threads agree, and a wall clock that is stepped later steps nothing here.
+#[derive(Clone, Debug)]
+pub enum Clock {
+    /// The machine's clock.
+    Machine,
+    /// A clock that stands still until it is set.
+    Virtual(Rc<Cell<Moment>>),
+}
+
+impl Clock {
+    /// A clock that stands at `moment`.
+    #[must_use]
+    pub fn standing_at(moment: Moment) -> Self {
+        Self::Virtual(Rc::new(Cell::new(moment)))
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        match self {
+            Self::Machine => Moment::from_nanos(epoch_nanos() + monotonic_nanos()),
+            Self::Virtual(moment) => moment.get(),
+        }
+    }
+}
+
+/// The machine's present moment.
+#[must_use]
+pub fn now() -> Moment {
+    Clock::Machine.now()
+}
+
+/// `moment` on the machine's monotonic clock, as the kernel's timers want it.
+#[must_use]
+pub fn monotonic(moment: Moment) -> Timespec {
+    let nanos = moment.as_nanos().saturating_sub(epoch_nanos());
+    Timespec {
+        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (nanos % 1_000_000_000).try_into().unwrap_or_default(),
+    }
+}
+
+/// The Unix time at which the monotonic clock stood at zero.
+fn epoch_nanos() -> u64 {
+    static EPOCH: OnceLock<u64> = OnceLock::new();
+    #[allow(clippy::disallowed_methods)]
+    *EPOCH.get_or_init(|| {
+        let wall = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        u64::try_from(wall.as_nanos())
+            .unwrap_or(u64::MAX)
+            .saturating_sub(monotonic_nanos())
+    })
+}
+
+fn monotonic_nanos() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or_default()
+}

@@ -1,0 +1,164 @@
+//! The precise timer of a worker: it wakes whoever waits for a moment, to the microsecond.
+//!
+//! Runtimes' timers, tokio's and nginx's alike, tick once a millisecond; at 2000 departures a second that makes
+//! clumps. A pacer keeps its worker's alarms in one heap and has the kernel wake the worker for the first of them.
+//! It is used on one thread only; each worker has its own.
+
+mod alarm;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::rc::Rc;
+
+use crate::clock::Clock;
+use crate::limit::Moment;
+use alarm::Setting;
+pub use alarm::{Alarm, Bell};
+use timer::Timer;
+
+/// One worker's timer and clock.
+#[derive(Debug)]
+pub struct Pacer {
+    clock: Clock,
+    /// `None` on a virtual clock, which the test moves.
+    timer: Option<Timer>,
+    /// For when the timer is set.
+    armed: Cell<Option<Moment>>,
+    alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
+}
+
+/// An alarm's entry in the heap. It is a reminder to look at the alarm, which knows when it is really due.
+#[derive(Debug)]
+struct Pending {
+    due: Moment,
+    setting: Rc<Setting>,
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.due.cmp(&other.due)
+    }
+}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.due == other.due
+    }
+}
+
+impl Eq for Pending {}
+
+impl Pacer {
+    /// A pacer on the machine's clock, driven by a task of its own on this thread's runtime for as long as anybody
+    /// holds the pacer.
+    ///
+    /// # Errors
+    ///
+    /// Where the kernel has no timer left for this process.
+    pub fn start() -> io::Result<Rc<Self>> {
+        let pacer = Rc::new(Self::new(Clock::Machine, Some(Timer::new()?)));
+        let driven = Rc::downgrade(&pacer);
+        let timer = pacer.timer.clone();
+        actix_rt::spawn(async move {
+            while let Some(timer) = &timer
+                && timer.rings().await.is_ok()
+                && let Some(pacer) = driven.upgrade()
+            {
+                pacer.ring();
+            }
+        });
+        Ok(pacer)
+    }
+
+    /// A pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.
+    #[must_use]
+    pub fn standing_at(moment: Moment) -> Rc<Self> {
+        Rc::new(Self::new(Clock::standing_at(moment), None))
+    }
+
+    fn new(clock: Clock, timer: Option<Timer>) -> Self {
+        Self {
+            clock,
+            timer,
+            armed: Cell::new(None),
+            alarms: RefCell::default(),
+        }
+    }
+
+    /// The present moment.
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// An alarm, and the bell that it rings.
+    #[must_use]
+    pub fn alarm(self: &Rc<Self>) -> (Alarm, Bell) {
+        alarm::new(Rc::clone(self))
+    }
+
+    /// When the next alarm may be due, if any is set.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Moment> {
+        self.alarms
+            .borrow()
+            .peek()
+            .map(|Reverse(pending)| pending.due)
+    }
+
+    /// Moves a virtual clock to `moment` and rings what is due by then. Does nothing to the machine's clock.
+    pub fn advance(&self, moment: Moment) {
+        if let Clock::Virtual(time) = &self.clock {
+            time.set(moment.max(time.get()));
+            self.ring();
+        }
+    }
+
+    fn remind(&self, due: Moment, setting: &Rc<Setting>) {
+        self.alarms.borrow_mut().push(Reverse(Pending {
+            due,
+            setting: Rc::clone(setting),
+        }));
+        if self.armed.get().is_none_or(|armed| due < armed) {
+            self.arm(due);
+        }
+    }
+
+    fn arm(&self, due: Moment) {
+        if let Some(timer) = &self.timer {
+            timer.arm(due);
+            self.armed.set(Some(due));
+        }
+    }
+
+    /// Rings the alarms that are due, the earliest first, and sets the timer for the next.
+    fn ring(&self) {
+        let now = self.now();
+        self.armed.set(None);
+        let mut alarms = self.alarms.borrow_mut();
+        while alarms.peek().is_some_and(|Reverse(next)| next.due <= now)
+            && let Some(Reverse(pending)) = alarms.pop()
+        {
+            if let Some(later) = pending.setting.remind(pending.due, now) {
+                alarms.push(Reverse(Pending {
+                    due: later,
+                    setting: pending.setting,
+                }));
+            }
+        }
+        if let Some(Reverse(next)) = alarms.peek() {
+            self.arm(next.due);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The kernel's part: one timer that is set to a moment and rings once.
+
+#[cfg(not(target_os = "linux"))]
+pub(super) use fallback::Timer;
+#[cfg(target_os = "linux")]
+pub(super) use linux::Timer;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io;
+    use std::os::fd::OwnedFd;
+    use std::rc::Rc;
+
+    use rustix::io::Errno;
+    use rustix::time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+        timerfd_settime,
+    };
+    use tokio::io::unix::AsyncFd;
+
+    use crate::clock;
+    use crate::limit::Moment;
+
+    /// A timerfd: the kernel's high-resolution timer, readable like a socket, so it wakes the worker's own loop.
+    #[derive(Clone, Debug)]
+    pub(in super::super) struct Timer(Rc<AsyncFd<OwnedFd>>);
+
+    impl Timer {
+        pub(in super::super) fn new() -> io::Result<Self> {
+            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+            let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+            // The unsafe successor asks that the descriptor stay the same while registered: an `OwnedFd` that
+            // nobody can take out of the `Rc` does. This crate has no unsafe code to say so with.
+            #[expect(deprecated)]
+            let fd = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)?;
+            Ok(Self(Rc::new(fd)))
+        }
+
+        pub(in super::super) fn arm(&self, due: Moment) {
+            let value = clock::monotonic(due);
+            let it = Itimerspec {
+                it_interval: Timespec::default(),
+                it_value: value,
+            };
+            // The kernel refuses only what this cannot be: a bad descriptor or a malformed time.
+            let set = timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &it);
+            debug_assert!(set.is_ok(), "{set:?}");
+        }
+
+        pub(in super::super) async fn rings(&self) -> io::Result<()> {
+            loop {
+                let mut ready = self.0.readable().await?;
+                let mut expirations = [0; 8];
+                match rustix::io::read(self.0.get_ref(), &mut expirations) {
+                    Ok(_) => return Ok(()),
+                    Err(Errno::AGAIN) => ready.clear_ready(),
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod fallback {
+    use std::cell::Cell;
+    use std::io;
+    use std::rc::Rc;
+
+    use tokio::sync::Notify;
+
+    use crate::clock;
+    use crate::limit::Moment;
+
+    /// tokio's own timer, a millisecond coarse.
+    #[derive(Clone, Debug, Default)]
+    pub(in super::super) struct Timer(Rc<(Cell<Option<Moment>>, Notify)>);
+
+    impl Timer {
+        pub(in super::super) fn new() -> io::Result<Self> {
+            Ok(Self::default())
+        }
+
+        pub(in super::super) fn arm(&self, due: Moment) {
+            self.0.0.set(Some(due));
+            self.0.1.notify_one();
+        }
+
+        pub(in super::super) async fn rings(&self) -> io::Result<()> {
+            loop {
+                let Some(due) = self.0.0.get() else {
+                    self.0.1.notified().await;
+                    continue;
+                };
+                tokio::select! {
+                    () = tokio::time::sleep(due.since(clock::now())) => {
+                        self.0.0.set(None);
+                        return Ok(());
+                    }
+                    () = self.0.1.notified() => {}
+                }
+            }
+        }
+    }
+}
