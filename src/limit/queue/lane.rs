@@ -141,13 +141,16 @@ impl<W> Lane<W> {
     /// Drops those who are gone from both ends, and from within once they are the larger part: so the head waits,
     /// and the memory of a lane is bounded by those who wait.
     fn trim(&mut self, request: i128) {
-        while let Some(entry) = self.entries.pop_front_if(|entry| entry.waiter.is_none()) {
+        let left = |entry: Option<&Entry<W>>| entry.is_some_and(|entry| entry.waiter.is_none());
+        while left(self.entries.front()) {
+            let step = self.entries.pop_front().map_or(0, |entry| entry.step);
             self.gone -= 1;
-            self.advance(entry.step, request);
+            self.advance(step, request);
         }
-        while let Some(entry) = self.entries.pop_back_if(|entry| entry.waiter.is_none()) {
+        while left(self.entries.back()) {
+            let step = self.entries.pop_back().map_or(0, |entry| entry.step);
             self.gone -= 1;
-            self.length -= u64::from(entry.step);
+            self.length -= u64::from(step);
         }
         if self.gone > self.entries.len() / 2 {
             let mut carried = 0;
