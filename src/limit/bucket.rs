@@ -35,28 +35,27 @@ impl Bucket {
         let tail = line.max(self.tail + request);
         let level = tail - line;
         let excess = Excess::from_ticks(level, rate);
-        let refuse = |reason, ceiling: i128| {
-            let retry_at = moment(rate, tail - ceiling);
-            Verdict::Reject(Refusal {
-                reason,
-                excess,
-                retry_at,
-            })
-        };
 
         let burst = i128::from(limit.burst) * request;
-        if level > burst {
-            return refuse(Reason::Burst, burst);
-        }
-        let wait = match limit.delay {
-            Delay::Never => 0,
-            Delay::Above(free) => (level - i128::from(free) * request).max(0),
+        let free = match limit.delay {
+            Delay::Never => i128::MAX,
+            Delay::Above(free) => i128::from(free) * request,
         };
-        if let Some(longest) = limit.max_wait.map(|wait| ticks_in(rate, wait))
-            && wait > longest
-        {
-            return refuse(Reason::MaxWait, longest + level - wait);
+        let patience = limit.max_wait.map_or(i128::MAX, |max| ticks_in(rate, max));
+        let ceiling = burst.min(free.saturating_add(patience));
+        if level > ceiling {
+            let reason = if level > burst {
+                Reason::Burst
+            } else {
+                Reason::MaxWait
+            };
+            return Verdict::Reject(Refusal {
+                reason,
+                excess,
+                retry_at: moment(rate, tail - ceiling),
+            });
         }
+        let wait = level.saturating_sub(free).max(0);
         self.tail = tail;
         if wait == 0 {
             Verdict::Pass { excess }
@@ -103,7 +102,7 @@ impl Bucket {
 
     /// Carries the level at `now` over to another rate.
     pub(super) fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
-        if self.drained_at(from) <= now {
+        if self.tail + from.ticks_per_request() <= line(from, now) {
             *self = Self::new();
         } else {
             self.tail = rescale(self.tail, from, to, now);
@@ -132,21 +131,33 @@ pub(super) fn moment(rate: Rate, position: i128) -> Moment {
     Moment::from_nanos(nanos)
 }
 
-/// A position on `from`'s line, as far from `now` in requests on `to`'s line.
+/// A position on `from`'s line, as far from `now` in requests on `to`'s line, less a part of a tick.
+///
+/// Rounded down on both sides of `now`, so that positions whole requests apart stay whole requests apart.
 pub(super) fn rescale(position: i128, from: Rate, to: Rate, now: Moment) -> i128 {
     let (old, new) = (from.ticks_per_request(), to.ticks_per_request());
     let ahead = position - line(from, now);
-    let (whole, part) = (ahead / old, ahead % old);
-    let part = match part.checked_mul(new) {
-        Some(product) => product / old,
-        // Only with periods of weeks and many decimals, where a float's 53 bits of a request are precise enough.
-        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
-        None => (part as f64 / old as f64 * new as f64) as i128,
-    };
-    line(to, now) + whole * new + part
+    let (whole, part) = (ahead.div_euclid(old), ahead.rem_euclid(old));
+    line(to, now) + whole * new + proportion(part, new, old)
+}
+
+/// `part * new / old` rounded down, for a `part` below `old`. The product can be longer than 128 bits where both
+/// periods are weeks and both counts have many decimals, so it is made and divided in three 32-bit steps.
+fn proportion(part: i128, new: i128, old: i128) -> i128 {
+    let (quotient, _) = [64, 32, 0]
+        .into_iter()
+        .fold((0, 0), |(quotient, rest), shift| {
+            let digit = (new >> shift) & 0xffff_ffff;
+            let rest = (rest << 32) + part * digit;
+            ((quotient << 32) + rest / old, rest % old)
+        });
+    quotient
 }
 
 fn ticks_in(rate: Rate, span: std::time::Duration) -> i128 {
     let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
     nanos.saturating_mul(rate.ticks_per_nano())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,423 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn rate(text: &str) -> Rate {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn limit(burst: u32, delay: Delay) -> Limit {
+    Limit {
+        burst,
+        delay,
+        max_wait: None,
+    }
+}
+
+fn at(nanos: u64) -> Moment {
+    Moment::from_nanos(nanos)
+}
+
+fn accepted(verdict: Verdict) -> bool {
+    !matches!(verdict, Verdict::Reject(_))
+}
+
+/// When the request after `charged` others of the same moment leaves.
+fn due_after(rate: Rate, charged: u64, start: Moment) -> Moment {
+    let mut bucket = Bucket::new();
+    bucket.decide(rate, limit(0, Delay::Above(0)), start);
+    bucket.tail += i128::from(charged - 1) * rate.ticks_per_request();
+    match bucket.decide(rate, limit(u32::MAX, Delay::Above(0)), start) {
+        Verdict::Delay { until, .. } => until,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn three_million_departures_at_3r_s_take_a_million_seconds() {
+    let (rate, start) = (rate("3r/s"), at(1_700_000_000 * SECOND));
+    let mut bucket = Bucket::new();
+    let mut last = Verdict::Pass {
+        excess: Excess::default(),
+    };
+    for _ in 0..=3_000_000 {
+        last = bucket.decide(rate, limit(u32::MAX, Delay::Above(0)), start);
+    }
+    let Verdict::Delay { until, excess } = last else {
+        panic!("{last:?}");
+    };
+    assert_eq!(until.since(start), Duration::from_secs(1_000_000));
+    assert!((excess.requests() - 3e6).abs() < 1e-6);
+}
+
+#[test]
+fn no_rate_drifts() {
+    let start = at(1_700_000_000 * SECOND + 123_456_789);
+    for (text, requests, nanos) in [
+        ("1r/m", 1, 60 * SECOND),
+        ("1r/m", 525_600, 365 * 86_400 * SECOND),
+        ("3r/s", 1, 333_333_334),
+        ("3r/s", 2, 666_666_667),
+        ("3r/s", 3, SECOND),
+        ("1000000r/s", 1, 1_000),
+        ("1000000r/s", 3_600_000_000, 3_600 * SECOND),
+        ("999999r/s", 3_599_996_400, 3_600 * SECOND),
+        ("5r/250ms", 20, SECOND),
+        ("5r/250ms", 72_000, 3_600 * SECOND),
+        ("0.5r/s", 1_800, 3_600 * SECOND),
+        ("0.3r/s", 3, 10 * SECOND),
+        ("1r/366d", 10, 3_660 * 86_400 * SECOND),
+    ] {
+        let due = due_after(rate(text), requests, start);
+        assert_eq!(due.since(start), Duration::from_nanos(nanos), "{text}");
+    }
+}
+
+#[test]
+fn what_is_past_the_end_of_time_waits_until_then() {
+    let due = due_after(
+        rate("1r/366d"),
+        u64::from(u32::MAX),
+        at(1_700_000_000 * SECOND),
+    );
+    assert_eq!(due, at(u64::MAX));
+    let due = due_after(rate("0.000000001r/366d"), 1, at(u64::MAX));
+    assert_eq!(due, at(u64::MAX));
+}
+
+#[test]
+fn the_extremes_do_not_overflow() {
+    for text in [
+        "1r/1us",
+        "0.000000001r/366d",
+        "999999999.999999999r/366d",
+        "1000000r/s",
+    ] {
+        for now in [0, 1, u64::MAX] {
+            let (rate, mut bucket) = (rate(text), Bucket::new());
+            let unlimited = Limit {
+                burst: u32::MAX,
+                delay: Delay::Above(u32::MAX),
+                max_wait: Some(Duration::MAX),
+            };
+            assert!(accepted(bucket.decide(rate, unlimited, at(now))));
+            bucket.tail += i128::from(u32::MAX - 1) * rate.ticks_per_request();
+            assert!(accepted(bucket.decide(rate, unlimited, at(now))));
+            assert!(!accepted(bucket.decide(rate, unlimited, at(now))));
+            assert_eq!(bucket.remaining(rate, u32::MAX, at(now)), 0);
+            let _ = bucket.drained_at(rate);
+            for other in ["1r/s", "999999999.999999999r/366d", "0.000000001r/366d"] {
+                let mut bucket = bucket;
+                bucket.retune(rate, self::rate(other), at(now));
+                let excess = bucket.excess(self::rate(other), at(now)).requests();
+                assert!(
+                    (excess / f64::from(u32::MAX) - 1.0).abs() < 1e-9,
+                    "{text} {other}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_untouched_bucket_is_empty() {
+    let (rate, bucket) = (rate("10r/s"), Bucket::new());
+    for now in [0, 1, u64::MAX] {
+        assert!(bucket.excess(rate, at(now)).requests().abs() < f64::EPSILON);
+        assert_eq!(bucket.remaining(rate, 0, at(now)), 1);
+        assert_eq!(bucket.remaining(rate, 20, at(now)), 21);
+        assert_eq!(bucket.remaining(rate, u32::MAX, at(now)), u32::MAX);
+    }
+    assert_eq!(bucket.accepts_at(rate, 0), at(0));
+    assert_eq!(bucket.drained_at(rate), at(0));
+}
+
+#[test]
+fn a_refusal_for_burst_still_knows_of_max_wait() {
+    let (rate, now) = (rate("1r/s"), at(100 * SECOND));
+    let mut bucket = Bucket::new();
+    for _ in 0..=20 {
+        assert!(accepted(bucket.decide(rate, limit(20, Delay::Never), now)));
+    }
+    let patient = Limit {
+        max_wait: Some(Duration::from_secs(5)),
+        ..limit(20, Delay::Above(0))
+    };
+    let Verdict::Reject(refusal) = bucket.decide(rate, patient, now) else {
+        panic!("the bucket is full");
+    };
+    assert_eq!(refusal.reason, Reason::Burst);
+    assert!((refusal.excess.requests() - 21.0).abs() < 1e-9);
+    // At 101 s the level has room, but the wait would be 20 s; at 116 s it is 5 s.
+    assert_eq!(refusal.retry_at, at(116 * SECOND));
+    assert!(accepted(bucket.decide(rate, patient, refusal.retry_at)));
+}
+
+#[test]
+fn max_wait_is_the_longest_wait_that_is_accepted() {
+    let (rate, now) = (rate("10r/s"), at(SECOND));
+    for (max_wait, accepts) in [
+        (Duration::ZERO, 4),
+        (Duration::from_nanos(99_999_999), 4),
+        (Duration::from_millis(100), 5),
+        (Duration::from_millis(250), 6),
+        (Duration::from_secs(5), 11),
+    ] {
+        let limit = Limit {
+            max_wait: Some(max_wait),
+            ..limit(10, Delay::Above(3))
+        };
+        let mut bucket = Bucket::new();
+        let verdicts = (0..20).map(|_| bucket.decide(rate, limit, now));
+        assert_eq!(verdicts.filter(|v| accepted(*v)).count(), accepts);
+    }
+    let hasty = Limit {
+        max_wait: Some(Duration::ZERO),
+        ..limit(10, Delay::Never)
+    };
+    let mut bucket = Bucket::new();
+    assert!((0..11).all(|_| accepted(bucket.decide(rate, hasty, now))));
+}
+
+const RATES: [&str; 9] = [
+    "1r/m",
+    "3r/s",
+    "7r/m",
+    "10r/s",
+    "0.5r/s",
+    "5r/250ms",
+    "1000000r/s",
+    "1.000000001r/366d",
+    "1r/1us",
+];
+
+fn any_limit() -> impl Strategy<Value = Limit> {
+    let delay = prop_oneof![(0..12u32).prop_map(Delay::Above), Just(Delay::Never)];
+    let wait = (0..8_000_000_000u64).prop_map(Duration::from_nanos);
+    (0..10u32, delay, prop::option::weighted(0.3, wait)).prop_map(|(burst, delay, max_wait)| {
+        Limit {
+            burst,
+            delay,
+            max_wait,
+        }
+    })
+}
+
+prop_compose! {
+    /// A bucket after some arrivals, and the moment of the last one.
+    fn any_bucket()(
+        rate in prop::sample::select(&RATES[..]).prop_map(rate),
+        start in prop_oneof![Just(0), Just(1_700_000_000_123_456_789)],
+        arrivals in prop::collection::vec((any_limit(), 0..40u64, 0..3u64), 0..30),
+    ) -> (Rate, Bucket, Moment) {
+        let twelfth = u64::try_from(rate.interval().as_nanos() / 12).expect("intervals fit");
+        let (mut bucket, mut now) = (Bucket::new(), at(start));
+        for (limit, twelfths, nanos) in arrivals {
+            now = now + Duration::from_nanos(twelfth * twelfths.saturating_sub(20) + nanos);
+            bucket.decide(rate, limit, now);
+        }
+        (rate, bucket, now)
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_refusal_changes_nothing_and_names_the_first_moment_that_would_do(
+        (rate, bucket, now) in any_bucket(),
+        limit in any_limit(),
+    ) {
+        let decide = |when| {
+            let mut bucket = bucket;
+            let verdict = bucket.decide(rate, limit, when);
+            (verdict, bucket)
+        };
+        if let (Verdict::Reject(refusal), after) = decide(now) {
+            prop_assert_eq!(after, bucket);
+            prop_assert!(refusal.retry_at > now);
+            prop_assert!(accepted(decide(refusal.retry_at).0));
+            let just_before = at(refusal.retry_at.as_nanos() - 1);
+            prop_assert!(!accepted(decide(just_before).0));
+        }
+    }
+
+    #[test]
+    fn accepts_at_is_the_first_moment_that_would_do(
+        (rate, bucket, now) in any_bucket(),
+        burst in 0..10u32,
+    ) {
+        let accepts = |when| accepted({ bucket }.decide(rate, limit(burst, Delay::Never), when));
+        let first = bucket.accepts_at(rate, burst);
+        prop_assert!(accepts(first.max(now)));
+        if first > now {
+            prop_assert!(!accepts(at(first.as_nanos() - 1)));
+        }
+    }
+
+    #[test]
+    fn remaining_counts_those_that_would_be_accepted(
+        (rate, bucket, now) in any_bucket(),
+        burst in 0..10u32,
+    ) {
+        let mut bucket = bucket;
+        for left in (0..bucket.remaining(rate, burst, now)).rev() {
+            prop_assert!(accepted(bucket.decide(rate, limit(burst, Delay::Never), now)));
+            prop_assert_eq!(bucket.remaining(rate, burst, now), left);
+        }
+        prop_assert!(!accepted(bucket.decide(rate, limit(burst, Delay::Never), now)));
+    }
+
+    #[test]
+    fn forgetting_a_drained_bucket_changes_no_verdict_and_a_nanosecond_earlier_it_does(
+        (rate, bucket, now) in any_bucket(),
+        later in prop::collection::vec((any_limit(), 0..20u64), 1..10),
+    ) {
+        let drained = bucket.drained_at(rate);
+        let (mut kept, mut forgotten) = (bucket, Bucket::new());
+        let mut when = drained.max(now);
+        let twelfth = u32::try_from(rate.interval().as_nanos() / 12).unwrap_or(u32::MAX);
+        for (limit, twelfths) in later {
+            when = when + Duration::from_nanos(u64::from(twelfth) * twelfths);
+            prop_assert_eq!(kept.decide(rate, limit, when), forgotten.decide(rate, limit, when));
+            prop_assert_eq!(kept, forgotten);
+        }
+        if drained > now {
+            let just_before = at(drained.as_nanos() - 1);
+            let (mut kept, mut forgotten) = (bucket, Bucket::new());
+            prop_assert!(!accepted(kept.decide(rate, limit(0, Delay::Never), just_before)));
+            prop_assert!(accepted(forgotten.decide(rate, limit(0, Delay::Never), just_before)));
+        }
+    }
+
+    #[test]
+    fn retuning_keeps_the_level(
+        (from, bucket, now) in any_bucket(),
+        to in prop::sample::select(&RATES[..]).prop_map(rate),
+    ) {
+        let mut retuned = bucket;
+        retuned.retune(from, to, now);
+        let (before, after) = (bucket.excess(from, now), retuned.excess(to, now));
+        #[allow(clippy::cast_precision_loss)]
+        let tick = 1.0 / to.ticks_per_request() as f64;
+        prop_assert!((before.requests() - after.requests()).abs() < tick + 1e-8);
+    }
+
+    #[test]
+    fn a_rate_k_times_faster_drains_in_a_kth_of_the_time(
+        levels in prop::collection::vec(0..3_000_000_000u64, 1..20),
+        count in 1..1_000u64,
+        k in 1..1_000u64,
+    ) {
+        let (from, to) = (rate(&format!("{count}r/s")), rate(&format!("{}r/s", count * k)));
+        let (mut bucket, mut now) = (Bucket::new(), at(0));
+        for gap in levels {
+            now = now + Duration::from_nanos(gap / count);
+            bucket.decide(from, limit(20, Delay::Never), now);
+        }
+        let mut retuned = bucket;
+        retuned.retune(from, to, now);
+        let before = bucket.drained_at(from).since(now).as_nanos();
+        let after = retuned.drained_at(to).since(now).as_nanos();
+        prop_assert!((after * u128::from(k)).abs_diff(before) < u128::from(k) + 1, "{before} {after}");
+    }
+
+    #[test]
+    fn distances_of_whole_requests_stay_whole_through_any_retune(
+        (from, bucket, now) in any_bucket(),
+        to in prop::sample::select(&RATES[..]).prop_map(rate),
+        requests in 0..5_000_000_000i128,
+    ) {
+        prop_assume!(bucket != Bucket::new());
+        let near = rescale(bucket.tail, from, to, now);
+        let far = rescale(bucket.tail + requests * from.ticks_per_request(), from, to, now);
+        prop_assert_eq!(far - near, requests * to.ticks_per_request());
+    }
+}
+
+/// nginx's own arithmetic: levels in thousandths of a request, time in milliseconds.
+#[derive(Default)]
+struct Nginx {
+    state: Option<(i64, i64)>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Passed,
+    Delayed(i64),
+    Rejected,
+}
+
+impl Nginx {
+    /// `ngx_http_limit_req_lookup` and `ngx_http_limit_req_account`; `rate` in thousandths of a request a second.
+    fn decide(&mut self, rate: i64, limit: Limit, now: i64) -> Outcome {
+        let excess = self.state.map_or(0, |(excess, last)| {
+            (excess - rate * (now - last) / 1000 + 1000).max(0)
+        });
+        if excess > i64::from(limit.burst) * 1000 {
+            return Outcome::Rejected;
+        }
+        self.state = Some((excess, now));
+        match limit.delay {
+            Delay::Above(free) if excess > i64::from(free) * 1000 => {
+                Outcome::Delayed((excess - i64::from(free) * 1000) * 1000 / rate)
+            }
+            _ => Outcome::Passed,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// With these rates and steps every division of nginx's goes without remainder: it rounds nothing.
+    #[test]
+    fn the_verdicts_are_nginxs_where_it_does_not_round(
+        (text, thousandths, step) in prop::sample::select(vec![
+            ("1r/s", 1_000, 1),
+            ("2r/s", 2_000, 1),
+            ("4r/s", 4_000, 1),
+            ("8r/s", 8_000, 1),
+            ("10r/s", 10_000, 1),
+            ("25r/s", 25_000, 1),
+            ("100r/s", 100_000, 1),
+            ("500r/s", 500_000, 1),
+            ("1000r/s", 1_000_000, 1),
+            ("60r/m", 1_000, 1),
+            ("30r/m", 500, 2),
+            ("15r/m", 250, 4),
+            ("7.5r/m", 125, 8),
+            ("5r/250ms", 20_000, 1),
+        ]),
+        burst in 0..12u32,
+        delay in prop_oneof![(0..14u32).prop_map(Delay::Above), Just(Delay::Never)],
+        gaps in prop::collection::vec(
+            prop_oneof![4 => Just(0.0), 4 => 0.0..2.0f64, 1 => 2.0..30.0f64],
+            1..120,
+        ),
+    ) {
+        let (rate, limit) = (rate(text), limit(burst, delay));
+        let (mut nginx, mut bucket) = (Nginx::default(), Bucket::new());
+        let mut now = 1_700_000_000_000 / step;
+        for gap in gaps {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+            let steps = (gap * 1_000_000.0 / (thousandths * step) as f64) as i64;
+            now += steps;
+            let millis = now * step;
+            let moment = at(u64::try_from(millis).expect("after the epoch") * 1_000_000);
+            let ours = match bucket.decide(rate, limit, moment) {
+                Verdict::Pass { .. } => Outcome::Passed,
+                Verdict::Delay { until, .. } => {
+                    let wait = until.since(moment);
+                    prop_assert_eq!(wait.subsec_nanos() % 1_000_000, 0);
+                    Outcome::Delayed(i64::try_from(wait.as_millis()).expect("short"))
+                }
+                Verdict::Reject(_) => Outcome::Rejected,
+            };
+            prop_assert_eq!(ours, nginx.decide(thousandths, limit, millis));
+        }
+    }
+}
