@@ -39,3 +39,6 @@ pub fn show_duration(span: Duration) -> String {
         |(name, unit)| format!("{}{name}", nanos / u128::from(unit)),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -198,3 +198,6 @@ impl fmt::Debug for Rate {
         write!(f, "Rate({self})")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn rate(text: &str) -> Rate {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+#[test]
+fn reads_every_form_of_the_contract() {
+    let day = 24 * 60 * 60;
+    for (text, count, period) in [
+        ("10r/s", 10.0, seconds(1)),
+        ("30r/m", 30.0, seconds(60)),
+        ("100r/h", 100.0, seconds(3600)),
+        ("5r/d", 5.0, seconds(day)),
+        ("0.5r/s", 0.5, seconds(1)),
+        ("5r/250ms", 5.0, Duration::from_millis(250)),
+        ("1r/90s", 1.0, seconds(90)),
+        ("1r/366d", 1.0, seconds(366 * day)),
+        ("1r/1us", 1.0, Duration::from_micros(1)),
+        ("0.001r/1ns", 0.001, Duration::from_nanos(1)),
+        ("1000000r/s", 1e6, seconds(1)),
+        ("999999999.999999999r/d", 1e9, seconds(day)),
+    ] {
+        let rate = rate(text);
+        assert!((rate.count() - count).abs() < 1e-6, "{text}");
+        assert_eq!(rate.period(), period, "{text}");
+        let per_second = count / period.as_secs_f64();
+        assert!(
+            (rate.per_second() / per_second - 1.0).abs() < 1e-9,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn says_what_is_wrong() {
+    use RateError::{Count, Form, Period, TooFast, Zero};
+    for (text, error) in [
+        ("", Form),
+        ("10", Form),
+        ("10/s", Form),
+        ("10 r / s", Form),
+        ("10R/s", Form),
+        ("r/s", Count),
+        ("-1r/s", Count),
+        ("+1r/s", Count),
+        (" 1r/s", Count),
+        ("1 r/s", Count),
+        ("1e3r/s", Count),
+        (".5r/s", Count),
+        ("5.r/s", Count),
+        ("1.2.3r/s", Count),
+        ("1,5r/s", Count),
+        ("١r/s", Count),
+        ("1234567890r/d", Count),
+        ("0.1234567890r/s", Count),
+        ("0r/s", Zero),
+        ("0.000r/s", Zero),
+        ("000r/d", Zero),
+        ("1r/", Period),
+        ("1r/S", Period),
+        ("1r/sec", Period),
+        ("1r/s ", Period),
+        ("1r/5", Period),
+        ("1r/0", Period),
+        ("1r/0s", Period),
+        ("1r/1.5s", Period),
+        ("1r/-1s", Period),
+        ("1r/367d", Period),
+        ("1r/99999999999999999999d", Period),
+        ("1r/5r/s", Period),
+        ("1000001r/s", TooFast),
+        ("1000000.000000001r/s", TooFast),
+        ("1r/999ns", TooFast),
+        ("60000001r/m", TooFast),
+    ] {
+        assert_eq!(text.parse::<Rate>(), Err(error), "{text:?}");
+    }
+}
+
+#[test]
+fn every_error_says_what_would_be_right() {
+    use RateError::{Count, Form, Period, TooFast, Zero};
+    for (error, example) in [
+        (Form, "10r/s"),
+        (Count, "0.5"),
+        (Zero, "1r/d"),
+        (Period, "250ms"),
+        (TooFast, "1000000r/s"),
+    ] {
+        let message = error.to_string();
+        assert!(message.contains(example), "{message}");
+    }
+}
+
+#[test]
+fn prints_what_it_read() {
+    for (text, printed) in [
+        ("10r/s", "10r/s"),
+        ("007r/m", "7r/m"),
+        ("1.500r/h", "1.5r/h"),
+        ("2.0r/d", "2r/d"),
+        ("0.05r/s", "0.05r/s"),
+        ("5r/250ms", "5r/250ms"),
+        ("5r/1000ms", "5r/1s"),
+        ("5r/60s", "5r/1m"),
+    ] {
+        assert_eq!(rate(text).to_string(), printed);
+        assert_eq!(rate(printed), rate(text));
+    }
+    assert_eq!(format!("{:?}", rate("10r/s")), "Rate(10r/s)");
+}
+
+#[test]
+fn an_interval_is_rounded_up_to_a_nanosecond() {
+    for (text, nanos) in [
+        ("1r/m", 60_000_000_000),
+        ("3r/s", 333_333_334),
+        ("7r/m", 8_571_428_572),
+        ("0.5r/s", 2_000_000_000),
+        ("5r/250ms", 50_000_000),
+        ("1000000r/s", 1_000),
+    ] {
+        assert_eq!(rate(text).interval(), Duration::from_nanos(nanos), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_rate_that_reads_prints_so_that_it_reads_back(
+        text in "[0-9]{1,9}(\\.[0-9]{1,9})?r/([smhd]|[1-9][0-9]{0,3}(ns|us|ms|s|m|h|d))"
+    ) {
+        if let Ok(rate) = text.parse::<Rate>() {
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+        }
+    }
+
+    #[test]
+    fn no_text_is_too_strange(text in "\\PC{0,12}", count in "[0-9.]{0,12}", period in "\\PC{0,6}") {
+        let _ = text.parse::<Rate>();
+        let _ = format!("{count}r/{period}").parse::<Rate>();
+    }
+}
