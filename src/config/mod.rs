@@ -3,6 +3,7 @@
 //! - [`load`] and [`parse`] read the file as written, and say everything that is wrong with it at once: each
 //!   [`Problem`] with its line and column, what was found, and what would be right.
 //! - [`Settings`] are what the rest of the gateway goes by, and never checks again.
+//! - [`show`] writes settings back as a file, with every default filled in.
 
 mod file;
 mod key;
@@ -12,6 +13,7 @@ mod problem;
 mod quote;
 mod read;
 mod settings;
+mod show;
 
 pub use file::{load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
@@ -20,3 +22,4 @@ pub use settings::{
     Access, Dialects, Format, ForwardedHeader, Level, Listen, Log, Origin, PathPattern, Route,
     RouteLimit, Server, ServerUrl, Settings, Zone,
 };
+pub use show::show;
