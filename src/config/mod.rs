@@ -4,6 +4,7 @@
 //!   [`Problem`] with its line and column, what was found, and what would be right.
 //! - [`Settings`] are what the rest of the gateway goes by, and never checks again.
 //! - [`show`] writes settings back as a file, with every default filled in.
+//! - [`Watcher`] says when the file has changed.
 
 mod file;
 mod key;
@@ -14,6 +15,7 @@ mod quote;
 mod read;
 mod settings;
 mod show;
+mod watch;
 
 pub use file::{load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
@@ -23,3 +25,4 @@ pub use settings::{
     RouteLimit, Server, ServerUrl, Settings, Zone,
 };
 pub use show::show;
+pub use watch::{WatchError, Watcher};
