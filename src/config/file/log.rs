@@ -1,0 +1,34 @@
+use std::path::Path;
+
+use super::{Fields, values};
+use crate::config::{Access, Format, Level, Log};
+
+/// Reads `[log]`.
+pub(super) fn read(mut fields: Fields, folder: &Path) -> Log {
+    let log = Log {
+        level: fields.or(
+            "level",
+            Level::Info,
+            values::choice(&[
+                ("error", Level::Error),
+                ("warn", Level::Warn),
+                ("info", Level::Info),
+                ("debug", Level::Debug),
+                ("trace", Level::Trace),
+            ]),
+        ),
+        format: fields.or(
+            "format",
+            Format::Text,
+            values::choice(&[("text", Format::Text), ("json", Format::Json)]),
+        ),
+        access: fields.or("access", Access::Off, |node| match node.value.as_str() {
+            None | Some("") => node.expected("\"off\", \"stdout\" or the name of a file"),
+            Some("off") => Some(Access::Off),
+            Some("stdout") => Some(Access::Stdout),
+            Some(name) => Some(Access::File(folder.join(name))),
+        }),
+    };
+    fields.finish(&[]);
+    log
+}

@@ -1,0 +1,199 @@
+use std::net::Ipv6Addr;
+
+use super::{Fields, Node, index, values};
+use crate::config::{Dialects, PathPattern, Route, RouteLimit};
+use crate::limit::{Delay, Limit};
+
+/// Reads the `[[routes]]`; `None` stands for one in which something is wrong.
+pub(super) fn read(node: Node, origins: &[&str], zones: &[&str]) -> Vec<Option<Route>> {
+    let Some(tables) = node.items() else {
+        node.expected::<()>("[[routes]] in double brackets, once for each route");
+        return vec![None];
+    };
+    let mut earlier: Vec<Option<Taken>> = Vec::new();
+    let mut routes = Vec::new();
+    for table in tables {
+        let mut fields = Fields::of(table, "this route".to_owned());
+        let taken = fields.as_mut().and_then(taken);
+        let twin = earlier.iter().position(|earlier| *earlier == taken);
+        if let Some(twin) = twin.filter(|_| taken.is_some()) {
+            table.wrong(&format!(
+                "route {} has the same path, host and methods as route {}, so it would never be used; remove one",
+                earlier.len() + 1,
+                twin + 1
+            ));
+        }
+        earlier.push(taken.clone());
+        routes.push(fields.and_then(|fields| route(fields, taken, origins, zones)));
+    }
+    routes
+}
+
+/// What a route takes, by which it is told from others.
+#[derive(Clone, PartialEq)]
+struct Taken {
+    path: PathPattern,
+    host: Option<String>,
+    /// In alphabetical order.
+    methods: Vec<String>,
+}
+
+fn taken(fields: &mut Fields) -> Option<Taken> {
+    let path = fields.required("path", "\"/\"", |node| {
+        values::parsed(node, "a path such as \"/\" or \"= /exact\"", path)
+    });
+    let host = fields.optional("host", None, |node| {
+        values::parsed(node, "a host such as \"api.example.com\"", host).map(Some)
+    });
+    let method = |node: Node| values::parsed(node, "a method such as \"POST\"", method);
+    let methods = values::list("[\"POST\"]", method);
+    let mut methods = fields.optional("methods", Vec::new(), methods)?;
+    methods.sort();
+    Some(Taken {
+        path: path?,
+        host: host?,
+        methods,
+    })
+}
+
+fn route(
+    mut fields: Fields,
+    taken: Option<Taken>,
+    origins: &[&str],
+    zones: &[&str],
+) -> Option<Route> {
+    let origin = fields.required("origin", "\"app\"", |node| index(node, "origins", origins));
+    let limits = fields.optional("limits", Vec::new(), |node| limits(node, zones));
+    let max_wait = fields.get("max_wait").and_then(values::patience);
+    let dry_run = fields.or("dry_run", false, values::boolean);
+    let reject_status = fields.or("reject_status", 429, values::whole(400..=599));
+    let reject_body = fields.or("reject_body", "Too many requests\n".to_owned(), |node| {
+        values::text(node).map(str::to_owned)
+    });
+    let names = DIALECTS.map(|name| (name, name));
+    let dialects = values::list("[\"x-ratelimit\"]", values::choice(&names));
+    let headers = fields.or("headers", vec![DIALECTS[0]], dialects);
+    fields.finish(&[]);
+    let Taken {
+        path,
+        host,
+        methods,
+    } = taken?;
+    let mut limits = limits?;
+    for limit in &mut limits {
+        limit.limit.max_wait = max_wait;
+    }
+    Some(Route {
+        path,
+        host,
+        methods,
+        origin: origin?,
+        limits,
+        dry_run,
+        reject_status,
+        reject_body,
+        headers: Dialects {
+            x_ratelimit: headers.contains(&DIALECTS[0]),
+            ratelimit: headers.contains(&DIALECTS[1]),
+            server_timing: headers.contains(&DIALECTS[2]),
+        },
+    })
+}
+
+const DIALECTS: [&str; 3] = ["x-ratelimit", "ratelimit", "server-timing"];
+
+fn path(text: &str) -> Result<PathPattern, &'static str> {
+    let (path, pattern): (_, fn(String) -> _) = match text.strip_prefix('=') {
+        Some(exact) => (exact.trim_start(), PathPattern::Exact),
+        None => (text, PathPattern::Prefix),
+    };
+    if !path.starts_with('/') {
+        return Err("a path begins with /, or with = / where it stands for itself alone");
+    }
+    if path.contains(['?', '#']) {
+        return Err("a path ends before its query; remove what follows from ? or # on");
+    }
+    Ok(pattern(path.to_owned()))
+}
+
+fn host(text: &str) -> Result<String, &'static str> {
+    let letter = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let name = !text.is_empty() && text.chars().all(letter);
+    let address = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    if name || address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()) {
+        Ok(text.to_ascii_lowercase())
+    } else if text.contains('*') {
+        Err("a host is one name; write a route for each, or leave host out for every one")
+    } else {
+        Err("a host is a name such as \"api.example.com\", without scheme, port or path")
+    }
+}
+
+fn method(text: &str) -> Result<String, String> {
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if text.is_empty() || !text.bytes().all(token) {
+        return Err("a method is a word such as \"POST\"".to_owned());
+    }
+    let capitals = text.to_ascii_uppercase();
+    if capitals != text {
+        return Err(format!("methods are written in capitals, \"{capitals}\""));
+    }
+    Ok(capitals)
+}
+
+/// Reads a route's limits, `max_wait` left open. `None` where something is wrong with one.
+fn limits(node: Node, zones: &[&str]) -> Option<Vec<RouteLimit>> {
+    let Some(items) = node.items() else {
+        return node.expected("a list such as [{ zone = \"per_client\", burst = 20 }]");
+    };
+    let mut taken = Vec::new();
+    let mut limits = Vec::new();
+    for item in items {
+        let fields = Fields::of(item, "this limit".to_owned());
+        let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
+        if let Some(name) = zone
+            .filter(|zone| taken.contains(zone))
+            .map(|zone| zones[zone])
+        {
+            item.wrong(&format!(
+                "zone {name} limits this route already; remove one"
+            ));
+        }
+        taken.extend(zone);
+        limits.push(
+            zone.zip(limit)
+                .map(|(zone, limit)| RouteLimit { zone, limit }),
+        );
+    }
+    limits.into_iter().collect()
+}
+
+fn limit(mut fields: Fields, zones: &[&str]) -> (Option<usize>, Option<Limit>) {
+    let zone = fields.required("zone", "\"per_client\"", |node| index(node, "zones", zones));
+    let burst = fields.optional("burst", 0, values::whole(0..=u32::MAX));
+    let delay_node = fields.get("delay");
+    let delay = delay_node.map_or(Some(0), values::whole(0..=u32::MAX));
+    let nodelay = fields.or("nodelay", false, values::boolean);
+    fields.finish(&[]);
+    if let (Some(node), true) = (delay_node, nodelay) {
+        node.wrong("with nodelay = true nothing waits; remove delay or nodelay");
+    } else if let (Some(node), Some((delay, burst))) = (delay_node, delay.zip(burst))
+        && delay > burst
+    {
+        node.wrong(&format!(
+            "delay {delay} is above burst {burst}, so nothing would wait; lower it to at most {burst}, raise burst, or write nodelay = true instead"
+        ));
+    }
+    let limit = delay.zip(burst).map(|(delay, burst)| Limit {
+        burst,
+        delay: if nodelay {
+            Delay::Never
+        } else {
+            Delay::Above(delay)
+        },
+        max_wait: None,
+    });
+    (zone, limit)
+}

@@ -1,0 +1,134 @@
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::{Fields, Node, values};
+use crate::config::{ForwardedHeader, Listen, Server, later};
+
+const MAX_WORKERS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+const MAX_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(25_000).unwrap();
+const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
+
+/// Reads `[server]`.
+pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Server {
+    let (listen, admin) = addresses(&mut fields, folder, admin_token);
+    let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let networks = values::list("[\"10.0.0.0/8\"]", values::network);
+    let headers = values::choice(&[
+        ("x-forwarded-for", ForwardedHeader::XForwardedFor),
+        ("forwarded", ForwardedHeader::Forwarded),
+    ]);
+    let seconds = Duration::from_secs;
+    let server = Server {
+        listen,
+        admin,
+        workers: fields.or(
+            "workers",
+            cores.min(MAX_WORKERS),
+            values::at_least_one(MAX_WORKERS),
+        ),
+        trusted_proxies: fields.or("trusted_proxies", Vec::new(), networks),
+        forwarded_header: fields.or("forwarded_header", ForwardedHeader::XForwardedFor, headers),
+        max_connections: fields.or(
+            "max_connections",
+            MAX_CONNECTIONS,
+            values::at_least_one(MOST_CONNECTIONS),
+        ),
+        keep_alive: fields.or("keep_alive", seconds(75), values::duration),
+        header_timeout: fields.or("header_timeout", seconds(10), values::timeout),
+        shutdown_timeout: fields.or("shutdown_timeout", seconds(30), values::duration),
+    };
+    fields.finish(later::SERVER);
+    server
+}
+
+/// Reads the addresses, of which no two may meet.
+fn addresses(
+    fields: &mut Fields,
+    folder: &Path,
+    admin_token: bool,
+) -> (Vec<Listen>, Option<SocketAddr>) {
+    let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    let listen_node = fields.get("listen");
+    let listen = match listen_node {
+        Some(node) => listen(node, folder),
+        None => vec![Listen::Tcp(local(8080))],
+    };
+    let admin_node = fields.get("admin");
+    let admin = match admin_node {
+        Some(node) => admin(node, admin_token),
+        None => Some(local(9090)),
+    };
+    let meeting = admin.map(Listen::Tcp).and_then(|admin| {
+        let met = listen.iter().find(|listen| meet(listen, &admin));
+        Some((met?, admin))
+    });
+    match (meeting, admin_node, listen_node) {
+        (Some((met, admin)), Some(node), _) => node.wrong(&format!(
+            "{admin} and {met}, where clients connect, cannot both be listened on; give admin another port"
+        )),
+        (Some((met, admin)), None, Some(node)) => node.wrong(&format!(
+            "{met} and the admin port, {admin}, cannot both be listened on; set admin to another port or to \"off\""
+        )),
+        _ => {}
+    }
+    (listen, admin)
+}
+
+fn listen(node: Node, folder: &Path) -> Vec<Listen> {
+    let mut addresses = Vec::new();
+    for item in values::filled("[\"127.0.0.1:8080\"]", node).unwrap_or_default() {
+        if let Some(address) = listen_address(item, folder) {
+            if let Some(earlier) = addresses.iter().find(|earlier| meet(earlier, &address)) {
+                item.wrong(&format!(
+                    "{address} and {earlier} cannot both be listened on; remove one"
+                ));
+            }
+            addresses.push(address);
+        }
+    }
+    addresses
+}
+
+/// Whether the kernel would refuse one of them because of the other. Port 0 is a new one each time.
+fn meet(one: &Listen, other: &Listen) -> bool {
+    let (Listen::Tcp(one), Listen::Tcp(other)) = (one, other) else {
+        return one == other;
+    };
+    let covers = |one: IpAddr, other: IpAddr| {
+        one == other || one.is_unspecified() && (one.is_ipv6() || other.is_ipv4())
+    };
+    let (a, b) = (one.ip(), other.ip());
+    one.port() != 0 && one.port() == other.port() && (covers(a, b) || covers(b, a))
+}
+
+fn listen_address(node: Node, folder: &Path) -> Option<Listen> {
+    let text = node.value.as_str().unwrap_or_default();
+    let listen = match text.strip_prefix("unix:") {
+        Some("") => None,
+        Some(path) => Some(Listen::Unix(folder.join(path))),
+        None => text.parse().ok().map(Listen::Tcp),
+    };
+    listen.or_else(|| {
+        node.expected("an address with a port such as \"127.0.0.1:8080\" or \"[::]:8080\", or a socket such as \"unix:/run/drip.sock\"")
+    })
+}
+
+fn admin(node: Node, token: bool) -> Option<SocketAddr> {
+    let text = node.value.as_str().unwrap_or_default();
+    if text == "off" {
+        return None;
+    }
+    let Ok(address) = text.parse::<SocketAddr>() else {
+        return node.expected("an address with a port such as \"127.0.0.1:9090\", or \"off\"");
+    };
+    if !token && !address.ip().to_canonical().is_loopback() {
+        node.wrong(&format!(
+            "{address} is open to others than this host, and no token protects it; use 127.0.0.1:{}, or set DRIP_ADMIN_TOKEN",
+            address.port()
+        ));
+    }
+    Some(address)
+}

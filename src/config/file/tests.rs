@@ -1,0 +1,356 @@
+use super::*;
+
+const SMALLEST: &str = r#"[origins.app]
+servers = ["http://127.0.0.1:9000"]
+
+[zones.per_client]
+key  = "$remote_addr"
+rate = "10r/s"
+
+[[routes]]
+path   = "/"
+origin = "app"
+limits = [{ zone = "per_client", burst = 20 }]
+"#;
+
+fn problems(text: &str) -> String {
+    let found = parse(text, Path::new("/etc/drip/gateway.toml"), false);
+    found.map_or_else(|found| found.to_string(), |_| String::new())
+}
+
+const FIRST_ORIGIN: &str = r#"[origins.app] with servers = ["http://127.0.0.1:9000"]"#;
+const SERVERS: &str = r#"["http://127.0.0.1:9000"]"#;
+const LIMIT: &str = r#"{ zone = "per_client", burst = 20 }"#;
+
+/// What of the smallest file is replaced by what, and the only problem that it then has. Replacing nothing
+/// puts something before it.
+#[rustfmt::skip]
+const CASES: &[(&str, &str, &str)] = &[
+    // The shape of the file.
+    (SMALLEST, "",
+     r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
+    (SMALLEST, "# nothing yet\n",
+     r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
+    ("", "name = 1\n",
+     r#"1:1: "name" is not a field of the file, whose fields are server, origins, zones, routes, log"#),
+    ("", "[zone.x]\n",
+     r#"1:2: "zone" is not a field of the file, whose fields are server, origins, zones, routes, log; did you mean zones?"#),
+    ("", "server = true\n",
+     "1:10: server: expected a table; found true"),
+    ("", "redis.url = \"redis://127.0.0.1\"\n",
+     "1:1: redis is not supported by this version; remove it"),
+    ("rate = \"10r/s\"", "rate = 10r/s",
+     "6:8: string values must be quoted, expected literal string"),
+    ("rate = ", "rate ",
+     "6:6: key with no value, expected `=`"),
+    ("[[routes]]", "[routes]",
+     "8:1: routes: expected [[routes]] in double brackets, once for each route; found a table"),
+    ("[[routes]]", "[[route]]",
+     r#"1:1: there is no route; add [[routes]] with path = "/" and origin = "app"
+8:3: "route" is not a field of the file, whose fields are server, origins, zones, routes, log; did you mean routes?"#),
+    ("[origins.app]", "[[origins]]",
+     r#"1:1: origins: expected a table for each, such as [origins.name]; found a list
+1:1: there is no origin; add [origins.app] with servers = ["http://127.0.0.1:9000"]
+10:10: origin: there is no [origins.app]; the file has none; add [origins.app]"#),
+    ("[zones.per_client]", "[zones.\"per client\"]",
+     r#"4:1: per client: a name is made of letters, digits, _, - and .
+11:20: zone: there is no [zones.per_client]; did you mean "per client"?"#),
+    ("[zones.per_client]", "[zones.per_clients]",
+     r#"11:20: zone: there is no [zones.per_client]; did you mean "per_clients"?"#),
+    // [server]
+    ("", "[server]\nlisten = \"127.0.0.1:80\"\n",
+     r#"2:10: listen: expected a list such as ["127.0.0.1:8080"]; found "127.0.0.1:80""#),
+    ("", "[server]\nlisten = []\n",
+     r#"2:10: listen: the list is empty; write one such as ["127.0.0.1:8080"]"#),
+    ("", "[server]\nlisten = [\"localhost:80\"]\n",
+     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found "localhost:80""#),
+    ("", "[server]\nlisten = [\"unix:\"]\n",
+     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found "unix:""#),
+    ("", "[server]\nlisten = [8080]\n",
+     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found 8080"#),
+    ("", "[server]\nlisten = [\"127.0.0.1:80\", \"127.0.0.1:80\"]\n",
+     "2:27: listen: 127.0.0.1:80 and 127.0.0.1:80 cannot both be listened on; remove one"),
+    ("", "[server]\nlisten = [\"127.0.0.1:80\", \"[::]:80\"]\n",
+     "2:27: listen: [::]:80 and 127.0.0.1:80 cannot both be listened on; remove one"),
+    ("", "[server]\nlisten = [\"unix:a\", \"[::1]:1\", \"unix:a\"]\n",
+     "2:32: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
+    ("", "[server]\nlisten = [\"0.0.0.0:9090\"]\n",
+     r#"2:10: listen: 0.0.0.0:9090 and the admin port, 127.0.0.1:9090, cannot both be listened on; set admin to another port or to "off""#),
+    ("", "[server]\nadmin = \"127.0.0.1:8080\"\n",
+     "2:9: admin: 127.0.0.1:8080 and 127.0.0.1:8080, where clients connect, cannot both be listened on; give admin another port"),
+    ("", "[server]\nadmin = \"0.0.0.0:9090\"\n",
+     "2:9: admin: 0.0.0.0:9090 is open to others than this host, and no token protects it; use 127.0.0.1:9090, or set DRIP_ADMIN_TOKEN"),
+    ("", "[server]\nadmin = \"9090\"\n",
+     r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found "9090""#),
+    ("", "[server]\nadmin = false\n",
+     r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found false"#),
+    ("", "[server]\nworkers = 0\n",
+     "2:11: workers: expected a whole number from 1 to 1024; found 0"),
+    ("", "[server]\nworkers = \"2\"\n",
+     r#"2:11: workers: expected a whole number from 1 to 1024; found "2""#),
+    ("", "[server]\ntrusted_proxies = [\"10.0.0.0/40\"]\n",
+     r#"2:20: trusted_proxies: expected an address or network such as "10.0.0.0/8"; found "10.0.0.0/40""#),
+    ("", "[server]\ntrusted_proxies = [\"10.1.0.0/8\", \"10.2.0.0/8\"]\n",
+     r#"2:34: trusted_proxies: "10.2.0.0/8" is listed twice; remove one"#),
+    ("", "[server]\nforwarded_header = \"forwarde\"\n",
+     r#"2:20: forwarded_header: expected "x-forwarded-for" or "forwarded"; found "forwarde"; did you mean "forwarded"?"#),
+    ("", "[server]\nforwarded_header = \"x-real-ip\"\n",
+     r#"2:20: forwarded_header: expected "x-forwarded-for" or "forwarded"; found "x-real-ip""#),
+    ("", "[server]\nmax_connections = 0\n",
+     "2:19: max_connections: expected a whole number from 1 to 4294967295; found 0"),
+    ("", "[server]\nkeep_alive = 75\n",
+     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 75"#),
+    ("", "[server]\nkeep_alive = \"75 s\"\n",
+     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "75 s""#),
+    ("", "[server]\nkeep_alive = \"367d\"\n",
+     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "367d""#),
+    ("", "[server]\nheader_timeout = \"0s\"\n",
+     r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
+    ("", "[server]\nshutdown_timout = \"1s\"\n",
+     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, header_timeout, shutdown_timeout; did you mean shutdown_timeout?"#),
+    ("", "[server]\nbody_timeout = \"30s\"\n",
+     "2:1: body_timeout is not supported by this version; remove it"),
+    ("", "[server.tls]\ncert = \"server.pem\"\n",
+     "1:9: tls is not supported by this version; remove it"),
+    // [origins]
+    ("servers = [\"http://127.0.0.1:9000\"]", "",
+     r#"1:1: [origins.app] has no servers; add one such as servers = ["http://127.0.0.1:9000"]"#),
+    (SERVERS, "[]",
+     r#"2:11: servers: the list is empty; write one such as ["http://127.0.0.1:9000"]"#),
+    (SERVERS, "\"http://127.0.0.1:9000\"",
+     r#"2:11: servers: expected a list such as ["http://127.0.0.1:9000"]; found "http://127.0.0.1:9000""#),
+    (SERVERS, "[\"127.0.0.1:9000\"]",
+     r#"2:12: servers: a server is written "http://host:port"; found "127.0.0.1:9000""#),
+    (SERVERS, "[\"https://127.0.0.1:9000\"]",
+     r#"2:12: servers: https and unix sockets are not supported by this version; write "http://host:port"; found "https://127.0.0.1:9000""#),
+    (SERVERS, "[\"unix:/run/app.sock\"]",
+     r#"2:12: servers: https and unix sockets are not supported by this version; write "http://host:port"; found "unix:/run/app.sock""#),
+    (SERVERS, "[\"http://app:9000/\"]",
+     r#"2:12: servers: a server is written "http://host:port", with no path, query or user; found "http://app:9000/""#),
+    (SERVERS, "[\"http://me@app\"]",
+     r#"2:12: servers: a server is written "http://host:port", with no path, query or user; found "http://me@app""#),
+    (SERVERS, "[\"http://app:0\"]",
+     r#"2:12: servers: the port of a server is a number from 1 to 65535; found "http://app:0""#),
+    (SERVERS, "[\"http://app:+80\"]",
+     r#"2:12: servers: the port of a server is a number from 1 to 65535; found "http://app:+80""#),
+    (SERVERS, "[\"http://[::1:9000\"]",
+     r#"2:12: servers: a server is written "http://host:port"; found "http://[::1:9000""#),
+    (SERVERS, "[\"http://a\", \"http://A:80\"]",
+     r#"2:24: servers: "http://A:80" is listed twice; remove one"#),
+    (SERVERS, "[80]",
+     r#"2:12: servers: expected a server such as "http://127.0.0.1:9000"; found 80"#),
+    (SERVERS, "[\"http://a\"]\nconnect_timeout = \"0\"",
+     r#"3:19: connect_timeout: expected a duration above 0; found "0""#),
+    (SERVERS, "[\"http://a\"]\nkeep_alive = -1",
+     "3:14: keep_alive: expected a whole number from 0 to 4294967295; found -1"),
+    (SERVERS, "[\"http://a\"]\nmax_in_flight = 0",
+     "3:1: max_in_flight is not supported by this version; remove it"),
+    // [zones]
+    ("key  = \"$remote_addr\"", "",
+     r#"4:1: [zones.per_client] has no key; add one such as key = "$remote_addr""#),
+    ("rate = \"10r/s\"", "",
+     r#"4:1: [zones.per_client] has no rate; add one such as rate = "10r/s""#),
+    ("$remote_addr", "",
+     r#"5:8: key: a key is made of variables such as "$remote_addr", or of a text alone to have one bucket for everybody; found """#),
+    ("$remote_addr", "$remote_adr",
+     r#"5:8: key: $remote_adr is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME and $arg_NAME; found "$remote_adr""#),
+    ("\"10r/s\"", "\"0r/s\"",
+     r#"6:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s""#),
+    ("\"10r/s\"", "\"10/s\"",
+     r#"6:8: rate: a rate is a count and a period, such as "10r/s", "30r/m" or "5r/250ms"; found "10/s""#),
+    ("\"10r/s\"", "10",
+     r#"6:8: rate: expected a rate such as "10r/s"; found 10"#),
+    ("\"10r/s\"", "\"1r/s\"\nalgorithm = \"token_bucket\"",
+     r#"7:13: algorithm: only leaky_bucket is known to this version; found "token_bucket""#),
+    ("\"10r/s\"", "\"1r/s\"\nalgorithm = \"leaky\"",
+     r#"7:13: algorithm: expected "leaky_bucket"; found "leaky""#),
+    ("\"10r/s\"", "\"1r/s\"\nmax_keys = 0",
+     "7:12: max_keys: expected a whole number from 1 to 4294967295; found 0"),
+    ("\"10r/s\"", "\"1r/s\"\nipv6_prefix = 129",
+     "7:15: ipv6_prefix: expected a whole number from 0 to 128; found 129"),
+    ("\"10r/s\"", "\"1r/s\"\nexempt = [\"me\"]",
+     r#"7:11: exempt: expected an address or network such as "10.0.0.0/8"; found "me""#),
+    ("\"10r/s\"", "\"1r/s\"\nstore = \"memory\"",
+     "7:1: store is not supported by this version; remove it"),
+    ("\"10r/s\"", "\"1r/s\"\nburst = 5",
+     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, max_keys, idle_timeout, ipv6_prefix, exempt"#),
+    // [[routes]]
+    ("path   = \"/\"\n", "",
+     r#"8:1: this route has no path; add one such as path = "/""#),
+    ("origin = \"app\"\n", "",
+     r#"8:1: this route has no origin; add one such as origin = "app""#),
+    ("\"/\"", "\"login\"",
+     r#"9:10: path: a path begins with /, or with = / where it stands for itself alone; found "login""#),
+    ("\"/\"", "\"= login\"",
+     r#"9:10: path: a path begins with /, or with = / where it stands for itself alone; found "= login""#),
+    ("\"/\"", "\"/?a=1\"",
+     r#"9:10: path: a path ends before its query; remove what follows from ? or # on; found "/?a=1""#),
+    ("\"/\"", "1",
+     r#"9:10: path: expected a path such as "/" or "= /exact"; found 1"#),
+    ("\"app\"", "\"ap\"",
+     r#"10:10: origin: there is no [origins.ap]; did you mean "app"?"#),
+    ("\"app\"", "\"web\"",
+     "10:10: origin: there is no [origins.web]; the file has app"),
+    ("\"app\"", "\"app\"\nhost = \"*.example.com\"",
+     r#"11:8: host: a host is one name; write a route for each, or leave host out for every one; found "*.example.com""#),
+    ("\"app\"", "\"app\"\nhost = \"example.com:80\"",
+     r#"11:8: host: a host is a name such as "api.example.com", without scheme, port or path; found "example.com:80""#),
+    ("\"app\"", "\"app\"\nmethods = [\"post\"]",
+     r#"11:12: methods: methods are written in capitals, "POST"; found "post""#),
+    ("\"app\"", "\"app\"\nmethods = [\"GET\", \"GET\"]",
+     r#"11:19: methods: "GET" is listed twice; remove one"#),
+    ("\"app\"", "\"app\"\nmax_wait = \"5\"",
+     r#"11:12: max_wait: expected "none", or a duration such as "5s"; found "5""#),
+    ("\"app\"", "\"app\"\ndry_run = \"yes\"",
+     r#"11:11: dry_run: expected true or false; found "yes""#),
+    ("\"app\"", "\"app\"\nreject_status = 200",
+     "11:17: reject_status: expected a whole number from 400 to 599; found 200"),
+    ("\"app\"", "\"app\"\nreject_body = 1",
+     "11:15: reject_body: expected a text in quotes; found 1"),
+    ("\"app\"", "\"app\"\nheaders = [\"x-rate-limit\"]",
+     r#"11:12: headers: expected "x-ratelimit" or "ratelimit" or "server-timing"; found "x-rate-limit"; did you mean "x-ratelimit"?"#),
+    ("\"app\"", "\"app\"\nheaders = \"ratelimit\"",
+     r#"11:11: headers: expected a list such as ["x-ratelimit"]; found "ratelimit""#),
+    ("\"app\"", "\"app\"\n[[routes]]\npath = \"/\"\norigin = \"app\"",
+     "11:1: routes: route 2 has the same path, host and methods as route 1, so it would never be used; remove one"),
+    ("\"app\"", "\"web\"\n[[routes]]\npath = \"/\"\norigin = \"app\"",
+     "10:10: origin: there is no [origins.web]; the file has app\n11:1: routes: route 2 has the same path, host and methods as route 1, so it would never be used; remove one"),
+    ("\"app\"", "\"app\"\nhost = \"[::\"",
+     r#"11:8: host: a host is a name such as "api.example.com", without scheme, port or path; found "[::""#),
+    // limits
+    (LIMIT, "{ zone = \"per_client\", burst = \"1\", delay = 2 }, { zone = \"per_client\" }",
+     r#"11:42: burst: expected a whole number from 0 to 4294967295; found "1"
+11:60: limits: zone per_client limits this route already; remove one"#),
+    (LIMIT, "\"per_client\"",
+     r#"11:11: limits: expected a table; found "per_client""#),
+    (LIMIT, "{ burst = 1 }",
+     r#"11:11: this limit has no zone; add one such as zone = "per_client""#),
+    (LIMIT, "{ zone = \"per_clent\" }",
+     r#"11:20: zone: there is no [zones.per_clent]; did you mean "per_client"?"#),
+    (LIMIT, "{ zone = \"per_client\", burst = -1 }",
+     "11:42: burst: expected a whole number from 0 to 4294967295; found -1"),
+    (LIMIT, "{ zone = \"per_client\", burst = 4294967296 }",
+     "11:42: burst: expected a whole number from 0 to 4294967295; found 4294967296"),
+    (LIMIT, "{ zone = \"per_client\", brust = 1 }",
+     r#"11:34: "brust" is not a field of this limit, whose fields are zone, burst, delay, nodelay; did you mean burst?"#),
+    (LIMIT, "{ zone = \"per_client\", burst = 20, delay = 21 }",
+     "11:54: delay: delay 21 is above burst 20, so nothing would wait; lower it to at most 20, raise burst, or write nodelay = true instead"),
+    (LIMIT, "{ zone = \"per_client\", delay = 1 }",
+     "11:42: delay: delay 1 is above burst 0, so nothing would wait; lower it to at most 0, raise burst, or write nodelay = true instead"),
+    (LIMIT, "{ zone = \"per_client\", burst = 9, delay = 8, nodelay = true }",
+     "11:53: delay: with nodelay = true nothing waits; remove delay or nodelay"),
+    (LIMIT, "{ zone = \"per_client\" }, { zone = \"per_client\" }",
+     "11:36: limits: zone per_client limits this route already; remove one"),
+    // [log]
+    ("", "[log]\nlevel = \"warning\"\n",
+     r#"2:9: level: expected "error" or "warn" or "info" or "debug" or "trace"; found "warning"; did you mean "warn"?"#),
+    ("", "[log]\nformat = \"xml\"\n",
+     r#"2:10: format: expected "text" or "json"; found "xml""#),
+    ("", "[log]\naccess = true\n",
+     r#"2:10: access: expected "off", "stdout" or the name of a file; found true"#),
+];
+
+#[test]
+fn each_problem_is_told_with_its_place() {
+    for (from, to, expected) in CASES {
+        let text = SMALLEST.replacen(from, to, 1);
+        assert_ne!(text, SMALLEST, "{from}");
+        let found = problems(&text).replace("/etc/drip/gateway.toml:", "");
+        assert_eq!(found, *expected, "{text}");
+    }
+}
+
+#[test]
+fn all_problems_are_told_at_once_by_their_places() {
+    let text = r#"[server]
+wrokers = 2
+
+[zones.a]
+rate = "0r/s"
+
+[zones."é"]
+key = { of = "é" }; rate = 1
+
+[[routes]]
+path = "/"
+limits = [{ zone = "a", burst = "1", delay = 2 }, { zone = "b" }]
+
+[log]
+level = "é"; format = "xml"
+"#
+    .replace("; ", "\n");
+    let expected = r#"
+2:1: "wrokers" is not a field of [server], whose fields are listen, admin, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, header_timeout, shutdown_timeout; did you mean workers?
+4:1: [zones.a] has no key; add one such as key = "$remote_addr"
+5:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s"
+7:1: é: a name is made of letters, digits, _, - and .
+8:7: key: expected variables such as "$remote_addr"; found a table
+9:8: rate: expected a rate such as "10r/s"; found 1
+11:1: this route has no origin; add one such as origin = "app"
+13:33: burst: expected a whole number from 0 to 4294967295; found "1"
+13:60: zone: there is no [zones.b]; the file has a, é
+16:9: level: expected "error" or "warn" or "info" or "debug" or "trace"; found "é"
+17:10: format: expected "text" or "json"; found "xml""#;
+    let expected = format!("\n1:1: there is no origin; add {FIRST_ORIGIN}{expected}");
+    let found = format!("\n{}", problems(&text));
+    assert_eq!(found.replace("/etc/drip/gateway.toml:", ""), expected);
+}
+
+#[test]
+fn a_syntax_error_hides_only_what_may_come_from_it() {
+    // With its header, an origin is lost; the burst is wrong anyhow. Columns count characters.
+    let text = SMALLEST
+        .replace("[origins.app]", "[origins.app")
+        .replace("rate = \"10r/s\"", "rate = 10r/s\n# é\n\"é\" = 1 1")
+        .replace("burst = 20", "burst = -20");
+    let expected = "
+1:13: unclosed table, expected `]`
+6:8: string values must be quoted, expected literal string
+8:7: string values must be quoted, expected literal string
+13:42: burst: expected a whole number from 0 to 4294967295; found -20";
+    let found = format!("\n{}", problems(&text));
+    assert_eq!(found.replace("/etc/drip/gateway.toml:", ""), expected);
+}
+
+#[test]
+fn a_network_is_taken_as_addresses_are() {
+    let text = r#"["10.1.2.3/8", "::1", "::ffff:192.0.2.0/120", "2001:db8::1/32"]"#;
+    let text = format!("[server]\ntrusted_proxies = {text}\n{SMALLEST}");
+    let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
+    let networks = settings
+        .server
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string);
+    let expected = ["10.0.0.0/8", "::1/128", "192.0.2.0/24", "2001:db8::/32"];
+    assert_eq!(networks.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn an_admin_port_open_to_others_needs_a_token() {
+    let text = format!("server.admin = \"0.0.0.0:9090\"\n{SMALLEST}");
+    let settings = parse(&text, Path::new("gateway.toml"), true).unwrap();
+    assert_eq!(settings.server.admin, Some("0.0.0.0:9090".parse().unwrap()));
+}
+
+#[test]
+fn a_file_that_is_not_there_or_not_text_is_an_error_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.toml");
+    let missing = load(&path).unwrap_err().to_string();
+    assert!(
+        missing.starts_with(&path.display().to_string()),
+        "{missing}"
+    );
+
+    fs::write(&path, b"# \xc3\xa9\n# \xff").unwrap();
+    let message = "this is not UTF-8; save the file in that encoding";
+    let expected = format!("{}:2:3: {message}", path.display());
+    assert_eq!(load(&path).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn the_example_is_right() {
+    let text = include_str!("../../../gateway.toml");
+    assert_eq!(problems(text), "");
+}

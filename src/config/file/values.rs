@@ -1,0 +1,165 @@
+//! Values that stand alone: each reader says what is wrong, and then gives `None`.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use ipnet::{IpNet, Ipv4Net};
+
+use crate::config::near::nearest;
+use crate::config::quote::quote;
+use crate::config::read::Node;
+use crate::limit::parse_duration;
+
+const LONGEST_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+/// Any text.
+pub(super) fn text(node: Node<'_>) -> Option<&str> {
+    let text = node.value.as_str();
+    text.or_else(|| node.expected("a text in quotes"))
+}
+
+/// A text that something else reads; `what` is what it should be.
+pub(super) fn parsed<T, E: Display>(
+    node: Node,
+    what: &str,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Option<T> {
+    let Some(text) = node.value.as_str() else {
+        return node.expected(what);
+    };
+    let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
+    parse(text).map_err(wrong).ok()
+}
+
+/// `true` or `false`.
+pub(super) fn boolean(node: Node) -> Option<bool> {
+    node.value
+        .as_bool()
+        .or_else(|| node.expected("true or false"))
+}
+
+/// A whole number in a range.
+pub(super) fn whole<T>(range: RangeInclusive<T>) -> impl FnOnce(Node) -> Option<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    move |node| {
+        let number = node.value.as_integer();
+        let number = number.and_then(|n| i128::from_str_radix(n.as_str(), n.radix()).ok());
+        let fits = number
+            .and_then(|n| T::try_from(n).ok())
+            .filter(|n| range.contains(n));
+        let (least, most) = (range.start(), range.end());
+        fits.or_else(|| node.expected(&format!("a whole number from {least} to {most}")))
+    }
+}
+
+/// A duration, also zero.
+pub(super) fn duration(node: Node) -> Option<Duration> {
+    let span = node.value.as_str().and_then(parse_duration);
+    let span = span.filter(|span| *span <= LONGEST_DURATION);
+    span.or_else(|| {
+        node.expected("a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d")
+    })
+}
+
+/// A duration that is never zero: nothing could be done in no time.
+pub(super) fn timeout(node: Node) -> Option<Duration> {
+    let span = duration(node)?;
+    if span.is_zero() {
+        return node.expected("a duration above 0");
+    }
+    Some(span)
+}
+
+/// `"none"`, which gives `None`, or a duration.
+pub(super) fn patience(node: Node) -> Option<Duration> {
+    if node.value.as_str() == Some("none") {
+        return None;
+    }
+    if node.value.as_str().and_then(parse_duration).is_none() {
+        return node.expected("\"none\", or a duration such as \"5s\"");
+    }
+    duration(node)
+}
+
+/// One of a few words.
+pub(super) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
+    move |node| {
+        let given = node.value.as_str();
+        let word = words.iter().find(|(word, _)| given == Some(word));
+        word.map(|(_, meaning)| meaning.clone()).or_else(|| {
+            let known = words.iter().map(|(word, _)| *word).collect::<Vec<_>>();
+            let near = given.and_then(|given| nearest(given, &known));
+            let near = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+            let known = known
+                .into_iter()
+                .map(quote)
+                .collect::<Vec<_>>()
+                .join(" or ");
+            node.wrong(&format!("expected {known}; found {}{near}", node.found()));
+            None
+        })
+    }
+}
+
+/// A list without repetitions; `example` is how one is written.
+pub(super) fn list<T: PartialEq>(
+    example: &str,
+    read: impl Fn(Node) -> Option<T>,
+) -> impl FnOnce(Node) -> Option<Vec<T>> {
+    move |node| {
+        let Some(items) = node.items() else {
+            return node.expected(&format!("a list such as {example}"));
+        };
+        let mut values: Vec<Option<T>> = Vec::new();
+        for item in items {
+            let value = read(item);
+            if value.is_some() && values.contains(&value) {
+                item.wrong(&format!("{} is listed twice; remove one", item.found()));
+            }
+            values.push(value);
+        }
+        values.into_iter().collect()
+    }
+}
+
+/// The items of a list that must not be empty.
+pub(super) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>> {
+    let items = node.items();
+    if items.is_none() {
+        return node.expected(&format!("a list such as {example}"));
+    }
+    if items.as_ref().is_some_and(Vec::is_empty) {
+        node.wrong(&format!("the list is empty; write one such as {example}"));
+    }
+    items
+}
+
+/// A network, or an address alone. Bits that do not count are cleared, and IPv4 in IPv6 becomes IPv4, as the
+/// addresses it is compared with are.
+pub(super) fn network(node: Node) -> Option<IpNet> {
+    let network = node.value.as_str().and_then(|text| {
+        let alone = || text.parse::<IpAddr>().map(IpNet::from);
+        text.parse::<IpNet>().or_else(|_| alone()).ok()
+    });
+    let Some(network) = network else {
+        return node.expected("an address or network such as \"10.0.0.0/8\"");
+    };
+    Some(match network.trunc() {
+        IpNet::V6(v6) if v6.prefix_len() >= 96 => v6
+            .addr()
+            .to_ipv4_mapped()
+            .and_then(|v4| Ipv4Net::new(v4, v6.prefix_len() - 96).ok())
+            .map_or(IpNet::V6(v6), IpNet::V4),
+        network => network,
+    })
+}
+
+/// A whole number from 1.
+pub(super) fn at_least_one(most: NonZeroUsize) -> impl FnOnce(Node) -> Option<NonZeroUsize> {
+    move |node| whole(1..=most.get())(node).and_then(NonZeroUsize::new)
+}

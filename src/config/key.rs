@@ -1,0 +1,266 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// What tells one bucket of a zone from another: text and nginx's variables, such as
+/// `$remote_addr` or `$host:${http_x_api_key}`.
+///
+/// A template without variables is one bucket for everybody.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KeyTemplate {
+    parts: Vec<Part>,
+}
+
+/// A piece of a [`KeyTemplate`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Stands for itself; never empty, and never beside another text.
+    Text(String),
+    /// Stands for something of the request.
+    Variable(Variable),
+}
+
+/// Something of a request, by nginx's name for it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Variable {
+    /// `$remote_addr`: the client's address, after trusted proxies.
+    RemoteAddr,
+    /// `$host`: the host asked for, in lowercase and without its port.
+    Host,
+    /// `$uri`: the path, without the query.
+    Uri,
+    /// `$request_uri`: path and query as they were sent.
+    RequestUri,
+    /// `$request_method`: `GET` and so on.
+    RequestMethod,
+    /// `$scheme`: `http` or `https`.
+    Scheme,
+    /// `$server_port`: the port that was connected to.
+    ServerPort,
+    /// `$http_NAME`: a header field, here in lowercase and with `-` for `_`.
+    Header(String),
+    /// `$cookie_NAME`: a cookie.
+    Cookie(String),
+    /// `$arg_NAME`: an argument of the query.
+    Arg(String),
+}
+
+const FIXED: [(&str, Variable); 7] = [
+    ("remote_addr", Variable::RemoteAddr),
+    ("host", Variable::Host),
+    ("uri", Variable::Uri),
+    ("request_uri", Variable::RequestUri),
+    ("request_method", Variable::RequestMethod),
+    ("scheme", Variable::Scheme),
+    ("server_port", Variable::ServerPort),
+];
+
+/// Every variable there is, for messages.
+const ALLOWED: &str = "$remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, \
+                       $http_NAME, $cookie_NAME and $arg_NAME";
+
+/// Why a text is not a [`KeyTemplate`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// There is nothing in it.
+    #[error(
+        "a key is made of variables such as \"$remote_addr\", or of a text alone to have one bucket for everybody"
+    )]
+    Empty,
+    /// A `$` without a name behind it.
+    #[error("a $ begins a variable: {ALLOWED}; ${{...}} sets one off from the text behind it")]
+    LoneDollar,
+    /// A `${` without its `}`.
+    #[error("${{{0} has no closing brace")]
+    Unclosed(String),
+    /// A variable that is not one of ours.
+    #[error("${0} is not a variable here; the variables are {ALLOWED}")]
+    Unknown(String),
+    /// The address in a form of its own, which saves memory in nginx and nothing here.
+    #[error("$binary_remote_addr is written $remote_addr here")]
+    BinaryRemoteAddr,
+}
+
+impl KeyTemplate {
+    /// Its pieces in order; at least one.
+    #[must_use]
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+impl FromStr for KeyTemplate {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (plain, behind) = rest.split_at(rest.find('$').unwrap_or(rest.len()));
+            if !plain.is_empty() {
+                parts.push(Part::Text(plain.to_owned()));
+            }
+            rest = behind;
+            if let Some(behind) = rest.strip_prefix('$') {
+                let (name, behind) = split_name(behind)?;
+                parts.push(Part::Variable(name.parse()?));
+                rest = behind;
+            }
+        }
+        if parts.is_empty() {
+            return Err(KeyError::Empty);
+        }
+        Ok(Self { parts })
+    }
+}
+
+/// Cuts a variable's name, in braces or not, from what follows its `$`.
+fn split_name(text: &str) -> Result<(&str, &str), KeyError> {
+    let (name, behind) = match text.strip_prefix('{') {
+        Some(braced) => braced
+            .split_once('}')
+            .ok_or_else(|| KeyError::Unclosed(braced.to_owned()))?,
+        None => text.split_at(text.find(|c| !names(c)).unwrap_or(text.len())),
+    };
+    if name.is_empty() {
+        return Err(KeyError::LoneDollar);
+    }
+    Ok((name, behind))
+}
+
+fn names(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+impl FromStr for Variable {
+    type Err = KeyError;
+
+    /// Reads a name without its `$`. As in nginx, capitals in it mean nothing, but for a cookie's or
+    /// an argument's own name.
+    fn from_str(name: &str) -> Result<Self, KeyError> {
+        let lower = name.to_ascii_lowercase();
+        if lower == "binary_remote_addr" {
+            return Err(KeyError::BinaryRemoteAddr);
+        }
+        let fixed = FIXED.iter().find(|(fixed, _)| *fixed == lower);
+        if let Some((_, variable)) = fixed {
+            return Ok(variable.clone());
+        }
+        let own = |prefix: &str| {
+            let own = lower
+                .strip_prefix(prefix)
+                .map(|own| &name[name.len() - own.len()..]);
+            own.filter(|own| !own.is_empty() && own.chars().all(names))
+        };
+        if let Some(own) = own("http_") {
+            Ok(Self::Header(own.to_ascii_lowercase().replace('_', "-")))
+        } else if let Some(own) = own("cookie_") {
+            Ok(Self::Cookie(own.to_owned()))
+        } else if let Some(own) = own("arg_") {
+            Ok(Self::Arg(own.to_owned()))
+        } else {
+            Err(KeyError::Unknown(name.to_owned()))
+        }
+    }
+}
+
+/// The name, without its `$`.
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Header(name) => write!(f, "http_{}", name.replace('-', "_")),
+            Self::Cookie(name) => write!(f, "cookie_{name}"),
+            Self::Arg(name) => write!(f, "arg_{name}"),
+            fixed => FIXED
+                .iter()
+                .filter(|(_, variable)| variable == fixed)
+                .try_for_each(|(name, _)| f.write_str(name)),
+        }
+    }
+}
+
+/// As a file would write it: braces only where the text behind a variable would run into its name.
+impl fmt::Display for KeyTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, part) in self.parts.iter().enumerate() {
+            match (part, self.parts.get(index + 1)) {
+                (Part::Text(text), _) => f.write_str(text)?,
+                (Part::Variable(variable), Some(Part::Text(text))) if text.starts_with(names) => {
+                    write!(f, "${{{variable}}}")?;
+                }
+                (Part::Variable(variable), _) => write!(f, "${variable}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_read_and_written_back() {
+        let host = || Part::Variable(Variable::Host);
+        let text = |text: &str| Part::Text(text.to_owned());
+        let cases = [
+            ("$host", "$host", vec![host()]),
+            ("${host}", "$host", vec![host()]),
+            ("all", "all", vec![text("all")]),
+            ("${host}s", "${host}s", vec![host(), text("s")]),
+            ("$host$host", "$host$host", vec![host(), host()]),
+            ("é${HOST}é", "é$hosté", vec![text("é"), host(), text("é")]),
+            (
+                "$host:$http_X_Api_Key",
+                "$host:$http_x_api_key",
+                vec![
+                    host(),
+                    text(":"),
+                    Part::Variable(Variable::Header("x-api-key".to_owned())),
+                ],
+            ),
+            (
+                "$cookie_SID$Arg_Page",
+                "$cookie_SID$arg_Page",
+                vec![
+                    Part::Variable(Variable::Cookie("SID".to_owned())),
+                    Part::Variable(Variable::Arg("Page".to_owned())),
+                ],
+            ),
+        ];
+        for (written, shown, parts) in cases {
+            let key = written.parse::<KeyTemplate>().unwrap();
+            assert_eq!(key.parts(), parts, "{written}");
+            assert_eq!(key.to_string(), shown);
+            assert_eq!(shown.parse(), Ok(key));
+        }
+        for (name, variable) in FIXED {
+            assert_eq!(name.parse(), Ok(variable.clone()));
+            assert_eq!(variable.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn a_wrong_template_says_what_is_allowed() {
+        let unknown = |name: &str| KeyError::Unknown(name.to_owned());
+        let cases = [
+            ("", KeyError::Empty),
+            ("$", KeyError::LoneDollar),
+            ("a$ b", KeyError::LoneDollar),
+            ("$$host", KeyError::LoneDollar),
+            ("${}", KeyError::LoneDollar),
+            ("${host", KeyError::Unclosed("host".to_owned())),
+            ("$hosts", unknown("hosts")),
+            ("$http_", unknown("http_")),
+            ("${http_x-y}", unknown("http_x-y")),
+            ("$binary_remote_addr", KeyError::BinaryRemoteAddr),
+        ];
+        for (written, error) in cases {
+            assert_eq!(written.parse::<KeyTemplate>(), Err(error), "{written}");
+        }
+        assert_eq!(
+            unknown("hosts").to_string(),
+            "$hosts is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, \
+             $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME and $arg_NAME"
+        );
+    }
+}

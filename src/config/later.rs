@@ -1,0 +1,32 @@
+//! What `gateway.toml` may say one day and this version does not take.
+//!
+//! Each is refused as such, not as unknown: a file that asks for it must not run without it. To take one up,
+//! read it where its table is read and strike it here.
+
+/// At the top level.
+pub(super) const FILE: &[&str] = &["redis"];
+
+/// In `[server]`.
+pub(super) const SERVER: &[&str] = &["body_timeout", "max_header_size", "max_body_size", "tls"];
+
+/// In `[origins.NAME]`.
+pub(super) const ORIGIN: &[&str] = &[
+    "max_header_size",
+    "max_in_flight",
+    "queue_timeout",
+    "max_fails",
+    "fail_timeout",
+    "host",
+    "health",
+];
+
+/// In `[zones.NAME]`.
+pub(super) const ZONE: &[&str] = &["store", "on_store_failure"];
+
+/// Algorithms of zones.
+pub(super) const ALGORITHMS: &[&str] = &[
+    "token_bucket",
+    "fixed_window",
+    "sliding_window_log",
+    "sliding_window_counter",
+];

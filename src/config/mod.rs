@@ -1,0 +1,28 @@
+//! From `gateway.toml` to settings that cannot be wrong.
+//!
+//! - [`load`] and [`parse`] read the file as written, and say everything that is wrong with it at once: each
+//!   [`Problem`] with its line and column, what was found, and what would be right.
+//! - [`Settings`] are what the rest of the gateway goes by, and never checks again.
+//! - [`show`] writes settings back as a file, with every default filled in.
+//! - [`Watcher`] says when the file has changed.
+
+mod file;
+mod key;
+mod later;
+mod near;
+mod problem;
+mod quote;
+mod read;
+mod settings;
+mod show;
+mod watch;
+
+pub use file::{load, parse, read};
+pub use key::{KeyError, KeyTemplate, Part, Variable};
+pub use problem::{LoadError, Problem, Problems};
+pub use settings::{
+    Access, Dialects, Format, ForwardedHeader, Level, Listen, Log, Origin, PathPattern, Route,
+    RouteLimit, Server, ServerUrl, Settings, Zone,
+};
+pub use show::show;
+pub use watch::{WatchError, Watcher};

@@ -1,0 +1,251 @@
+//! Reading a spanned tree field by field, so that one wrong field hides no other.
+
+use std::cell::RefCell;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Problem;
+use super::near::nearest;
+use super::quote::quote;
+
+/// Collects what is wrong with one text.
+pub(super) struct Report<'t> {
+    text: &'t str,
+    /// The lines of its syntax errors. What was salvaged from them is not worth a word.
+    broken: Vec<usize>,
+    problems: RefCell<Vec<Problem>>,
+}
+
+impl<'t> Report<'t> {
+    /// Starts with the syntax errors, one a line: the first of a line tends to cause the others.
+    pub(super) fn new(text: &'t str, errors: &[toml::de::Error]) -> Self {
+        let mut problems = errors
+            .iter()
+            .map(|error| {
+                let byte = error.span().map_or(0, |span| span.start);
+                Problem::at(text, byte, error.message().replace('\n', " "))
+            })
+            .collect::<Vec<_>>();
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        problems.dedup_by_key(|problem| problem.line);
+        Self {
+            text,
+            broken: problems.iter().map(|problem| problem.line).collect(),
+            problems: RefCell::new(problems),
+        }
+    }
+
+    /// Something at this byte is wrong.
+    pub(super) fn wrong(&self, byte: usize, message: String) {
+        let problem = Problem::at(self.text, byte, message);
+        if !self.broken.contains(&problem.line) {
+            self.problems.borrow_mut().push(problem);
+        }
+    }
+
+    /// Something is missing. A syntax error may be what hides it, so then this is not said.
+    pub(super) fn missing(&self, byte: usize, message: String) {
+        if self.broken.is_empty() {
+            self.wrong(byte, message);
+        }
+    }
+
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.problems.into_inner()
+    }
+}
+
+/// A value where it stands in the text, under the name of its field.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'r> {
+    pub(super) name: &'r str,
+    pub(super) value: &'r DeValue<'r>,
+    at: usize,
+    pub(super) report: &'r Report<'r>,
+}
+
+impl<'r> Node<'r> {
+    fn new(name: &'r str, value: &'r Spanned<DeValue<'r>>, report: &'r Report<'r>) -> Self {
+        Self {
+            name,
+            value: value.get_ref(),
+            at: value.span().start,
+            report,
+        }
+    }
+
+    /// Says what is wrong with it.
+    pub(super) fn wrong(&self, message: &str) {
+        self.report
+            .wrong(self.at, format!("{}: {message}", self.name));
+    }
+
+    /// Says that it names something that is not there.
+    pub(super) fn missing(&self, message: &str) {
+        self.report
+            .missing(self.at, format!("{}: {message}", self.name));
+    }
+
+    /// Says what would be right; always `None`.
+    pub(super) fn expected<T>(&self, what: &str) -> Option<T> {
+        self.wrong(&format!("expected {what}; found {}", self.found()));
+        None
+    }
+
+    /// The value as a message shows it.
+    pub(super) fn found(&self) -> String {
+        const LONGEST: usize = 60;
+        match self.value {
+            DeValue::String(text) if text.chars().count() > LONGEST => {
+                let begin = text.chars().take(LONGEST).collect::<String>();
+                format!("{}...", quote(&begin))
+            }
+            DeValue::String(text) => quote(text),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::Boolean(yes) => yes.to_string(),
+            DeValue::Datetime(date) => date.to_string(),
+            DeValue::Array(_) => "a list".to_owned(),
+            DeValue::Table(_) => "a table".to_owned(),
+        }
+    }
+
+    /// The items of a list, each under the list's name.
+    pub(super) fn items(&self) -> Option<Vec<Self>> {
+        let item = |value| Self::new(self.name, value, self.report);
+        self.value
+            .as_array()
+            .map(|list| list.iter().map(item).collect())
+    }
+
+    /// The entries of a table whose field names are the user's, in the order of the text.
+    pub(super) fn entries(&self) -> Option<Vec<Self>> {
+        let mut entries = self.value.as_table()?.iter().collect::<Vec<_>>();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let entry = |(key, value): (&'r Spanned<_>, _)| {
+            let key: &'r std::borrow::Cow<'_, str> = key.get_ref();
+            Self::new(key, value, self.report)
+        };
+        Some(entries.into_iter().map(entry).collect())
+    }
+}
+
+/// A table whose field names are ours.
+pub(super) struct Fields<'r> {
+    /// What messages call it.
+    title: String,
+    at: usize,
+    /// `None` where the file leaves the whole table out, so that every field has its default.
+    table: Option<&'r DeTable<'r>>,
+    report: &'r Report<'r>,
+    known: Vec<&'static str>,
+}
+
+impl<'r> Fields<'r> {
+    /// The whole file.
+    pub(super) fn root(file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
+        Self {
+            title: "the file".to_owned(),
+            at: 0,
+            table: Some(file.get_ref()),
+            report,
+            known: Vec::new(),
+        }
+    }
+
+    /// A table in it. Says so where the value is something else.
+    pub(super) fn of(node: Node<'r>, title: String) -> Option<Self> {
+        let table = node.value.as_table();
+        if table.is_none() {
+            return node.expected("a table");
+        }
+        Some(Self {
+            title,
+            at: node.at,
+            table,
+            report: node.report,
+            known: Vec::new(),
+        })
+    }
+
+    /// The table of this name, or one without fields.
+    pub(super) fn section(&mut self, name: &'static str) -> Self {
+        let title = format!("[{name}]");
+        let given = self.get(name).and_then(|node| Fields::of(node, title));
+        given.unwrap_or(Self {
+            title: String::new(),
+            at: 0,
+            table: None,
+            report: self.report,
+            known: Vec::new(),
+        })
+    }
+
+    /// Whether the file has no field here at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.is_none_or(DeTable::is_empty)
+    }
+
+    /// The value of a field, if the file has it.
+    pub(super) fn get(&mut self, name: &'static str) -> Option<Node<'r>> {
+        self.known.push(name);
+        let value = self.table?.get(name)?;
+        Some(Node::new(name, value, self.report))
+    }
+
+    /// The value of a field that may be left out; the default also where what stands there is wrong.
+    pub(super) fn or<T>(
+        &mut self,
+        name: &'static str,
+        default: T,
+        read: impl FnOnce(Node<'r>) -> Option<T>,
+    ) -> T {
+        self.get(name).and_then(read).unwrap_or(default)
+    }
+
+    /// The same, but `None` where what stands there is wrong: for fields that are compared with others.
+    pub(super) fn optional<T>(
+        &mut self,
+        name: &'static str,
+        default: T,
+        read: impl FnOnce(Node<'r>) -> Option<T>,
+    ) -> Option<T> {
+        self.get(name).map_or(Some(default), read)
+    }
+
+    /// The value of a field that must be there; `example` is how it might be written.
+    pub(super) fn required<T>(
+        &mut self,
+        name: &'static str,
+        example: &str,
+        read: impl FnOnce(Node<'r>) -> Option<T>,
+    ) -> Option<T> {
+        let node = self.get(name);
+        if node.is_none() {
+            let title = &self.title;
+            let message = format!("{title} has no {name}; add one such as {name} = {example}");
+            self.report.missing(self.at, message);
+        }
+        node.and_then(read)
+    }
+
+    /// Says which fields nobody asked for; `later` are those that a later version may know.
+    pub(super) fn finish(self, later: &[&str]) {
+        for key in self.table.into_iter().flat_map(DeTable::keys) {
+            let (name, at) = (key.get_ref().as_ref(), key.span().start);
+            if later.contains(&name) {
+                let message = format!("{name} is not supported by this version; remove it");
+                self.report.wrong(at, message);
+            } else if !self.known.contains(&name) {
+                let (title, fields) = (&self.title, self.known.join(", "));
+                let near = nearest(name, &self.known);
+                let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+                let name = quote(name);
+                let message =
+                    format!("{name} is not a field of {title}, whose fields are {fields}{near}");
+                self.report.wrong(at, message);
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+use super::KeyTemplate;
+use crate::limit::{Limit, Rate};
+
+/// Everything a gateway is told by its file, checked: indices point at what is there, names are unique,
+/// numbers are in range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The gateway's own side: addresses, workers, patience with clients.
+    pub server: Server,
+    /// In the order of the file; at least one.
+    pub origins: Vec<Origin>,
+    /// In the order of the file; may be empty.
+    pub zones: Vec<Zone>,
+    /// In the order of the file; at least one.
+    pub routes: Vec<Route>,
+    /// What is logged, and where.
+    pub log: Log,
+}
+
+/// `[server]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// Where clients connect; at least one, none of them twice.
+    pub listen: Vec<Listen>,
+    /// The admin port; `None`: there is none.
+    pub admin: Option<SocketAddr>,
+    /// Worker threads, at most 1024.
+    pub workers: NonZeroUsize,
+    /// Peers whose [`Server::forwarded_header`] is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The field in which a trusted peer names its client.
+    pub forwarded_header: ForwardedHeader,
+    /// Past it, new connections wait in the kernel's backlog.
+    pub max_connections: NonZeroUsize,
+    /// How long an idle client connection is kept; zero: none is.
+    pub keep_alive: Duration,
+    /// For the whole head of a request; never zero.
+    pub header_timeout: Duration,
+    /// How long a stop lets the queues drain; zero: not at all.
+    pub shutdown_timeout: Duration,
+}
+
+/// The field in which a trusted peer names its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`.
+    XForwardedFor,
+    /// `Forwarded`, as RFC 7239 has it.
+    Forwarded,
+}
+
+/// Where clients connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// An address and port; `[::]` takes IPv4 too. Port 0 is one that the kernel picks.
+    Tcp(SocketAddr),
+    /// A socket file, absolute.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// `[origins.NAME]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// Letters, digits, `_`, `-` and `.`.
+    pub name: String,
+    /// At least one, none of them twice.
+    pub servers: Vec<ServerUrl>,
+    /// Never zero.
+    pub connect_timeout: Duration,
+    /// Until the whole response head; never zero.
+    pub response_timeout: Duration,
+    /// Idle connections kept per worker and server; 0: none.
+    pub keep_alive: usize,
+}
+
+/// One server of an origin, as `http://host:port`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ServerUrl {
+    /// A lowercase name, or an address; an IPv6 address stands here without its brackets.
+    pub host: String,
+    /// Never 0.
+    pub port: u16,
+}
+
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') {
+            write!(f, "http://[{host}]:{port}")
+        } else {
+            write!(f, "http://{host}:{port}")
+        }
+    }
+}
+
+/// `[zones.NAME]`: a bucket for each value of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Zone {
+    /// Letters, digits, `_`, `-` and `.`.
+    pub name: String,
+    /// What tells one bucket from another.
+    pub key: KeyTemplate,
+    /// How fast each bucket leaks.
+    pub rate: Rate,
+    /// Remembered keys, over all workers.
+    pub max_keys: NonZeroUsize,
+    /// A drained key is forgotten after this.
+    pub idle_timeout: Duration,
+    /// IPv6 addresses in keys are cut to this many bits, 0 to 128.
+    pub ipv6_prefix: u8,
+    /// Client addresses that are never limited.
+    pub exempt: Vec<IpNet>,
+}
+
+/// One of the `[[routes]]`. No two have the same path, host and methods.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// Which paths it takes.
+    pub path: PathPattern,
+    /// Which host, in lowercase, without a port; `None`: every one.
+    pub host: Option<String>,
+    /// Which methods; empty: every one.
+    pub methods: Vec<String>,
+    /// Index into [`Settings::origins`].
+    pub origin: usize,
+    /// The zones it asks, each once; empty: it only forwards.
+    pub limits: Vec<RouteLimit>,
+    /// Decide, count and log, but pass everything at once.
+    pub dry_run: bool,
+    /// 400 to 599.
+    pub reject_status: u16,
+    /// The body of a rejection.
+    pub reject_body: String,
+    /// Which fields tell the client about its limits.
+    pub headers: Dialects,
+}
+
+impl Route {
+    /// What logs and metrics call it: its path as written, after its host if it has one.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.host {
+            Some(host) => format!("{host} {}", self.path),
+            None => self.path.to_string(),
+        }
+    }
+}
+
+/// Which paths a route takes, compared byte by byte as nginx compares prefixes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PathPattern {
+    /// `"/fast"`: every path that begins so, `/fast.html` too.
+    Prefix(String),
+    /// `"= /fast"`: this path alone.
+    Exact(String),
+}
+
+impl PathPattern {
+    /// Whether the route takes this path, which comes without its query.
+    #[must_use]
+    pub fn matches(&self, path: &str) -> bool {
+        match self {
+            Self::Prefix(prefix) => path.as_bytes().starts_with(prefix.as_bytes()),
+            Self::Exact(exact) => path == exact,
+        }
+    }
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prefix(prefix) => f.write_str(prefix),
+            Self::Exact(exact) => write!(f, "= {exact}"),
+        }
+    }
+}
+
+/// What a route asks of one zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteLimit {
+    /// Index into [`Settings::zones`].
+    pub zone: usize,
+    /// The numbers; a delay is never above its burst, and `max_wait` is the route's.
+    pub limit: Limit,
+}
+
+/// Which header fields tell a client about its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialects {
+    /// `X-RateLimit-Limit` and its kin.
+    pub x_ratelimit: bool,
+    /// `RateLimit` and `RateLimit-Policy`, the IETF draft.
+    pub ratelimit: bool,
+    /// `Server-Timing`: how long the request queued.
+    pub server_timing: bool,
+}
+
+/// `[log]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// The least severe message that is written.
+    pub level: Level,
+    /// Of both logs.
+    pub format: Format,
+    /// Where the access log goes.
+    pub access: Access,
+}
+
+/// How severe a message is, the most severe first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Something does not work.
+    Error,
+    /// Something will not work for long.
+    Warn,
+    /// What an operator wants to know on a good day.
+    Info,
+    /// What a developer of the gateway wants to know.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+/// How a line of a log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// Where the access log goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nowhere.
+    Off,
+    /// Standard output.
+    Stdout,
+    /// A file, absolute.
+    File(PathBuf),
+}

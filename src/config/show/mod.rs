@@ -1,0 +1,183 @@
+#[cfg(test)]
+mod tests;
+
+use std::fmt::{Display, Write as _};
+
+use super::quote::quote;
+use super::{
+    Access, Dialects, Format, ForwardedHeader, Level, Origin, Route, RouteLimit, Settings, Zone,
+};
+use crate::limit::{Delay, show_duration};
+
+/// Writes settings as a `gateway.toml` with every value in force, which reads back as the same settings.
+#[must_use]
+pub fn show(settings: &Settings) -> String {
+    let mut out = Page(String::new());
+    server(&mut out, settings);
+    for origin in &settings.origins {
+        show_origin(&mut out, origin);
+    }
+    for zone in &settings.zones {
+        show_zone(&mut out, zone);
+    }
+    for route in &settings.routes {
+        show_route(&mut out, route, settings);
+    }
+    log(&mut out, settings);
+    out.0
+}
+
+struct Page(String);
+
+impl Page {
+    fn title(&mut self, title: impl Display) {
+        let gap = if self.0.is_empty() { "" } else { "\n" };
+        // Writing to a string does not fail.
+        let _ = writeln!(self.0, "{gap}{title}");
+    }
+
+    fn field(&mut self, name: &str, value: impl Display) {
+        let _ = writeln!(self.0, "{name} = {value}");
+    }
+}
+
+fn server(out: &mut Page, settings: &Settings) {
+    let server = &settings.server;
+    let admin = server
+        .admin
+        .map_or("off".to_owned(), |admin| admin.to_string());
+    let header = match server.forwarded_header {
+        ForwardedHeader::XForwardedFor => "x-forwarded-for",
+        ForwardedHeader::Forwarded => "forwarded",
+    };
+    out.title("[server]");
+    out.field("listen", quoted(&server.listen));
+    out.field("admin", quote(&admin));
+    out.field("workers", server.workers);
+    out.field("trusted_proxies", quoted(&server.trusted_proxies));
+    out.field("forwarded_header", quote(header));
+    out.field("max_connections", server.max_connections);
+    out.field("keep_alive", quote(&show_duration(server.keep_alive)));
+    out.field(
+        "header_timeout",
+        quote(&show_duration(server.header_timeout)),
+    );
+    out.field(
+        "shutdown_timeout",
+        quote(&show_duration(server.shutdown_timeout)),
+    );
+}
+
+fn show_origin(out: &mut Page, origin: &Origin) {
+    out.title(format!("[origins.{}]", key(&origin.name)));
+    out.field("servers", quoted(&origin.servers));
+    out.field(
+        "connect_timeout",
+        quote(&show_duration(origin.connect_timeout)),
+    );
+    out.field(
+        "response_timeout",
+        quote(&show_duration(origin.response_timeout)),
+    );
+    out.field("keep_alive", origin.keep_alive);
+}
+
+fn show_zone(out: &mut Page, zone: &Zone) {
+    out.title(format!("[zones.{}]", key(&zone.name)));
+    out.field("key", quote(&zone.key.to_string()));
+    out.field("rate", quote(&zone.rate.to_string()));
+    out.field("algorithm", quote("leaky_bucket"));
+    out.field("max_keys", zone.max_keys);
+    out.field("idle_timeout", quote(&show_duration(zone.idle_timeout)));
+    out.field("ipv6_prefix", zone.ipv6_prefix);
+    out.field("exempt", quoted(&zone.exempt));
+}
+
+fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
+    let Dialects {
+        x_ratelimit,
+        ratelimit,
+        server_timing,
+    } = route.headers;
+    let headers = [
+        (x_ratelimit, "x-ratelimit"),
+        (ratelimit, "ratelimit"),
+        (server_timing, "server-timing"),
+    ];
+    let headers = headers
+        .into_iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, name)| name);
+    let limits = route
+        .limits
+        .iter()
+        .map(|limit| show_limit(*limit, &settings.zones));
+    // A route has one max_wait, which each of its limits carries.
+    let max_wait = route.limits.first().and_then(|limit| limit.limit.max_wait);
+    out.title("[[routes]]");
+    out.field("path", quote(&route.path.to_string()));
+    if let Some(host) = &route.host {
+        out.field("host", quote(host));
+    }
+    out.field("methods", quoted(&route.methods));
+    out.field("origin", quote(&settings.origins[route.origin].name));
+    out.field("limits", list(limits));
+    out.field(
+        "max_wait",
+        quote(&max_wait.map_or("none".to_owned(), show_duration)),
+    );
+    out.field("dry_run", route.dry_run);
+    out.field("reject_status", route.reject_status);
+    out.field("reject_body", quote(&route.reject_body));
+    out.field("headers", list(headers.map(quote)));
+}
+
+fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
+    let zone = quote(&zones[limit.zone].name);
+    let burst = limit.limit.burst;
+    match limit.limit.delay {
+        Delay::Above(delay) => format!("{{ zone = {zone}, burst = {burst}, delay = {delay} }}"),
+        Delay::Never => format!("{{ zone = {zone}, burst = {burst}, nodelay = true }}"),
+    }
+}
+
+fn log(out: &mut Page, settings: &Settings) {
+    let log = &settings.log;
+    let level = match log.level {
+        Level::Error => "error",
+        Level::Warn => "warn",
+        Level::Info => "info",
+        Level::Debug => "debug",
+        Level::Trace => "trace",
+    };
+    let format = match log.format {
+        Format::Text => "text",
+        Format::Json => "json",
+    };
+    let access = match &log.access {
+        Access::Off => "off".to_owned(),
+        Access::Stdout => "stdout".to_owned(),
+        Access::File(path) => path.display().to_string(),
+    };
+    out.title("[log]");
+    out.field("level", quote(level));
+    out.field("format", quote(format));
+    out.field("access", quote(&access));
+}
+
+/// A name as TOML's key: bare where it may be.
+fn key(name: &str) -> String {
+    if name.contains('.') {
+        quote(name)
+    } else {
+        name.to_owned()
+    }
+}
+
+fn quoted<T: Display>(items: &[T]) -> String {
+    list(items.iter().map(|item| quote(&item.to_string())))
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,181 @@
+use std::path::Path;
+
+use super::*;
+use crate::config::{Listen, parse};
+
+const EVERYTHING: &str = r#"
+[server]
+listen           = ["127.0.0.1:8080", "[::]:8443", "unix:run/drip.sock"]
+admin            = "[::1]:9090"
+workers          = 3
+trusted_proxies  = ["10.0.0.0/8", "2001:db8::1"]
+forwarded_header = "forwarded"
+max_connections  = 1_000
+keep_alive       = "0"
+header_timeout   = "1500ms"
+shutdown_timeout = "0s"
+
+[origins."b.example"]
+servers          = ["http://app", "http://[::1]:9000", "http://10.0.0.2:9000"]
+connect_timeout  = "250us"
+response_timeout = "90s"
+keep_alive       = 0
+
+[origins.a]
+servers = ["http://127.0.0.1:9000"]
+
+[zones.z]
+key          = '${host}s:$http_x_api_key"\'
+rate         = "0.5r/250ms"
+algorithm    = "leaky_bucket"
+max_keys     = 7
+idle_timeout = "1h"
+ipv6_prefix  = 128
+exempt       = ["192.0.2.0/24"]
+
+[zones.a]
+key  = "$remote_addr"
+rate = "1r/d"
+
+[[routes]]
+path          = "=/login"
+host          = "API.example.com"
+methods       = ["POST", "PUT"]
+origin        = "a"
+limits        = [{ zone = "a", burst = 20, delay = 8 }, { zone = "z", burst = 4294967295, nodelay = true }]
+max_wait      = "5s"
+dry_run       = true
+reject_status = 503
+reject_body   = "\u0001\t\r\n\"\\é"
+headers       = ["server-timing", "ratelimit"]
+
+[[routes]]
+path   = "/"
+origin = "b.example"
+
+[log]
+level  = "trace"
+format = "json"
+access = "logs/access.log"
+"#;
+
+const SHOWN: &str = r#"[server]
+listen = ["127.0.0.1:8080", "[::]:8443", "unix:/etc/drip/run/drip.sock"]
+admin = "[::1]:9090"
+workers = 3
+trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128"]
+forwarded_header = "forwarded"
+max_connections = 1000
+keep_alive = "0"
+header_timeout = "1500ms"
+shutdown_timeout = "0"
+
+[origins."b.example"]
+servers = ["http://app:80", "http://[::1]:9000", "http://10.0.0.2:9000"]
+connect_timeout = "250us"
+response_timeout = "90s"
+keep_alive = 0
+
+[origins.a]
+servers = ["http://127.0.0.1:9000"]
+connect_timeout = "1s"
+response_timeout = "1m"
+keep_alive = 256
+
+[zones.z]
+key = "${host}s:$http_x_api_key\"\\"
+rate = "0.5r/250ms"
+algorithm = "leaky_bucket"
+max_keys = 7
+idle_timeout = "1h"
+ipv6_prefix = 128
+exempt = ["192.0.2.0/24"]
+
+[zones.a]
+key = "$remote_addr"
+rate = "1r/d"
+algorithm = "leaky_bucket"
+max_keys = 100000
+idle_timeout = "1m"
+ipv6_prefix = 64
+exempt = []
+
+[[routes]]
+path = "= /login"
+host = "api.example.com"
+methods = ["POST", "PUT"]
+origin = "a"
+limits = [{ zone = "a", burst = 20, delay = 8 }, { zone = "z", burst = 4294967295, nodelay = true }]
+max_wait = "5s"
+dry_run = true
+reject_status = 503
+reject_body = "\u0001\t\r\n\"\\é"
+headers = ["ratelimit", "server-timing"]
+
+[[routes]]
+path = "/"
+methods = []
+origin = "b.example"
+limits = []
+max_wait = "none"
+dry_run = false
+reject_status = 429
+reject_body = "Too many requests\n"
+headers = ["x-ratelimit"]
+
+[log]
+level = "trace"
+format = "json"
+access = "/etc/drip/logs/access.log"
+"#;
+
+#[test]
+fn what_is_shown_reads_back_as_the_same_settings() {
+    let settings = parse(EVERYTHING, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+    assert_eq!(show(&settings), SHOWN);
+    let again = parse(SHOWN, Path::new("/elsewhere/gateway.toml"), false).unwrap();
+    assert_eq!(again, settings);
+}
+
+#[test]
+fn defaults_are_shown_and_read_back() {
+    let text = include_str!("../../../gateway.toml");
+    let settings = parse(text, Path::new("gateway.toml"), false).unwrap();
+    let shown = show(&settings);
+    assert_eq!(
+        parse(&shown, Path::new("gateway.toml"), false),
+        Ok(settings.clone())
+    );
+
+    let server = &settings.server;
+    let cores = std::thread::available_parallelism().unwrap();
+    assert_eq!(
+        server.listen,
+        [Listen::Tcp("127.0.0.1:8080".parse().unwrap())]
+    );
+    assert_eq!(server.admin, Some("127.0.0.1:9090".parse().unwrap()));
+    assert_eq!(server.workers, cores);
+    for line in [
+        "forwarded_header = \"x-forwarded-for\"",
+        "max_connections = 25000",
+        "keep_alive = \"75s\"",
+        "header_timeout = \"10s\"",
+        "shutdown_timeout = \"30s\"",
+        "level = \"info\"",
+        "format = \"text\"",
+        "access = \"off\"",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "{line}");
+    }
+}
+
+#[test]
+fn routes_are_named_and_matched_byte_by_byte() {
+    let settings = parse(SHOWN, Path::new("gateway.toml"), false).unwrap();
+    let names = settings.routes.iter().map(Route::name).collect::<Vec<_>>();
+    assert_eq!(names, ["api.example.com = /login", "/"]);
+    let exact = &settings.routes[0].path;
+    assert!(exact.matches("/login") && !exact.matches("/login/") && !exact.matches("/Login"));
+    let prefix = crate::config::PathPattern::Prefix("/fast".to_owned());
+    assert!(prefix.matches("/fast") && prefix.matches("/fast.html") && !prefix.matches("/fas"));
+}

@@ -1,0 +1,84 @@
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+use std::{fs, path};
+
+/// As many symbolic links as the kernel follows.
+const MOST_LINKS: usize = 40;
+
+/// The folders in which it is decided what `path` leads to: that of the file itself, and those of every
+/// symbolic link on the way. Where the way breaks off, the last folder that is there.
+pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
+    let mut folders = BTreeSet::new();
+    let mut here = PathBuf::new();
+    let mut links = 0;
+    // The way still to go, the next step last.
+    let mut way = steps(&path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    while let Some(step) = way.pop() {
+        if step == ".." {
+            here.pop();
+            continue;
+        }
+        let next = here.join(&step);
+        let Ok(found) = fs::symlink_metadata(&next) else {
+            folders.insert(here);
+            return folders;
+        };
+        if found.is_symlink() {
+            links += 1;
+            let target = fs::read_link(&next).ok().filter(|_| links <= MOST_LINKS);
+            folders.insert(here.clone());
+            let Some(target) = target else {
+                return folders;
+            };
+            way.extend(steps(&target));
+        } else {
+            if way.is_empty() {
+                folders.insert(here.clone());
+            }
+            here = next;
+        }
+    }
+    folders
+}
+
+/// The components of a path, the first one last. An absolute one begins at the root, which joins as such.
+fn steps(path: &Path) -> Vec<OsString> {
+    let steps = path.components().filter(|step| *step != Component::CurDir);
+    steps
+        .rev()
+        .map(|step| step.as_os_str().to_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn every_link_on_the_way_is_watched() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for folder in ["etc", "data/v1", "data/v2"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("data/v1/file"), "").unwrap();
+        symlink("v1", root.join("data/now")).unwrap();
+        symlink("../data/now/file", root.join("etc/link")).unwrap();
+        symlink(root.join("etc/loop"), root.join("etc/loop")).unwrap();
+
+        let cases: [(&str, &[&str]); 5] = [
+            ("data/v1/file", &["data/v1"]),
+            ("data/now/file", &["data", "data/v1"]),
+            ("etc/link", &["data", "data/v1", "etc"]),
+            ("data/gone/file", &["data"]),
+            ("etc/loop", &["etc"]),
+        ];
+        for (path, expected) in cases {
+            let expected = expected.iter().map(|folder| root.join(folder)).collect();
+            assert_eq!(folders(&root.join(path)), expected, "{path}");
+        }
+    }
+}

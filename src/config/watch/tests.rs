@@ -1,0 +1,235 @@
+//! In real time, because the kernel's is. Bounds are generous, so that a busy machine passes too.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// Well over the time in which a change takes effect, well under the time between two looks without a reason.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Long enough for a change to be told, if there were one.
+const A_WHILE: Duration = Duration::from_millis(250);
+
+struct Setting {
+    folder: TempDir,
+    watcher: Watcher,
+}
+
+impl Setting {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("gateway.toml")
+    }
+
+    async fn becomes(&mut self, text: &str) {
+        let changed = timeout(SOON, self.watcher.changed()).await;
+        assert_eq!(changed.expect("nothing was told").unwrap(), text);
+    }
+
+    async fn stays(&mut self) {
+        let changed = timeout(A_WHILE, self.watcher.changed()).await;
+        assert!(changed.is_err(), "told {changed:?}");
+    }
+}
+
+/// A folder with a file that says "old", which is watched.
+fn setting() -> Setting {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.toml");
+    fs::write(&path, "old").unwrap();
+    let watcher = Watcher::start(path, "old".to_owned()).unwrap();
+    Setting { folder, watcher }
+}
+
+#[tokio::test]
+async fn a_file_written_in_place() {
+    let mut setting = setting();
+    setting.stays().await;
+    let start = Instant::now();
+    fs::write(setting.path(), "new").unwrap();
+    setting.becomes("new").await;
+    assert!(
+        start.elapsed() >= Duration::from_millis(40),
+        "read before it was quiet"
+    );
+    fs::write(setting.path(), "newer").unwrap();
+    setting.becomes("newer").await;
+}
+
+#[tokio::test]
+async fn a_file_written_slowly_is_told_whole() {
+    let mut setting = setting();
+    let path = setting.path();
+    let writer = thread::spawn(move || {
+        let mut file = File::create(path).unwrap();
+        for _ in 0..20 {
+            file.write_all(b"piece ").unwrap();
+            thread::sleep(Duration::from_millis(10));
+        }
+    });
+    setting.becomes(&"piece ".repeat(20)).await;
+    writer.join().unwrap();
+    setting.stays().await;
+}
+
+#[tokio::test]
+async fn a_file_renamed_over() {
+    let mut setting = setting();
+    for text in ["new", "newer"] {
+        let other = setting.folder.path().join("gateway.toml.tmp");
+        fs::write(&other, text).unwrap();
+        fs::rename(other, setting.path()).unwrap();
+        setting.becomes(text).await;
+    }
+    // The watch is on the folder, so writing in place still works.
+    fs::write(setting.path(), "newest").unwrap();
+    setting.becomes("newest").await;
+}
+
+#[tokio::test]
+async fn a_file_away_for_a_moment_is_no_error() {
+    let mut setting = setting();
+    setting.stays().await;
+    let path = setting.path();
+    let writer = thread::spawn(move || {
+        fs::rename(&path, path.with_extension("bak")).unwrap();
+        thread::sleep(Duration::from_millis(10));
+        fs::write(path, "new").unwrap();
+    });
+    setting.becomes("new").await;
+    writer.join().unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_stays_away_is_told_once_and_so_is_its_return() {
+    let mut setting = setting();
+    fs::remove_file(setting.path()).unwrap();
+    let gone = timeout(SOON, setting.watcher.changed()).await.unwrap();
+    assert!(matches!(gone, Err(LoadError::Read { .. })), "{gone:?}");
+    setting.stays().await;
+    fs::write(setting.path(), "old").unwrap();
+    setting.becomes("old").await;
+}
+
+#[tokio::test]
+async fn a_file_in_a_folder_made_anew() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("etc/gateway.toml");
+    fs::create_dir(root.path().join("etc")).unwrap();
+    fs::write(&path, "old").unwrap();
+    let mut watcher = Watcher::start(path.clone(), "old".to_owned()).unwrap();
+    for text in ["new", "newer"] {
+        let path = path.clone();
+        let writer = thread::spawn(move || {
+            fs::remove_dir_all(path.parent().unwrap()).unwrap();
+            thread::sleep(Duration::from_millis(20));
+            fs::create_dir(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        });
+        let changed = timeout(PATIENCE + SOON, watcher.changed()).await.unwrap();
+        assert_eq!(changed.unwrap(), text);
+        writer.join().unwrap();
+    }
+}
+
+/// A Kubernetes volume: the file is a link through `..data`, which is swapped to a new folder at each change.
+#[tokio::test]
+async fn a_symlink_swapped() {
+    let folder = tempfile::tempdir().unwrap();
+    let swap = |version: &str, text: &str| {
+        fs::create_dir(folder.path().join(version)).unwrap();
+        fs::write(folder.path().join(version).join("gateway.toml"), text).unwrap();
+        symlink(version, folder.path().join("..data_tmp")).unwrap();
+        fs::rename(
+            folder.path().join("..data_tmp"),
+            folder.path().join("..data"),
+        )
+        .unwrap();
+    };
+    let path = folder.path().join("gateway.toml");
+    swap("..v1", "old");
+    symlink("..data/gateway.toml", &path).unwrap();
+    let watcher = Watcher::start(path, "old".to_owned()).unwrap();
+
+    swap("..v2", "new");
+    fs::remove_dir_all(folder.path().join("..v1")).unwrap();
+    let file = folder.path().join("..v2/gateway.toml");
+    let mut setting = Setting { folder, watcher };
+    setting.becomes("new").await;
+    // The folder that the link leads to now is watched, too.
+    fs::write(file, "newer").unwrap();
+    setting.becomes("newer").await;
+}
+
+#[tokio::test]
+async fn the_same_bytes_are_no_change() {
+    let mut setting = setting();
+    fs::write(setting.path(), "old").unwrap();
+    setting.stays().await;
+}
+
+#[tokio::test]
+async fn a_log_that_grows_beside_the_file_delays_nothing() {
+    let mut setting = setting();
+    let path = setting.folder.path().join("access.log");
+    let done = Arc::new(AtomicBool::new(false));
+    let logger = thread::spawn({
+        let done = Arc::clone(&done);
+        move || {
+            let mut log = File::create(path).unwrap();
+            while !done.load(Ordering::Relaxed) {
+                log.write_all(b"line\n").unwrap();
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    });
+    setting.stays().await;
+    fs::write(setting.path(), "new").unwrap();
+    setting.becomes("new").await;
+    done.store(true, Ordering::Relaxed);
+    logger.join().unwrap();
+}
+
+#[tokio::test]
+async fn dropping_the_future_loses_no_change() {
+    let mut setting = setting();
+    fs::write(setting.path(), "new").unwrap();
+    for _ in 0..5 {
+        let early = timeout(Duration::from_millis(20), setting.watcher.changed()).await;
+        assert!(early.is_err(), "{early:?}");
+    }
+    setting.becomes("new").await;
+}
+
+#[tokio::test]
+async fn what_was_read_at_once_is_not_told_again() {
+    let mut setting = setting();
+    fs::write(setting.path(), "new").unwrap();
+    assert_eq!(setting.watcher.read().unwrap(), "new");
+    setting.stays().await;
+    fs::remove_file(setting.path()).unwrap();
+    assert!(setting.watcher.read().is_err());
+    setting.stays().await;
+}
+
+#[tokio::test]
+async fn what_was_written_before_the_watch_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.toml");
+    fs::write(&path, "new").unwrap();
+    let watcher = Watcher::start(path, "old".to_owned()).unwrap();
+    Setting { folder, watcher }.becomes("new").await;
+}
+
+#[tokio::test]
+async fn text_that_is_not_utf_8_is_told_as_a_problem() {
+    let mut setting = setting();
+    fs::write(setting.path(), b"\xff").unwrap();
+    let changed = timeout(SOON, setting.watcher.changed()).await.unwrap();
+    assert!(matches!(changed, Err(LoadError::Wrong(_))), "{changed:?}");
+}
