@@ -1,0 +1,281 @@
+//! The names of all metrics, what they mean, and the handles through which they are counted.
+//!
+//! Handles are made once, for each zone, route and setting; counting through one costs an atomic addition.
+
+use std::sync::OnceLock;
+
+use ::metrics::{
+    Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram,
+    gauge, histogram,
+};
+
+use crate::clock;
+use crate::limit::{Rate, Reason};
+
+/// The edges of every histogram, in seconds: from 100 µs, below which nobody waits, to a minute.
+pub const SECONDS: [f64; 18] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 25.0, 60.0,
+];
+
+const REQUESTS: &str = "drip_requests_total";
+const REQUEST_SECONDS: &str = "drip_request_duration_seconds";
+const ZONE_REQUESTS: &str = "drip_zone_requests_total";
+const ZONE_REJECTIONS: &str = "drip_zone_rejections_total";
+const ZONE_DEPTH: &str = "drip_zone_queue_depth";
+const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";
+const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
+const ZONE_RATE: &str = "drip_zone_rate";
+const ZONE_KEYS: &str = "drip_zone_keys";
+const ZONE_EVICTIONS: &str = "drip_zone_evictions_total";
+const RELOADS: &str = "drip_config_reloads_total";
+const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
+const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
+const BUILD: &str = "drip_build_info";
+
+/// Registers what the metrics mean, and those that are there from the start.
+pub fn describe() {
+    describe_counter!(REQUESTS, "Requests answered, by route and status code.");
+    describe_histogram!(
+        REQUEST_SECONDS,
+        Unit::Seconds,
+        "From a request's head to its answer's last byte."
+    );
+    describe_counter!(
+        ZONE_REQUESTS,
+        "Requests that joined the zone, by what became of them."
+    );
+    describe_counter!(
+        ZONE_REJECTIONS,
+        "Requests that the zone rejected, by reason."
+    );
+    describe_gauge!(
+        ZONE_DEPTH,
+        "Requests waiting in the zone, all keys together."
+    );
+    describe_histogram!(
+        ZONE_WAIT,
+        Unit::Seconds,
+        "How long the requests that waited for their turn have waited."
+    );
+    describe_histogram!(
+        ZONE_LATENESS,
+        Unit::Seconds,
+        "How late requests left, against the moment they were due."
+    );
+    describe_gauge!(
+        ZONE_RATE,
+        "The rate in force, in requests a second for each key."
+    );
+    describe_gauge!(
+        ZONE_KEYS,
+        "Remembered keys; active ones have an actor, parked ones only their bucket."
+    );
+    describe_counter!(
+        ZONE_EVICTIONS,
+        "Forgotten keys: drained and idle, or the least recently used of a full zone."
+    );
+    describe_counter!(RELOADS, "Times that the changed file was read, by result.");
+    describe_gauge!(
+        RELOAD_SUCCESSFUL,
+        "1 where the file as it stands is in force, 0 where it has an error."
+    );
+    describe_gauge!(
+        RELOAD_TIME,
+        Unit::Seconds,
+        "When the settings in force were read, in Unix time."
+    );
+    describe_gauge!(BUILD, "1, with the version of this gateway.");
+    gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+}
+
+/// What is counted of one zone.
+#[derive(Debug)]
+pub struct ZoneMetrics {
+    /// Requests that passed at once.
+    pub passed: Counter,
+    /// Requests that waited and had their turn.
+    pub delayed: Counter,
+    /// Requests that were rejected.
+    pub rejected: Counter,
+    /// Requests whose client left while they waited, or whose turn was given back.
+    pub cancelled: Counter,
+    /// Requests that would have waited in a zone without dry run.
+    pub delayed_dry_run: Counter,
+    /// Requests that would have been rejected without dry run.
+    pub rejected_dry_run: Counter,
+    /// Requests waiting.
+    pub depth: Gauge,
+    /// How long they waited, in seconds.
+    pub wait: Histogram,
+    /// How late they left, in seconds.
+    pub lateness: Histogram,
+    /// The rate in force, in requests a second.
+    pub rate: Gauge,
+    /// Keys with an actor.
+    pub keys_active: Gauge,
+    /// Keys of which only the bucket is kept.
+    pub keys_parked: Gauge,
+    /// Keys forgotten because they were drained and idle.
+    pub evicted_idle: Counter,
+    /// Keys forgotten to make room.
+    pub evicted_lru: Counter,
+    rejections: [Counter; Rejected::ALL.len()],
+}
+
+/// Why a zone rejects, as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// The bucket or the queue was full.
+    Burst,
+    /// It would have waited longer than `max_wait`.
+    MaxWait,
+    /// The zone was full of keys with waiters.
+    Keys,
+    /// The gateway was stopping.
+    Stopping,
+}
+
+impl Rejected {
+    const ALL: [Self; 4] = [Self::Burst, Self::MaxWait, Self::Keys, Self::Stopping];
+
+    /// The value of the label `reason`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Burst => "burst",
+            Self::MaxWait => "max_wait",
+            Self::Keys => "keys",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+impl From<Reason> for Rejected {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Burst => Self::Burst,
+            Reason::MaxWait => Self::MaxWait,
+        }
+    }
+}
+
+impl ZoneMetrics {
+    /// The metrics of the zone called `zone`; the same ones each time that it is asked for.
+    #[must_use]
+    pub fn of(zone: &str) -> Self {
+        let name = zone.to_owned();
+        let status = |status| counter!(ZONE_REQUESTS, "zone" => name.clone(), "status" => status);
+        let keys = |state| gauge!(ZONE_KEYS, "zone" => name.clone(), "state" => state);
+        let evicted = |reason| counter!(ZONE_EVICTIONS, "zone" => name.clone(), "reason" => reason);
+        Self {
+            passed: status("passed"),
+            delayed: status("delayed"),
+            rejected: status("rejected"),
+            cancelled: status("cancelled"),
+            delayed_dry_run: status("delayed_dry_run"),
+            rejected_dry_run: status("rejected_dry_run"),
+            depth: gauge!(ZONE_DEPTH, "zone" => name.clone()),
+            wait: histogram!(ZONE_WAIT, "zone" => name.clone()),
+            lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
+            rate: gauge!(ZONE_RATE, "zone" => name.clone()),
+            keys_active: keys("active"),
+            keys_parked: keys("parked"),
+            evicted_idle: evicted("idle"),
+            evicted_lru: evicted("lru"),
+            rejections: Rejected::ALL.map(
+                |reason| counter!(ZONE_REJECTIONS, "zone" => name.clone(), "reason" => reason.label()),
+            ),
+        }
+    }
+
+    /// Counts a rejection by its reason.
+    pub fn count_rejection(&self, reason: Rejected) {
+        let index = Rejected::ALL.iter().position(|known| *known == reason);
+        if let Some(counter) = index.and_then(|index| self.rejections.get(index)) {
+            counter.increment(1);
+        }
+    }
+
+    /// Shows the rate now in force.
+    pub fn show_rate(&self, rate: Rate) {
+        self.rate.set(rate.per_second());
+    }
+}
+
+/// What is counted of one route.
+#[derive(Debug)]
+pub struct RouteMetrics {
+    /// By status code, each made when it is first seen.
+    codes: Box<[OnceLock<Counter>]>,
+    route: String,
+}
+
+impl RouteMetrics {
+    const FIRST: u16 = 100;
+    const LAST: u16 = 599;
+
+    /// The metrics of the route called `route`.
+    #[must_use]
+    pub fn of(route: &str) -> Self {
+        let codes = (Self::FIRST..=Self::LAST)
+            .map(|_| OnceLock::new())
+            .collect();
+        Self {
+            codes,
+            route: route.to_owned(),
+        }
+    }
+
+    /// Counts an answer with this status. An origin's fancy codes above 599 are counted as 599, so that the label has
+    /// few values.
+    pub fn count(&self, status: u16) {
+        let status = status.clamp(Self::FIRST, Self::LAST);
+        let counter =
+            || counter!(REQUESTS, "route" => self.route.clone(), "code" => status.to_string());
+        if let Some(code) = self.codes.get(usize::from(status - Self::FIRST)) {
+            code.get_or_init(counter).increment(1);
+        }
+    }
+}
+
+/// What is counted of the file.
+#[derive(Debug)]
+pub struct ConfigMetrics {
+    succeeded: Counter,
+    failed: Counter,
+    successful: Gauge,
+    time: Gauge,
+}
+
+impl ConfigMetrics {
+    /// The metrics of this process's file.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        Self {
+            succeeded: counter!(RELOADS, "result" => "success"),
+            failed: counter!(RELOADS, "result" => "failure"),
+            successful: gauge!(RELOAD_SUCCESSFUL),
+            time: gauge!(RELOAD_TIME),
+        }
+    }
+
+    /// The file was read when the process started.
+    pub fn loaded(&self) {
+        self.successful.set(1.0);
+        #[allow(clippy::cast_precision_loss)]
+        self.time.set(clock::now().as_nanos() as f64 / 1e9);
+    }
+
+    /// The changed file was read and is in force.
+    pub fn reloaded(&self) {
+        self.succeeded.increment(1);
+        self.loaded();
+    }
+
+    /// The changed file has an error.
+    pub fn failed(&self) {
+        self.failed.increment(1);
+        self.successful.set(0.0);
+    }
+}
