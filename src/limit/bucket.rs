@@ -101,7 +101,7 @@ impl Bucket {
     }
 
     /// Carries the level at `now` over to another rate.
-    pub(super) fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
+    pub fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
         if self.tail + from.ticks_per_request() <= line(from, now) {
             *self = Self::new();
         } else {

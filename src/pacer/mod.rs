@@ -81,6 +81,24 @@ impl Pacer {
         Ok(pacer)
     }
 
+    /// This thread's pacer, started when it is first asked for.
+    ///
+    /// # Panics
+    ///
+    /// Where the kernel has no timer left, when a worker starts and asks for the first time.
+    #[must_use]
+    pub fn here() -> Rc<Self> {
+        thread_local! {
+            static HERE: RefCell<Option<Rc<Pacer>>> = const { RefCell::new(None) };
+        }
+        HERE.with_borrow_mut(|here| {
+            let pacer = here.get_or_insert_with(|| {
+                Self::start().expect("the kernel has a timer for each worker")
+            });
+            Rc::clone(pacer)
+        })
+    }
+
     /// A pacer whose time stands still at `moment` until [`Pacer::advance`] moves it.
     #[must_use]
     pub fn standing_at(moment: Moment) -> Rc<Self> {

@@ -96,22 +96,15 @@ impl<W> Queue<W> {
         self.lanes.iter().flat_map(Lane::waiters)
     }
 
-    /// Judges a request; where the verdict is to wait, `waiter` is made and takes its place.
+    /// Judges a request and charges it unless it is rejected, but gives it no place to wait.
     ///
     /// Those who are due by `now` must have been [taken](Self::take_due) before: their time is over, and a new
     /// request is judged by what is left. The charge is `None` where the request was rejected.
-    pub fn join(
-        &mut self,
-        limit: Limit,
-        ticket: Ticket,
-        now: Moment,
-        waiter: impl FnOnce() -> W,
-    ) -> (Verdict, Option<Charge>) {
+    pub fn charge(&mut self, limit: Limit, now: Moment) -> (Verdict, Option<Charge>) {
         debug_assert!(
             self.due().is_none_or(|due| due >= now),
             "those who are due leave before others join"
         );
-        let before = self.bucket.tail();
         let verdict = self.bucket.decide(self.rate, limit, now);
         if let Verdict::Reject(_) = verdict {
             return (verdict, None);
@@ -121,17 +114,36 @@ impl<W> Queue<W> {
             at: now,
         };
         self.next += 1;
-        let request = self.rate.ticks_per_request();
-        if self.bucket.tail() - line(self.rate, now) < request {
+        if self.bucket.tail() - line(self.rate, now) < self.rate.ticks_per_request() {
             self.fresh = charge.place;
         }
-        if let (Verdict::Delay { .. }, Delay::Above(delay)) = (verdict, limit.delay) {
-            let tail = self.bucket.tail();
-            self.lane(delay, before)
-                .push(tail, request, charge, ticket, waiter());
-            self.seats.insert(ticket, charge.place);
-        }
         (verdict, Some(charge))
+    }
+
+    /// Gives the request that was charged last its place to wait, which its verdict told it to.
+    pub fn seat(&mut self, charge: Charge, delay: u32, ticket: Ticket, waiter: W) {
+        let (tail, request) = (self.bucket.tail(), self.rate.ticks_per_request());
+        self.lane(delay, tail - request)
+            .push(tail, request, charge, ticket, waiter);
+        self.seats.insert(ticket, charge.place);
+    }
+
+    /// [Judges](Self::charge) a request; where the verdict is to wait, `waiter` is made and [takes its
+    /// place](Self::seat).
+    pub fn join(
+        &mut self,
+        limit: Limit,
+        ticket: Ticket,
+        now: Moment,
+        waiter: impl FnOnce() -> W,
+    ) -> (Verdict, Option<Charge>) {
+        let (verdict, charge) = self.charge(limit, now);
+        if let (Verdict::Delay { .. }, Some(charge), Delay::Above(delay)) =
+            (verdict, charge, limit.delay)
+        {
+            self.seat(charge, delay, ticket, waiter());
+        }
+        (verdict, charge)
     }
 
     /// When the next waiter is due, if any waits.

@@ -1,0 +1,270 @@
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::{Actor, ActorContext, Context, Handler, StreamHandler};
+use tokio::sync::oneshot;
+
+use super::messages::{
+    Answer, Dismiss, End, Grant, Join, Leave, Outlook, Refund, Rejection, RetuneKey,
+};
+use super::published::{Published, Shard};
+use crate::limit::{
+    Bucket, Charge, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
+};
+use crate::metrics::Rejected;
+use crate::pacer::{Alarm, Bell};
+
+/// Owns one key's bucket and queue, and lets its waiters go, one at a time, each when it is due.
+pub(super) struct KeyActor {
+    queue: Queue<Waiter>,
+    shard: Rc<Shard>,
+    published: Rc<Published>,
+    alarm: Alarm,
+    /// Heard from the first waiter on: most keys never have one.
+    bell: Option<Bell>,
+}
+
+struct Waiter {
+    limit: Limit,
+    excess: Excess,
+    reply: oneshot::Sender<Answer>,
+}
+
+impl KeyActor {
+    pub(super) fn new(
+        rate: Rate,
+        bucket: Bucket,
+        shard: Rc<Shard>,
+        published: Rc<Published>,
+    ) -> Self {
+        let queue = Queue::new(rate, bucket, shard.pacer.now());
+        let (alarm, bell) = shard.pacer.alarm();
+        published.bucket.set(bucket);
+        Self {
+            queue,
+            shard,
+            published,
+            alarm,
+            bell: Some(bell),
+        }
+    }
+
+    fn join(&mut self, join: Join, now: Moment, ctx: &mut Context<Self>) {
+        let Join {
+            limit,
+            dry_run,
+            ticket,
+            reply,
+            ..
+        } = join;
+        let (verdict, charge) = self.queue.charge(limit, now);
+        match (verdict, charge, limit.delay) {
+            (Verdict::Delay { excess, .. }, Some(charge), Delay::Above(delay)) if !dry_run => {
+                self.queue.seat(
+                    charge,
+                    delay,
+                    ticket,
+                    Waiter {
+                        limit,
+                        excess,
+                        reply,
+                    },
+                );
+                if let Some(bell) = self.bell.take() {
+                    Self::add_stream(bell, ctx);
+                }
+            }
+            (Verdict::Pass { excess }, Some(charge), _) => {
+                self.grant(reply, limit, charge, excess, None, now)
+            }
+            (Verdict::Delay { excess, until }, Some(charge), _) => {
+                self.grant(reply, limit, charge, excess, Some(until), now);
+            }
+            (Verdict::Reject(refusal), ..) => answer_rejected(reply, refusal.into_rejection(now)),
+            // Whatever is not rejected is charged.
+            (_, None, _) => {}
+        }
+    }
+
+    /// Lets those go whose turn has come.
+    fn drain(&mut self, now: Moment) {
+        while let Some(Departure {
+            due,
+            charge,
+            waiter,
+        }) = self.queue.take_due(now)
+        {
+            let Waiter {
+                limit,
+                excess,
+                reply,
+            } = waiter;
+            self.shard.metrics.wait.record(now.since(charge.at()));
+            self.shard.metrics.lateness.record(now.since(due));
+            self.grant(reply, limit, charge, excess, Some(due), now);
+        }
+    }
+
+    /// Hands out a turn. Where nobody is there to take it, its charge goes back.
+    fn grant(
+        &mut self,
+        reply: oneshot::Sender<Answer>,
+        limit: Limit,
+        charge: Charge,
+        excess: Excess,
+        due: Option<Moment>,
+        now: Moment,
+    ) {
+        let outlook = self.outlook(limit, now);
+        if reply
+            .send(Answer::Turn(Grant {
+                charge,
+                due,
+                excess,
+                outlook,
+            }))
+            .is_err()
+        {
+            self.queue.refund(charge, now);
+        }
+    }
+
+    fn outlook(&self, limit: Limit, now: Moment) -> Outlook {
+        let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
+        let remaining = bucket.remaining(rate, limit.burst, now);
+        let retry_after = if remaining > 0 {
+            Duration::ZERO
+        } else {
+            bucket.accepts_at(rate, limit.burst).since(now)
+        };
+        Outlook {
+            remaining,
+            retry_after,
+        }
+    }
+
+    /// Handles something that happens now: those who are due leave first, so that neither a late wake-up nor a flood
+    /// of messages holds them up; then `event`; then the supervisor is shown how things stand.
+    fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
+        let now = self.shard.pacer.now();
+        self.drain(now);
+        event(self, now);
+        self.drain(now);
+        self.alarm.set(self.queue.due());
+        self.publish();
+    }
+
+    fn handled(&self) {
+        self.published
+            .pending
+            .set(self.published.pending.get().saturating_sub(1));
+    }
+
+    fn publish(&self) {
+        let (before, depth) = (self.published.depth.get(), self.queue.depth());
+        self.published.bucket.set(self.queue.bucket());
+        self.published.depth.set(depth);
+        self.shard.count_waiters(before, depth);
+    }
+}
+
+impl Actor for KeyActor {
+    type Context = Context<Self>;
+}
+
+impl StreamHandler<()> for KeyActor {
+    fn handle(&mut self, (): (), _: &mut Context<Self>) {
+        self.at_now(|_, _| {});
+    }
+}
+
+impl Handler<Join> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, join: Join, ctx: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| actor.join(join, now, ctx));
+    }
+}
+
+impl Handler<Leave> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, _| {
+            actor.queue.leave(leave.ticket);
+        });
+    }
+}
+
+impl Handler<Refund> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| actor.queue.refund(refund.charge, now));
+    }
+}
+
+impl Handler<RetuneKey> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, RetuneKey(rate): RetuneKey, _: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| actor.queue.retune(rate, now));
+    }
+}
+
+impl Handler<Dismiss> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Dismiss, _: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| {
+            for Waiter {
+                limit,
+                excess,
+                reply,
+            } in actor.queue.dismiss()
+            {
+                let retry_after = actor
+                    .queue
+                    .bucket()
+                    .accepts_at(actor.queue.rate(), limit.burst)
+                    .since(now);
+                answer_rejected(
+                    reply,
+                    Rejection {
+                        reason: Rejected::Stopping,
+                        excess,
+                        retry_after,
+                    },
+                );
+            }
+        });
+    }
+}
+
+impl Handler<End> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, _: End, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+}
+
+impl Refusal {
+    fn into_rejection(self, now: Moment) -> Rejection {
+        Rejection {
+            reason: self.reason.into(),
+            excess: self.excess,
+            retry_after: self.retry_at.since(now),
+        }
+    }
+}
+
+pub(super) fn answer_rejected(reply: oneshot::Sender<Answer>, rejection: Rejection) {
+    // Where the asker has gone there is nobody to tell, and nothing was charged.
+    let _gone = reply.send(Answer::Rejected(rejection));
+}

@@ -1,0 +1,123 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Message;
+use tokio::sync::oneshot;
+
+use super::supervisor::Tuning;
+use crate::limit::{Charge, Excess, Limit, Moment, Rate, Ticket};
+use crate::metrics::Rejected;
+
+impl Rejection {
+    /// Whether it holds in a dry run too: there is nobody left to pass the request on.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.reason == Rejected::Stopping
+    }
+}
+
+/// A client's key: the bytes that its zone's key template made of a request.
+pub type Key = Arc<[u8]>;
+
+/// Asks for a turn. Answered exactly once, unless whoever asks has gone before.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Join {
+    /// Whose turn.
+    pub key: Key,
+    /// The route's numbers.
+    pub limit: Limit,
+    /// Decide, charge and tell, but let nobody wait.
+    pub dry_run: bool,
+    /// The asker's name for this join.
+    pub ticket: Ticket,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Answer>,
+}
+
+/// The answer to a [`Join`].
+#[derive(Debug)]
+pub enum Answer {
+    /// Its turn has come.
+    Turn(Grant),
+    /// It is not accepted.
+    Rejected(Rejection),
+}
+
+/// A turn as the key's actor gives it, and what the actor knew when it did.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant {
+    /// What was charged: to be shown when the turn is not used.
+    pub charge: Charge,
+    /// When it was due, where it had to wait (or, in a dry run, would have had to).
+    pub due: Option<Moment>,
+    /// The level with this request, when it joined.
+    pub excess: Excess,
+    /// What a client may do next.
+    pub outlook: Outlook,
+}
+
+/// What a client may do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// Requests that would be accepted right now.
+    pub remaining: u32,
+    /// How long until one would be accepted; zero while any remain.
+    pub retry_after: Duration,
+}
+
+/// Why a join was not accepted.
+#[derive(Clone, Copy, Debug)]
+pub struct Rejection {
+    /// What it ran into.
+    pub reason: Rejected,
+    /// The level that it would have made.
+    pub excess: Excess,
+    /// How long until the same request would be accepted, if nobody else comes.
+    pub retry_after: Duration,
+}
+
+/// The one who joined with this ticket has gone.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Leave {
+    /// Whose place.
+    pub key: Key,
+    /// Which join.
+    pub ticket: Ticket,
+}
+
+/// A turn was not used.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Refund {
+    /// Whose turn.
+    pub key: Key,
+    /// What it was charged.
+    pub charge: Charge,
+}
+
+/// The zone's settings have changed.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Retune(pub Tuning);
+
+/// The zone is no longer in the file: its supervisor ends once nobody waits.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Retire;
+
+/// The gateway's time is up: all who wait, and all who still come, are rejected.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Dismiss;
+
+/// From a supervisor to one of its actors: the rate has changed.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct RetuneKey(pub Rate);
+
+/// From a supervisor to one of its actors, whose bucket it has taken back: end.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct End;

@@ -1,0 +1,23 @@
+//! The actors: who owns which bucket, and who may tell whom what.
+//!
+//! ```text
+//! Zone ──Join, Leave, Refund──▶ ZoneSupervisor (one a zone and worker) ──▶ KeyActor (one a key in use)
+//!   ▲                                                                          │
+//!   └───────────────── Turn or Rejection, through a oneshot ───────────────────┘
+//! ```
+//!
+//! A key lives on one worker. Its supervisor there is the only holder of its address, so the joins of a key are in
+//! order, settings arrive in order, and nothing can race with looking up, parking or evicting.
+
+mod key;
+mod messages;
+mod published;
+mod supervisor;
+#[cfg(test)]
+mod tests;
+mod turn;
+mod zone;
+
+pub use messages::{Grant, Key, Outlook, Rejection};
+pub use turn::{Joining, Turn};
+pub use zone::Zone;

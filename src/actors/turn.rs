@@ -1,0 +1,166 @@
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::messages::{Answer, Grant, Join, Key, Leave, Refund, Rejection};
+use super::zone::Zone;
+use crate::limit::{Excess, Limit, Ticket};
+use crate::metrics::Rejected;
+
+/// A request on its way to its turn in one zone. Dropped before it is answered, it leaves the queue; dropped with an
+/// answer under way, it gives the turn back.
+#[derive(Debug)]
+pub struct Joining {
+    zone: Arc<Zone>,
+    key: Key,
+    ticket: Ticket,
+    dry_run: bool,
+    /// `None` once it was answered.
+    answer: Option<oneshot::Receiver<Answer>>,
+}
+
+impl Joining {
+    pub(super) fn new(zone: Arc<Zone>, key: Key, limit: Limit, dry_run: bool) -> Self {
+        let (reply, answer) = oneshot::channel();
+        let ticket = next_ticket();
+        zone.send(
+            &key,
+            Join {
+                key: Key::clone(&key),
+                limit,
+                dry_run,
+                ticket,
+                reply,
+            },
+        );
+        Self {
+            zone,
+            key,
+            ticket,
+            dry_run,
+            answer: Some(answer),
+        }
+    }
+}
+
+impl Future for Joining {
+    type Output = Result<Turn, Rejection>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(answer) = &mut self.answer else {
+            return Poll::Pending;
+        };
+        let answer = ready!(Pin::new(answer).poll(cx));
+        self.answer = None;
+        let metrics = self.zone.metrics();
+        let rejection = match answer {
+            Ok(Answer::Turn(grant)) => {
+                let (zone, key) = (Arc::clone(&self.zone), Key::clone(&self.key));
+                return Poll::Ready(Ok(Turn {
+                    zone,
+                    key,
+                    grant,
+                    dry_run: self.dry_run,
+                    used: false,
+                }));
+            }
+            Ok(Answer::Rejected(rejection)) => rejection,
+            // The supervisor has ended, as in a stop, or the key's actor was lost.
+            Err(_) => {
+                let reason = Rejected::Stopping;
+                Rejection {
+                    reason,
+                    excess: Excess::default(),
+                    retry_after: Duration::from_secs(1),
+                }
+            }
+        };
+        let would_be = self.dry_run && rejection.reason != Rejected::Stopping;
+        if would_be {
+            &metrics.rejected_dry_run
+        } else {
+            &metrics.rejected
+        }
+        .increment(1);
+        metrics.count_rejection(rejection.reason);
+        Poll::Ready(Err(rejection))
+    }
+}
+
+impl Drop for Joining {
+    fn drop(&mut self) {
+        let Some(mut answer) = self.answer.take() else {
+            return;
+        };
+        // Closed first: from here on the actor cannot answer any more, so exactly one of these is true.
+        answer.close();
+        match answer.try_recv() {
+            Ok(Answer::Turn(grant)) => self.zone.send(&self.key, refund(&self.key, &grant)),
+            Ok(Answer::Rejected(_)) => {}
+            Err(_) => self.zone.send(
+                &self.key,
+                Leave {
+                    key: Key::clone(&self.key),
+                    ticket: self.ticket,
+                },
+            ),
+        }
+        self.zone.metrics().cancelled.increment(1);
+    }
+}
+
+/// The right to go on, as one zone gave it. Dropped unused, it gives back what it was charged.
+#[derive(Debug)]
+pub struct Turn {
+    zone: Arc<Zone>,
+    key: Key,
+    grant: Grant,
+    dry_run: bool,
+    used: bool,
+}
+
+impl Turn {
+    /// Goes on: the charge stays. Returns what the actor knew when it gave the turn.
+    pub fn take(mut self) -> Grant {
+        self.used = true;
+        let metrics = self.zone.metrics();
+        let counter = match (self.grant.due, self.dry_run) {
+            (None, _) => &metrics.passed,
+            (Some(_), false) => &metrics.delayed,
+            (Some(_), true) => &metrics.delayed_dry_run,
+        };
+        counter.increment(1);
+        self.grant
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if !self.used {
+            self.zone.send(&self.key, refund(&self.key, &self.grant));
+            self.zone.metrics().cancelled.increment(1);
+        }
+    }
+}
+
+fn refund(key: &Key, grant: &Grant) -> Refund {
+    Refund {
+        key: Key::clone(key),
+        charge: grant.charge,
+    }
+}
+
+/// A ticket that no other join of this process has: each thread counts up from a start of its own.
+fn next_ticket() -> Ticket {
+    static THREADS: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static NEXT: Cell<u64> = Cell::new(THREADS.fetch_add(1, Ordering::Relaxed) << 48);
+    }
+    Ticket(NEXT.replace(NEXT.get() + 1))
+}

@@ -1,0 +1,155 @@
+use std::hash::BuildHasher;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use actix::dev::ToEnvelope;
+use actix::{Actor, Addr, Context, Handler, Message};
+use actix_rt::ArbiterHandle;
+use foldhash::fast::RandomState;
+
+use super::messages::{Dismiss, Key, Retire, Retune};
+use super::supervisor::{Tuning, ZoneSupervisor};
+use super::turn::Joining;
+use crate::config;
+use crate::limit::Limit;
+use crate::metrics::ZoneMetrics;
+use crate::pacer::Pacer;
+
+/// The way to a zone's supervisors, from any thread.
+#[derive(Debug)]
+pub struct Zone {
+    settings: config::Zone,
+    /// One on each worker; a key belongs to the one that its hash names.
+    supervisors: Arc<[Addr<ZoneSupervisor>]>,
+    hasher: RandomState,
+    metrics: Arc<ZoneMetrics>,
+}
+
+impl Zone {
+    /// Starts the zone's supervisors, one on each of `workers`.
+    #[must_use]
+    pub fn start(settings: config::Zone, workers: &[ArbiterHandle]) -> Self {
+        let metrics = Arc::new(ZoneMetrics::of(&settings.name));
+        metrics.show_rate(settings.rate);
+        let shards = workers.len();
+        let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
+            let tuning = tuning(&settings, shard, shards);
+            let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
+            ZoneSupervisor::start_in_arbiter(worker, move |_| {
+                ZoneSupervisor::new(name, tuning, metrics, Pacer::here())
+            })
+        });
+        let supervisors = supervisors.collect();
+        Self {
+            settings,
+            supervisors,
+            hasher: RandomState::default(),
+            metrics,
+        }
+    }
+
+    /// A zone with one supervisor, on this thread.
+    #[cfg(test)]
+    pub(super) fn on_this_thread(settings: config::Zone, supervisor: Addr<ZoneSupervisor>) -> Self {
+        let metrics = Arc::new(ZoneMetrics::of(&settings.name));
+        Self {
+            settings,
+            supervisors: Arc::new([supervisor]),
+            hasher: RandomState::default(),
+            metrics,
+        }
+    }
+
+    /// The same zone, with its keys and those who wait there, under new settings.
+    #[must_use]
+    pub fn retune(&self, settings: config::Zone) -> Self {
+        if settings != self.settings {
+            for (shard, supervisor) in self.supervisors.iter().enumerate() {
+                supervisor.do_send(Retune(tuning(&settings, shard, self.supervisors.len())));
+            }
+            self.metrics.show_rate(settings.rate);
+        }
+        let (supervisors, metrics) = (Arc::clone(&self.supervisors), Arc::clone(&self.metrics));
+        Self {
+            settings,
+            supervisors,
+            hasher: self.hasher.clone(),
+            metrics,
+        }
+    }
+
+    /// Whether a zone with these settings would go on with this one's keys.
+    #[must_use]
+    pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
+        self.settings.name == settings.name && self.settings.key == settings.key
+    }
+
+    /// Ends the supervisors once nobody waits there any more.
+    pub fn retire(&self) {
+        self.tell_all(Retire);
+    }
+
+    /// Whether all its supervisors have ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.supervisors
+            .iter()
+            .all(|supervisor| !supervisor.connected())
+    }
+
+    /// Rejects all who wait and all who still come.
+    pub fn dismiss(&self) {
+        self.tell_all(Dismiss);
+    }
+
+    /// Asks for a turn for `key`.
+    #[must_use]
+    pub fn join(self: &Arc<Self>, key: Key, limit: Limit, dry_run: bool) -> Joining {
+        Joining::new(Arc::clone(self), key, limit, dry_run)
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &config::Zone {
+        &self.settings
+    }
+
+    pub(super) fn metrics(&self) -> &ZoneMetrics {
+        &self.metrics
+    }
+
+    pub(super) fn send<M>(&self, key: &[u8], message: M)
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        ZoneSupervisor: Handler<M>,
+        Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
+    {
+        let hash = self.hasher.hash_one(key);
+        // There are far fewer workers than hashes, so taking the remainder favours none noticeably.
+        let shard = usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default();
+        self.supervisors[shard].do_send(message);
+    }
+
+    fn tell_all<M>(&self, message: M)
+    where
+        M: Message<Result = ()> + Copy + Send + 'static,
+        ZoneSupervisor: Handler<M>,
+        Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
+    {
+        for supervisor in self.supervisors.iter() {
+            supervisor.do_send(message);
+        }
+    }
+}
+
+/// A supervisor's part of its zone's settings: `max_keys` is shared out evenly, at least one each.
+fn tuning(zone: &config::Zone, shard: usize, shards: usize) -> Tuning {
+    let (all, more) = (zone.max_keys.get() / shards, zone.max_keys.get() % shards);
+    let max_keys = NonZeroUsize::new(all + usize::from(shard < more)).unwrap_or(NonZeroUsize::MIN);
+    Tuning {
+        rate: zone.rate,
+        max_keys,
+        idle_timeout: zone.idle_timeout,
+    }
+}
