@@ -17,7 +17,7 @@ mod settings;
 mod show;
 mod watch;
 
-pub use file::{load, parse, read};
+pub use file::{has_admin_token, load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub use settings::{

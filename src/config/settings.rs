@@ -48,6 +48,31 @@ pub struct Server {
     pub shutdown_timeout: Duration,
 }
 
+impl Server {
+    /// The settings in which this differs from `running`, and which cannot change while the process runs.
+    #[must_use]
+    pub fn needing_restart(&self, running: &Self) -> Vec<&'static str> {
+        let fixed = [
+            ("server.listen", self.listen != running.listen),
+            ("server.admin", self.admin != running.admin),
+            ("server.workers", self.workers != running.workers),
+            (
+                "server.max_connections",
+                self.max_connections != running.max_connections,
+            ),
+            ("server.keep_alive", self.keep_alive != running.keep_alive),
+            (
+                "server.header_timeout",
+                self.header_timeout != running.header_timeout,
+            ),
+        ];
+        fixed
+            .into_iter()
+            .filter_map(|(name, changed)| changed.then_some(name))
+            .collect()
+    }
+}
+
 /// The field in which a trusted peer names its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForwardedHeader {
@@ -179,6 +204,18 @@ impl PathPattern {
         match self {
             Self::Prefix(prefix) => path.as_bytes().starts_with(prefix.as_bytes()),
             Self::Exact(exact) => path == exact,
+        }
+    }
+}
+
+impl PathPattern {
+    /// Of the patterns that match a path, the one with the highest precedence wins: the longest, and of the same
+    /// length the exact one.
+    #[must_use]
+    pub fn precedence(&self) -> (usize, bool) {
+        match self {
+            Self::Prefix(prefix) => (prefix.len(), false),
+            Self::Exact(exact) => (exact.len(), true),
         }
     }
 }

@@ -26,8 +26,13 @@ use super::{LoadError, Problem, Problems, Settings, later};
 ///
 /// The file cannot be read, or something is wrong with it: then everything that is.
 pub fn load(path: &Path) -> Result<Settings, LoadError> {
-    let admin_token = env::var_os("DRIP_ADMIN_TOKEN").is_some_and(|token| !token.is_empty());
-    Ok(parse(&read(path)?, path, admin_token)?)
+    Ok(parse(&read(path)?, path, has_admin_token())?)
+}
+
+/// Whether the environment has a `DRIP_ADMIN_TOKEN`, which requests to the admin port then need.
+#[must_use]
+pub fn has_admin_token() -> bool {
+    env::var_os("DRIP_ADMIN_TOKEN").is_some_and(|token| !token.is_empty())
 }
 
 /// Reads a file, without a look at what it says.
