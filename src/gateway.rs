@@ -1,0 +1,129 @@
+//! The gateway in force: its routes, and the zones and origins that they name.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use actix_rt::ArbiterHandle;
+
+use crate::actors::Zone;
+use crate::config::{Origin, Route, Settings};
+use crate::metrics::RouteMetrics;
+
+/// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
+#[derive(Debug)]
+pub struct Gateway {
+    settings: Settings,
+    zones: Vec<Arc<Zone>>,
+    /// Zones that left the file while some waited there.
+    retired: Vec<Arc<Zone>>,
+    routes: Vec<RouteMetrics>,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Gateway {
+    /// Starts the zones' supervisors on `workers`.
+    #[must_use]
+    pub fn start(settings: Settings, workers: &[ArbiterHandle]) -> Self {
+        let start = |zone: &crate::config::Zone| Arc::new(Zone::start(zone.clone(), workers));
+        let zones = settings.zones.iter().map(start).collect();
+        Self::new(settings, zones, Vec::new(), Arc::default())
+    }
+
+    /// The gateway under new settings: zones whose name, key and algorithm stay go on with their keys and queues, new
+    /// ones start, and those that left the file end once nobody waits there.
+    #[must_use]
+    pub fn reload(&self, settings: Settings, workers: &[ArbiterHandle]) -> Self {
+        let (mut zones, mut kept) = (Vec::new(), Vec::new());
+        for wanted in &settings.zones {
+            match self
+                .zones
+                .iter()
+                .position(|zone| zone.carries_over_to(wanted))
+            {
+                Some(found) => {
+                    zones.push(Arc::new(self.zones[found].retune(wanted.clone())));
+                    kept.push(found);
+                }
+                None => zones.push(Arc::new(Zone::start(wanted.clone(), workers))),
+            }
+        }
+        let mut retired = self.retired.clone();
+        for (index, zone) in self.zones.iter().enumerate() {
+            if !kept.contains(&index) {
+                zone.retire();
+                retired.push(Arc::clone(zone));
+            }
+        }
+        retired.retain(|zone| !zone.has_ended());
+        Self::new(settings, zones, retired, Arc::clone(&self.stopping))
+    }
+
+    fn new(
+        settings: Settings,
+        zones: Vec<Arc<Zone>>,
+        retired: Vec<Arc<Zone>>,
+        stopping: Arc<AtomicBool>,
+    ) -> Self {
+        let routes = settings
+            .routes
+            .iter()
+            .map(|route| RouteMetrics::of(&route.name()))
+            .collect();
+        Self {
+            settings,
+            zones,
+            retired,
+            routes,
+            stopping,
+        }
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The routes, in the order of the file.
+    #[must_use]
+    pub fn routes(&self) -> &[Route] {
+        &self.settings.routes
+    }
+
+    /// The zone that a route names by `index`.
+    #[must_use]
+    pub fn zone(&self, index: usize) -> &Arc<Zone> {
+        &self.zones[index]
+    }
+
+    /// The origin that a route names by `index`.
+    #[must_use]
+    pub fn origin(&self, index: usize) -> &Origin {
+        &self.settings.origins[index]
+    }
+
+    /// Counts an answer of the route at `index`.
+    pub fn count_request(&self, route: usize, status: u16) {
+        if let Some(metrics) = self.routes.get(route) {
+            metrics.count(status);
+        }
+    }
+
+    /// From now on answers tell their clients to close.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the gateway is on its way to its end.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Rejects all who wait and all who still come.
+    pub fn dismiss(&self) {
+        for zone in self.zones.iter().chain(&self.retired) {
+            zone.dismiss();
+        }
+    }
+}

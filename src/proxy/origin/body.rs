@@ -1,0 +1,134 @@
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::dev::Payload;
+use bytes::Bytes;
+use futures_core::Stream;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use super::connection::Connection;
+
+/// A request's body on its way to the origin, piece by piece as the client sends it.
+pub(in crate::proxy) struct FromClient {
+    payload: Option<Payload>,
+    /// What `Content-Length` says is still to come; `None` where the client sends chunks.
+    left: Option<u64>,
+}
+
+impl FromClient {
+    /// No body at all: no framing either.
+    pub(in crate::proxy) fn none() -> Self {
+        Self {
+            payload: None,
+            left: Some(0),
+        }
+    }
+
+    /// A body of `length`, or of unknown length.
+    pub(in crate::proxy) fn new(payload: Payload, length: Option<u64>) -> Self {
+        Self {
+            payload: Some(payload),
+            left: length,
+        }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.payload.is_none()
+    }
+}
+
+impl Body for FromClient {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let Some(payload) = &mut self.payload else {
+            return Poll::Ready(None);
+        };
+        match ready!(Pin::new(payload).poll_next(cx)) {
+            Some(Ok(piece)) => {
+                self.left = self
+                    .left
+                    .map(|left| left.saturating_sub(piece.len() as u64));
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            Some(Err(error)) => Poll::Ready(Some(Err(io::Error::other(error.to_string())))),
+            None => {
+                self.payload = None;
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.payload.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left
+            .map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+/// An answer's body on its way to the client. Once its last byte has come, the connection goes back to its pool.
+pub(in crate::proxy) struct ToClient {
+    body: Incoming,
+    size: BodySize,
+    connection: Option<Connection>,
+}
+
+impl ToClient {
+    pub(super) fn new(body: Incoming, size: BodySize, connection: Connection) -> Self {
+        let ended = body.is_end_stream();
+        let mut whole = Self {
+            body,
+            size,
+            connection: Some(connection),
+        };
+        if ended {
+            whole.give_back();
+        }
+        whole
+    }
+
+    fn give_back(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.give_back();
+        }
+    }
+}
+
+impl MessageBody for ToClient {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.size
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        loop {
+            match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    // Trailers end here: the client was not promised any.
+                    if let Ok(data) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(data)));
+                    }
+                }
+                // Not a clean end: the client's connection breaks too, so that nobody takes the part for the whole.
+                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
+                None => {
+                    self.give_back();
+                    return Poll::Ready(None);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+use std::io;
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// Why an origin gave no answer.
+#[derive(Debug, Error)]
+pub enum OriginError {
+    /// It did not take a connection.
+    #[error("connecting to {server} failed: {source}")]
+    Connect {
+        /// Which server.
+        server: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It did not take a connection in time.
+    #[error("connecting to {server} took longer than {limit:?}")]
+    ConnectTimeout {
+        /// Which server.
+        server: String,
+        /// `connect_timeout`.
+        limit: Duration,
+    },
+    /// It did not begin to answer in time.
+    #[error("{server} did not answer within {limit:?}")]
+    ResponseTimeout {
+        /// Which server.
+        server: String,
+        /// `response_timeout`.
+        limit: Duration,
+    },
+    /// It closed the connection, or what it sent is not HTTP.
+    #[error("{server} gave no proper answer: {source}")]
+    Answer {
+        /// Which server.
+        server: String,
+        /// What was wrong with it.
+        source: hyper::Error,
+    },
+    /// The client's body broke off.
+    #[error("the client's body broke off")]
+    ClientBody,
+    /// The request's target cannot be sent on.
+    #[error("the target cannot be sent on: {0}")]
+    Target(#[from] http::Error),
+}
+
+impl OriginError {
+    /// The status that tells the client: 504 where time ran out, 502 where the origin failed.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
+            Self::Connect { .. } | Self::Answer { .. } => 502,
+            Self::ClientBody | Self::Target(_) => 400,
+        }
+    }
+}

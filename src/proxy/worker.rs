@@ -1,0 +1,37 @@
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::origin::Pools;
+use crate::gateway::Gateway;
+use crate::pacer::Pacer;
+
+/// What one worker thread keeps for the requests that it serves.
+#[derive(Debug)]
+pub struct Worker {
+    gateway: watch::Receiver<Option<Arc<Gateway>>>,
+    pub(super) pacer: Rc<Pacer>,
+    pub(super) pools: Pools,
+}
+
+impl Worker {
+    /// The state of the worker on this thread, which follows the gateway that `gateway` tells of.
+    #[must_use]
+    pub fn new(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Rc<Self> {
+        Rc::new(Self {
+            gateway,
+            pacer: Pacer::here(),
+            pools: Pools::default(),
+        })
+    }
+
+    /// The gateway in force. Waits for it while the process starts.
+    pub(super) async fn gateway(&self) -> Option<Arc<Gateway>> {
+        if let Some(gateway) = self.gateway.borrow().as_ref() {
+            return Some(Arc::clone(gateway));
+        }
+        let mut gateway = self.gateway.clone();
+        gateway.wait_for(Option::is_some).await.ok()?.clone()
+    }
+}
