@@ -1,5 +1,26 @@
-//! An actor-based leaky-bucket queueing gateway.
+//! **drip**: an async, actor-based leaky-bucket queueing gateway.
+//!
+//! The modules, from the ground up; each knows only those above it here:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`limit`] | the arithmetic: rates, buckets, queues; no clock, no I/O |
+//! | [`clock`], [`pacer`] | the one place that reads time, and the precise timer of a worker |
+//! | [`metrics`] | names and handles of what is counted |
+//! | [`config`] | `gateway.toml`: as written, as settings that cannot be wrong, and as it changes |
+//! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
+//! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
+//! | [`proxy`] | a request's way: route, key, turn, origin, answer |
+//! | [`admin`] | the operators' port |
+//! | [`commands`] | what the program does when it is called |
+
+pub mod actors;
+pub mod admin;
 pub mod clock;
+pub mod commands;
 pub mod config;
+pub mod gateway;
 pub mod limit;
+pub mod metrics;
 pub mod pacer;
+pub mod proxy;

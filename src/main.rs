@@ -1,1 +1,45 @@
-fn main() {}
+//! The command line.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use drip::commands::{check, run};
+
+/// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
+#[derive(Debug, Parser)]
+#[command(version, about, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    file: File,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the gateway (the default)
+    Run(File),
+    /// Validate the file, print the effective settings, or every problem found
+    Check(File),
+}
+
+#[derive(Debug, Args)]
+struct File {
+    /// The settings
+    #[arg(
+        short,
+        long = "config",
+        value_name = "FILE",
+        default_value = "gateway.toml"
+    )]
+    config: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match cli.command.unwrap_or(Command::Run(cli.file)) {
+        Command::Run(file) => run::run(&file.config),
+        Command::Check(file) => check::check(&file.config),
+    }
+}

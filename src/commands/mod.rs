@@ -1,0 +1,8 @@
+//! What the program does when it is called.
+
+pub mod check;
+mod log;
+mod reload;
+pub mod run;
+mod serve;
+mod signals;

@@ -1,0 +1,80 @@
+use std::cell::RefCell;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use actix_rt::ArbiterHandle;
+use tokio::sync::watch;
+
+use crate::config::{self, LoadError, Server, Settings};
+use crate::gateway::Gateway;
+use crate::metrics::ConfigMetrics;
+
+/// Puts a changed file into force.
+#[derive(Debug)]
+pub(super) struct Reloader {
+    file: PathBuf,
+    workers: Vec<ArbiterHandle>,
+    in_force: RefCell<Arc<Gateway>>,
+    tell: watch::Sender<Option<Arc<Gateway>>>,
+    metrics: ConfigMetrics,
+    /// As the process was started: what of it changes in the file waits for a restart.
+    started_with: Server,
+}
+
+impl Reloader {
+    /// Starts the gateway on `workers` and tells those who watch of it.
+    pub(super) fn start(
+        file: PathBuf,
+        settings: Settings,
+        workers: Vec<ArbiterHandle>,
+        tell: watch::Sender<Option<Arc<Gateway>>>,
+    ) -> Self {
+        let started_with = settings.server.clone();
+        let gateway = Arc::new(Gateway::start(settings, &workers));
+        tell.send_replace(Some(Arc::clone(&gateway)));
+        let metrics = ConfigMetrics::of_this_process();
+        metrics.loaded();
+        Self {
+            file,
+            workers,
+            in_force: RefCell::new(gateway),
+            tell,
+            metrics,
+            started_with,
+        }
+    }
+
+    /// The gateway in force.
+    pub(super) fn gateway(&self) -> Arc<Gateway> {
+        Arc::clone(&self.in_force.borrow())
+    }
+
+    /// Puts what was read of the file into force. Where it has an error the old settings go on.
+    pub(super) fn take(&self, read: Result<String, LoadError>) {
+        match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
+            Ok(Ok(settings)) => self.adopt(settings),
+            Ok(Err(problems)) => self.refuse(&problems),
+            Err(error) => self.refuse(&error),
+        }
+    }
+
+    fn adopt(&self, settings: Settings) {
+        for setting in settings.server.needing_restart(&self.started_with) {
+            tracing::warn!(setting, "a change of this setting needs a restart");
+        }
+        let new = Arc::new(self.gateway().reload(settings, &self.workers));
+        self.in_force.replace(Arc::clone(&new));
+        self.tell.send_replace(Some(new));
+        self.metrics.reloaded();
+        tracing::info!(file = %self.file.display(), "the changed file is in force");
+    }
+
+    fn refuse(&self, error: &impl Display) {
+        self.metrics.failed();
+        for line in error.to_string().lines() {
+            tracing::error!("{line}");
+        }
+        tracing::error!(file = %self.file.display(), "the file has errors; the settings in force go on");
+    }
+}

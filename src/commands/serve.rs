@@ -1,0 +1,170 @@
+use std::cell::RefCell;
+use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_rt::{Arbiter, ArbiterHandle};
+use actix_web::dev::{Server, ServerHandle};
+use actix_web::http::KeepAlive;
+use actix_web::web::{self, Data};
+use actix_web::{App, HttpServer};
+use tokio::sync::{mpsc, watch};
+
+use super::reload::Reloader;
+use super::signals::{Asked, Signals};
+use crate::admin::{self, Health, Recorder};
+use crate::config::{self, Listen, Settings, Watcher};
+use crate::gateway::Gateway;
+use crate::proxy::{self, Worker};
+
+/// How long connections get to take their last answer after the last waiter was sent away.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Serves until the process is told to stop and all have been answered.
+///
+/// # Errors
+///
+/// Where an address cannot be listened on, or the folder of the file not be watched.
+pub(super) async fn serve(file: PathBuf, text: String, settings: Settings) -> io::Result<()> {
+    let mut signals = Signals::listen()?;
+    let recorder = Recorder::install()?;
+    let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;
+    let (tell, gateway) = watch::channel(None);
+    let (enrol, enrolled) = mpsc::channel(settings.server.workers.get());
+    let health = Health::default();
+
+    if let Some(address) = settings.server.admin {
+        let admin = admin::listen(address, health.clone(), recorder);
+        actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
+    }
+    let server = listen(&settings.server, &gateway, &enrol)?;
+    let handle = server.handle();
+    let mut serving = actix_rt::spawn(server);
+    let workers = gather(enrolled, settings.server.workers.get()).await?;
+    for address in &settings.server.listen {
+        tracing::info!(%address, "listening");
+    }
+    let shutdown_timeout = settings.server.shutdown_timeout;
+    let reloader = Reloader::start(file, settings, workers, tell);
+    health.set_ready(true);
+
+    loop {
+        tokio::select! {
+            asked = signals.next() => match asked {
+                Asked::Reload => reloader.take(watcher.read()),
+                Asked::Stop => break,
+            },
+            changed = watcher.changed() => reloader.take(changed),
+            ended = &mut serving => return ended.map_err(io::Error::other)?,
+        }
+    }
+    health.set_ready(false);
+    stop(&reloader.gateway(), &handle, &mut signals, shutdown_timeout).await;
+    Ok(())
+}
+
+/// Stops accepting, lets the queues drain at their pace for as long as `patience` lasts, and then sends away those
+/// who still wait. Being asked again ends it at once.
+async fn stop(gateway: &Gateway, server: &ServerHandle, signals: &mut Signals, patience: Duration) {
+    tracing::info!(?patience, "stopping: no new connections; the queues drain");
+    gateway.stop();
+    let answered = server.stop(true);
+    tokio::pin!(answered);
+    tokio::select! {
+        () = &mut answered => return,
+        () = tokio::time::sleep(patience) => gateway.dismiss(),
+        () = asked_again(signals) => return,
+    }
+    tokio::select! {
+        () = answered => {}
+        () = asked_again(signals) => {}
+    }
+}
+
+async fn asked_again(signals: &mut Signals) {
+    while signals.next().await != Asked::Stop {}
+    tracing::warn!("asked again to stop: ending at once");
+}
+
+/// The server on the clients' side. Each worker enrols as its first service is made.
+fn listen(
+    server: &config::Server,
+    gateway: &watch::Receiver<Option<Arc<Gateway>>>,
+    enrol: &mpsc::Sender<ArbiterHandle>,
+) -> io::Result<Server> {
+    let (gateway, enrol) = (gateway.clone(), enrol.clone());
+    let workers = server.workers.get();
+    let shutdown_timeout = (server.shutdown_timeout + LAST_ANSWERS).as_secs() + 1;
+    let mut http = HttpServer::new(move || {
+        App::new()
+            .app_data(Data::new(worker_here(&gateway, &enrol)))
+            .default_service(web::to(proxy::handle))
+    })
+    .workers(workers)
+    .max_connections(server.max_connections.get().div_ceil(workers))
+    .keep_alive(if server.keep_alive.is_zero() {
+        KeepAlive::Disabled
+    } else {
+        server.keep_alive.into()
+    })
+    .client_request_timeout(server.header_timeout)
+    .shutdown_timeout(shutdown_timeout)
+    .tcp_nodelay(true)
+    // A client that shuts its sending side is gone, as in nginx: its place in the queue is given back.
+    .h1_allow_half_closed(false)
+    .disable_signals();
+    for address in &server.listen {
+        http = match address {
+            Listen::Tcp(tcp) => http.bind(tcp),
+            Listen::Unix(path) => http.bind_uds(path),
+        }
+        .map_err(|error| in_use(&error, &format!("server.listen {address}")))?;
+    }
+    Ok(http.run())
+}
+
+/// Says which address it was that could not be had, and why most often.
+fn in_use(error: &io::Error, address: &str) -> io::Error {
+    let hint = if error.kind() == io::ErrorKind::AddrInUse {
+        ": another program, or another gateway with buckets of its own, listens there"
+    } else {
+        ""
+    };
+    io::Error::new(error.kind(), format!("{address}: {error}{hint}"))
+}
+
+/// This thread's worker. There is a service for each listening address, and one worker for all of them.
+fn worker_here(
+    gateway: &watch::Receiver<Option<Arc<Gateway>>>,
+    enrol: &mpsc::Sender<ArbiterHandle>,
+) -> Rc<Worker> {
+    thread_local! {
+        static WORKER: RefCell<Option<Rc<Worker>>> = const { RefCell::new(None) };
+    }
+    WORKER.with_borrow_mut(|here| {
+        let worker = here.get_or_insert_with(|| {
+            // The channel has room for every worker; one that replaces a lost one serves without supervisors of its own.
+            let _full = enrol.try_send(Arbiter::current());
+            Worker::new(gateway.clone())
+        });
+        Rc::clone(worker)
+    })
+}
+
+async fn gather(
+    mut enrolled: mpsc::Receiver<ArbiterHandle>,
+    workers: usize,
+) -> io::Result<Vec<ArbiterHandle>> {
+    let mut gathered = Vec::with_capacity(workers);
+    while gathered.len() < workers {
+        gathered.push(
+            enrolled
+                .recv()
+                .await
+                .ok_or_else(|| io::Error::other("a worker did not start"))?,
+        );
+    }
+    Ok(gathered)
+}

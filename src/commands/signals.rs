@@ -1,0 +1,37 @@
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What an operator may send to the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// SIGTERM or SIGINT.
+    Stop,
+    /// SIGHUP: read the file now.
+    Reload,
+}
+
+#[derive(Debug)]
+pub(super) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    pub(super) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    pub(super) async fn next(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.terminate.recv() => Asked::Stop,
+            _ = self.interrupt.recv() => Asked::Stop,
+            _ = self.hang_up.recv() => Asked::Reload,
+        }
+    }
+}
