@@ -75,7 +75,7 @@ impl KeyActor {
                 }
             }
             (Verdict::Pass { excess }, Some(charge), _) => {
-                self.grant(reply, limit, charge, excess, None, now)
+                self.grant(reply, limit, charge, excess, None, now);
             }
             (Verdict::Delay { excess, until }, Some(charge), _) => {
                 self.grant(reply, limit, charge, excess, Some(until), now);

@@ -242,7 +242,7 @@ impl ZoneSupervisor {
         self.shown = (active, parked);
     }
 
-    fn reject(&self, join: Join, reason: Rejected) {
+    fn reject(join: Join, reason: Rejected) {
         let excess = Excess::default();
         answer_rejected(
             join.reply,
@@ -295,7 +295,7 @@ impl Handler<Join> for ZoneSupervisor {
 
     fn handle(&mut self, join: Join, _: &mut Context<Self>) {
         if self.phase == Phase::Dismissed {
-            return self.reject(join, Rejected::Stopping);
+            return Self::reject(join, Rejected::Stopping);
         }
         let now = self.shard.pacer.now();
         if let Some(active) = self.active.get_mut(&join.key) {
@@ -314,7 +314,7 @@ impl Handler<Join> for ZoneSupervisor {
         }
         match self.wake(&Key::clone(&join.key), now) {
             Some(active) => active.tell(join),
-            None => self.reject(join, Rejected::Keys),
+            None => Self::reject(join, Rejected::Keys),
         }
     }
 }

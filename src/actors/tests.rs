@@ -292,10 +292,10 @@ async fn compare(steps: Vec<Step>) -> Result<(), TestCaseError> {
                         prop_assert_eq!(rejection.retry_after, refusal.retry_at.since(now));
                     }
                     (None, Verdict::Delay { .. }) => {
-                        waiting.borrow_mut().push((next, key, joining))
+                        waiting.borrow_mut().push((next, key, joining));
                     }
                     (answer, verdict) => {
-                        prop_assert!(false, "{answer:?} where the queue says {verdict:?}")
+                        prop_assert!(false, "{answer:?} where the queue says {verdict:?}");
                     }
                 }
                 next += 1;

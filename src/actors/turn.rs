@@ -127,6 +127,8 @@ pub struct Turn {
 
 impl Turn {
     /// Goes on: the charge stays. Returns what the actor knew when it gave the turn.
+    #[must_use]
+    #[must_use]
     pub fn take(mut self) -> Grant {
         self.used = true;
         let metrics = self.zone.metrics();

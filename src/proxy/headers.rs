@@ -74,7 +74,7 @@ fn authority(request: &HttpRequest) -> Option<&str> {
     let named = request
         .uri()
         .authority()
-        .map(|authority| authority.as_str());
+        .map(actix_web::http::uri::Authority::as_str);
     named.or_else(|| request.headers().get(web::HOST)?.to_str().ok())
 }
 

@@ -42,7 +42,7 @@ fn add_variable(
         }
         Variable::RequestMethod => key.extend_from_slice(request.method().as_str().as_bytes()),
         Variable::Scheme => {
-            key.extend_from_slice(request.uri().scheme_str().unwrap_or("http").as_bytes())
+            key.extend_from_slice(request.uri().scheme_str().unwrap_or("http").as_bytes());
         }
         Variable::ServerPort => key.extend_from_slice(
             request

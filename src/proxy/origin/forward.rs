@@ -76,7 +76,7 @@ fn is_broken(error: &hyper::Error) -> bool {
     use std::error::Error;
     error
         .source()
-        .is_some_and(|source| source.is::<std::io::Error>())
+        .is_some_and(<dyn std::error::Error + 'static>::is::<std::io::Error>)
 }
 
 fn head_of<B>(request: &Request<B>) -> Request<FromClient> {
