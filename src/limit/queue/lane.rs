@@ -65,6 +65,13 @@ impl<W> Lane<W> {
         ))
     }
 
+    /// Whether somebody who came before `place` still waits here.
+    pub(super) fn waits_before(&self, place: u64) -> bool {
+        self.entries
+            .front()
+            .is_some_and(|head| head.charge.place < place)
+    }
+
     /// Adds a waiter whose charge raised the bucket's tail to `tail`.
     pub(super) fn push(
         &mut self,
@@ -74,7 +81,9 @@ impl<W> Lane<W> {
         ticket: Ticket,
         waiter: W,
     ) {
+        debug_assert_eq!((tail - self.start) % request, 0, "whole requests apart");
         let step = (tail - self.start) / request - i128::from(self.length);
+        debug_assert!(step > 0, "one request behind the one ahead at least");
         let step = u32::try_from(step).unwrap_or(u32::MAX);
         self.length += u64::from(step);
         self.entries.push_back(Entry {
@@ -93,7 +102,7 @@ impl<W> Lane<W> {
             .map(|(ticket, waiter)| (entry.charge, ticket, waiter))
     }
 
-    /// Takes out the waiter at `place`; those behind it move up by its charge.
+    /// Takes out the waiter at `place`; its charge stays.
     pub(super) fn leave(&mut self, place: u64, request: i128) -> Option<W> {
         let index = self
             .entries
@@ -101,14 +110,12 @@ impl<W> Lane<W> {
             .ok()?;
         let entry = &mut self.entries[index];
         let (_, waiter) = entry.waiter.take()?;
-        entry.step -= 1;
-        self.length -= 1;
         self.gone += 1;
         self.trim(request);
         Some(waiter)
     }
 
-    /// Moves up those who came after `place`, at which somebody outside this lane was charged and is not any more.
+    /// Moves up those who came after `place`, whose charge was given back.
     pub(super) fn move_up_behind(&mut self, place: u64, request: i128) {
         match self
             .entries
@@ -131,6 +138,12 @@ impl<W> Lane<W> {
 
     pub(super) fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
         self.start = rescale(self.start, from, to, now);
+    }
+
+    /// How many entries take up memory.
+    #[cfg(test)]
+    pub(super) fn entries(&self) -> usize {
+        self.entries.len()
     }
 
     fn advance(&mut self, step: u32, request: i128) {

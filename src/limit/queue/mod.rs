@@ -1,4 +1,9 @@
 mod lane;
+mod ledger;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;
 
@@ -7,6 +12,7 @@ use std::collections::HashMap;
 use super::bucket::{Bucket, line, moment};
 use super::{Delay, Limit, Moment, Rate, Verdict};
 use lane::Lane;
+use ledger::Ledger;
 
 /// Names one join at one queue. Whoever joins chooses it; no two that wait at the same time share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,12 +54,16 @@ pub struct Queue<W> {
     rate: Rate,
     bucket: Bucket,
     lanes: Vec<Lane<W>>,
-    seats: HashMap<Ticket, u64>,
+    seats: HashMap<Ticket, Charge>,
     /// The place of the next accepted request; places count up in order of arrival.
     next: u64,
-    /// The place of the last accepted request that found less than one request in the bucket.
-    fresh: u64,
+    /// Which charges can be given back whole.
+    ledger: Ledger,
+    /// When the last accepted request came.
+    last: Moment,
+    /// Whoever was charged before has no place here.
     opened: Moment,
+    /// Since when the rate has been the same.
     retuned: Moment,
 }
 
@@ -67,7 +77,8 @@ impl<W> Queue<W> {
             lanes: Vec::new(),
             seats: HashMap::new(),
             next: 0,
-            fresh: 0,
+            ledger: Ledger::default(),
+            last: now,
             opened: now,
             retuned: now,
         }
@@ -102,7 +113,7 @@ impl<W> Queue<W> {
     /// request is judged by what is left. The charge is `None` where the request was rejected.
     pub fn charge(&mut self, limit: Limit, now: Moment) -> (Verdict, Option<Charge>) {
         debug_assert!(
-            self.due().is_none_or(|due| due >= now),
+            self.due().is_none_or(|due| due > now),
             "those who are due leave before others join"
         );
         let verdict = self.bucket.decide(self.rate, limit, now);
@@ -114,9 +125,10 @@ impl<W> Queue<W> {
             at: now,
         };
         self.next += 1;
-        if self.bucket.tail() - line(self.rate, now) < self.rate.ticks_per_request() {
-            self.fresh = charge.place;
-        }
+        self.last = now;
+        let level = (self.bucket.tail() - line(self.rate, now)) / self.rate.ticks_per_request();
+        self.ledger
+            .charge(charge.place, usize::try_from(level).unwrap_or(usize::MAX));
         (verdict, Some(charge))
     }
 
@@ -125,7 +137,7 @@ impl<W> Queue<W> {
         let (tail, request) = (self.bucket.tail(), self.rate.ticks_per_request());
         self.lane(delay, tail - request)
             .push(tail, request, charge, ticket, waiter);
-        self.seats.insert(ticket, charge.place);
+        self.seats.insert(ticket, charge);
     }
 
     /// [Judges](Self::charge) a request; where the verdict is to wait, `waiter` is made and [takes its
@@ -170,39 +182,74 @@ impl<W> Queue<W> {
 
     /// Takes out a waiter that leaves before its turn: its charge is given back and those behind it move up, as
     /// if it had never come. `None` where it does not wait (any more).
+    ///
+    /// One whom a [refund](Self::refund) has made due before now is not waiting any more, and is to be taken first:
+    /// where it leaves all the same, its charge is given back as a refund.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
-        let place = self.seats.remove(&ticket)?;
-        let request = self.rate.ticks_per_request();
-        self.bucket.refund(request);
-        let mut left = None;
-        for lane in &mut self.lanes {
-            match lane.leave(place, request) {
-                Some(waiter) => left = Some(waiter),
-                None => lane.move_up_behind(place, request),
-            }
-        }
+        let charge = self.seats.remove(&ticket)?;
+        let rest = self.rest(charge, self.last);
+        let left = self
+            .lanes
+            .iter_mut()
+            .find_map(|lane| lane.leave(charge.place, self.rate.ticks_per_request()));
         self.lanes.retain(|lane| !lane.is_empty());
+        self.give_back(charge, rest);
         left
     }
 
     /// Gives back the charge of a turn that was not used; those behind it move up.
     ///
-    /// Exactly as if the request had never come, as long as no later request found the bucket (nearly) empty.
-    /// From then on part of the charge has leaked into the void, and only what certainly has not is given back:
-    /// one request less what leaked since it joined.
+    /// Exactly as if the request had never come, as long as each later one, given back since or not, made a level
+    /// of at least one request. Else part of the charge has leaked into the void, and only what certainly has not
+    /// is given back: one request less what leaked since it joined. So never more than if it had never come; and
+    /// nothing where only an earlier queue or an earlier rate could tell how much.
+    ///
+    /// Those behind it may become due before now: they are to be taken at once.
     pub fn refund(&mut self, charge: Charge, now: Moment) {
+        let rest = self.rest(charge, now);
+        self.give_back(charge, rest);
+    }
+
+    /// How many ticks of a charge have certainly not leaked into the void by `now`.
+    fn rest(&self, charge: Charge, now: Moment) -> i128 {
         let request = self.rate.ticks_per_request();
-        if charge.at >= self.opened && charge.place >= self.fresh {
-            self.bucket.refund(request);
-            for lane in &mut self.lanes {
+        if charge.at < self.opened {
+            return 0;
+        }
+        // While somebody waits the bucket is never empty, unless a refund moved their turn into the past.
+        let seen = line(self.rate, self.last.max(self.retuned));
+        let waits = |lane: &Lane<W>| {
+            lane.head(request)
+                .is_some_and(|(position, head)| head <= charge.place && position > seen)
+        };
+        if self.ledger.is_whole(charge.place) || self.lanes.iter().any(waits) {
+            return request;
+        }
+        // A part moves all who wait, so nobody may wait who came before.
+        if charge.at < self.retuned
+            || self
+                .lanes
+                .iter()
+                .any(|lane| lane.waits_before(charge.place))
+        {
+            return 0;
+        }
+        let leaked = line(self.rate, now) - line(self.rate, charge.at);
+        (request - leaked).clamp(0, request)
+    }
+
+    fn give_back(&mut self, charge: Charge, ticks: i128) {
+        if ticks == 0 {
+            return;
+        }
+        let request = self.rate.ticks_per_request();
+        self.bucket.refund(ticks);
+        self.ledger.release(charge.place);
+        for lane in &mut self.lanes {
+            if ticks == request {
                 lane.move_up_behind(charge.place, request);
-            }
-        } else if charge.at >= self.retuned {
-            let leaked = line(self.rate, now) - line(self.rate, charge.at);
-            let rest = (request - leaked).max(0);
-            self.bucket.refund(rest);
-            for lane in &mut self.lanes {
-                lane.move_up(rest);
+            } else {
+                lane.move_up(ticks);
             }
         }
     }

@@ -1,1 +1,448 @@
+use std::time::Duration;
 
+use super::*;
+use crate::limit::{Reason, Refusal};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn rate(text: &str) -> Rate {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn limit(burst: u32, delay: Delay) -> Limit {
+    Limit {
+        burst,
+        delay,
+        max_wait: None,
+    }
+}
+
+const NODELAY: Delay = Delay::Never;
+
+/// The moment so many seconds after the epoch, written as a decimal.
+fn at(seconds: &str) -> Moment {
+    let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, ""));
+    let nanos = format!("{whole}{decimals:0<9}");
+    Moment::from_nanos(nanos.parse().expect("seconds"))
+}
+
+fn queue(text: &str) -> Queue<u64> {
+    Queue::new(rate(text), Bucket::new(), Moment::default())
+}
+
+/// Joins as the ticket's number; the charge of an accepted request.
+fn join(queue: &mut Queue<u64>, limit: Limit, ticket: u64, now: Moment) -> Option<Charge> {
+    let (_, charge) = queue.join(limit, Ticket(ticket), now, || ticket);
+    charge
+}
+
+/// Takes everybody in order: who, and when.
+fn drain(queue: &mut Queue<u64>) -> Vec<(u64, Moment)> {
+    let end = Moment::from_nanos(u64::MAX);
+    std::iter::from_fn(|| queue.take_due(end).map(|d| (d.waiter, d.due))).collect()
+}
+
+/// When each arrival departs, if it is not rejected; those who wait are taken at their moment.
+fn departures(rate: Rate, limit: Limit, arrivals: &[Moment]) -> Vec<Option<Moment>> {
+    let mut queue = Queue::new(rate, Bucket::new(), arrivals[0]);
+    let mut departures = vec![None; arrivals.len()];
+    let take = |queue: &mut Queue<usize>, until: Moment, departures: &mut Vec<_>| {
+        while let Some(due) = queue.due().filter(|due| *due <= until) {
+            let departure = queue.take_due(due).expect("it is due");
+            assert_eq!(departure.due, due);
+            departures[departure.waiter] = Some(due);
+        }
+    };
+    for ((index, now), ticket) in arrivals.iter().enumerate().zip(0..) {
+        take(&mut queue, *now, &mut departures);
+        let (verdict, charge) = queue.join(limit, Ticket(ticket), *now, || index);
+        assert_eq!(charge.is_none(), matches!(verdict, Verdict::Reject(_)));
+        if let Verdict::Pass { .. } = verdict {
+            departures[index] = Some(*now);
+        }
+    }
+    take(&mut queue, Moment::from_nanos(u64::MAX), &mut departures);
+    assert_eq!(queue.depth(), 0);
+    departures
+}
+
+#[test]
+fn the_published_vectors() {
+    let twelve = "1 1 1 1 2 2 2 2 3 3 3 3";
+    for (text, burst, delay, arrivals, expected) in [
+        (
+            "10r/s",
+            0,
+            Delay::Above(0),
+            "0 0.1 0.19 0.2 0.2 0.25 0.3",
+            "0 0.1 R 0.2 R R 0.3",
+        ),
+        (
+            "1r/s",
+            2,
+            Delay::Above(0),
+            twelve,
+            "1 2 3 R 4 R R R 5 R R R",
+        ),
+        ("1r/s", 2, NODELAY, twelve, "1 1 1 R 2 R R R 3 R R R"),
+        (
+            "1r/s",
+            2,
+            Delay::Above(1),
+            twelve,
+            "1 1 2 R 3 R R R 4 R R R",
+        ),
+        (
+            "2r/s",
+            5,
+            Delay::Above(0),
+            "0 0 0 0 0 0 0 0",
+            "0 0.5 1 1.5 2 2.5 R R",
+        ),
+        ("1r/m", 2, Delay::Above(0), "0 0 0 0", "0 60 120 R"),
+        ("30r/m", 2, Delay::Above(1), "0 0 0 0.2", "0 0 2 R"),
+        (
+            "10r/s",
+            20,
+            Delay::Above(8),
+            "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+            "0 0 0 0 0 0 0 0 0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.0 1.1 1.2 R",
+        ),
+    ] {
+        for start in [0, 1_700_000_000 * SECOND] {
+            let moment = |seconds: &str| at(seconds) + Duration::from_nanos(start);
+            let arrivals: Vec<_> = arrivals.split(' ').map(moment).collect();
+            let expected: Vec<_> = expected
+                .split(' ')
+                .map(|departure| (departure != "R").then(|| moment(departure)))
+                .collect();
+            let found = departures(rate(text), limit(burst, delay), &arrivals);
+            assert_eq!(found, expected, "{text} {burst} {delay:?}");
+        }
+    }
+}
+
+#[test]
+fn a_saturated_queue_keeps_its_pace_to_the_nanosecond() {
+    let (text, start) = ("3r/s", Moment::from_nanos(1_700_000_000 * SECOND + 1));
+    let mut queue = Queue::new(rate(text), Bucket::new(), start);
+    let mut now = start;
+    for ticket in 0..=30_000 {
+        while queue.depth() > 100 {
+            now = queue.due().expect("they wait");
+            queue.take_due(now);
+        }
+        join(&mut queue, limit(200, Delay::Above(0)), ticket, now);
+    }
+    let (last, due) = drain(&mut queue).pop().expect("they wait");
+    assert_eq!(last, 30_000);
+    assert_eq!(due.since(start), Duration::from_secs(10_000));
+}
+
+#[test]
+fn one_who_leaves_moves_those_behind_up() {
+    let mut queue = queue("1r/s");
+    for ticket in 0..5 {
+        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
+    }
+    assert_eq!(queue.depth(), 4);
+    assert_eq!(queue.leave(Ticket(2)), Some(2));
+    assert_eq!(queue.leave(Ticket(2)), None, "it has left");
+    assert_eq!(queue.leave(Ticket(0)), None, "it has passed");
+    assert_eq!(queue.depth(), 3);
+    let expected = [(1, at("1")), (3, at("2")), (4, at("3"))];
+    assert_eq!(drain(&mut queue), expected);
+}
+
+#[test]
+fn lanes_of_different_delays_share_one_bucket() {
+    let mut queue = queue("1r/s");
+    let (patient, hasty) = (limit(9, Delay::Above(0)), limit(9, Delay::Above(3)));
+    for ticket in 0..4 {
+        join(&mut queue, patient, ticket, at("0"));
+    }
+    join(&mut queue, hasty, 4, at("0"));
+    join(&mut queue, limit(9, NODELAY), 5, at("0"));
+    join(&mut queue, patient, 6, at("0"));
+    join(&mut queue, hasty, 7, at("0"));
+    assert_eq!(
+        queue.waiters().copied().collect::<Vec<_>>(),
+        [1, 2, 3, 6, 4, 7]
+    );
+    // The level that 4 made is 4: one more than its delay. At the same moment the first to come is the first to go.
+    let due: Vec<_> = [(1, "1"), (4, "1"), (2, "2"), (3, "3"), (7, "4"), (6, "6")]
+        .map(|(who, when)| (who, at(when)))
+        .into();
+    assert_eq!(drain(&mut queue), due);
+}
+
+#[test]
+fn one_who_leaves_moves_up_those_behind_it_in_every_lane() {
+    let mut queue = queue("1r/s");
+    let (patient, hasty) = (limit(9, Delay::Above(0)), limit(9, Delay::Above(1)));
+    for ticket in 0..4 {
+        let limit = if ticket % 2 == 0 { hasty } else { patient };
+        join(&mut queue, limit, ticket, at("0"));
+    }
+    join(&mut queue, patient, 4, at("0"));
+    // 1 and 3 and 4 wait for levels 1, 3, 4 to leak away, 2 for level 2 to leak to 1.
+    queue.leave(Ticket(3));
+    let due: Vec<_> = [(1, "1"), (2, "1"), (4, "3")]
+        .map(|(who, when)| (who, at(when)))
+        .into();
+    assert_eq!(drain(&mut queue), due);
+}
+
+#[test]
+fn dismissed_are_all_who_wait_in_their_order_and_their_charges_stay() {
+    let mut queue = queue("1r/s");
+    for ticket in 0..4 {
+        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
+    }
+    join(&mut queue, limit(9, Delay::Above(3)), 4, at("0"));
+    let bucket = queue.bucket();
+    assert_eq!(queue.dismiss(), [1, 4, 2, 3]);
+    assert_eq!((queue.depth(), queue.due()), (0, None));
+    assert_eq!(queue.bucket(), bucket);
+    assert_eq!(queue.leave(Ticket(1)), None);
+    assert_eq!(queue.dismiss(), [0; 0]);
+    join(&mut queue, limit(9, Delay::Above(0)), 5, at("0"));
+    assert_eq!(drain(&mut queue), [(5, at("5"))]);
+}
+
+#[test]
+fn a_turn_given_back_at_once_was_never_there() {
+    let mut queue = queue("1r/s");
+    let limit = limit(3, Delay::Above(0));
+    let first = join(&mut queue, limit, 0, at("10")).expect("accepted");
+    queue.refund(first, at("10"));
+    assert_eq!(queue.bucket().remaining(queue.rate(), 3, at("10")), 4);
+    let (verdict, _) = queue.join(limit, Ticket(1), at("10"), || 1);
+    assert!(matches!(verdict, Verdict::Pass { .. }));
+}
+
+#[test]
+fn a_turn_given_back_late_moves_up_those_who_came_after() {
+    let mut queue = queue("1r/s");
+    let charges: Vec<_> = (0..4)
+        .filter_map(|ticket| join(&mut queue, limit(9, NODELAY), ticket, at("0")))
+        .collect();
+    for ticket in 4..7 {
+        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
+    }
+    queue.refund(charges[2], at("2"));
+    assert_eq!(queue.due(), Some(at("3")));
+    queue.refund(charges[0], at("2"));
+    let expected = [(4, at("2")), (5, at("3")), (6, at("4"))];
+    assert_eq!(drain(&mut queue), expected);
+}
+
+#[test]
+fn what_leaked_into_the_void_is_not_given_back() {
+    let mut queue = queue("1r/s");
+    let charge = |queue: &mut Queue<u64>, ticket, now| {
+        join(queue, limit(9, NODELAY), ticket, at(now)).expect("accepted")
+    };
+    let first = charge(&mut queue, 0, "0");
+    let second = charge(&mut queue, 1, "0");
+    let third = charge(&mut queue, 2, "0.5");
+    let level = |queue: &Queue<u64>| queue.bucket().excess(queue.rate(), at("0.5")).requests();
+    assert!((level(&queue) - 1.5).abs() < 1e-9);
+    // Without the second the third makes a level of 0.5: whole.
+    queue.refund(second, at("0.5"));
+    assert!((level(&queue) - 0.5).abs() < 1e-9);
+    // Without the first too the third makes a level of 0, not of -0.5.
+    queue.refund(first, at("0.5"));
+    assert!(level(&queue).abs() < 1e-9);
+    queue.refund(third, at("0.5"));
+    assert!(queue.bucket().remaining(queue.rate(), 0, at("0.5")) == 1);
+}
+
+#[test]
+fn one_whom_a_refund_made_due_is_refunded_where_it_leaves_all_the_same() {
+    let mut queue = queue("1r/s");
+    let limit = limit(9, Delay::Above(0));
+    let first = join(&mut queue, limit, 0, at("0")).expect("accepted");
+    join(&mut queue, limit, 1, at("0"));
+    join(&mut queue, limit, 2, at("0.25"));
+    queue.refund(first, at("0.25"));
+    assert_eq!(queue.due(), Some(at("0")));
+    assert_eq!(queue.leave(Ticket(1)), Some(1));
+    // Had neither come, it would have passed when it came, and no earlier.
+    assert_eq!(drain(&mut queue), [(2, at("0.25"))]);
+}
+
+#[test]
+fn a_queue_gives_back_nothing_of_what_an_earlier_one_charged() {
+    let mut queue = queue("1r/s");
+    let charge = join(&mut queue, limit(9, NODELAY), 0, at("0")).expect("accepted");
+    join(&mut queue, limit(9, NODELAY), 1, at("0"));
+    let bucket = queue.bucket();
+    let mut queue: Queue<u64> = Queue::new(queue.rate(), bucket, at("0.1"));
+    queue.refund(charge, at("0.1"));
+    assert_eq!(queue.bucket(), bucket);
+}
+
+#[test]
+fn ten_times_the_rate_is_a_tenth_of_the_wait() {
+    let mut queue = queue("1r/s");
+    for ticket in 0..5 {
+        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
+    }
+    queue.retune(rate("10r/s"), at("0.5"));
+    assert_eq!(queue.due(), Some(at("0.55")));
+    queue.retune(rate("1r/m"), at("0.51"));
+    // The head still had to wait for half a request. A tenth has leaked since, so 0.4 minutes are left.
+    let due: Vec<_> = [(1, "24.51"), (2, "84.51"), (3, "144.51"), (4, "204.51")]
+        .map(|(who, when)| (who, at(when)))
+        .into();
+    assert_eq!(drain(&mut queue), due);
+}
+
+/// The start of a lane lies behind now when its first waiter came after a passed one, and the waiters before it.
+#[test]
+fn retuning_between_rates_that_do_not_divide_keeps_waiters_whole_requests_apart() {
+    let mut queue = queue("1r/m");
+    let limit = limit(9, Delay::Above(0));
+    join(&mut queue, limit, 0, at("0"));
+    for ticket in 1..4 {
+        join(&mut queue, limit, ticket, at("0.000000001"));
+    }
+    queue.retune(rate("7r/s"), at("0.000000001"));
+    for ticket in 4..6 {
+        join(&mut queue, limit, ticket, at("0.000000001"));
+    }
+    let due = drain(&mut queue);
+    assert!(due.iter().map(|(who, _)| *who).eq(1..6));
+    for pair in due.windows(2) {
+        let gap = pair[1].1.since(pair[0].1).as_nanos();
+        assert!((142_857_142..=142_857_143).contains(&gap), "{gap}");
+    }
+}
+
+#[test]
+fn a_lower_burst_drops_nobody_who_waits() {
+    let mut queue = queue("1r/s");
+    for ticket in 0..10 {
+        join(&mut queue, limit(20, Delay::Above(0)), ticket, at("0"));
+    }
+    let (verdict, _) = queue.join(limit(2, Delay::Above(0)), Ticket(10), at("0"), || 10);
+    let Verdict::Reject(Refusal {
+        reason, retry_at, ..
+    }) = verdict
+    else {
+        panic!("{verdict:?}");
+    };
+    assert_eq!((reason, retry_at), (Reason::Burst, at("8")));
+    assert_eq!(queue.depth(), 9);
+}
+
+#[cfg(debug_assertions)]
+#[test]
+#[should_panic(expected = "those who are due leave before others join")]
+fn whoever_joins_past_one_who_is_due_is_a_mistake() {
+    let mut queue = queue("1r/s");
+    for ticket in 0..2 {
+        join(&mut queue, limit(9, Delay::Above(0)), ticket, at("0"));
+    }
+    join(&mut queue, limit(9, Delay::Above(0)), 2, at("1"));
+}
+
+/// The head of the lane never leaves; the others come and go, and always two of them wait.
+#[test]
+fn a_lane_takes_no_more_memory_than_those_who_wait() {
+    let mut queue = queue("1r/366d");
+    let limit = limit(1_000, Delay::Above(0));
+    let mut now = at("0");
+    for ticket in 0..4 {
+        join(&mut queue, limit, ticket, now);
+    }
+    for ticket in 4..20_000 {
+        now = now + Duration::from_nanos(1);
+        join(&mut queue, limit, ticket, now);
+        assert_eq!(queue.leave(Ticket(ticket - 2)), Some(ticket - 2));
+        assert_eq!(queue.depth(), 3);
+        assert!(queue.lanes[0].entries() <= 2 * 3 + 1);
+        assert!(queue.ledger.len() <= 5);
+    }
+    assert_eq!(queue.lanes.len(), 1);
+    assert_eq!(queue.seats.len(), 3);
+}
+
+/// As many marks as the level has requests, however many pass.
+#[test]
+fn the_ledger_is_bounded_by_the_level() {
+    let mut queue = queue("10r/s");
+    for ticket in 0..20_000 {
+        let now = Moment::from_nanos(ticket * SECOND / 17);
+        join(&mut queue, limit(50, NODELAY), ticket, now);
+        assert!(queue.ledger.len() <= 51);
+    }
+}
+
+const DEEP: u64 = 10_000;
+
+fn deep() -> (Queue<u64>, Vec<Charge>) {
+    let (mut queue, limit) = (queue("1r/m"), limit(40_000, Delay::Above(0)));
+    let passed = (0..DEEP)
+        .filter_map(|ticket| {
+            let nodelay = Limit {
+                delay: NODELAY,
+                ..limit
+            };
+            join(&mut queue, nodelay, ticket, at("0"))
+        })
+        .collect();
+    for ticket in DEEP..2 * DEEP {
+        join(&mut queue, limit, ticket, at("0"));
+    }
+    assert_eq!(queue.depth() as u64, DEEP);
+    (queue, passed)
+}
+
+#[test]
+fn ten_thousand_leave_from_the_middle() {
+    let (mut queue, _) = deep();
+    // From the middle outwards: the head and the last one are the last to leave.
+    let middle = DEEP + DEEP / 2;
+    for step in 0..DEEP / 2 {
+        for ticket in [middle - 1 - step, middle + step] {
+            assert_eq!(queue.leave(Ticket(ticket)), Some(ticket));
+        }
+    }
+    assert_eq!((queue.depth(), queue.due()), (0, None));
+    let nodelay = limit(40_000, NODELAY);
+    let (verdict, _) = queue.join(nodelay, Ticket(0), at("0"), || 0);
+    let Verdict::Pass { excess } = verdict else {
+        panic!("{verdict:?}");
+    };
+    assert!((excess.requests() - 10_000.0).abs() < 1e-9);
+}
+
+#[test]
+fn ten_thousand_turns_come_back_and_ten_thousand_rates_come_and_go_at_depth() {
+    let (mut queue, passed) = deep();
+    for (index, charge) in passed.into_iter().enumerate().rev() {
+        queue.refund(charge, at("0"));
+        queue.retune(rate(if index % 2 == 0 { "1r/m" } else { "7r/m" }), at("0"));
+    }
+    assert_eq!(queue.rate(), rate("1r/m"));
+    let due = drain(&mut queue);
+    assert_eq!(due.len() as u64, DEEP);
+    for ((who, when), expected) in due.into_iter().zip(0..) {
+        assert_eq!(who, DEEP + expected);
+        assert_eq!(when, Moment::from_nanos(expected * 60 * SECOND));
+    }
+}
+
+#[test]
+fn ten_thousand_leave_from_the_front() {
+    let (mut queue, _) = deep();
+    let first = queue.due();
+    for ticket in DEEP..2 * DEEP - 1 {
+        assert_eq!(queue.leave(Ticket(ticket)), Some(ticket));
+        assert_eq!(queue.due(), first, "the next one takes its moment");
+    }
+    assert_eq!(drain(&mut queue), [(2 * DEEP - 1, first.expect("waits"))]);
+}

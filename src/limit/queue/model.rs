@@ -1,0 +1,274 @@
+//! The rules of `limit_req` once more, as slowly and plainly as they are written: levels are counted in parts of
+//! a request, and every question is answered by replaying the whole history.
+
+use crate::limit::{Delay, Limit, Moment, Rate, Reason};
+
+/// Parts of a request. Every [`Pace`] leaks a whole number of them in a nanosecond, so nothing is ever rounded.
+pub const UNIT: i128 = 420_000_000_000;
+
+/// A rate, known without [`Rate`]: so many requests in so many nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    text: &'static str,
+    requests: i128,
+    nanos: i128,
+}
+
+const fn pace(text: &'static str, requests: i128, nanos: i128) -> Pace {
+    assert!(UNIT * requests % nanos == 0);
+    Pace {
+        text,
+        requests,
+        nanos,
+    }
+}
+
+/// Between rates of one row a level is carried over without rounding.
+pub const FAMILIES: [&[Pace]; 4] = [
+    &[
+        pace("1r/s", 1, 1_000_000_000),
+        pace("3r/s", 3, 1_000_000_000),
+        pace("7r/s", 7, 1_000_000_000),
+        pace("10r/s", 10, 1_000_000_000),
+        pace("1000000r/s", 1_000_000, 1_000_000_000),
+    ],
+    &[
+        pace("1r/m", 1, 60_000_000_000),
+        pace("7r/m", 7, 60_000_000_000),
+        pace("30r/m", 30, 60_000_000_000),
+        pace("1000r/m", 1_000, 60_000_000_000),
+    ],
+    &[
+        pace("0.5r/s", 1, 2_000_000_000),
+        pace("0.3r/s", 3, 10_000_000_000),
+        pace("2.5r/s", 5, 2_000_000_000),
+    ],
+    &[pace("5r/250ms", 5, 250_000_000)],
+];
+
+/// All of [`FAMILIES`], and some between which a level has to be rounded.
+pub fn paces() -> Vec<Pace> {
+    let odd = [
+        pace("1r/7s", 1, 7_000_000_000),
+        pace("11r/210ms", 11, 210_000_000),
+        pace("2r/3s", 2, 3_000_000_000),
+        pace("1r/1us", 1, 1_000),
+    ];
+    FAMILIES.concat().into_iter().chain(odd).collect()
+}
+
+impl Pace {
+    pub fn rate(self) -> Rate {
+        self.text.parse().expect("a rate")
+    }
+
+    pub fn leak(self) -> i128 {
+        UNIT * self.requests / self.nanos
+    }
+
+    /// A twelfth of the time between two departures, rounded down.
+    pub fn twelfth(self) -> u64 {
+        u64::try_from(self.nanos / self.requests / 12).expect("short")
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// `charged` until it is taken back.
+    Came {
+        id: u64,
+        at: i128,
+        charged: bool,
+    },
+    Retuned {
+        at: i128,
+        leak: i128,
+    },
+}
+
+#[derive(Debug)]
+pub struct Model {
+    pace: Pace,
+    leak: i128,
+    history: Vec<Event>,
+    /// Those who wait, in order of arrival, each with its delay.
+    waiting: Vec<(u64, u32)>,
+}
+
+/// What a history has come to at a moment.
+struct Replay {
+    at: i128,
+    leak: i128,
+    /// nginx's excess, but not stopping at zero until the next request; `None` before the first.
+    excess: Option<i128>,
+    /// What is left now of the excess that each request made, below zero too.
+    own: Vec<(u64, i128)>,
+    /// The excess that each request made when it came, or would have made where it was cancelled.
+    made: Vec<(u64, i128)>,
+}
+
+impl Replay {
+    fn advance(&mut self, to: i128) {
+        let leaked = self.leak * (to - self.at);
+        self.at = to;
+        for level in self
+            .excess
+            .iter_mut()
+            .chain(self.own.iter_mut().map(|(_, own)| own))
+        {
+            *level -= leaked;
+        }
+    }
+
+    /// The excess that one more request would make.
+    fn next(&self) -> i128 {
+        self.excess.map_or(0, |excess| (excess + UNIT).max(0))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Judgement {
+    Pass,
+    Delay(Moment),
+    Reject(Reason),
+}
+
+impl Model {
+    pub fn new(pace: Pace) -> Self {
+        Self {
+            pace,
+            leak: pace.leak(),
+            history: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    fn replay(&self, now: Moment) -> Replay {
+        let mut replay = Replay {
+            at: 0,
+            leak: self.pace.leak(),
+            excess: None,
+            own: Vec::new(),
+            made: Vec::new(),
+        };
+        for event in &self.history {
+            match *event {
+                Event::Came { id, at, charged } => {
+                    replay.advance(at);
+                    let excess = replay.next();
+                    replay.made.push((id, excess));
+                    if charged {
+                        replay.excess = Some(excess);
+                        replay.own.push((id, excess));
+                    }
+                }
+                Event::Retuned { at, leak } => {
+                    replay.advance(at);
+                    replay.leak = leak;
+                }
+            }
+        }
+        replay.advance(nanos(now));
+        replay
+    }
+
+    /// What the rules say to a request at `now`, and the excess that it makes.
+    pub fn judge(&self, limit: Limit, now: Moment) -> (Judgement, i128) {
+        let excess = self.replay(now).next();
+        let wait = match limit.delay {
+            Delay::Above(free) => (excess - i128::from(free) * UNIT).max(0),
+            Delay::Never => 0,
+        };
+        let longest = limit
+            .max_wait
+            .map(|longest| i128::try_from(longest.as_nanos()).expect("short") * self.leak);
+        let judgement = if excess > i128::from(limit.burst) * UNIT {
+            Judgement::Reject(Reason::Burst)
+        } else if longest.is_some_and(|longest| wait > longest) {
+            Judgement::Reject(Reason::MaxWait)
+        } else if wait > 0 {
+            Judgement::Delay(moment(nanos(now), wait, self.leak))
+        } else {
+            Judgement::Pass
+        };
+        (judgement, excess)
+    }
+
+    /// Charges a request, which waits if it has a delay here.
+    pub fn came(&mut self, id: u64, now: Moment, waits: Option<u32>) {
+        self.history.push(Event::Came {
+            id,
+            at: nanos(now),
+            charged: true,
+        });
+        self.waiting.extend(waits.map(|delay| (id, delay)));
+    }
+
+    pub fn retuned(&mut self, pace: Pace, now: Moment) {
+        self.leak = pace.leak();
+        self.history.push(Event::Retuned {
+            at: nanos(now),
+            leak: self.leak,
+        });
+    }
+
+    /// As if it had never come.
+    pub fn cancel(&mut self, cancelled: u64) {
+        for event in &mut self.history {
+            if let Event::Came { id, charged, .. } = event
+                && *id == cancelled
+            {
+                *charged = false;
+            }
+        }
+        self.stop_waiting(cancelled);
+    }
+
+    pub fn stop_waiting(&mut self, gone: u64) {
+        self.waiting.retain(|(id, _)| *id != gone);
+    }
+
+    pub fn waiting(&self) -> &[(u64, u32)] {
+        &self.waiting
+    }
+
+    /// Whether everyone who came after `id`, cancelled since or not, made a level of at least one request.
+    pub fn all_after_made_a_request(&self, id: u64, now: Moment) -> bool {
+        let made = self.replay(now).made;
+        made.iter()
+            .skip_while(|(other, _)| *other != id)
+            .skip(1)
+            .all(|(_, excess)| *excess >= UNIT)
+    }
+
+    /// When each of those who wait is due, in order of arrival.
+    pub fn dues(&self, now: Moment) -> Vec<(Moment, u64)> {
+        let replay = self.replay(now);
+        let due = |(id, delay): &(u64, u32)| {
+            let (_, own) = replay.own.iter().find(|(other, _)| other == id)?;
+            let ahead = own - i128::from(*delay) * UNIT;
+            Some((moment(replay.at, ahead, replay.leak), *id))
+        };
+        self.waiting.iter().filter_map(due).collect()
+    }
+
+    /// Who is due next, and when.
+    pub fn next_due(&self, now: Moment) -> Option<(Moment, u64)> {
+        self.dues(now).into_iter().min_by_key(|(due, _)| *due)
+    }
+
+    /// The level at `now`: one request below zero is as empty as a bucket can be.
+    pub fn level(&self, now: Moment) -> i128 {
+        self.replay(now).excess.unwrap_or(-UNIT).max(-UNIT)
+    }
+}
+
+fn nanos(moment: Moment) -> i128 {
+    i128::from(moment.as_nanos())
+}
+
+/// The first nanosecond at which `ahead` has leaked, counted from `at`.
+fn moment(at: i128, ahead: i128, leak: i128) -> Moment {
+    let wait = -(-ahead).div_euclid(leak);
+    Moment::from_nanos(u64::try_from((at + wait).max(0)).expect("in time"))
+}

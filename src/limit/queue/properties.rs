@@ -1,0 +1,520 @@
+//! What must hold under any trace of operations, checked against the [model](super::model).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::model::{FAMILIES, Judgement, Model, Pace, UNIT, paces};
+use super::*;
+use crate::limit::Refusal;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Time goes on by twelfths of an interval and some nanoseconds.
+    Wait(u64, u64),
+    Join(Index),
+    Leave(Index),
+    Refund(Index),
+    Retune(Index),
+    Take,
+    Park,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Exit {
+    Passed,
+    Rejected,
+    Departed,
+    Left,
+    Dismissed,
+}
+
+fn steps(retunes: u32, refunds: u32, count: usize) -> impl Strategy<Value = Vec<Step>> {
+    let index = any::<Index>;
+    let wait = prop_oneof![
+        4 => (0..14u64, Just(0)),
+        3 => (0..14u64, 0..3u64),
+        1 => (0..400u64, 0..3u64),
+    ];
+    let step = prop_oneof![
+        8 => index().prop_map(Step::Join),
+        4 => wait.prop_map(|(twelfths, nanos)| Step::Wait(twelfths, nanos)),
+        2 => index().prop_map(Step::Leave),
+        refunds => index().prop_map(Step::Refund),
+        retunes => index().prop_map(Step::Retune),
+        1 => Just(Step::Take),
+        1 => Just(Step::Park),
+    ];
+    prop::collection::vec(step, 1..count)
+}
+
+fn limits() -> impl Strategy<Value = Vec<Limit>> {
+    let delay = prop_oneof![
+        3 => Just(Delay::Above(0)),
+        2 => (0..6u32).prop_map(Delay::Above),
+        1 => Just(Delay::Never),
+    ];
+    let wait = (0..4_000_000_000u64).prop_map(Duration::from_nanos);
+    let burst = prop_oneof![0..8u32, 8..30u32];
+    let limit = (burst, delay, prop::option::weighted(0.15, wait));
+    prop::collection::vec(
+        limit.prop_map(|(burst, delay, max_wait)| Limit {
+            burst,
+            delay,
+            max_wait,
+        }),
+        1..4,
+    )
+}
+
+fn starts() -> impl Strategy<Value = Moment> {
+    prop_oneof![Just(0), Just(1_700_000_000_123_456_789)].prop_map(Moment::from_nanos)
+}
+
+fn family() -> impl Strategy<Value = Vec<Pace>> {
+    prop::sample::select(FAMILIES.map(<[Pace]>::to_vec).to_vec())
+}
+
+/// How close queue and model must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trust {
+    /// Every verdict, moment and level is the same. Only such refunds are tried as promise to be exact.
+    Exact,
+    /// The model is told the verdicts; the levels differ by what retuning rounds.
+    Rounded,
+    /// The model is told the verdicts; whatever is refunded, the queue's level is not below the model's.
+    AtLeast,
+}
+
+/// A queue and the model of it, driven together.
+struct Twins {
+    queue: Queue<u64>,
+    model: Model,
+    paces: Vec<Pace>,
+    pace: Pace,
+    limits: Vec<Limit>,
+    now: Moment,
+    count: u64,
+    trust: Trust,
+    /// By how many of the model's parts the queue's levels may be lower, where retuning rounds.
+    slack: i128,
+    /// Charges of those who have passed or departed.
+    spent: Vec<(u64, Charge)>,
+    exits: BTreeMap<u64, Exit>,
+    refunds: usize,
+    /// When they went on to the origin, in order.
+    departures: Vec<(Moment, u64)>,
+}
+
+impl Twins {
+    fn new(paces: Vec<Pace>, limits: Vec<Limit>, now: Moment, trust: Trust) -> Self {
+        let pace = paces[0];
+        Self {
+            queue: Queue::new(pace.rate(), Bucket::new(), now),
+            model: Model::new(pace),
+            paces,
+            pace,
+            limits,
+            now,
+            count: 0,
+            trust,
+            slack: 0,
+            spent: Vec::new(),
+            exits: BTreeMap::new(),
+            refunds: 0,
+            departures: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            self.step(step);
+            self.compare();
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Wait(twelfths, nanos) => {
+                let span = Duration::from_nanos(self.pace.twelfth() * twelfths + nanos);
+                self.wait_until(self.now + span);
+            }
+            Step::Join(which) => {
+                self.take_due();
+                self.join(*which.get(&self.limits));
+            }
+            Step::Leave(which) if !self.model.waiting().is_empty() => {
+                let (id, _) = *which.get(self.model.waiting());
+                self.leave(id);
+            }
+            Step::Refund(which) if !self.spent.is_empty() => {
+                self.refund(which.index(self.spent.len()));
+            }
+            Step::Retune(which) => self.retune(*which.get(&self.paces)),
+            Step::Take => self.take_due(),
+            Step::Park if self.queue.depth() == 0 => self.park(),
+            Step::Leave(_) | Step::Refund(_) | Step::Park => {}
+        }
+    }
+
+    /// Lets time go on; those who come due on the way leave at their moment.
+    fn wait_until(&mut self, then: Moment) {
+        while let Some(due) = self.queue.due().filter(|due| *due <= then) {
+            self.now = self.now.max(due);
+            self.take();
+        }
+        self.now = then;
+    }
+
+    fn take_due(&mut self) {
+        while self.queue.due().is_some_and(|due| due <= self.now) {
+            self.take();
+        }
+    }
+
+    fn take(&mut self) {
+        let departure = self.queue.take_due(self.now).expect("it is due");
+        let id = departure.waiter;
+        let dues = self.model.dues(self.now);
+        let (due, _) = dues.iter().find(|(_, other)| *other == id).expect("waits");
+        assert!(departure.due >= self.at_the_earliest(*due), "too early");
+        if self.trust == Trust::Exact {
+            let next = self.model.next_due(self.now);
+            assert_eq!(next, Some((departure.due, id)));
+        }
+        let delay = |id| self.model.waiting().iter().find(|(other, _)| *other == id);
+        let delay = delay(id).expect("waits").1;
+        let first = self
+            .model
+            .waiting()
+            .iter()
+            .find(|(_, other)| *other == delay);
+        assert_eq!(first, Some(&(id, delay)), "first in, first out");
+        self.model.stop_waiting(id);
+        self.spent.push((id, departure.charge));
+        self.departures.push((self.now, id));
+        self.leaves_as(id, Exit::Departed);
+    }
+
+    fn leaves_as(&mut self, id: u64, exit: Exit) {
+        assert_eq!(self.exits.insert(id, exit), None, "{id} gets out once");
+    }
+
+    fn join(&mut self, limit: Limit) {
+        let (id, now) = (self.count, self.now);
+        self.count += 1;
+        let before = format!("{:?}", self.queue);
+        let (verdict, charge) = self.queue.join(limit, Ticket(id), now, || id);
+        if self.trust == Trust::Exact {
+            self.judged(limit, verdict);
+        }
+        let Some(charge) = charge else {
+            assert!(matches!(verdict, Verdict::Reject(_)));
+            assert_eq!(
+                before,
+                format!("{:?}", self.queue),
+                "a reject changes nothing"
+            );
+            return self.leaves_as(id, Exit::Rejected);
+        };
+        assert_eq!(charge.at(), now);
+        if let (Verdict::Delay { until, .. }, Delay::Above(delay)) = (verdict, limit.delay) {
+            assert!(until > now);
+            self.model.came(id, now, Some(delay));
+        } else {
+            self.model.came(id, now, None);
+            self.spent.push((id, charge));
+            self.departures.push((now, id));
+            self.leaves_as(id, Exit::Passed);
+        }
+    }
+
+    /// Compares a verdict with the model's.
+    fn judged(&self, limit: Limit, verdict: Verdict) {
+        let (expected, level) = self.model.judge(limit, self.now);
+        let (judgement, excess) = match verdict {
+            Verdict::Pass { excess } => (Judgement::Pass, excess),
+            Verdict::Delay { until, excess } => (Judgement::Delay(until), excess),
+            Verdict::Reject(Refusal {
+                reason,
+                excess,
+                retry_at,
+            }) => {
+                let rejects = |at| matches!(self.model.judge(limit, at).0, Judgement::Reject(_));
+                assert!(!rejects(retry_at), "a retry is accepted");
+                assert!(rejects(Moment::from_nanos(retry_at.as_nanos() - 1)));
+                (Judgement::Reject(reason), excess)
+            }
+        };
+        assert_eq!(judgement, expected);
+        #[allow(clippy::cast_precision_loss)]
+        let level = level as f64 / UNIT as f64;
+        assert!((excess.requests() - level).abs() < 1e-9);
+    }
+
+    fn leave(&mut self, id: u64) {
+        let overdue = self.queue.due().is_some_and(|due| due <= self.now);
+        if overdue
+            && self.trust == Trust::Exact
+            && !self.model.all_after_made_a_request(id, self.now)
+        {
+            return;
+        }
+        let before = self.level();
+        assert_eq!(self.queue.leave(Ticket(id)), Some(id));
+        if !overdue {
+            assert_eq!(before - self.level(), UNIT, "no waiter costs a slot");
+        }
+        assert_eq!(self.queue.leave(Ticket(id)), None);
+        self.model.cancel(id);
+        self.leaves_as(id, Exit::Left);
+    }
+
+    fn refund(&mut self, which: usize) {
+        let (id, charge) = self.spent[which];
+        if self.trust == Trust::Exact && !self.model.all_after_made_a_request(id, self.now) {
+            return;
+        }
+        self.spent.remove(which);
+        self.refunds += 1;
+        self.departures.retain(|(_, other)| *other != id);
+        let before = self.level();
+        self.queue.refund(charge, self.now);
+        self.model.cancel(id);
+        let given = before - self.level();
+        assert!((0..=UNIT).contains(&given), "gives back at most a request");
+    }
+
+    fn retune(&mut self, pace: Pace) {
+        let before: Vec<_> = self.queue.waiters().copied().collect();
+        let request = pace.rate().ticks_per_request();
+        if self.queue.rate().ticks_per_request() != request {
+            self.slack += UNIT / request + 1;
+        }
+        self.queue.retune(pace.rate(), self.now);
+        self.model.retuned(pace, self.now);
+        self.pace = pace;
+        let after: Vec<_> = self.queue.waiters().copied().collect();
+        assert_eq!(before, after);
+    }
+
+    /// An idle queue is put away and taken out again; a drained one is forgotten.
+    fn park(&mut self) {
+        let (rate, bucket) = (self.queue.rate(), self.queue.bucket());
+        let bucket = if bucket.drained_at(rate) <= self.now {
+            Bucket::new()
+        } else {
+            bucket
+        };
+        self.queue = Queue::new(rate, bucket, self.now);
+        if self.trust == Trust::Exact {
+            self.spent.clear();
+        } else {
+            self.spent.retain(|(_, charge)| charge.at() < self.now);
+        }
+    }
+
+    /// The queue's level in the model's parts.
+    fn level(&self) -> i128 {
+        let request = self.queue.rate().ticks_per_request();
+        let ticks = self.queue.bucket().tail() - line(self.queue.rate(), self.now);
+        ticks.max(-request) * UNIT / request
+    }
+
+    /// When somebody whom the model sends at `due` may go, for all that retuning has rounded.
+    fn at_the_earliest(&self, due: Moment) -> Moment {
+        let early = self.slack / self.pace.leak() + i128::from(self.slack > 0);
+        let early = u64::try_from(early).expect("short");
+        Moment::from_nanos(due.as_nanos().saturating_sub(early))
+    }
+
+    fn compare(&self) {
+        assert_eq!(self.queue.depth(), self.model.waiting().len());
+        let (level, expected) = (self.level(), self.model.level(self.now));
+        let due = self.queue.due();
+        let next = self.model.next_due(self.now).map(|(due, _)| due);
+        assert!(level >= expected - self.slack, "too much was given back");
+        assert!(due >= next.map(|due| self.at_the_earliest(due)));
+        if self.trust != Trust::AtLeast {
+            assert!(level <= expected);
+            assert!(due <= next);
+        }
+        if self.trust == Trust::Exact {
+            assert_eq!(self.slack, 0);
+        }
+    }
+
+    /// Everybody gets out, and has done so once.
+    fn finish(&mut self, dismiss: bool) {
+        if dismiss {
+            let expected = self.model.waiting().len();
+            let dismissed = self.queue.dismiss();
+            assert_eq!(dismissed.len(), expected);
+            for id in dismissed {
+                self.leaves_as(id, Exit::Dismissed);
+                self.model.stop_waiting(id);
+            }
+        } else {
+            self.wait_until(self.now + Duration::from_secs(1_000_000));
+        }
+        self.compare();
+        assert_eq!(self.queue.depth(), 0);
+        assert_eq!(self.queue.due(), None);
+        assert_eq!(self.queue.waiters().count(), 0);
+        assert!(self.exits.keys().copied().eq(0..self.count));
+    }
+}
+
+proptest! {
+    /// Leaving is exact at any time, a refund where it says so; forgetting a drained bucket changes nothing.
+    #[test]
+    fn the_queue_does_what_the_rules_say(
+        paces in family(),
+        limits in limits(),
+        start in starts(),
+        steps in steps(1, 2, 80),
+        dismiss: bool,
+    ) {
+        let mut twins = Twins::new(paces, limits, start, Trust::Exact);
+        twins.run(steps);
+        twins.finish(dismiss);
+    }
+
+    #[test]
+    fn no_refund_gives_more_than_if_the_request_had_never_come(
+        paces in family(),
+        limits in limits(),
+        start in starts(),
+        steps in steps(1, 6, 80),
+        dismiss: bool,
+    ) {
+        let mut twins = Twins::new(paces, limits, start, Trust::AtLeast);
+        twins.run(steps);
+        twins.finish(dismiss);
+    }
+
+    #[test]
+    fn retuning_between_any_rates_loses_reorders_and_duplicates_nobody(
+        pace in prop::sample::select(paces()),
+        limits in limits(),
+        start in starts(),
+        steps in steps(3, 0, 80),
+        dismiss: bool,
+    ) {
+        let mut paces = paces();
+        paces.insert(0, pace);
+        let mut twins = Twins::new(paces, limits, start, Trust::Rounded);
+        twins.run(steps);
+        twins.finish(dismiss);
+    }
+
+    #[test]
+    fn in_any_window_no_more_depart_than_rate_and_burst_allow(
+        pace in prop::sample::select(paces()),
+        limits in limits(),
+        start in starts(),
+        steps in steps(0, 0, 120),
+    ) {
+        let most = at_once(&limits);
+        let mut twins = Twins::new(vec![pace], limits, start, Trust::Exact);
+        twins.run(steps);
+        twins.finish(false);
+        assert_smooth(&twins, most);
+    }
+
+    /// A turn that comes back unused lets one more through, at once where its time is past.
+    #[test]
+    fn in_any_window_each_unused_turn_lets_at_most_one_more_depart(
+        pace in prop::sample::select(paces()),
+        limits in limits(),
+        start in starts(),
+        steps in steps(0, 4, 120),
+    ) {
+        let most = at_once(&limits);
+        let mut twins = Twins::new(vec![pace], limits, start, Trust::AtLeast);
+        twins.run(steps);
+        twins.finish(false);
+        let refunds = i128::try_from(twins.refunds).expect("few");
+        assert_smooth(&twins, most + refunds);
+    }
+
+    #[test]
+    fn those_who_waited_depart_at_least_an_interval_apart(
+        pace in prop::sample::select(paces()),
+        limits in limits(),
+        start in starts(),
+        steps in steps(0, 0, 120),
+    ) {
+        let mut twins = Twins::new(vec![pace], vec![limits[0]], start, Trust::Exact);
+        twins.run(steps);
+        twins.finish(false);
+        let waited = |id: &u64| twins.exits[id] == Exit::Departed;
+        let waited: Vec<_> = twins.departures.iter().filter(|(_, id)| waited(id)).collect();
+        for pair in waited.windows(2) {
+            let gap = pair[1].0.since(pair[0].0);
+            // Each departs at the first nanosecond after its exact moment.
+            prop_assert!(gap + Duration::from_nanos(1) >= pace.rate().interval());
+        }
+    }
+
+    #[test]
+    fn a_rate_k_times_faster_makes_the_waits_k_times_shorter(
+        count in 1..1_000u64,
+        k in 1..1_000u64,
+        joins in prop::collection::vec((0..2_000_000_000u64, 0..3u32), 1..40),
+        leaves in prop::collection::vec(any::<Index>(), 0..10),
+    ) {
+        let rate = |count: u64| format!("{count}r/s").parse::<Rate>().expect("a rate");
+        let mut now = Moment::from_nanos(1_700_000_000_000_000_000);
+        let fill = |now: &mut Moment| {
+            let mut queue = Queue::new(rate(count), Bucket::new(), *now);
+            for (ticket, (gap, delay)) in (0..).zip(&joins) {
+                *now = *now + Duration::from_nanos(gap / count);
+                while queue.take_due(*now).is_some() {}
+                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None };
+                queue.join(limit, Ticket(ticket), *now, || ticket);
+            }
+            for leave in &leaves {
+                queue.leave(Ticket(leave.index(joins.len()) as u64));
+            }
+            queue
+        };
+        let (mut plain, mut retuned) = (fill(&mut { now }), fill(&mut now));
+        retuned.retune(rate(count * k), now);
+        let end = Moment::from_nanos(u64::MAX);
+        let leave = |queue: &mut Queue<u64>| {
+            std::iter::from_fn(|| queue.take_due(end).map(|d| (d.waiter, d.due.since(now).as_nanos())))
+                .collect::<Vec<_>>()
+        };
+        let (plain, retuned) = (leave(&mut plain), leave(&mut retuned));
+        prop_assert_eq!(plain.len(), retuned.len());
+        for ((waiter, before), (same, after)) in plain.into_iter().zip(retuned) {
+            prop_assert_eq!(waiter, same);
+            prop_assert!((u128::from(k) * after).abs_diff(before) <= u128::from(k));
+        }
+    }
+}
+
+/// How many requests may be in the bucket when one departs.
+fn at_once(limits: &[Limit]) -> i128 {
+    let most = limits.iter().map(|limit| match limit.delay {
+        Delay::Above(delay) => delay.min(limit.burst),
+        Delay::Never => limit.burst,
+    });
+    i128::from(most.max().unwrap_or(0))
+}
+
+/// At most `rate * T + most + 1` depart in any window `T`, which is open for a nanosecond longer because each departs
+/// at the first nanosecond after its exact moment.
+fn assert_smooth(twins: &Twins, most: i128) {
+    for (first, (from, _)) in twins.departures.iter().enumerate() {
+        for (count, (to, _)) in (1..).zip(&twins.departures[first..]) {
+            let window = i128::try_from(to.since(*from).as_nanos()).expect("short") + 1;
+            let allowed = twins.pace.leak() * window + (most + 1) * UNIT;
+            assert!(count * UNIT <= allowed, "{count} in {window} ns");
+        }
+    }
+}
