@@ -36,15 +36,9 @@ impl Bucket {
         let level = tail - line;
         let excess = Excess::from_ticks(level, rate);
 
-        let burst = i128::from(limit.burst) * request;
-        let free = match limit.delay {
-            Delay::Never => i128::MAX,
-            Delay::Above(free) => i128::from(free) * request,
-        };
-        let patience = limit.max_wait.map_or(i128::MAX, |max| ticks_in(rate, max));
-        let ceiling = burst.min(free.saturating_add(patience));
-        if level > ceiling {
-            let reason = if level > burst {
+        let Ceiling { free, accepted } = Ceiling::new(rate, limit);
+        if level > accepted {
+            let reason = if level > i128::from(limit.burst) * request {
                 Reason::Burst
             } else {
                 Reason::MaxWait
@@ -52,7 +46,7 @@ impl Bucket {
             return Verdict::Reject(Refusal {
                 reason,
                 excess,
-                retry_at: moment(rate, tail - ceiling),
+                retry_at: moment(rate, tail - accepted),
             });
         }
         let wait = level.saturating_sub(free).max(0);
@@ -69,18 +63,20 @@ impl Bucket {
 
     /// How many requests would be accepted at `now`, one right after the other.
     #[must_use]
-    pub fn remaining(&self, rate: Rate, burst: u32, now: Moment) -> u32 {
+    pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         let request = rate.ticks_per_request();
         let level = (self.tail - line(rate, now)).max(-request);
-        let room = (i128::from(burst) * request - level).max(0);
-        u32::try_from(room / request).unwrap_or(u32::MAX)
+        let room = Ceiling::new(rate, limit).accepted - level;
+        u32::try_from(room.max(0) / request).unwrap_or(u32::MAX)
     }
 
-    /// The first moment at which a request would be accepted, if nobody else comes.
+    /// The first moment from `now` on at which a request would be accepted after `others` that come at `now`.
     #[must_use]
-    pub fn accepts_at(&self, rate: Rate, burst: u32) -> Moment {
+    pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         let request = rate.ticks_per_request();
-        moment(rate, self.tail + request - i128::from(burst) * request)
+        let tail = self.tail.max(line(rate, now) - request);
+        let charged = (i128::from(others) + 1) * request;
+        moment(rate, tail + charged - Ceiling::new(rate, limit).accepted).max(now)
     }
 
     /// The level at `now`, without a new request.
@@ -111,6 +107,27 @@ impl Bucket {
 
     pub(super) fn tail(&self) -> i128 {
         self.tail
+    }
+}
+
+/// A limit's numbers in ticks of level.
+struct Ceiling {
+    /// Up to here a request need not wait.
+    free: i128,
+    /// Up to here it is accepted: it neither exceeds `burst` nor waits longer than `max_wait`.
+    accepted: i128,
+}
+
+impl Ceiling {
+    fn new(rate: Rate, limit: Limit) -> Self {
+        let request = rate.ticks_per_request();
+        let free = match limit.delay {
+            Delay::Never => i128::MAX,
+            Delay::Above(free) => i128::from(free) * request,
+        };
+        let patience = limit.max_wait.map_or(i128::MAX, |max| ticks_in(rate, max));
+        let accepted = (i128::from(limit.burst) * request).min(free.saturating_add(patience));
+        Self { free, accepted }
     }
 }
 

@@ -110,14 +110,21 @@ impl Rate {
         Duration::from_nanos(self.period_nanos.get())
     }
 
+    /// How long `requests` take at this rate, rounded up to a nanosecond.
+    #[must_use]
+    pub fn time_for(self, requests: u64) -> Duration {
+        let ticks = self
+            .ticks_per_request()
+            .unsigned_abs()
+            .saturating_mul(requests.into());
+        let nanos = ticks.div_ceil(self.ticks_per_nano().unsigned_abs());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
     /// The time between two departures, rounded up to a nanosecond.
     #[must_use]
     pub fn interval(self) -> Duration {
-        let nanos = self
-            .ticks_per_request()
-            .unsigned_abs()
-            .div_ceil(self.ticks_per_nano().unsigned_abs());
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        self.time_for(1)
     }
 }
 

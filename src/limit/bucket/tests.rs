@@ -109,7 +109,10 @@ fn the_extremes_do_not_overflow() {
             bucket.tail += i128::from(u32::MAX - 1) * rate.ticks_per_request();
             assert!(accepted(bucket.decide(rate, unlimited, at(now))));
             assert!(!accepted(bucket.decide(rate, unlimited, at(now))));
-            assert_eq!(bucket.remaining(rate, u32::MAX, at(now)), 0);
+            assert_eq!(
+                bucket.remaining(rate, limit(u32::MAX, Delay::Never), at(now)),
+                0
+            );
             let _ = bucket.drained_at(rate);
             for other in ["1r/s", "999999999.999999999r/366d", "0.000000001r/366d"] {
                 let mut bucket = bucket;
@@ -129,11 +132,17 @@ fn an_untouched_bucket_is_empty() {
     let (rate, bucket) = (rate("10r/s"), Bucket::new());
     for now in [0, 1, u64::MAX] {
         assert!(bucket.excess(rate, at(now)).requests().abs() < f64::EPSILON);
-        assert_eq!(bucket.remaining(rate, 0, at(now)), 1);
-        assert_eq!(bucket.remaining(rate, 20, at(now)), 21);
-        assert_eq!(bucket.remaining(rate, u32::MAX, at(now)), u32::MAX);
+        assert_eq!(bucket.remaining(rate, limit(0, Delay::Never), at(now)), 1);
+        assert_eq!(bucket.remaining(rate, limit(20, Delay::Never), at(now)), 21);
+        assert_eq!(
+            bucket.remaining(rate, limit(u32::MAX, Delay::Never), at(now)),
+            u32::MAX
+        );
     }
-    assert_eq!(bucket.accepts_at(rate, 0), at(0));
+    assert_eq!(
+        bucket.accepts_at(rate, limit(0, Delay::Never), 0, at(0)),
+        at(0)
+    );
     assert_eq!(bucket.drained_at(rate), at(0));
 }
 
@@ -251,11 +260,32 @@ proptest! {
         burst in 0..10u32,
     ) {
         let accepts = |when| accepted({ bucket }.decide(rate, limit(burst, Delay::Never), when));
-        let first = bucket.accepts_at(rate, burst);
+        let first = bucket.accepts_at(rate, limit(burst, Delay::Never), 0, now);
         prop_assert!(accepts(first.max(now)));
         if first > now {
             prop_assert!(!accepts(at(first.as_nanos() - 1)));
         }
+    }
+
+    #[test]
+    fn what_remains_and_what_comes_next_hold_with_max_wait_too(
+        (rate, bucket, now) in any_bucket(),
+        burst in 0..10u32,
+        free in 0..10u32,
+        millis in 0..5_000u64,
+    ) {
+        let max_wait = Some(Duration::from_millis(millis));
+        let limit = Limit { burst, delay: Delay::Above(free), max_wait };
+        let mut bucket = bucket;
+        let remaining = bucket.remaining(rate, limit, now);
+        let one_more = bucket.accepts_at(rate, limit, remaining, now);
+        for _ in 0..remaining {
+            prop_assert!(accepted(bucket.decide(rate, limit, now)));
+        }
+        prop_assert!(!accepted(bucket.clone().decide(rate, limit, now)));
+        prop_assert_eq!(bucket.accepts_at(rate, limit, 0, now), one_more);
+        prop_assert!(accepted(bucket.clone().decide(rate, limit, one_more)));
+        prop_assert!(!accepted(bucket.clone().decide(rate, limit, at(one_more.as_nanos() - 1))));
     }
 
     #[test]
@@ -264,9 +294,9 @@ proptest! {
         burst in 0..10u32,
     ) {
         let mut bucket = bucket;
-        for left in (0..bucket.remaining(rate, burst, now)).rev() {
+        for left in (0..bucket.remaining(rate, limit(burst, Delay::Never), now)).rev() {
             prop_assert!(accepted(bucket.decide(rate, limit(burst, Delay::Never), now)));
-            prop_assert_eq!(bucket.remaining(rate, burst, now), left);
+            prop_assert_eq!(bucket.remaining(rate, limit(burst, Delay::Never), now), left);
         }
         prop_assert!(!accepted(bucket.decide(rate, limit(burst, Delay::Never), now)));
     }

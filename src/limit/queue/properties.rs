@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::FileFailurePersistence;
 
 use super::model::{FAMILIES, Judgement, Model, Pace, UNIT, paces};
 use super::*;
@@ -369,6 +370,11 @@ impl Twins {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        ..ProptestConfig::default()
+    })]
+
     /// Leaving is exact at any time, a refund where it says so; forgetting a drained bucket changes nothing.
     #[test]
     fn the_queue_does_what_the_rules_say(

@@ -217,7 +217,7 @@ fn a_turn_given_back_at_once_was_never_there() {
     let limit = limit(3, Delay::Above(0));
     let first = join(&mut queue, limit, 0, at("10")).expect("accepted");
     queue.refund(first, at("10"));
-    assert_eq!(queue.bucket().remaining(queue.rate(), 3, at("10")), 4);
+    assert_eq!(queue.bucket().remaining(queue.rate(), limit, at("10")), 4);
     let (verdict, _) = queue.join(limit, Ticket(1), at("10"), || 1);
     assert!(matches!(verdict, Verdict::Pass { .. }));
 }
@@ -256,7 +256,12 @@ fn what_leaked_into_the_void_is_not_given_back() {
     queue.refund(first, at("0.5"));
     assert!(level(&queue).abs() < 1e-9);
     queue.refund(third, at("0.5"));
-    assert!(queue.bucket().remaining(queue.rate(), 0, at("0.5")) == 1);
+    assert!(
+        queue
+            .bucket()
+            .remaining(queue.rate(), limit(0, Delay::Never), at("0.5"))
+            == 1
+    );
 }
 
 #[test]
