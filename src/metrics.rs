@@ -3,6 +3,7 @@
 //! Handles are made once, for each zone, route and setting; counting through one costs an atomic addition.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use ::metrics::{
     Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram,
@@ -89,21 +90,51 @@ pub fn describe() {
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
+/// What became of a request at its limits, in nginx's words and two of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitStatus {
+    /// It went on at once.
+    Passed,
+    /// It waited and had its turn.
+    Delayed,
+    /// It was refused.
+    Rejected,
+    /// It would have waited, without dry run.
+    DelayedDryRun,
+    /// It would have been refused, without dry run.
+    RejectedDryRun,
+    /// Its client left while it waited, or its turn was given back.
+    Cancelled,
+}
+
+impl LimitStatus {
+    const ALL: [Self; 6] = [
+        Self::Passed,
+        Self::Delayed,
+        Self::Rejected,
+        Self::DelayedDryRun,
+        Self::RejectedDryRun,
+        Self::Cancelled,
+    ];
+
+    /// The value of the label `status`, and of `limit_status` in the access log.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Delayed => "delayed",
+            Self::Rejected => "rejected",
+            Self::DelayedDryRun => "delayed_dry_run",
+            Self::RejectedDryRun => "rejected_dry_run",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What is counted of one zone.
 #[derive(Debug)]
 pub struct ZoneMetrics {
-    /// Requests that passed at once.
-    pub passed: Counter,
-    /// Requests that waited and had their turn.
-    pub delayed: Counter,
-    /// Requests that were rejected.
-    pub rejected: Counter,
-    /// Requests whose client left while they waited, or whose turn was given back.
-    pub cancelled: Counter,
-    /// Requests that would have waited in a zone without dry run.
-    pub delayed_dry_run: Counter,
-    /// Requests that would have been rejected without dry run.
-    pub rejected_dry_run: Counter,
+    statuses: [Counter; LimitStatus::ALL.len()],
     /// Requests waiting.
     pub depth: Gauge,
     /// How long they waited, in seconds.
@@ -165,16 +196,12 @@ impl ZoneMetrics {
     #[must_use]
     pub fn of(zone: &str) -> Self {
         let name = zone.to_owned();
-        let status = |status| counter!(ZONE_REQUESTS, "zone" => name.clone(), "status" => status);
         let keys = |state| gauge!(ZONE_KEYS, "zone" => name.clone(), "state" => state);
         let evicted = |reason| counter!(ZONE_EVICTIONS, "zone" => name.clone(), "reason" => reason);
         Self {
-            passed: status("passed"),
-            delayed: status("delayed"),
-            rejected: status("rejected"),
-            cancelled: status("cancelled"),
-            delayed_dry_run: status("delayed_dry_run"),
-            rejected_dry_run: status("rejected_dry_run"),
+            statuses: LimitStatus::ALL.map(|status| {
+                counter!(ZONE_REQUESTS, "zone" => name.clone(), "status" => status.label())
+            }),
             depth: gauge!(ZONE_DEPTH, "zone" => name.clone()),
             wait: histogram!(ZONE_WAIT, "zone" => name.clone()),
             lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
@@ -189,12 +216,14 @@ impl ZoneMetrics {
         }
     }
 
+    /// Counts a request by what became of it.
+    pub fn count(&self, status: LimitStatus) {
+        self.statuses[status as usize].increment(1);
+    }
+
     /// Counts a rejection by its reason.
     pub fn count_rejection(&self, reason: Rejected) {
-        let index = Rejected::ALL.iter().position(|known| *known == reason);
-        if let Some(counter) = index.and_then(|index| self.rejections.get(index)) {
-            counter.increment(1);
-        }
+        self.rejections[reason as usize].increment(1);
     }
 
     /// Shows the rate now in force.
@@ -206,9 +235,10 @@ impl ZoneMetrics {
 /// What is counted of one route.
 #[derive(Debug)]
 pub struct RouteMetrics {
+    route: String,
     /// By status code, each made when it is first seen.
     codes: Box<[OnceLock<Counter>]>,
-    route: String,
+    seconds: Histogram,
 }
 
 impl RouteMetrics {
@@ -221,21 +251,23 @@ impl RouteMetrics {
         let codes = (Self::FIRST..=Self::LAST)
             .map(|_| OnceLock::new())
             .collect();
+        let seconds = histogram!(REQUEST_SECONDS, "route" => route.to_owned());
         Self {
-            codes,
             route: route.to_owned(),
+            codes,
+            seconds,
         }
     }
 
-    /// Counts an answer with this status. An origin's fancy codes above 599 are counted as 599, so that the label has
-    /// few values.
-    pub fn count(&self, status: u16) {
+    /// Counts an answer. An origin's fancy codes above 599 are counted as 599, so that the label has few values.
+    pub fn count(&self, status: u16, duration: Duration) {
         let status = status.clamp(Self::FIRST, Self::LAST);
         let counter =
             || counter!(REQUESTS, "route" => self.route.clone(), "code" => status.to_string());
         if let Some(code) = self.codes.get(usize::from(status - Self::FIRST)) {
             code.get_or_init(counter).increment(1);
         }
+        self.seconds.record(duration);
     }
 }
 

@@ -1,5 +1,4 @@
 use std::rc::Rc;
-use std::time::Duration;
 
 use actix::{Actor, ActorContext, Context, Handler, StreamHandler};
 use tokio::sync::oneshot;
@@ -131,15 +130,11 @@ impl KeyActor {
 
     fn outlook(&self, limit: Limit, now: Moment) -> Outlook {
         let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
-        let remaining = bucket.remaining(rate, limit.burst, now);
-        let retry_after = if remaining > 0 {
-            Duration::ZERO
-        } else {
-            bucket.accepts_at(rate, limit.burst).since(now)
-        };
+        let remaining = bucket.remaining(rate, limit, now);
+        let one_more_in = bucket.accepts_at(rate, limit, remaining, now).since(now);
         Outlook {
             remaining,
-            retry_after,
+            one_more_in,
         }
     }
 
@@ -231,7 +226,7 @@ impl Handler<Dismiss> for KeyActor {
                 let retry_after = actor
                     .queue
                     .bucket()
-                    .accepts_at(actor.queue.rate(), limit.burst)
+                    .accepts_at(actor.queue.rate(), limit, 0, now)
                     .since(now);
                 answer_rejected(
                     reply,

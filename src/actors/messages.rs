@@ -6,15 +6,7 @@ use tokio::sync::oneshot;
 
 use super::supervisor::Tuning;
 use crate::limit::{Charge, Excess, Limit, Moment, Rate, Ticket};
-use crate::metrics::Rejected;
-
-impl Rejection {
-    /// Whether it holds in a dry run too: there is nobody left to pass the request on.
-    #[must_use]
-    pub fn is_final(&self) -> bool {
-        self.reason == Rejected::Stopping
-    }
-}
+use crate::metrics::{LimitStatus, Rejected};
 
 /// A client's key: the bytes that its zone's key template made of a request.
 pub type Key = Arc<[u8]>;
@@ -62,8 +54,20 @@ pub struct Grant {
 pub struct Outlook {
     /// Requests that would be accepted right now.
     pub remaining: u32,
-    /// How long until one would be accepted; zero while any remain.
-    pub retry_after: Duration,
+    /// How long until one more would be; zero where the bucket is empty.
+    pub one_more_in: Duration,
+}
+
+impl Outlook {
+    /// How long until a request would be accepted; zero while any remain.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        if self.remaining > 0 {
+            Duration::ZERO
+        } else {
+            self.one_more_in
+        }
+    }
 }
 
 /// Why a join was not accepted.
@@ -75,6 +79,30 @@ pub struct Rejection {
     pub excess: Excess,
     /// How long until the same request would be accepted, if nobody else comes.
     pub retry_after: Duration,
+}
+
+impl Grant {
+    /// What is counted and logged of this turn.
+    #[must_use]
+    pub fn status(&self, dry_run: bool) -> LimitStatus {
+        match (self.due, dry_run) {
+            (None, _) => LimitStatus::Passed,
+            (Some(_), false) => LimitStatus::Delayed,
+            (Some(_), true) => LimitStatus::DelayedDryRun,
+        }
+    }
+}
+
+impl Rejection {
+    /// What is counted and logged of this rejection. A stop is no dry run: nobody is passed on any more.
+    #[must_use]
+    pub fn status(&self, dry_run: bool) -> LimitStatus {
+        if dry_run && self.reason != Rejected::Stopping {
+            LimitStatus::RejectedDryRun
+        } else {
+            LimitStatus::Rejected
+        }
+    }
 }
 
 /// The one who joined with this ticket has gone.

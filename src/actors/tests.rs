@@ -108,7 +108,7 @@ fn a_key_in_use_is_not_evicted_while_somebody_waits_there() {
         let mut passed = bench.join("a", burst(5));
         let mut waiting = bench.join("a", burst(5));
         Bench::settle().await;
-        peek(&mut passed).await.unwrap().unwrap().take();
+        let _used = peek(&mut passed).await.unwrap().unwrap().take();
         assert!(peek(&mut waiting).await.is_none());
         let mut newcomer = bench.join("b", burst(5));
         Bench::settle().await;
@@ -117,10 +117,10 @@ fn a_key_in_use_is_not_evicted_while_somebody_waits_there() {
             Rejected::Keys
         );
         bench.advance(Duration::from_secs(1)).await;
-        peek(&mut waiting).await.unwrap().unwrap().take();
+        let _used = peek(&mut waiting).await.unwrap().unwrap().take();
         let mut newcomer = bench.join("b", burst(5));
         Bench::settle().await;
-        peek(&mut newcomer).await.unwrap().unwrap().take();
+        let _used = peek(&mut newcomer).await.unwrap().unwrap().take();
     });
 }
 
@@ -157,7 +157,7 @@ fn dismissing_answers_all_who_wait_and_all_who_come_later() {
         let bench = Bench::new("1r/m", 10);
         let mut joins: Vec<Joining> = (0..5).map(|_| bench.join("a", burst(9))).collect();
         Bench::settle().await;
-        peek(&mut joins[0]).await.unwrap().unwrap().take();
+        let _used = peek(&mut joins[0]).await.unwrap().unwrap().take();
         bench.zone.dismiss();
         Bench::settle().await;
         for joining in &mut joins[1..] {
@@ -328,7 +328,7 @@ async fn compare(steps: Vec<Step>) -> Result<(), TestCaseError> {
         for (id, key, mut joining) in waiting.take() {
             match peek(&mut joining).await {
                 Some(Ok(turn)) => {
-                    turn.take();
+                    let _used = turn.take();
                     departed.push((id, now));
                 }
                 Some(Err(rejection)) => prop_assert!(false, "{rejection:?} after waiting"),

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::messages::{Answer, Grant, Join, Key, Leave, Refund, Rejection};
 use super::zone::Zone;
 use crate::limit::{Excess, Limit, Ticket};
-use crate::metrics::Rejected;
+use crate::metrics::{LimitStatus, Rejected};
 
 /// A request on its way to its turn in one zone. Dropped before it is answered, it leaves the queue; dropped with an
 /// answer under way, it gives the turn back.
@@ -81,13 +81,7 @@ impl Future for Joining {
                 }
             }
         };
-        let would_be = self.dry_run && rejection.reason != Rejected::Stopping;
-        if would_be {
-            &metrics.rejected_dry_run
-        } else {
-            &metrics.rejected
-        }
-        .increment(1);
+        metrics.count(rejection.status(self.dry_run));
         metrics.count_rejection(rejection.reason);
         Poll::Ready(Err(rejection))
     }
@@ -111,7 +105,7 @@ impl Drop for Joining {
                 },
             ),
         }
-        self.zone.metrics().cancelled.increment(1);
+        self.zone.metrics().count(LimitStatus::Cancelled);
     }
 }
 
@@ -128,16 +122,9 @@ pub struct Turn {
 impl Turn {
     /// Goes on: the charge stays. Returns what the actor knew when it gave the turn.
     #[must_use]
-    #[must_use]
     pub fn take(mut self) -> Grant {
         self.used = true;
-        let metrics = self.zone.metrics();
-        let counter = match (self.grant.due, self.dry_run) {
-            (None, _) => &metrics.passed,
-            (Some(_), false) => &metrics.delayed,
-            (Some(_), true) => &metrics.delayed_dry_run,
-        };
-        counter.increment(1);
+        self.zone.metrics().count(self.grant.status(self.dry_run));
         self.grant
     }
 }
@@ -146,7 +133,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         if !self.used {
             self.zone.send(&self.key, refund(&self.key, &self.grant));
-            self.zone.metrics().cancelled.increment(1);
+            self.zone.metrics().count(LimitStatus::Cancelled);
         }
     }
 }
