@@ -200,10 +200,10 @@ pub enum PathPattern {
 impl PathPattern {
     /// Whether the route takes this path, which comes without its query.
     #[must_use]
-    pub fn matches(&self, path: &str) -> bool {
+    pub fn matches(&self, path: &[u8]) -> bool {
         match self {
-            Self::Prefix(prefix) => path.as_bytes().starts_with(prefix.as_bytes()),
-            Self::Exact(exact) => path == exact,
+            Self::Prefix(prefix) => path.starts_with(prefix.as_bytes()),
+            Self::Exact(exact) => path == exact.as_bytes(),
         }
     }
 }

@@ -1,0 +1,336 @@
+//! The access log: a line for each request, in nginx's combined format with the limit's fields after it, or as JSON.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+
+use crate::config::{Access, Format, Log};
+use crate::limit::{Excess, Moment};
+use crate::metrics::LimitStatus;
+
+/// Lines that may wait for the disk. Past it lines are dropped, so that a slow disk slows no request down.
+const BACKLOG: usize = 65_536;
+
+/// An open access log. Dropped, it writes what is under way to the end.
+pub struct AccessLog {
+    format: Format,
+    writer: NonBlocking,
+    _until_written: WorkerGuard,
+}
+
+/// What a line tells of one request; fields are absent where there is nothing to say.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// When its last byte was sent.
+    pub time: Moment,
+    /// Its client, after trusted proxies.
+    pub client: Option<IpAddr>,
+    /// Its method.
+    pub method: &'a str,
+    /// Its target, as sent.
+    pub target: &'a str,
+    /// `HTTP/1.1`, …
+    pub protocol: String,
+    /// The answer's status; 499 where the client left before there was one.
+    pub status: u16,
+    /// How much of the answer's body was sent.
+    pub bytes: u64,
+    /// Which route took it.
+    pub route: Option<String>,
+    /// Which origin was asked.
+    pub origin: Option<&'a str>,
+    /// Which server of it.
+    pub server: Option<&'a str>,
+    /// What its limits said.
+    pub limited: Option<Limited<'a>>,
+    /// How long it waited for its turn.
+    pub queue: Option<Duration>,
+    /// How long the origin took to begin its answer.
+    pub origin_took: Option<Duration>,
+    /// From its head to its answer's last byte.
+    pub duration: Duration,
+    /// What the client said of itself.
+    pub referer: Option<&'a str>,
+    /// What the client said of itself.
+    pub user_agent: Option<&'a str>,
+}
+
+/// What the limit said that decided on a request.
+#[derive(Debug)]
+pub struct Limited<'a> {
+    /// The zone.
+    pub zone: &'a str,
+    /// The key, any bytes.
+    pub key: &'a [u8],
+    /// The verdict.
+    pub status: LimitStatus,
+    /// The level with this request.
+    pub excess: Excess,
+}
+
+impl AccessLog {
+    /// Opens the access log that the settings ask for, if any.
+    ///
+    /// # Errors
+    ///
+    /// Where its file cannot be opened for appending.
+    pub fn open(log: &Log) -> io::Result<Option<Self>> {
+        let sink: Box<dyn Write + Send> = match &log.access {
+            Access::Off => return Ok(None),
+            Access::Stdout => Box::new(io::stdout()),
+            Access::File(path) => {
+                let file = std::fs::OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(path);
+                Box::new(file.map_err(|error| {
+                    io::Error::new(
+                        error.kind(),
+                        format!("log.access {}: {error}", path.display()),
+                    )
+                })?)
+            }
+        };
+        let builder = NonBlockingBuilder::default()
+            .buffered_lines_limit(BACKLOG)
+            .lossy(true);
+        let (writer, until_written) = builder.thread_name("access log").finish(sink);
+        Ok(Some(Self {
+            format: log.format,
+            writer,
+            _until_written: until_written,
+        }))
+    }
+
+    /// Writes a line.
+    pub fn write(&self, entry: &Entry) {
+        let mut line = match self.format {
+            Format::Text => text(entry),
+            Format::Json => json(entry),
+        };
+        line.push('\n');
+        // Handing a line to the writing thread does not fail; that thread has nobody to tell where the disk does.
+        let _handed_over = self.writer.clone().write_all(line.as_bytes());
+    }
+}
+
+impl std::fmt::Debug for AccessLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessLog")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// nginx's `combined`, and after it `zone="…" key="…" limit_status=… excess=… queue=… origin=… duration=…`.
+fn text(entry: &Entry) -> String {
+    let mut line = String::with_capacity(256);
+    let client = entry
+        .client
+        .map_or_else(|| "-".to_owned(), |client| client.to_string());
+    let time = timestamp(entry.time).strftime("%d/%b/%Y:%H:%M:%S +0000");
+    let quoted =
+        |text: Option<&str>| text.map_or_else(|| "-".to_owned(), |text| escape(text.as_bytes()));
+    // Writing to a string does not fail.
+    let _ = write!(
+        line,
+        "{client} - - [{time}] \"{} {} {}\" {} {} \"{}\" \"{}\"",
+        escape(entry.method.as_bytes()),
+        escape(entry.target.as_bytes()),
+        entry.protocol,
+        entry.status,
+        entry.bytes,
+        quoted(entry.referer),
+        quoted(entry.user_agent),
+    );
+    if let Some(Limited {
+        zone,
+        key,
+        status,
+        excess,
+    }) = &entry.limited
+    {
+        let (key, status, excess) = (escape(key), status.label(), excess.requests());
+        let _ = write!(
+            line,
+            " zone=\"{zone}\" key=\"{key}\" limit_status={status} excess={excess:.3}"
+        );
+    }
+    for (name, span) in [
+        ("queue", entry.queue),
+        ("origin", entry.origin_took),
+        ("duration", Some(entry.duration)),
+    ] {
+        if let Some(span) = span {
+            let _ = write!(line, " {name}={:.6}", span.as_secs_f64());
+        }
+    }
+    line
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<IpAddr>,
+    method: &'a str,
+    target: &'a str,
+    protocol: &'a str,
+    status: u16,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zone: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_status: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin_seconds: Option<f64>,
+    duration_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    referer: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_agent: Option<&'a str>,
+}
+
+fn json(entry: &Entry) -> String {
+    let limited = entry.limited.as_ref();
+    let line = Json {
+        time: timestamp(entry.time).to_string(),
+        client: entry.client,
+        method: entry.method,
+        target: entry.target,
+        protocol: &entry.protocol,
+        status: entry.status,
+        bytes: entry.bytes,
+        route: entry.route.as_deref(),
+        origin: entry.origin,
+        server: entry.server,
+        zone: limited.map(|limited| limited.zone),
+        key: limited.map(|limited| escape(limited.key)),
+        limit_status: limited.map(|limited| limited.status.label()),
+        excess: limited.map(|limited| limited.excess.requests()),
+        queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
+        origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
+        duration_seconds: entry.duration.as_secs_f64(),
+        referer: entry.referer,
+        user_agent: entry.user_agent,
+    };
+    // Strings and numbers always have a JSON form.
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
+/// To the microsecond, as the log shows it.
+fn timestamp(moment: Moment) -> Timestamp {
+    let micros = i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX);
+    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+}
+
+/// Bytes as text that cannot break out of its line or its quotes: what is not printable stands as `\xNN`, a backslash as
+/// `\\`, and a quote as `\x22`, as nginx writes it.
+#[must_use]
+pub fn escape(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => text.push_str("\\\\"),
+                '"' => text.push_str("\\x22"),
+                c if c.is_control() => {
+                    escape_bytes(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes())
+                }
+                c => text.push(c),
+            }
+        }
+        escape_bytes(&mut text, chunk.invalid());
+    }
+    text
+}
+
+fn escape_bytes(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        let _ = write!(text, "\\x{byte:02X}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry<'static> {
+        Entry {
+            time: Moment::from_nanos(1_795_232_027_349_286_123),
+            client: Some("192.0.2.1".parse().unwrap()),
+            method: "GET",
+            target: "/a?b=\"c\"",
+            protocol: "HTTP/1.1".to_owned(),
+            status: 200,
+            bytes: 66,
+            route: Some("/".to_owned()),
+            origin: Some("app"),
+            server: Some("http://127.0.0.1:9000"),
+            limited: Some(Limited {
+                zone: "per_client",
+                key: b"a\n\xff\\",
+                status: LimitStatus::Delayed,
+                excess: Excess::default(),
+            }),
+            queue: Some(Duration::from_micros(950_200)),
+            origin_took: Some(Duration::from_millis(12)),
+            duration: Duration::from_millis(963),
+            referer: None,
+            user_agent: Some("curl\r\n\"8\""),
+        }
+    }
+
+    #[test]
+    fn text_is_nginx_combined_with_the_limit_after_it() {
+        assert_eq!(
+            text(&entry()),
+            "192.0.2.1 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?b=\\x22c\\x22 HTTP/1.1\" 200 66 \"-\" \
+             \"curl\\x0D\\x0A\\x228\\x22\" zone=\"per_client\" key=\"a\\x0A\\xFF\\\\\" limit_status=delayed excess=0.000 \
+             queue=0.950200 origin=0.012000 duration=0.963000"
+        );
+    }
+
+    #[test]
+    fn json_has_the_fields_that_there_is_something_to_say_of() {
+        let line: serde_json::Value = serde_json::from_str(&json(&entry())).unwrap();
+        assert_eq!(line["time"], "2026-11-21T03:33:47.349286Z");
+        assert_eq!(line["key"], "a\\x0A\\xFF\\\\");
+        assert_eq!(line["queue_seconds"], 0.9502);
+        assert_eq!(line["user_agent"], "curl\r\n\"8\"");
+        assert!(line.get("referer").is_none());
+        let bare = json(&Entry {
+            limited: None,
+            origin: None,
+            queue: None,
+            ..entry()
+        });
+        for absent in [
+            "zone",
+            "key",
+            "limit_status",
+            "excess",
+            "origin\"",
+            "queue_seconds",
+        ] {
+            assert!(!bare.contains(&format!("\"{absent}")), "{bare}");
+        }
+    }
+}
