@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
 
+use crate::access::AccessLog;
 use crate::actors::Zone;
 use crate::config::{Origin, Route, Settings};
 use crate::metrics::RouteMetrics;
@@ -17,22 +19,30 @@ pub struct Gateway {
     /// Zones that left the file while some waited there.
     retired: Vec<Arc<Zone>>,
     routes: Vec<RouteMetrics>,
+    /// Of requests that no route took.
+    no_route: RouteMetrics,
+    access: Option<AccessLog>,
     stopping: Arc<AtomicBool>,
 }
 
 impl Gateway {
     /// Starts the zones' supervisors on `workers`.
     #[must_use]
-    pub fn start(settings: Settings, workers: &[ArbiterHandle]) -> Self {
+    pub fn start(settings: Settings, workers: &[ArbiterHandle], access: Option<AccessLog>) -> Self {
         let start = |zone: &crate::config::Zone| Arc::new(Zone::start(zone.clone(), workers));
         let zones = settings.zones.iter().map(start).collect();
-        Self::new(settings, zones, Vec::new(), Arc::default())
+        Self::new(settings, zones, Vec::new(), access, Arc::default())
     }
 
     /// The gateway under new settings: zones whose name, key and algorithm stay go on with their keys and queues, new
     /// ones start, and those that left the file end once nobody waits there.
     #[must_use]
-    pub fn reload(&self, settings: Settings, workers: &[ArbiterHandle]) -> Self {
+    pub fn reload(
+        &self,
+        settings: Settings,
+        workers: &[ArbiterHandle],
+        access: Option<AccessLog>,
+    ) -> Self {
         let (mut zones, mut kept) = (Vec::new(), Vec::new());
         for wanted in &settings.zones {
             match self
@@ -55,13 +65,14 @@ impl Gateway {
             }
         }
         retired.retain(|zone| !zone.has_ended());
-        Self::new(settings, zones, retired, Arc::clone(&self.stopping))
+        Self::new(settings, zones, retired, access, Arc::clone(&self.stopping))
     }
 
     fn new(
         settings: Settings,
         zones: Vec<Arc<Zone>>,
         retired: Vec<Arc<Zone>>,
+        access: Option<AccessLog>,
         stopping: Arc<AtomicBool>,
     ) -> Self {
         let routes = settings
@@ -74,6 +85,8 @@ impl Gateway {
             zones,
             retired,
             routes,
+            no_route: RouteMetrics::of("none"),
+            access,
             stopping,
         }
     }
@@ -102,11 +115,16 @@ impl Gateway {
         &self.settings.origins[index]
     }
 
-    /// Counts an answer of the route at `index`.
-    pub fn count_request(&self, route: usize, status: u16) {
-        if let Some(metrics) = self.routes.get(route) {
-            metrics.count(status);
-        }
+    /// Counts an answered request by its route; `None`: no route took it.
+    pub fn count_request(&self, route: Option<usize>, status: u16, duration: Duration) {
+        let metrics = route.and_then(|route| self.routes.get(route));
+        metrics.unwrap_or(&self.no_route).count(status, duration);
+    }
+
+    /// Where requests are logged, if they are.
+    #[must_use]
+    pub fn access_log(&self) -> Option<&AccessLog> {
+        self.access.as_ref()
     }
 
     /// From now on answers tell their clients to close.

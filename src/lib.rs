@@ -8,12 +8,14 @@
 //! | [`clock`], [`pacer`] | the one place that reads time, and the precise timer of a worker |
 //! | [`metrics`] | names and handles of what is counted |
 //! | [`config`] | `gateway.toml`: as written, as settings that cannot be wrong, and as it changes |
+//! | [`access`] | the access log |
 //! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
 //! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
 //! | [`proxy`] | a request's way: route, key, turn, origin, answer |
 //! | [`admin`] | the operators' port |
 //! | [`commands`] | what the program does when it is called |
 
+pub mod access;
 pub mod actors;
 pub mod admin;
 pub mod clock;

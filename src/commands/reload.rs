@@ -1,11 +1,13 @@
 use std::cell::RefCell;
 use std::fmt::Display;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use actix_rt::ArbiterHandle;
 use tokio::sync::watch;
 
+use crate::access::AccessLog;
 use crate::config::{self, LoadError, Server, Settings};
 use crate::gateway::Gateway;
 use crate::metrics::ConfigMetrics;
@@ -24,25 +26,30 @@ pub(super) struct Reloader {
 
 impl Reloader {
     /// Starts the gateway on `workers` and tells those who watch of it.
+    ///
+    /// # Errors
+    ///
+    /// Where the access log cannot be opened.
     pub(super) fn start(
         file: PathBuf,
         settings: Settings,
         workers: Vec<ArbiterHandle>,
         tell: watch::Sender<Option<Arc<Gateway>>>,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let started_with = settings.server.clone();
-        let gateway = Arc::new(Gateway::start(settings, &workers));
+        let access = AccessLog::open(&settings.log)?;
+        let gateway = Arc::new(Gateway::start(settings, &workers, access));
         tell.send_replace(Some(Arc::clone(&gateway)));
         let metrics = ConfigMetrics::of_this_process();
         metrics.loaded();
-        Self {
+        Ok(Self {
             file,
             workers,
             in_force: RefCell::new(gateway),
             tell,
             metrics,
             started_with,
-        }
+        })
     }
 
     /// The gateway in force.
@@ -60,10 +67,15 @@ impl Reloader {
     }
 
     fn adopt(&self, settings: Settings) {
+        // Opened anew each time, so that a log that was rotated away is followed at the next reload.
+        let access = match AccessLog::open(&settings.log) {
+            Ok(access) => access,
+            Err(error) => return self.refuse(&error),
+        };
         for setting in settings.server.needing_restart(&self.started_with) {
             tracing::warn!(setting, "a change of this setting needs a restart");
         }
-        let new = Arc::new(self.gateway().reload(settings, &self.workers));
+        let new = Arc::new(self.gateway().reload(settings, &self.workers, access));
         self.in_force.replace(Arc::clone(&new));
         self.tell.send_replace(Some(new));
         self.metrics.reloaded();

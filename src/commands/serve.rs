@@ -47,7 +47,7 @@ pub(super) async fn serve(file: PathBuf, text: String, settings: Settings) -> io
         tracing::info!(%address, "listening");
     }
     let shutdown_timeout = settings.server.shutdown_timeout;
-    let reloader = Reloader::start(file, settings, workers, tell);
+    let reloader = Reloader::start(file, settings, workers, tell)?;
     health.set_ready(true);
 
     loop {

@@ -1,120 +1,74 @@
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::Poll;
 
-use actix_web::http::{Method, StatusCode, header};
+use actix_web::HttpRequest;
+use actix_web::HttpResponse;
+use actix_web::http::{ConnectionType, Method, StatusCode, header};
 use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
 use http::{Request, Uri};
 
+use super::answer::{Answer, Body};
+use super::arrival::Arrival;
 use super::origin::{FromClient, forward};
-use super::reply::{self, Allowance};
-use super::{Worker, client, headers, key, routes};
-use crate::actors::{Joining, Rejection, Turn};
+use super::served::Served;
+use super::{Worker, dialects, headers, limits, reply, routes};
 use crate::config::Route;
 use crate::gateway::Gateway;
-use crate::limit::Limit;
 
 /// Serves one request, from its head to the head of its answer; bodies follow on this worker as they come.
 pub async fn handle(
     worker: Data<Rc<Worker>>,
     request: HttpRequest,
     payload: Payload,
-) -> HttpResponse {
-    if request.method() == Method::CONNECT {
-        return reply::plain(405, "This gateway opens no tunnels\n".to_owned());
-    }
-    let Some(gateway) = worker.gateway().await else {
-        return reply::plain(503, "Service unavailable\n".to_owned());
-    };
-    let host = client::host(&request);
-    let Some((index, route)) = routes::find(gateway.routes(), request.head(), &host) else {
-        return reply::plain(404, "No route takes this request\n".to_owned());
-    };
-    let mut response = match turn(&gateway, route, &request, &host).await {
-        Ok(allowance) => {
-            let mut response = send_on(&worker, &gateway, route, &request, payload).await;
-            if let Some(allowance) = allowance.filter(|_| route.headers.x_ratelimit) {
-                allowance.write(response.headers_mut());
-            }
-            response
-        }
-        Err(response) => response,
-    };
-    gateway.count_request(index, response.status().as_u16());
+) -> HttpResponse<Answer> {
+    let gateway = worker.gateway().await;
+    let arrival = Arrival::new(&request, &gateway.settings().server);
+    let mut served = Served::new(
+        gateway.clone(),
+        Rc::clone(&worker.pacer),
+        request.clone(),
+        arrival.client,
+    );
+    let mut response = answer(&worker, &gateway, &arrival, payload, &mut served).await;
     if gateway.is_stopping() {
         response
             .head_mut()
-            .set_connection_type(actix_web::http::ConnectionType::Close);
+            .set_connection_type(ConnectionType::Close);
+    }
+    served.answer_began(response.status().as_u16());
+    response.map_body(|_, body| Answer::new(body, served))
+}
+
+async fn answer(
+    worker: &Worker,
+    gateway: &Gateway,
+    arrival: &Arrival<'_>,
+    payload: Payload,
+    served: &mut Served,
+) -> HttpResponse<Body> {
+    if arrival.request.method() == Method::CONNECT {
+        return reply::plain(405, "This gateway opens no tunnels\n".to_owned());
+    }
+    let Some((index, route)) = routes::find(gateway.routes(), arrival) else {
+        return reply::plain(404, "No route takes this request\n".to_owned());
+    };
+    served.route = Some(index);
+    let judged = served
+        .judged
+        .insert(limits::wait(worker, gateway, route, arrival).await);
+    let mut response = match &judged.rejection {
+        Some(rejection) => reply::rejected(route, rejection),
+        None => send_on(worker, gateway, route, arrival, payload, served).await,
+    };
+    if let Some(judged) = &served.judged {
+        dialects::write(
+            response.headers_mut(),
+            route.headers,
+            gateway,
+            judged,
+            served.origin_took,
+        );
     }
     response
-}
-
-/// Waits until all limits of the route let the request go on.
-async fn turn(
-    gateway: &Gateway,
-    route: &Route,
-    request: &HttpRequest,
-    host: &str,
-) -> Result<Option<Allowance>, HttpResponse> {
-    let mut joins = Joins::default();
-    for wanted in &route.limits {
-        let zone = gateway.zone(wanted.zone);
-        if let Some(key) = key::take(zone.settings(), request, host) {
-            joins.push(wanted.limit, zone.join(key, wanted.limit, route.dry_run));
-        }
-    }
-    match joins.all().await {
-        Ok(turns) => Ok(turns
-            .into_iter()
-            .map(|(limit, turn)| Allowance::new(limit, turn.take().outlook))
-            .reduce(Allowance::tighter)),
-        Err((_, rejection)) if route.dry_run && !rejection.is_final() => Ok(None),
-        Err((limit, rejection)) => Err(reply::rejected(
-            route,
-            &rejection,
-            Allowance::used_up(limit, &rejection),
-        )),
-    }
-}
-
-/// A request's joins in all the zones of its route.
-#[derive(Default)]
-struct Joins {
-    waiting: Vec<(Limit, Option<Joining>)>,
-    turns: Vec<(Limit, Turn)>,
-}
-
-impl Joins {
-    fn push(&mut self, limit: Limit, joining: Joining) {
-        self.waiting.push((limit, Some(joining)));
-    }
-
-    /// All turns, as soon as the last has come; or the first rejection, as soon as it has come. Then the others are
-    /// dropped, and their charges go back.
-    async fn all(mut self) -> Result<Vec<(Limit, Turn)>, (Limit, Rejection)> {
-        poll_fn(|cx| {
-            let mut pending = false;
-            for (limit, slot) in &mut self.waiting {
-                let Some(joining) = slot else { continue };
-                match Pin::new(joining).poll(cx) {
-                    Poll::Pending => pending = true,
-                    Poll::Ready(Ok(turn)) => {
-                        *slot = None;
-                        self.turns.push((*limit, turn));
-                    }
-                    Poll::Ready(Err(rejection)) => return Poll::Ready(Err((*limit, rejection))),
-                }
-            }
-            if pending {
-                Poll::Pending
-            } else {
-                Poll::Ready(Ok(std::mem::take(&mut self.turns)))
-            }
-        })
-        .await
-    }
 }
 
 /// Forwards the request and brings the origin's answer, or says why there is none.
@@ -122,23 +76,26 @@ async fn send_on(
     worker: &Worker,
     gateway: &Gateway,
     route: &Route,
-    request: &HttpRequest,
+    arrival: &Arrival<'_>,
     payload: Payload,
-) -> HttpResponse {
+    served: &mut Served,
+) -> HttpResponse<Body> {
     let origin = gateway.origin(route.origin);
-    let answer = match outgoing(request, payload) {
-        Ok(outgoing) => forward(&worker.pools, origin, outgoing).await,
-        Err(error) => Err(error.into()),
+    let outgoing = match outgoing(arrival, payload) {
+        Ok(outgoing) => outgoing,
+        Err(error) => return reply::origin_failed(&error.into()),
     };
+    served.server = origin.servers.first().map(ToString::to_string);
+    let sent = worker.pacer.now();
+    let answer = forward(&worker.pools, origin, outgoing).await;
+    served.origin_took = Some(worker.pacer.now().since(sent));
     match answer {
         Ok(answer) => {
             let (head, body) = answer.into_parts();
             let status =
                 StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
-            let mut response = HttpResponse::with_body(status, body).map_into_boxed_body();
-            for (name, value) in headers::to_client(&head.headers) {
-                response.headers_mut().append(name, value);
-            }
+            let mut response = HttpResponse::with_body(status, Body::Origin(body));
+            headers::to_client(&head.headers, response.headers_mut());
             response
         }
         Err(error) => {
@@ -149,13 +106,15 @@ async fn send_on(
 }
 
 /// The request as the origin gets it.
-fn outgoing(request: &HttpRequest, payload: Payload) -> Result<Request<FromClient>, http::Error> {
-    let field = |name| request.headers().get(name);
-    let length =
-        field(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let body = match (length, field(header::TRANSFER_ENCODING)) {
-        (None, None) => FromClient::none(),
-        (length, _) => FromClient::new(payload.into_inner(), length),
+fn outgoing(arrival: &Arrival, payload: Payload) -> Result<Request<FromClient>, http::Error> {
+    let request = arrival.request;
+    let length: Option<u64> = arrival
+        .field(header::CONTENT_LENGTH.as_str())
+        .and_then(|length| length.parse().ok());
+    let body = if length.is_none() && !request.headers().contains_key(header::TRANSFER_ENCODING) {
+        FromClient::none()
+    } else {
+        FromClient::new(payload.into_inner(), length)
     };
     let target = request
         .uri()
@@ -164,9 +123,8 @@ fn outgoing(request: &HttpRequest, payload: Payload) -> Result<Request<FromClien
     let mut outgoing = Request::new(body);
     *outgoing.method_mut() = http::Method::from_bytes(request.method().as_str().as_bytes())?;
     *outgoing.uri_mut() = Uri::try_from(target)?;
-    *outgoing.headers_mut() = headers::to_origin(request);
+    *outgoing.headers_mut() = headers::to_origin(arrival);
     if let Some(length) = length {
-        let length: u64 = length;
         outgoing
             .headers_mut()
             .insert(http::header::CONTENT_LENGTH, length.into());

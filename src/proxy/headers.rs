@@ -1,10 +1,9 @@
 //! Which header fields go on to the origin and back, and which end here.
 
-use actix_web::HttpRequest;
-use actix_web::http::header as web;
+use actix_web::http::header::{self as web, HeaderMap as WebHeaders};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::client;
+use super::arrival::Arrival;
 
 /// The fields of one hop (RFC 9110, section 7.6.1, and what history added): they go no further.
 const HOP: [&str; 8] = [
@@ -21,89 +20,101 @@ const HOP: [&str; 8] = [
 /// Fields that `Connection` cannot name away: without them the message would mean something else.
 const KEPT: [&str; 3] = ["host", "content-length", "authorization"];
 
-/// Fields that tell the origin of the client. What a client sends of these is its own word, and is replaced.
-const FORWARDED: [&str; 4] = [
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-proto",
-    "x-forwarded-host",
-];
+/// Fields that the gateway writes itself.
+const OURS: [&str; 3] = ["host", "content-length", "x-forwarded-for"];
+
+/// Fields that tell the origin where a request came from: kept from a trusted peer, anybody else's word is discarded.
+const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-proto", "x-forwarded-host"];
 
 /// The request's fields as the origin gets them, but for those that frame the body.
-pub(super) fn to_origin(request: &HttpRequest) -> HeaderMap {
-    let from = request.headers();
-    let named: Vec<&str> = from
-        .get_all(web::CONNECTION)
-        .filter_map(|value| value.to_str().ok())
-        .collect();
+pub(super) fn to_origin(arrival: &Arrival) -> HeaderMap {
+    let from = arrival.request.headers();
+    let named = connection_options(
+        from.get_all(web::CONNECTION)
+            .filter_map(|value| value.to_str().ok()),
+    );
     let mut headers = HeaderMap::with_capacity(from.len() + 4);
     for (name, value) in from {
         let name = name.as_str();
-        if is_hop(name, &named)
-            || FORWARDED.contains(&name)
-            || name == "content-length"
-            || name == "host"
-        {
+        let untold = FORWARDED.contains(&name) && !arrival.client.trusted;
+        if untold || is_hop(name, &named) || OURS.contains(&name) {
             continue;
         }
         if let Some((name, value)) = convert(name, value.as_bytes()) {
             headers.append(name, value);
         }
     }
-    let mut set = |name, value: &str| {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(HeaderName::from_static(name), value);
+    let host = authority(arrival).unwrap_or_default();
+    set(&mut headers, "host", host);
+    if let Some(chain) = forwarded_for(arrival) {
+        set(&mut headers, "x-forwarded-for", &chain);
+    }
+    for (name, value) in [
+        ("x-forwarded-proto", arrival.scheme()),
+        ("x-forwarded-host", host),
+    ] {
+        if !headers.contains_key(name) {
+            set(&mut headers, name, value);
         }
-    };
-    if let Some(host) = authority(request) {
-        set("host", host);
-        set("x-forwarded-host", host);
     }
-    if let Some(peer) = client::address(request) {
-        set("x-forwarded-for", &peer.to_string());
-    }
-    set(
-        "x-forwarded-proto",
-        request.uri().scheme_str().unwrap_or("http"),
-    );
     headers
 }
 
+fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+/// What a trusted peer says of whom it forwards for, and the peer after it; of any other peer, the peer alone.
+fn forwarded_for(arrival: &Arrival) -> Option<String> {
+    let peer = arrival.client.peer?.to_string();
+    if !arrival.client.trusted {
+        return Some(peer);
+    }
+    let lines = arrival.request.headers().get_all(web::X_FORWARDED_FOR);
+    let mut chain: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+    chain.push(&peer);
+    Some(chain.join(", "))
+}
+
 /// The authority of an absolute target goes before the field (RFC 9112, section 3.2.2).
-fn authority(request: &HttpRequest) -> Option<&str> {
-    let named = request
-        .uri()
-        .authority()
-        .map(actix_web::http::uri::Authority::as_str);
-    named.or_else(|| request.headers().get(web::HOST)?.to_str().ok())
+fn authority<'a>(arrival: &Arrival<'a>) -> Option<&'a str> {
+    let named = arrival.request.uri().authority().map(web_authority);
+    named.or_else(|| arrival.field("host"))
 }
 
-/// The answer's fields as the client gets them.
-pub(super) fn to_client(
-    from: &HeaderMap,
-) -> impl Iterator<Item = (web::HeaderName, web::HeaderValue)> {
-    let named: Vec<&str> = from
-        .get_all(http::header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .collect();
-    from.iter().filter_map(move |(name, value)| {
-        if is_hop(name.as_str(), &named) {
-            return None;
+fn web_authority(authority: &actix_web::http::uri::Authority) -> &str {
+    authority.as_str()
+}
+
+/// Adds the fields of the origin's answer that go on to the client.
+pub(super) fn to_client(from: &HeaderMap, to: &mut WebHeaders) {
+    let values = from.get_all(http::header::CONNECTION).iter();
+    let named = connection_options(values.filter_map(|value| value.to_str().ok()));
+    for (name, value) in from {
+        let name = name.as_str();
+        if is_hop(name, &named) {
+            continue;
         }
-        let name = web::HeaderName::from_bytes(name.as_str().as_bytes()).ok()?;
-        Some((name, web::HeaderValue::from_bytes(value.as_bytes()).ok()?))
-    })
+        let name = web::HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, web::HeaderValue::from_bytes(value.as_bytes())) {
+            to.append(name, value);
+        }
+    }
 }
 
-/// Whether a field is of this hop alone. `named` are the values of `Connection`.
+fn connection_options<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    lines
+        .flat_map(|line| line.split(','))
+        .map(str::trim)
+        .collect()
+}
+
+/// Whether a field is of this hop alone; `named` is what `Connection` names.
 fn is_hop(name: &str, named: &[&str]) -> bool {
-    let is_named = |line: &&str| {
-        line.split(',')
-            .any(|option| option.trim().eq_ignore_ascii_case(name))
-    };
     HOP.contains(&name)
-        || (!named.is_empty() && !KEPT.contains(&name) && named.iter().any(is_named))
+        || (!KEPT.contains(&name) && named.iter().any(|option| option.eq_ignore_ascii_case(name)))
 }
 
 fn convert(name: &str, value: &[u8]) -> Option<(HeaderName, HeaderValue)> {

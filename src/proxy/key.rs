@@ -1,60 +1,59 @@
 use std::net::IpAddr;
 
-use actix_web::HttpRequest;
-
-use super::client;
+use super::arrival::Arrival;
 use crate::actors::Key;
 use crate::config::{Part, Variable, Zone};
 
-/// The key that a zone takes of a request; `None` where it comes out empty: then the request is not limited there.
-pub(super) fn take(zone: &Zone, request: &HttpRequest, host: &str) -> Option<Key> {
+/// The longest key, as in nginx. A request with a longer one is not limited in that zone, and an error is logged.
+const LONGEST: usize = 65_535;
+
+/// The key that a zone takes of a request; `None` where the request is not limited there: its key comes out empty, or
+/// its client is exempt.
+pub(super) fn take(zone: &Zone, arrival: &Arrival) -> Option<Key> {
+    let exempt = |address: &IpAddr| zone.exempt.iter().any(|net| net.contains(address));
+    if arrival.client.address.as_ref().is_some_and(exempt) {
+        return None;
+    }
     let mut key = Vec::new();
     for part in zone.key.parts() {
         match part {
             Part::Text(text) => key.extend_from_slice(text.as_bytes()),
-            Part::Variable(variable) => add_variable(&mut key, variable, zone, request, host),
+            Part::Variable(variable) => add(&mut key, variable, zone, arrival),
         }
+    }
+    if key.len() > LONGEST {
+        tracing::error!(
+            zone = zone.name,
+            length = key.len(),
+            "a key of over 65535 bytes; the request is not limited"
+        );
+        return None;
     }
     (!key.is_empty()).then(|| Key::from(key))
 }
 
-fn add_variable(
-    key: &mut Vec<u8>,
-    variable: &Variable,
-    zone: &Zone,
-    request: &HttpRequest,
-    host: &str,
-) {
+fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
+    let uri = arrival.request.uri();
     match variable {
         Variable::RemoteAddr => {
-            if let Some(address) = client::address(request) {
-                key.extend_from_slice(cut(address, zone.ipv6_prefix).to_string().as_bytes());
+            if let Some(address) = arrival.client.address {
+                write(key, cut(address, zone.ipv6_prefix));
             }
         }
-        Variable::Host => key.extend_from_slice(host.as_bytes()),
-        Variable::Uri => key.extend_from_slice(request.uri().path().as_bytes()),
+        Variable::Host => key.extend_from_slice(arrival.host.as_bytes()),
+        Variable::Uri => key.extend_from_slice(&arrival.path),
         Variable::RequestUri => {
-            let target = request
-                .uri()
-                .path_and_query()
-                .map_or("", |target| target.as_str());
+            let target = uri.path_and_query().map_or("", |target| target.as_str());
             key.extend_from_slice(target.as_bytes());
         }
-        Variable::RequestMethod => key.extend_from_slice(request.method().as_str().as_bytes()),
-        Variable::Scheme => {
-            key.extend_from_slice(request.uri().scheme_str().unwrap_or("http").as_bytes());
+        Variable::RequestMethod => {
+            key.extend_from_slice(arrival.request.method().as_str().as_bytes())
         }
-        Variable::ServerPort => key.extend_from_slice(
-            request
-                .app_config()
-                .local_addr()
-                .port()
-                .to_string()
-                .as_bytes(),
-        ),
+        Variable::Scheme => key.extend_from_slice(arrival.scheme().as_bytes()),
+        Variable::ServerPort => write(key, arrival.request.app_config().local_addr().port()),
         Variable::Header(name) => {
             // nginx joins repeated fields the same way.
-            for (nth, value) in request.headers().get_all(name.as_str()).enumerate() {
+            for (nth, value) in arrival.request.headers().get_all(name.as_str()).enumerate() {
                 if nth > 0 {
                     key.extend_from_slice(b", ");
                 }
@@ -62,7 +61,7 @@ fn add_variable(
             }
         }
         Variable::Cookie(name) => {
-            let lines = request.headers().get_all("cookie");
+            let lines = arrival.request.headers().get_all("cookie");
             let mut pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
             key.extend_from_slice(
                 pairs
@@ -71,8 +70,7 @@ fn add_variable(
             );
         }
         Variable::Arg(name) => {
-            let mut pairs = request
-                .uri()
+            let mut pairs = uri
                 .query()
                 .unwrap_or_default()
                 .as_bytes()
@@ -80,6 +78,12 @@ fn add_variable(
             key.extend_from_slice(pairs.find_map(|pair| named(pair, name)).unwrap_or_default());
         }
     }
+}
+
+fn write(key: &mut Vec<u8>, value: impl std::fmt::Display) {
+    use std::io::Write;
+    // Writing to memory does not fail.
+    let _written = write!(key, "{value}");
 }
 
 /// The value in `name=value`. Names are compared without regard to case, as nginx does.
@@ -101,5 +105,110 @@ fn cut(address: IpAddr, prefix: u8) -> IpAddr {
                 .unwrap_or(0);
             IpAddr::V6((whole.to_bits() & mask).into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+    use crate::config;
+
+    fn key_of(template: &str, more: &str, request: TestRequest) -> Option<String> {
+        let file = format!(
+            "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
+             [zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}\n"
+        );
+        let settings = config::parse(&file, std::path::Path::new("gateway.toml"), false).unwrap();
+        let request = request.to_http_request();
+        let arrival = Arrival::new(&request, &settings.server);
+        take(&settings.zones[0], &arrival).map(|key| String::from_utf8(key.to_vec()).unwrap())
+    }
+
+    fn request() -> TestRequest {
+        TestRequest::with_uri("/A%20b/../c?x=1&Token=two&token=three")
+            .peer_addr("192.0.2.7:1234".parse().unwrap())
+            .insert_header(("host", "Example.COM:8080"))
+            .append_header(("x-api-key", "k1"))
+            .append_header(("x-api-key", "k2"))
+            .insert_header(("cookie", "a=b; session=abc; session=def"))
+    }
+
+    #[test]
+    fn each_variable_is_what_it_is_in_nginx() {
+        let cases = [
+            ("$remote_addr", "192.0.2.7"),
+            ("$host", "example.com"),
+            ("$uri", "/c"),
+            ("$request_uri", "/A%20b/../c?x=1&Token=two&token=three"),
+            ("$request_method", "GET"),
+            ("$scheme", "http"),
+            ("$http_x_api_key", "k1, k2"),
+            ("$cookie_session", "abc"),
+            ("$arg_token", "two"),
+            ("$arg_x", "1"),
+            ("$host:$http_x_api_key!", "example.com:k1, k2!"),
+            ("all", "all"),
+        ];
+        for (template, expected) in cases {
+            assert_eq!(
+                key_of(template, "", request()).as_deref(),
+                Some(expected),
+                "{template}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_that_comes_out_empty_or_too_long_is_none() {
+        for template in [
+            "$http_none",
+            "$cookie_none",
+            "$arg_none",
+            "$http_none$arg_none",
+        ] {
+            assert_eq!(key_of(template, "", request()), None, "{template}");
+        }
+        let long = |length| request().insert_header(("x-long", "k".repeat(length)));
+        assert_eq!(
+            key_of("$http_x_long", "", long(65_535)).map(|key| key.len()),
+            Some(65_535)
+        );
+        assert_eq!(key_of("$http_x_long", "", long(65_536)), None);
+    }
+
+    #[test]
+    fn addresses_of_ipv6_are_cut_to_their_prefix() {
+        let from = |peer: &str| request().peer_addr(peer.parse().unwrap());
+        let cases = [
+            ("", "[2001:db8:1:2:3:4:5:6]:9", "2001:db8:1:2::"),
+            (
+                "ipv6_prefix = 128",
+                "[2001:db8:1:2:3:4:5:6]:9",
+                "2001:db8:1:2:3:4:5:6",
+            ),
+            (
+                "ipv6_prefix = 48",
+                "[2001:db8:1:2:3:4:5:6]:9",
+                "2001:db8:1::",
+            ),
+            ("ipv6_prefix = 0", "[2001:db8:1:2:3:4:5:6]:9", "::"),
+            ("", "[::ffff:192.0.2.9]:9", "192.0.2.9"),
+        ];
+        for (more, peer, expected) in cases {
+            assert_eq!(
+                key_of("$remote_addr", more, from(peer)).as_deref(),
+                Some(expected),
+                "{more} {peer}"
+            );
+        }
+    }
+
+    #[test]
+    fn exempt_clients_are_not_limited() {
+        let exempt = "exempt = [\"192.0.2.0/24\"]";
+        assert_eq!(key_of("$host", exempt, request()), None);
+        assert!(key_of("$host", "exempt = [\"198.51.100.0/24\"]", request()).is_some());
     }
 }

@@ -1,13 +1,20 @@
 //! A request's way through the gateway: find its route, take its key, wait for its turn, forward it to the origin.
 
+mod answer;
+mod arrival;
 mod client;
+mod dialects;
 mod handler;
 mod headers;
 mod key;
+mod limits;
 pub mod origin;
 mod reply;
 mod routes;
+mod served;
+mod target;
 mod worker;
 
+pub use answer::Answer;
 pub use handler::handle;
 pub use worker::Worker;

@@ -1,23 +1,14 @@
-use actix_web::dev::RequestHead;
-
+use super::arrival::Arrival;
 use crate::config::Route;
 
-/// The route that a request takes: the longest matching path wins; of those with the same path one that names the
-/// host before one that does not; then the first in the file.
-pub(super) fn find<'a>(
-    routes: &'a [Route],
-    head: &RequestHead,
-    host: &str,
-) -> Option<(usize, &'a Route)> {
-    let path = head.uri.path();
+/// The route that a request takes: the longest matching path wins; of those with the same path one that names the host
+/// before one that does not; then the first in the file.
+pub(super) fn find<'a>(routes: &'a [Route], arrival: &Arrival) -> Option<(usize, &'a Route)> {
+    let method = arrival.request.method().as_str();
     let takes = |route: &Route| {
-        route.path.matches(path)
-            && route.host.as_deref().is_none_or(|named| named == host)
-            && (route.methods.is_empty()
-                || route
-                    .methods
-                    .iter()
-                    .any(|method| method == head.method.as_str()))
+        route.path.matches(&arrival.path)
+            && route.host.as_ref().is_none_or(|host| *host == arrival.host)
+            && (route.methods.is_empty() || route.methods.iter().any(|named| named == method))
     };
     let matching = routes.iter().enumerate().filter(|(_, route)| takes(route));
     // Of equals `max_by_key` takes the last, and the first is wanted.

@@ -27,11 +27,21 @@ impl Worker {
     }
 
     /// The gateway in force. Waits for it while the process starts.
-    pub(super) async fn gateway(&self) -> Option<Arc<Gateway>> {
-        if let Some(gateway) = self.gateway.borrow().as_ref() {
-            return Some(Arc::clone(gateway));
+    pub(super) async fn gateway(&self) -> Arc<Gateway> {
+        loop {
+            if let Some(gateway) = self.gateway.borrow().as_ref() {
+                return Arc::clone(gateway);
+            }
+            if self
+                .gateway
+                .clone()
+                .wait_for(Option::is_some)
+                .await
+                .is_err()
+            {
+                // The process failed to start, and is ending.
+                std::future::pending::<()>().await;
+            }
         }
-        let mut gateway = self.gateway.clone();
-        gateway.wait_for(Option::is_some).await.ok()?.clone()
     }
 }

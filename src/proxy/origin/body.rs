@@ -2,7 +2,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use actix_web::body::{BodySize, MessageBody};
+use actix_web::body::BodySize;
 use actix_web::dev::Payload;
 use bytes::Bytes;
 use futures_core::Stream;
@@ -103,17 +103,17 @@ impl ToClient {
     }
 }
 
-impl MessageBody for ToClient {
-    type Error = Box<dyn std::error::Error>;
-
-    fn size(&self) -> BodySize {
+impl ToClient {
+    pub(in crate::proxy) fn size(&self) -> BodySize {
         self.size
     }
 
-    fn poll_next(
-        mut self: Pin<&mut Self>,
+    /// The next piece. An error is not a clean end: the client's connection breaks too, so that nobody takes a part for
+    /// the whole.
+    pub(in crate::proxy) fn poll_piece(
+        &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+    ) -> Poll<Option<hyper::Result<Bytes>>> {
         loop {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 Some(Ok(frame)) => {
@@ -122,8 +122,7 @@ impl MessageBody for ToClient {
                         return Poll::Ready(Some(Ok(data)));
                     }
                 }
-                // Not a clean end: the client's connection breaks too, so that nobody takes the part for the whole.
-                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => {
                     self.give_back();
                     return Poll::Ready(None);

@@ -5,7 +5,7 @@ mod connection;
 mod error;
 mod forward;
 
-pub(super) use body::FromClient;
+pub(super) use body::{FromClient, ToClient};
 pub use connection::Pools;
 pub use error::OriginError;
 pub(super) use forward::forward;

@@ -1,0 +1,42 @@
+use std::borrow::Cow;
+
+use actix_web::HttpRequest;
+
+use super::client::Client;
+use super::target;
+use crate::config::Server;
+
+/// A request as it came, with what is read off it once: who sent it and what for.
+pub(super) struct Arrival<'a> {
+    pub(super) request: &'a HttpRequest,
+    pub(super) client: Client,
+    /// Without a port, in lower case; empty where the request names none.
+    pub(super) host: String,
+    /// As it is compared: decoded and resolved.
+    pub(super) path: Cow<'a, [u8]>,
+}
+
+impl<'a> Arrival<'a> {
+    pub(super) fn new(request: &'a HttpRequest, server: &Server) -> Self {
+        Self {
+            request,
+            client: Client::of(request, server),
+            host: target::host(request),
+            path: target::path(request.uri().path()),
+        }
+    }
+
+    /// A header field's value, where it is plain text.
+    pub(super) fn field(&self, name: &str) -> Option<&'a str> {
+        self.request.headers().get(name)?.to_str().ok()
+    }
+
+    /// `http` or `https`, by the connection.
+    pub(super) fn scheme(&self) -> &'static str {
+        if self.request.app_config().secure() {
+            "https"
+        } else {
+            "http"
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A request's way through all the limits of its route.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::Worker;
+use super::arrival::Arrival;
+use super::key;
+use crate::actors::{Grant, Joining, Key, Outlook, Rejection, Turn};
+use crate::config::Route;
+use crate::gateway::Gateway;
+use crate::limit::{Excess, Limit};
+use crate::metrics::LimitStatus;
+
+/// What one limit has said of a request.
+#[derive(Debug)]
+pub(super) struct Judgement {
+    /// Index of the zone.
+    pub(super) zone: usize,
+    pub(super) key: Key,
+    pub(super) limit: Limit,
+    pub(super) status: LimitStatus,
+    pub(super) excess: Excess,
+    pub(super) outlook: Outlook,
+}
+
+/// What all limits together have said: `decisive` first, the others after it.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) judgements: Vec<Judgement>,
+    /// How long the request waited for its turns.
+    pub(super) waited: Duration,
+    /// Set where the request must not go on.
+    pub(super) rejection: Option<Rejection>,
+}
+
+impl Judged {
+    /// The limit that made the request's status: the one that rejected it, or else the one that made it wait longest.
+    pub(super) fn decisive(&self) -> Option<&Judgement> {
+        self.judgements.first()
+    }
+}
+
+struct Asked {
+    zone: usize,
+    key: Key,
+    limit: Limit,
+    joining: Option<Joining>,
+    turn: Option<Turn>,
+}
+
+/// Joins all zones of the route at once and waits until the last lets the request go on, or the first rejects it. Then
+/// the other turns are dropped, and their charges go back.
+pub(super) async fn wait(
+    worker: &Worker,
+    gateway: &Gateway,
+    route: &Route,
+    arrival: &Arrival<'_>,
+) -> Judged {
+    let mut asked: Vec<Asked> = Vec::with_capacity(route.limits.len());
+    for wanted in &route.limits {
+        let (zone, limit) = (gateway.zone(wanted.zone), wanted.limit);
+        if let Some(key) = key::take(zone.settings(), arrival) {
+            let joining = Some(zone.join(Key::clone(&key), limit, route.dry_run));
+            asked.push(Asked {
+                zone: wanted.zone,
+                key,
+                limit,
+                joining,
+                turn: None,
+            });
+        }
+    }
+    let began = worker.pacer.now();
+    let rejected = poll_fn(|cx| {
+        let mut pending = false;
+        for (index, asked) in asked.iter_mut().enumerate() {
+            let Some(joining) = &mut asked.joining else {
+                continue;
+            };
+            match Pin::new(joining).poll(cx) {
+                Poll::Pending => pending = true,
+                Poll::Ready(Ok(turn)) => {
+                    asked.joining = None;
+                    asked.turn = Some(turn);
+                }
+                Poll::Ready(Err(rejection)) => {
+                    asked.joining = None;
+                    return Poll::Ready(Some((index, rejection)));
+                }
+            }
+        }
+        if pending {
+            Poll::Pending
+        } else {
+            Poll::Ready(None)
+        }
+    })
+    .await;
+    let waited = worker.pacer.now().since(began);
+
+    let Some((index, rejection)) = rejected else {
+        let judgements = granted(asked, route.dry_run);
+        return Judged {
+            judgements,
+            waited,
+            rejection: None,
+        };
+    };
+    let Asked {
+        zone, key, limit, ..
+    } = asked.swap_remove(index);
+    let status = rejection.status(route.dry_run);
+    let outlook = Outlook {
+        remaining: 0,
+        one_more_in: rejection.retry_after,
+    };
+    let judgement = Judgement {
+        zone,
+        key,
+        limit,
+        status,
+        excess: rejection.excess,
+        outlook,
+    };
+    let rejection = (status == LimitStatus::Rejected).then_some(rejection);
+    Judged {
+        judgements: vec![judgement],
+        waited,
+        rejection,
+    }
+}
+
+fn granted(asked: Vec<Asked>, dry_run: bool) -> Vec<Judgement> {
+    let mut longest = None;
+    let mut judgements: Vec<Judgement> = Vec::with_capacity(asked.len());
+    for Asked {
+        zone,
+        key,
+        limit,
+        turn,
+        ..
+    } in asked
+    {
+        let Some(turn) = turn else { continue };
+        let grant = turn.take();
+        let status = grant.status(dry_run);
+        let Grant {
+            due,
+            excess,
+            outlook,
+            ..
+        } = grant;
+        judgements.push(Judgement {
+            zone,
+            key,
+            limit,
+            status,
+            excess,
+            outlook,
+        });
+        if due > longest {
+            longest = due;
+            let last = judgements.len() - 1;
+            judgements.swap(0, last);
+        }
+    }
+    judgements
+}

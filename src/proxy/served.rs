@@ -1,0 +1,114 @@
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpRequest;
+
+use super::client::Client;
+use super::limits::Judged;
+use crate::access;
+use crate::gateway::Gateway;
+use crate::limit::Moment;
+use crate::pacer::Pacer;
+
+/// What is logged and counted where the client left before an answer had begun, as in nginx.
+const CLIENT_GONE: u16 = 499;
+
+/// One request, from its head to the last byte of its answer. However it ends, it is counted and logged once: when this
+/// is dropped.
+pub(super) struct Served {
+    gateway: Arc<Gateway>,
+    pacer: Rc<Pacer>,
+    began: Moment,
+    request: HttpRequest,
+    client: Client,
+    pub(super) route: Option<usize>,
+    pub(super) judged: Option<Judged>,
+    /// The origin's server that was asked, and how long the head of its answer took.
+    pub(super) server: Option<String>,
+    pub(super) origin_took: Option<Duration>,
+    status: u16,
+    bytes: u64,
+}
+
+impl Served {
+    pub(super) fn new(
+        gateway: Arc<Gateway>,
+        pacer: Rc<Pacer>,
+        request: HttpRequest,
+        client: Client,
+    ) -> Self {
+        let began = pacer.now();
+        Self {
+            gateway,
+            pacer,
+            began,
+            request,
+            client,
+            route: None,
+            judged: None,
+            server: None,
+            origin_took: None,
+            status: CLIENT_GONE,
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn answer_began(&mut self, status: u16) {
+        self.status = status;
+    }
+
+    pub(super) fn sent(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+    }
+
+    fn entry<'a>(&'a self, duration: Duration, now: Moment) -> access::Entry<'a> {
+        let field = |name| self.request.headers().get(name)?.to_str().ok();
+        let settings = self.gateway.settings();
+        let route = self.route.and_then(|route| settings.routes.get(route));
+        let decisive = self.judged.as_ref().and_then(Judged::decisive);
+        access::Entry {
+            time: now,
+            client: self.client.address,
+            method: self.request.method().as_str(),
+            target: self
+                .request
+                .uri()
+                .path_and_query()
+                .map_or("*", |target| target.as_str()),
+            protocol: format!("{:?}", self.request.version()),
+            status: self.status,
+            bytes: self.bytes,
+            route: route.map(|route| route.name()),
+            origin: self
+                .server
+                .as_ref()
+                .and(route)
+                .map(|route| self.gateway.origin(route.origin).name.as_str()),
+            server: self.server.as_deref(),
+            limited: decisive.map(|decisive| access::Limited {
+                zone: &self.gateway.zone(decisive.zone).settings().name,
+                key: &decisive.key,
+                status: decisive.status,
+                excess: decisive.excess,
+            }),
+            queue: self.judged.as_ref().map(|judged| judged.waited),
+            origin_took: self.origin_took,
+            duration,
+            referer: field("referer"),
+            user_agent: field("user-agent"),
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let now = self.pacer.now();
+        let duration = now.since(self.began);
+        self.gateway
+            .count_request(self.route, self.status, duration);
+        if let Some(log) = self.gateway.access_log() {
+            log.write(&self.entry(duration, now));
+        }
+    }
+}

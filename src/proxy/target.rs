@@ -1,0 +1,109 @@
+//! What a request is for: its host and its path, in the form in which they are compared.
+
+use std::borrow::Cow;
+
+use actix_web::HttpRequest;
+
+/// The host that the request is for, without its port, in lower case; empty where it names none.
+pub(super) fn host(request: &HttpRequest) -> String {
+    let named = match request.uri().host() {
+        Some(host) => host,
+        None => request
+            .headers()
+            .get("host")
+            .and_then(|host| host.to_str().ok())
+            .unwrap_or_default(),
+    };
+    let port = named
+        .rfind(':')
+        .filter(|colon| !named[*colon..].contains(']'));
+    named[..port.unwrap_or(named.len())].to_ascii_lowercase()
+}
+
+/// The path as routes and `$uri` see it, as in nginx: escapes decoded, `//` merged, `.` and `..` resolved. Else
+/// `/%6Cogin` would slip past the limits of `/login`. The origin gets the target as it was sent.
+pub(super) fn path(raw: &str) -> Cow<'_, [u8]> {
+    let bytes = raw.as_bytes();
+    let plain = !bytes.contains(&b'%') && !bytes.windows(2).any(|two| two == b"//" || two == b"/.");
+    if plain {
+        Cow::Borrowed(bytes)
+    } else {
+        Cow::Owned(resolve(&decode(bytes)))
+    }
+}
+
+fn decode(mut raw: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(raw.len());
+    while let Some((first, rest)) = raw.split_first() {
+        raw = rest;
+        let escaped = rest
+            .first_chunk()
+            .filter(|_| *first == b'%')
+            .and_then(|[high, low]| {
+                let digit = |byte: u8| {
+                    char::from(byte)
+                        .to_digit(16)
+                        .and_then(|digit| u8::try_from(digit).ok())
+                };
+                Some(digit(*high)? << 4 | digit(*low)?)
+            });
+        decoded.push(escaped.unwrap_or(*first));
+        if escaped.is_some() {
+            raw = &rest[2..];
+        }
+    }
+    decoded
+}
+
+fn resolve(path: &[u8]) -> Vec<u8> {
+    let mut kept: Vec<&[u8]> = Vec::new();
+    let mut segments = path.split(|byte| *byte == b'/').skip(1).peekable();
+    let mut ends_in_slash = false;
+    while let Some(segment) = segments.next() {
+        match segment {
+            b"." | b"" => {}
+            b".." => {
+                kept.pop();
+            }
+            named => kept.push(named),
+        }
+        ends_in_slash = segments.peek().is_none() && matches!(segment, b"" | b"." | b"..");
+    }
+    let mut resolved = Vec::with_capacity(path.len());
+    for segment in kept {
+        resolved.push(b'/');
+        resolved.extend_from_slice(segment);
+    }
+    if ends_in_slash || resolved.is_empty() {
+        resolved.push(b'/');
+    }
+    resolved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path;
+
+    #[test]
+    fn paths_are_compared_decoded_merged_and_resolved() {
+        let cases: [(&str, &str); 14] = [
+            ("/", "/"),
+            ("/login", "/login"),
+            ("/%6Cogin", "/login"),
+            ("/a//b", "/a/b"),
+            ("/a/./b/", "/a/b/"),
+            ("/a/../login", "/login"),
+            ("/../../login", "/login"),
+            ("/a/..", "/"),
+            ("/a/b/..", "/a/"),
+            ("/a/%2e%2e/login", "/login"),
+            ("/a%2Fb", "/a/b"),
+            ("/100%", "/100%"),
+            ("/%zz", "/%zz"),
+            ("/.hidden", "/.hidden"),
+        ];
+        for (raw, compared) in cases {
+            assert_eq!(path(raw).as_ref(), compared.as_bytes(), "{raw}");
+        }
+    }
+}
