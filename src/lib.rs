@@ -8,9 +8,11 @@
 //! | [`clock`], [`pacer`] | the one place that reads time, and the precise timer of a worker |
 //! | [`metrics`] | names and handles of what is counted |
 //! | [`config`] | `gateway.toml`: as written, as settings that cannot be wrong, and as it changes |
+//! | [`target`] | what a request is for, in the form in which it is compared |
 //! | [`access`] | the access log |
 //! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
 //! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
+//! | [`replay`] | recorded traffic, judged by the same rules without a clock |
 //! | [`proxy`] | a request's way: route, key, turn, origin, answer |
 //! | [`admin`] | the operators' port |
 //! | [`commands`] | what the program does when it is called |
@@ -26,3 +28,5 @@ pub mod limit;
 pub mod metrics;
 pub mod pacer;
 pub mod proxy;
+pub mod replay;
+pub mod target;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::commands::{check, run};
+use drip::commands::{check, run, simulate};
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]
@@ -22,6 +22,14 @@ enum Command {
     Run(File),
     /// Validate the file, print the effective settings, or every problem found
     Check(File),
+    /// Replay a trace or access log against the file: what would have become of each request?
+    Simulate {
+        /// The settings
+        #[command(flatten)]
+        file: File,
+        /// CSV lines `time_seconds,key[,route_path]`, or an access log; - for standard input
+        trace: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -41,5 +49,6 @@ fn main() -> ExitCode {
     match cli.command.unwrap_or(Command::Run(cli.file)) {
         Command::Run(file) => run::run(&file.config),
         Command::Check(file) => check::check(&file.config),
+        Command::Simulate { file, trace } => simulate::simulate(&file.config, &trace),
     }
 }

@@ -6,3 +6,4 @@ mod reload;
 pub mod run;
 mod serve;
 mod signals;
+pub mod simulate;

@@ -86,6 +86,18 @@ impl KeyTemplate {
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
+
+    /// The key of a request, of which `variable` appends what each variable is.
+    pub fn fill(&self, mut variable: impl FnMut(&Variable, &mut Vec<u8>)) -> Vec<u8> {
+        let mut key = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => key.extend_from_slice(text.as_bytes()),
+                Part::Variable(wanted) => variable(wanted, &mut key),
+            }
+        }
+        key
+    }
 }
 
 impl FromStr for KeyTemplate {

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -152,6 +152,28 @@ pub struct Zone {
     pub ipv6_prefix: u8,
     /// Client addresses that are never limited.
     pub exempt: Vec<IpNet>,
+}
+
+impl Zone {
+    /// Whether requests of this client are never limited here.
+    #[must_use]
+    pub fn is_exempt(&self, client: IpAddr) -> bool {
+        self.exempt.iter().any(|net| net.contains(&client))
+    }
+
+    /// `address` cut to `ipv6_prefix` where it is of IPv6: whoever has one address there has a whole prefix.
+    #[must_use]
+    pub fn cut(&self, address: IpAddr) -> IpAddr {
+        match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(whole) => {
+                let mask = u128::MAX
+                    .checked_shl(128 - u32::from(self.ipv6_prefix.min(128)))
+                    .unwrap_or(0);
+                IpAddr::V6((whole.to_bits() & mask).into())
+            }
+        }
+    }
 }
 
 /// One of the `[[routes]]`. No two have the same path, host and methods.

@@ -3,8 +3,8 @@ use std::borrow::Cow;
 use actix_web::HttpRequest;
 
 use super::client::Client;
-use super::target;
 use crate::config::Server;
+use crate::target;
 
 /// A request as it came, with what is read off it once: who sent it and what for.
 pub(super) struct Arrival<'a> {
@@ -21,7 +21,7 @@ impl<'a> Arrival<'a> {
         Self {
             request,
             client: Client::of(request, server),
-            host: target::host(request),
+            host: host(request),
             path: target::path(request.uri().path()),
         }
     }
@@ -39,4 +39,20 @@ impl<'a> Arrival<'a> {
             "http"
         }
     }
+}
+
+/// The host that the request is for, without its port, in lower case; empty where it names none.
+fn host(request: &HttpRequest) -> String {
+    let named = match request.uri().host() {
+        Some(host) => host,
+        None => request
+            .headers()
+            .get("host")
+            .and_then(|host| host.to_str().ok())
+            .unwrap_or_default(),
+    };
+    let port = named
+        .rfind(':')
+        .filter(|colon| !named[*colon..].contains(']'));
+    named[..port.unwrap_or(named.len())].to_ascii_lowercase()
 }

@@ -1,8 +1,7 @@
-use std::net::IpAddr;
-
 use super::arrival::Arrival;
 use crate::actors::Key;
-use crate::config::{Part, Variable, Zone};
+use crate::config::{Variable, Zone};
+use crate::target;
 
 /// The longest key, as in nginx. A request with a longer one is not limited in that zone, and an error is logged.
 const LONGEST: usize = 65_535;
@@ -10,17 +9,16 @@ const LONGEST: usize = 65_535;
 /// The key that a zone takes of a request; `None` where the request is not limited there: its key comes out empty, or
 /// its client is exempt.
 pub(super) fn take(zone: &Zone, arrival: &Arrival) -> Option<Key> {
-    let exempt = |address: &IpAddr| zone.exempt.iter().any(|net| net.contains(address));
-    if arrival.client.address.as_ref().is_some_and(exempt) {
+    if arrival
+        .client
+        .address
+        .is_some_and(|address| zone.is_exempt(address))
+    {
         return None;
     }
-    let mut key = Vec::new();
-    for part in zone.key.parts() {
-        match part {
-            Part::Text(text) => key.extend_from_slice(text.as_bytes()),
-            Part::Variable(variable) => add(&mut key, variable, zone, arrival),
-        }
-    }
+    let key = zone
+        .key
+        .fill(|variable, key| add(key, variable, zone, arrival));
     if key.len() > LONGEST {
         tracing::error!(
             zone = zone.name,
@@ -37,7 +35,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
     match variable {
         Variable::RemoteAddr => {
             if let Some(address) = arrival.client.address {
-                write(key, cut(address, zone.ipv6_prefix));
+                write(key, zone.cut(address));
             }
         }
         Variable::Host => key.extend_from_slice(arrival.host.as_bytes()),
@@ -65,17 +63,12 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
             let mut pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
             key.extend_from_slice(
                 pairs
-                    .find_map(|pair| named(pair.trim_ascii_start(), name))
+                    .find_map(|pair| target::named(pair.trim_ascii_start(), name))
                     .unwrap_or_default(),
             );
         }
         Variable::Arg(name) => {
-            let mut pairs = uri
-                .query()
-                .unwrap_or_default()
-                .as_bytes()
-                .split(|byte| *byte == b'&');
-            key.extend_from_slice(pairs.find_map(|pair| named(pair, name)).unwrap_or_default());
+            key.extend_from_slice(target::argument(uri.query().unwrap_or_default(), name));
         }
     }
 }
@@ -84,28 +77,6 @@ fn write(key: &mut Vec<u8>, value: impl std::fmt::Display) {
     use std::io::Write;
     // Writing to memory does not fail.
     let _written = write!(key, "{value}");
-}
-
-/// The value in `name=value`. Names are compared without regard to case, as nginx does.
-fn named<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let (found, value) = pair.split_at_checked(name.len())?;
-    found
-        .eq_ignore_ascii_case(name.as_bytes())
-        .then_some(value)?
-        .strip_prefix(b"=")
-}
-
-/// `address` cut to its prefix where it is of IPv6: whoever has one address there has a whole prefix.
-fn cut(address: IpAddr, prefix: u8) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(whole) => {
-            let mask = u128::MAX
-                .checked_shl(128 - u32::from(prefix.min(128)))
-                .unwrap_or(0);
-            IpAddr::V6((whole.to_bits() & mask).into())
-        }
-    }
 }
 
 #[cfg(test)]

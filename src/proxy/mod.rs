@@ -12,7 +12,6 @@ pub mod origin;
 mod reply;
 mod routes;
 mod served;
-mod target;
 mod worker;
 
 pub use answer::Answer;

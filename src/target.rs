@@ -1,28 +1,11 @@
-//! What a request is for: its host and its path, in the form in which they are compared.
+//! What a request is for, in the form in which it is compared.
 
 use std::borrow::Cow;
 
-use actix_web::HttpRequest;
-
-/// The host that the request is for, without its port, in lower case; empty where it names none.
-pub(super) fn host(request: &HttpRequest) -> String {
-    let named = match request.uri().host() {
-        Some(host) => host,
-        None => request
-            .headers()
-            .get("host")
-            .and_then(|host| host.to_str().ok())
-            .unwrap_or_default(),
-    };
-    let port = named
-        .rfind(':')
-        .filter(|colon| !named[*colon..].contains(']'));
-    named[..port.unwrap_or(named.len())].to_ascii_lowercase()
-}
-
 /// The path as routes and `$uri` see it, as in nginx: escapes decoded, `//` merged, `.` and `..` resolved. Else
 /// `/%6Cogin` would slip past the limits of `/login`. The origin gets the target as it was sent.
-pub(super) fn path(raw: &str) -> Cow<'_, [u8]> {
+#[must_use]
+pub fn path(raw: &str) -> Cow<'_, [u8]> {
     let bytes = raw.as_bytes();
     let plain = !bytes.contains(&b'%') && !bytes.windows(2).any(|two| two == b"//" || two == b"/.");
     if plain {
@@ -30,6 +13,27 @@ pub(super) fn path(raw: &str) -> Cow<'_, [u8]> {
     } else {
         Cow::Owned(resolve(&decode(bytes)))
     }
+}
+
+/// The value of an argument in a query, not decoded; empty where there is none. The first counts, and names are compared
+/// without regard to case, as nginx does.
+#[must_use]
+pub fn argument<'a>(query: &'a str, name: &str) -> &'a [u8] {
+    query
+        .as_bytes()
+        .split(|byte| *byte == b'&')
+        .find_map(|pair| named(pair, name))
+        .unwrap_or_default()
+}
+
+/// The value in `name=value`.
+#[must_use]
+pub fn named<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let (found, value) = pair.split_at_checked(name.len())?;
+    found
+        .eq_ignore_ascii_case(name.as_bytes())
+        .then_some(value)?
+        .strip_prefix(b"=")
 }
 
 fn decode(mut raw: &[u8]) -> Vec<u8> {

@@ -1,0 +1,314 @@
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use jiff::fmt::strtime;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::limit::Moment;
+
+/// How the lines of a trace are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `time_seconds,key[,route_path]`.
+    Csv,
+    /// nginx's `combined` access log, and what follows it on the line.
+    Combined,
+    /// The gateway's own access log, as JSON.
+    Json,
+}
+
+/// One line of a trace.
+#[derive(Debug, PartialEq)]
+pub struct Line<'a> {
+    /// When the request came.
+    pub time: Moment,
+    /// The key of each of its route's zones, where the trace names it.
+    pub key: Option<Cow<'a, [u8]>>,
+    /// Its path, not decoded; `/` where the trace has none.
+    pub path: Cow<'a, str>,
+    /// What an access log tells besides.
+    pub recorded: Option<Recorded<'a>>,
+}
+
+/// What an access log tells of a request.
+#[derive(Debug, PartialEq)]
+pub struct Recorded<'a> {
+    /// `$remote_addr`.
+    pub client: Option<IpAddr>,
+    /// `$request_method`.
+    pub method: Cow<'a, str>,
+    /// `$request_uri`.
+    pub target: Cow<'a, str>,
+    /// `$http_referer`.
+    pub referer: Cow<'a, str>,
+    /// `$http_user_agent`.
+    pub user_agent: Cow<'a, str>,
+}
+
+/// Why a line could not be read.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum LineError {
+    /// Not CSV.
+    #[error("this is not time_seconds,key[,route_path]")]
+    Csv,
+    /// Not the combined format.
+    #[error(
+        "this is not nginx's combined format: address - user [time] \"request\" status bytes \"referer\" \"agent\""
+    )]
+    Combined,
+    /// Not the gateway's JSON.
+    #[error("this is not a line of a JSON access log: {0}")]
+    Json(String),
+    /// The time is not one.
+    #[error(
+        "{0:?} is no time; seconds since the Unix epoch are wanted, such as 12 or 1795232027.349"
+    )]
+    Seconds(String),
+    /// The time is not one.
+    #[error("{0:?} is no time of an access log")]
+    Time(String),
+}
+
+impl Form {
+    /// What a trace that begins with `line` is written in.
+    #[must_use]
+    pub fn of(line: &str) -> Self {
+        if line.trim_start().starts_with('{') {
+            Self::Json
+        } else if line.contains('[') && line.contains('"') {
+            Self::Combined
+        } else {
+            Self::Csv
+        }
+    }
+
+    /// Whether `line`, the first of a trace, is a header and not a request.
+    #[must_use]
+    pub fn is_header(self, line: &str) -> bool {
+        self == Self::Csv
+            && line
+                .split(',')
+                .next()
+                .is_some_and(|first| read_seconds(first.trim()).is_none())
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn read(self, line: &str) -> Result<Line<'_>, LineError> {
+        match self {
+            Self::Csv => csv(line),
+            Self::Combined => combined(line),
+            Self::Json => json(line),
+        }
+    }
+}
+
+fn csv(line: &str) -> Result<Line<'_>, LineError> {
+    let mut fields = line.splitn(3, ',');
+    let (Some(time), Some(key)) = (fields.next(), fields.next()) else {
+        return Err(LineError::Csv);
+    };
+    let time = time.trim();
+    let nanos = read_seconds(time).ok_or_else(|| LineError::Seconds(time.to_owned()))?;
+    let path = fields
+        .next()
+        .map(str::trim)
+        .filter(|path| !path.is_empty())
+        .unwrap_or("/");
+    let key = Some(Cow::Borrowed(key.trim().as_bytes()));
+    Ok(Line {
+        time: Moment::from_nanos(nanos),
+        key,
+        path: path.into(),
+        recorded: None,
+    })
+}
+
+/// Seconds as a decimal, to nanoseconds; what is finer is cut off.
+fn read_seconds(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(decimals) {
+        return None;
+    }
+    let mut nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+    let mut unit = 100_000_000;
+    for digit in decimals.bytes().take(9) {
+        nanos = nanos.checked_add(u64::from(digit - b'0') * unit)?;
+        unit /= 10;
+    }
+    Some(nanos)
+}
+
+fn combined(line: &str) -> Result<Line<'_>, LineError> {
+    let (client, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
+    let (_, rest) = rest.split_once('[').ok_or(LineError::Combined)?;
+    let (time, rest) = rest.split_once("] \"").ok_or(LineError::Combined)?;
+    let mut quoted = rest.split('"');
+    let (Some(request), Some(_), referer, _, agent) = (
+        quoted.next(),
+        quoted.next(),
+        quoted.next(),
+        quoted.next(),
+        quoted.next(),
+    ) else {
+        return Err(LineError::Combined);
+    };
+    let read = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).and_then(|read| read.to_timestamp());
+    let time = moment(read.map_err(|_| LineError::Time(time.to_owned()))?);
+    // A request that was no HTTP is logged too; it came all the same.
+    let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
+    let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
+    let said = |field: Option<&'_ str>| {
+        field
+            .filter(|field| *field != "-")
+            .unwrap_or("")
+            .to_owned()
+            .into()
+    };
+    let recorded = Recorded {
+        client: client.parse().ok(),
+        method: method.into(),
+        target: target.into(),
+        referer: said(referer),
+        user_agent: said(agent),
+    };
+    Ok(Line {
+        time,
+        key: None,
+        path: path_of(target).into(),
+        recorded: Some(recorded),
+    })
+}
+
+#[derive(Deserialize)]
+struct Json<'a> {
+    #[serde(borrow)]
+    time: Cow<'a, str>,
+    client: Option<IpAddr>,
+    #[serde(borrow, default)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    target: Cow<'a, str>,
+    #[serde(borrow, default)]
+    referer: Cow<'a, str>,
+    #[serde(borrow, default)]
+    user_agent: Cow<'a, str>,
+    #[serde(default)]
+    duration_seconds: f64,
+}
+
+fn json(line: &str) -> Result<Line<'_>, LineError> {
+    let Json {
+        time,
+        client,
+        method,
+        target,
+        referer,
+        user_agent,
+        duration_seconds,
+    } = serde_json::from_str(line).map_err(|error| LineError::Json(error.to_string()))?;
+    let logged: Timestamp = time
+        .parse()
+        .map_err(|_| LineError::Time(time.into_owned()))?;
+    // A line is written when its answer ends; what is judged is when the request came.
+    let duration = std::time::Duration::try_from_secs_f64(duration_seconds).unwrap_or_default();
+    let ended = moment(logged).as_nanos();
+    let came = ended.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(ended));
+    let path = path_of(&target).to_owned().into();
+    let recorded = Recorded {
+        client,
+        method,
+        target,
+        referer,
+        user_agent,
+    };
+    Ok(Line {
+        time: Moment::from_nanos(came),
+        key: None,
+        path,
+        recorded: Some(recorded),
+    })
+}
+
+fn path_of(target: &str) -> &str {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    if path.is_empty() { "/" } else { path }
+}
+
+fn moment(time: Timestamp) -> Moment {
+    Moment::from_nanos(u64::try_from(time.as_nanosecond()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_needs_a_time_and_a_key() {
+        let line = Form::Csv.read("12.5,alice,/login").unwrap();
+        assert_eq!(
+            (line.time.as_nanos(), &*line.path),
+            (12_500_000_000, "/login")
+        );
+        assert_eq!(line.key.as_deref(), Some(b"alice".as_slice()));
+        assert_eq!(Form::Csv.read("0.0000000019,a").unwrap().time.as_nanos(), 1);
+        assert_eq!(Form::Csv.read("1,a").unwrap().path, "/");
+        assert_eq!(Form::Csv.read("1"), Err(LineError::Csv));
+        for time in ["", "x", "-1", "1e3", "1.", "99999999999"] {
+            let read = Form::Csv
+                .read(&format!("{time},a"))
+                .map(|line| line.time.as_nanos());
+            let expected = if time == "1." {
+                Ok(1_000_000_000)
+            } else {
+                Err(LineError::Seconds(time.to_owned()))
+            };
+            assert_eq!(read, expected, "{time}");
+        }
+        assert!(Form::Csv.is_header("time,key,path") && !Form::Csv.is_header("1,a"));
+    }
+
+    #[test]
+    fn the_form_shows_in_the_first_line() {
+        assert_eq!(Form::of("{\"time\":\"x\"}"), Form::Json);
+        assert_eq!(Form::of(COMBINED), Form::Combined);
+        assert_eq!(Form::of("time,key"), Form::Csv);
+    }
+
+    const COMBINED: &str = "192.0.2.1 - bob [21/Nov/2026:04:33:47 +0100] \"GET /a/b?x=1 HTTP/1.1\" 200 66 \"-\" \"curl/8\" zone=\"z\"";
+
+    #[test]
+    fn the_combined_format_is_read_with_what_follows_it() {
+        let line = Form::Combined.read(COMBINED).unwrap();
+        assert_eq!(line.time.as_nanos(), 1_795_232_027_000_000_000);
+        assert_eq!(line.path, "/a/b");
+        let recorded = line.recorded.unwrap();
+        assert_eq!(recorded.client, "192.0.2.1".parse().ok());
+        assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a/b?x=1"));
+        assert_eq!((&*recorded.referer, &*recorded.user_agent), ("", "curl/8"));
+        assert_eq!(Form::Combined.read("nonsense"), Err(LineError::Combined));
+        let wrong = COMBINED.replace("Nov", "Nix");
+        assert!(matches!(
+            Form::Combined.read(&wrong),
+            Err(LineError::Time(_))
+        ));
+    }
+
+    #[test]
+    fn json_tells_when_the_request_came_not_when_it_ended() {
+        let line =
+            "{\"time\":\"2026-11-21T03:33:47.5Z\",\"target\":\"/a?b\",\"duration_seconds\":0.5}";
+        let line = Form::Json.read(line).unwrap();
+        assert_eq!(
+            (line.time.as_nanos(), &*line.path),
+            (1_795_232_027_000_000_000, "/a")
+        );
+        assert!(matches!(Form::Json.read("{}"), Err(LineError::Json(_))));
+    }
+}

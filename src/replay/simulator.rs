@@ -1,0 +1,269 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lru::LruCache;
+
+use super::line::{Line, Recorded};
+use crate::config::{Route, RouteLimit, Settings, Variable, Zone};
+use crate::limit::{Bucket, Excess, Moment, Verdict};
+use crate::metrics::LimitStatus;
+use crate::target;
+
+/// What would have become of a request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// When it came: the time on its line, or that of the latest line before where that is later.
+    pub time: Moment,
+    /// The verdict of all its limits together.
+    pub status: LimitStatus,
+    /// When it would have left; `None` where it was rejected.
+    pub departure: Option<Moment>,
+    /// The level that it made, or would have made, at the limit that decided.
+    pub excess: Excess,
+}
+
+/// The gateway's zones, judging one request after the other.
+pub struct Simulator<'a> {
+    settings: &'a Settings,
+    zones: Vec<LruCache<Box<[u8]>, Key, foldhash::fast::RandomState>>,
+    now: Moment,
+    /// Variables that keys ask for and the trace does not tell.
+    untold: BTreeSet<String>,
+}
+
+#[derive(Clone, Copy)]
+struct Key {
+    bucket: Bucket,
+    /// When the last of those who wait there leaves: before, the key is not forgotten.
+    busy_until: Moment,
+}
+
+/// What a request meets at one of its limits.
+struct Judgement {
+    zone: usize,
+    key: Box<[u8]>,
+    state: Key,
+    verdict: Verdict,
+}
+
+impl<'a> Simulator<'a> {
+    /// Zones as `settings` make them, all empty.
+    #[must_use]
+    pub fn new(settings: &'a Settings) -> Self {
+        let zones = settings
+            .zones
+            .iter()
+            .map(|_| LruCache::unbounded_with_hasher(Default::default()))
+            .collect();
+        Self {
+            settings,
+            zones,
+            now: Moment::default(),
+            untold: BTreeSet::new(),
+        }
+    }
+
+    /// The variables of keys that no line told of. Requests were not limited where nothing else made up the key.
+    pub fn untold(&self) -> impl Iterator<Item = &str> {
+        self.untold.iter().map(String::as_str)
+    }
+
+    /// Judges the next request; `None` where no route takes it.
+    pub fn judge(&mut self, line: &Line) -> Option<Outcome> {
+        self.now = self.now.max(line.time);
+        let route = self.route(line)?;
+        let mut judgements = Vec::with_capacity(route.limits.len());
+        for wanted in &route.limits {
+            let Some(key) = self.key(&self.settings.zones[wanted.zone], line) else {
+                continue;
+            };
+            match self.ask(*wanted, key) {
+                Some(judgement) => judgements.push(judgement),
+                None => return Some(self.rejected(route, Excess::default())),
+            }
+        }
+        let refused = judgements
+            .iter()
+            .find_map(|judgement| match judgement.verdict {
+                Verdict::Reject(refusal) => Some(refusal.excess),
+                _ => None,
+            });
+        // Rejected by one, charged by none; but the keys count as used.
+        let outcome = match refused {
+            Some(excess) => self.rejected(route, excess),
+            None => self.accepted(route, &judgements),
+        };
+        for Judgement {
+            zone,
+            key,
+            mut state,
+            ..
+        } in judgements
+        {
+            if refused.is_some() {
+                state = self.zones[zone]
+                    .peek(&key)
+                    .copied()
+                    .unwrap_or_else(|| Key::new(self.now));
+            } else if let Some(departure) = outcome.departure {
+                state.busy_until = state.busy_until.max(departure);
+            }
+            self.zones[zone].put(key, state);
+        }
+        Some(outcome)
+    }
+
+    fn rejected(&self, route: &Route, excess: Excess) -> Outcome {
+        let (status, departure) = if route.dry_run {
+            (LimitStatus::RejectedDryRun, Some(self.now))
+        } else {
+            (LimitStatus::Rejected, None)
+        };
+        Outcome {
+            time: self.now,
+            status,
+            departure,
+            excess,
+        }
+    }
+
+    fn accepted(&self, route: &Route, judgements: &[Judgement]) -> Outcome {
+        let told = judgements.iter().map(|judgement| match judgement.verdict {
+            Verdict::Delay { until, excess } => (Some(until), excess),
+            Verdict::Pass { excess } => (None, excess),
+            Verdict::Reject(refusal) => (None, refusal.excess),
+        });
+        // The first of those that make it wait longest.
+        let decisive = told.rev().max_by_key(|(until, _)| *until);
+        let (until, excess) = decisive.unwrap_or((None, Excess::default()));
+        let (status, departure) = match until {
+            None => (LimitStatus::Passed, self.now),
+            Some(_) if route.dry_run => (LimitStatus::DelayedDryRun, self.now),
+            Some(until) => (LimitStatus::Delayed, until),
+        };
+        Outcome {
+            time: self.now,
+            status,
+            departure: Some(departure),
+            excess,
+        }
+    }
+
+    /// The route that the line takes. What a trace does not tell, a host or a method, rules no route out.
+    fn route(&self, line: &Line) -> Option<&'a Route> {
+        let path = target::path(&line.path);
+        let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
+        let takes = |route: &&Route| {
+            let names_method =
+                method.is_none_or(|method| route.methods.iter().any(|named| named == method));
+            route.path.matches(&path) && (route.methods.is_empty() || names_method)
+        };
+        let matching = self.settings.routes.iter().filter(takes);
+        matching
+            .rev()
+            .max_by_key(|route| (route.path.precedence(), route.host.is_some()))
+    }
+
+    fn key(&mut self, zone: &Zone, line: &Line) -> Option<Box<[u8]>> {
+        let key = match (&line.key, &line.recorded) {
+            (Some(key), _) => key.to_vec(),
+            (None, Some(recorded)) => {
+                if recorded.client.is_some_and(|client| zone.is_exempt(client)) {
+                    return None;
+                }
+                zone.key
+                    .fill(|variable, key| self.add(key, variable, zone, line, recorded))
+            }
+            (None, None) => Vec::new(),
+        };
+        (!key.is_empty()).then(|| key.into_boxed_slice())
+    }
+
+    fn add(
+        &mut self,
+        key: &mut Vec<u8>,
+        variable: &Variable,
+        zone: &Zone,
+        line: &Line,
+        recorded: &Recorded,
+    ) {
+        let told = match variable {
+            Variable::RemoteAddr => recorded.client.map(|client| zone.cut(client).to_string()),
+            Variable::RequestMethod => Some(recorded.method.to_string()),
+            Variable::RequestUri => Some(recorded.target.to_string()),
+            Variable::Uri => return key.extend_from_slice(&target::path(&line.path)),
+            Variable::Header(name) if name == "referer" => Some(recorded.referer.to_string()),
+            Variable::Header(name) if name == "user-agent" => Some(recorded.user_agent.to_string()),
+            Variable::Arg(name) => {
+                let query = recorded
+                    .target
+                    .split_once('?')
+                    .map_or("", |(_, query)| query);
+                return key.extend_from_slice(target::argument(query, name));
+            }
+            _ => None,
+        };
+        match told {
+            Some(told) => key.extend_from_slice(told.as_bytes()),
+            None => {
+                self.untold.insert(variable.to_string());
+            }
+        }
+    }
+
+    /// Asks one limit. `None` where its zone is full of keys with waiters.
+    fn ask(&mut self, wanted: RouteLimit, key: Box<[u8]>) -> Option<Judgement> {
+        let settings = &self.settings.zones[wanted.zone];
+        let known = self.zones[wanted.zone].get(&key).copied();
+        let mut state = match known {
+            Some(state) => state,
+            None if self.make_room(wanted.zone) => Key::new(self.now),
+            None => return None,
+        };
+        let verdict = state.bucket.decide(settings.rate, wanted.limit, self.now);
+        Some(Judgement {
+            zone: wanted.zone,
+            key,
+            state,
+            verdict,
+        })
+    }
+
+    /// Makes room for one more key as the gateway does: the least recently used one without waiters goes.
+    fn make_room(&mut self, zone: usize) -> bool {
+        let keys = &mut self.zones[zone];
+        if keys.len() < self.settings.zones[zone].max_keys.get() {
+            return true;
+        }
+        for _ in 0..keys.len() {
+            match keys.peek_lru() {
+                Some((_, oldest)) if oldest.busy_until <= self.now => {
+                    return keys.pop_lru().is_some();
+                }
+                Some((key, _)) => {
+                    let key = key.clone();
+                    keys.promote(&key);
+                }
+                None => break,
+            }
+        }
+        false
+    }
+}
+
+impl Key {
+    fn new(now: Moment) -> Self {
+        Self {
+            bucket: Bucket::new(),
+            busy_until: now,
+        }
+    }
+}
+
+impl Outcome {
+    /// How long it would have waited.
+    #[must_use]
+    pub fn delay(&self) -> Option<Duration> {
+        self.departure.map(|departure| departure.since(self.time))
+    }
+}

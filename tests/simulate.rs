@@ -1,0 +1,260 @@
+//! `drip simulate`, run as a user runs it.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new(settings: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let origin = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n";
+        fs::write(
+            folder.path().join("gateway.toml"),
+            format!("{origin}{settings}"),
+        )
+        .unwrap();
+        Self { folder }
+    }
+
+    fn simulate(&self, trace: &str) -> Output {
+        let (file, path) = (
+            self.folder.path().join("gateway.toml"),
+            self.folder.path().join("trace"),
+        );
+        fs::write(&path, trace).unwrap();
+        let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
+        drip.arg("simulate")
+            .arg("-c")
+            .arg(file)
+            .arg(path)
+            .output()
+            .unwrap()
+    }
+
+    /// The rows after the header.
+    fn rows(&self, trace: &str) -> Vec<String> {
+        let output = self.simulate(trace);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mut lines = text.lines().map(ToOwned::to_owned);
+        assert_eq!(
+            lines.next().unwrap(),
+            "time,key,verdict,departure,delay,excess"
+        );
+        lines.collect()
+    }
+}
+
+fn one_zone(rate: &str, limit: &str) -> Bench {
+    Bench::new(&format!(
+        "[zones.z]\nkey = \"$remote_addr\"\nrate = \"{rate}\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         limits = [{{ zone = \"z\", {limit} }}]\n"
+    ))
+}
+
+/// The departures of requests of one key, in seconds; R where it is rejected.
+fn departures(rate: &str, limit: &str, arrivals: &str) -> String {
+    let trace: String = arrivals
+        .split_whitespace()
+        .map(|time| format!("{time},a\n"))
+        .collect();
+    let rows = one_zone(rate, limit).rows(&trace);
+    let departure = |row: &String| match row.split(',').nth(3).unwrap() {
+        "" => "R".to_owned(),
+        time => time.trim_end_matches('0').trim_end_matches('.').to_owned(),
+    };
+    rows.iter().map(departure).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_vector_comes_out_as_nginx_has_it_without_its_rounding() {
+    let times = |count: usize, time: &str| vec![time; count].join(" ");
+    let bursts = "1 1 1 1 2 2 2 2 3 3 3 3";
+    let spaced: Vec<String> = (1..=12)
+        .map(|tenth| format!("{}", f64::from(tenth) / 10.0))
+        .collect();
+    let cases = [
+        (
+            "10r/s",
+            "burst = 0",
+            "0 0.1 0.19 0.2 0.2 0.25 0.3".to_owned(),
+            "0 0.1 R 0.2 R R 0.3".to_owned(),
+        ),
+        (
+            "1r/s",
+            "burst = 2",
+            bursts.to_owned(),
+            "1 2 3 R 4 R R R 5 R R R".to_owned(),
+        ),
+        (
+            "1r/s",
+            "burst = 2, nodelay = true",
+            bursts.to_owned(),
+            "1 1 1 R 2 R R R 3 R R R".to_owned(),
+        ),
+        (
+            "1r/s",
+            "burst = 2, delay = 1",
+            bursts.to_owned(),
+            "1 1 2 R 3 R R R 4 R R R".to_owned(),
+        ),
+        (
+            "2r/s",
+            "burst = 5",
+            times(8, "0"),
+            "0 0.5 1 1.5 2 2.5 R R".to_owned(),
+        ),
+        ("1r/m", "burst = 2", times(4, "0"), "0 60 120 R".to_owned()),
+        (
+            "30r/m",
+            "burst = 2, delay = 1",
+            "0 0 0 0.2".to_owned(),
+            "0 0 2 R".to_owned(),
+        ),
+        (
+            "10r/s",
+            "burst = 20, delay = 8",
+            times(22, "0"),
+            format!("{}{} R", "0 ".repeat(9), spaced.join(" ")),
+        ),
+    ];
+    for (rate, limit, arrivals, expected) in cases {
+        let departures = departures(rate, limit, &arrivals);
+        assert_eq!(departures, expected, "{rate}, {limit}: {arrivals}");
+    }
+}
+
+#[test]
+fn rows_tell_time_key_verdict_departure_delay_and_excess() {
+    let rows = one_zone("10r/s", "burst = 1").rows("time,key\n1.5,a\n1.5,a\n1.5,a\n1.5,b\n");
+    let expected = [
+        "1.500000000,a,passed,1.500000000,0.000000000,0.000000000",
+        "1.500000000,a,delayed,1.600000000,0.100000000,1.000000000",
+        "1.500000000,a,rejected,,,2.000000000",
+        "1.500000000,b,passed,1.500000000,0.000000000,0.000000000",
+    ];
+    assert_eq!(rows, expected);
+}
+
+const TWO_ZONES: &str = "[zones.key]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
+    [zones.login]\nkey = \"$remote_addr\"\nrate = \"1r/m\"\n\
+    [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"key\", burst = 3, nodelay = true }]\n\
+    [[routes]]\npath = \"/login\"\norigin = \"app\"\n\
+    limits = [{ zone = \"key\", burst = 3, nodelay = true }, { zone = \"login\", burst = 1 }]\n";
+
+#[test]
+fn a_rejection_by_one_zone_charges_none() {
+    let login = "0,a,/login\n".repeat(5);
+    let rows = Bench::new(TWO_ZONES).rows(&format!("{login}0,a,/\n0,a,/\n0,a,/\n"));
+    let verdicts: Vec<&str> = rows
+        .iter()
+        .map(|row| row.split(',').nth(2).unwrap())
+        .collect();
+    let expected = [
+        "passed", "delayed", "rejected", "rejected", "rejected", "passed", "passed", "rejected",
+    ];
+    assert_eq!(verdicts, expected);
+}
+
+#[test]
+fn an_access_log_makes_its_own_keys() {
+    let line = |client: &str, second: u32, path: &str| {
+        format!(
+            "{client} - - [21/Nov/2026:03:33:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 6 \"-\" \"curl\"\n"
+        )
+    };
+    let log = [
+        line("192.0.2.1", 1, "/%6Cogin"),
+        line("192.0.2.1", 1, "/login"),
+        line("192.0.2.2", 1, "/login"),
+    ];
+    let rows = Bench::new(TWO_ZONES).rows(&log.concat());
+    let told: Vec<Vec<&str>> = rows
+        .iter()
+        .map(|row| row.split(',').skip(1).take(2).collect())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ["192.0.2.1", "passed"],
+            ["192.0.2.1", "delayed"],
+            ["192.0.2.2", "passed"]
+        ]
+    );
+
+    let json = "{\"time\":\"2026-11-21T03:33:01.5Z\",\"client\":\"192.0.2.1\",\"method\":\"GET\",\"target\":\"/x\",\
+                \"status\":200,\"duration_seconds\":0.25}\n";
+    let rows = Bench::new(TWO_ZONES).rows(json);
+    assert_eq!(
+        rows,
+        ["1795231981.250000000,192.0.2.1,passed,1795231981.250000000,0.000000000,0.000000000"]
+    );
+}
+
+#[test]
+fn bad_lines_are_named_and_the_rest_goes_on() {
+    let output = one_zone("1r/s", "burst = 0").simulate("0,a\nnonsense\nx,b\n1,a\n");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        told.contains("line 2: this is not time_seconds,key[,route_path]"),
+        "{told}"
+    );
+    assert!(told.contains("line 3: \"x\" is no time"), "{told}");
+    assert!(told.contains("2 lines could not be read"), "{told}");
+}
+
+#[test]
+fn nothing_readable_is_a_failure() {
+    let bench = one_zone("1r/s", "burst = 0");
+    assert_eq!(
+        bench.simulate("nonsense\nmore of it\n").status.code(),
+        Some(1)
+    );
+    assert_eq!(bench.simulate("").status.code(), Some(0));
+    let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
+    drip.args(["simulate", "-c"])
+        .arg(bench.folder.path().join("gateway.toml"));
+    let missing = drip.arg("no such trace").output().unwrap();
+    assert_eq!(missing.status.code(), Some(1));
+}
+
+#[test]
+fn requests_that_stand_behind_later_ones_are_judged_at_the_time_of_those() {
+    let bench = one_zone("1r/s", "burst = 0");
+    let rows = bench.rows("5,a\n3,b\n6,a\n");
+    assert!(rows[1].starts_with("5.000000000,b,passed"), "{rows:?}");
+    let told = String::from_utf8(bench.simulate("5,a\n3,b\n6,a\n").stderr).unwrap();
+    assert!(
+        told.contains("1 requests stood behind later ones"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_full_zone_forgets_the_least_recently_used_key_that_nobody_waits_for() {
+    let bench = Bench::new(
+        "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/d\"\nmax_keys = 2\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 9, nodelay = true }]\n\
+         [[routes]]\npath = \"/wait\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 9 }]\n",
+    );
+    let excess = |trace: &str| -> Vec<String> {
+        bench
+            .rows(trace)
+            .iter()
+            .map(|row| row.rsplit(',').next().unwrap()[..1].to_owned())
+            .collect()
+    };
+    assert_eq!(
+        excess("0,a\n0,b\n0,a\n0,c\n0,a\n0,b\n"),
+        ["0", "0", "1", "0", "2", "0"]
+    );
+    let waiting = bench.rows("0,a\n0,b\n0,a,/wait\n0,b,/wait\n0,c\n");
+    assert!(waiting[4].contains(",rejected,"), "{waiting:?}");
+}
