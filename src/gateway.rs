@@ -9,6 +9,7 @@ use actix_rt::ArbiterHandle;
 use crate::access::AccessLog;
 use crate::actors::Zone;
 use crate::config::{Origin, Route, Settings};
+use crate::events::Events;
 use crate::metrics::RouteMetrics;
 
 /// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
@@ -16,6 +17,8 @@ use crate::metrics::RouteMetrics;
 pub struct Gateway {
     settings: Settings,
     zones: Vec<Arc<Zone>>,
+    /// By zone.
+    events: Vec<Events>,
     /// Zones that left the file while some waited there.
     retired: Vec<Arc<Zone>>,
     routes: Vec<RouteMetrics>,
@@ -82,6 +85,7 @@ impl Gateway {
             .collect();
         Self {
             settings,
+            events: zones.iter().map(|_| Events::default()).collect(),
             zones,
             retired,
             routes,
@@ -107,6 +111,12 @@ impl Gateway {
     #[must_use]
     pub fn zone(&self, index: usize) -> &Arc<Zone> {
         &self.zones[index]
+    }
+
+    /// The log events of the zone that a route names by `index`.
+    #[must_use]
+    pub fn events(&self, index: usize) -> &Events {
+        &self.events[index]
     }
 
     /// The origin that a route names by `index`.

@@ -9,7 +9,7 @@
 //! | [`metrics`] | names and handles of what is counted |
 //! | [`config`] | `gateway.toml`: as written, as settings that cannot be wrong, and as it changes |
 //! | [`target`] | what a request is for, in the form in which it is compared |
-//! | [`access`] | the access log |
+//! | [`access`], [`events`] | the access log; what limits do, as log events |
 //! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
 //! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
 //! | [`replay`] | recorded traffic, judged by the same rules without a clock |
@@ -23,6 +23,7 @@ pub mod admin;
 pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod events;
 pub mod gateway;
 pub mod limit;
 pub mod metrics;

@@ -99,37 +99,48 @@ pub(super) async fn wait(
         }
     })
     .await;
-    let waited = worker.pacer.now().since(began);
-
-    let Some((index, rejection)) = rejected else {
-        let judgements = granted(asked, route.dry_run);
-        return Judged {
-            judgements,
-            waited,
-            rejection: None,
-        };
+    let now = worker.pacer.now();
+    let (judgements, rejection) = match rejected {
+        None => (granted(asked, route.dry_run), None),
+        Some((index, rejection)) => {
+            let judgement = refused(asked.swap_remove(index), &rejection, route.dry_run);
+            let holds = judgement.status == LimitStatus::Rejected;
+            (vec![judgement], holds.then_some(rejection))
+        }
     };
+    for Judgement {
+        zone,
+        key,
+        status,
+        excess,
+        ..
+    } in &judgements
+    {
+        let name = &gateway.zone(*zone).settings().name;
+        gateway.events(*zone).tell(name, key, *status, *excess, now);
+    }
+    Judged {
+        judgements,
+        waited: now.since(began),
+        rejection,
+    }
+}
+
+fn refused(asked: Asked, rejection: &Rejection, dry_run: bool) -> Judgement {
     let Asked {
         zone, key, limit, ..
-    } = asked.swap_remove(index);
-    let status = rejection.status(route.dry_run);
+    } = asked;
     let outlook = Outlook {
         remaining: 0,
         one_more_in: rejection.retry_after,
     };
-    let judgement = Judgement {
+    Judgement {
         zone,
         key,
         limit,
-        status,
+        status: rejection.status(dry_run),
         excess: rejection.excess,
         outlook,
-    };
-    let rejection = (status == LimitStatus::Rejected).then_some(rejection);
-    Judged {
-        judgements: vec![judgement],
-        waited,
-        rejection,
     }
 }
 
