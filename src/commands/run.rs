@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use tokio::sync::watch;
+
 use super::{log, serve};
 use crate::config::{self, LoadError, Settings};
 
@@ -17,7 +19,8 @@ pub fn run(file: &Path) -> ExitCode {
         }
     };
     log::start(&settings.log);
-    match actix_rt::System::new().block_on(serve::serve(file.to_owned(), text, settings)) {
+    let (tell, _) = watch::channel(None);
+    match actix_rt::System::new().block_on(serve::serve(file.to_owned(), text, settings, tell)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("drip: {error}");
@@ -27,7 +30,7 @@ pub fn run(file: &Path) -> ExitCode {
 }
 
 /// The file as it was read, to be watched from there on, and the settings that it makes.
-fn load(file: &Path) -> Result<(String, Settings), LoadError> {
+pub(super) fn load(file: &Path) -> Result<(String, Settings), LoadError> {
     let text = config::read(file)?;
     let settings = config::parse(&text, file, config::has_admin_token())?;
     Ok((text, settings))

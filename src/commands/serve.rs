@@ -22,16 +22,21 @@ use crate::proxy::{self, Worker};
 /// How long connections get to take their last answer after the last waiter was sent away.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Serves until the process is told to stop and all have been answered.
+/// Serves until the process is told to stop and all have been answered. Tells of each gateway that comes into force.
 ///
 /// # Errors
 ///
 /// Where an address cannot be listened on, or the folder of the file not be watched.
-pub(super) async fn serve(file: PathBuf, text: String, settings: Settings) -> io::Result<()> {
+pub(super) async fn serve(
+    file: PathBuf,
+    text: String,
+    settings: Settings,
+    tell: watch::Sender<Option<Arc<Gateway>>>,
+) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
     let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;
-    let (tell, gateway) = watch::channel(None);
+    let gateway = tell.subscribe();
     let (enrol, enrolled) = mpsc::channel(settings.server.workers.get());
     let health = Health::default();
 
