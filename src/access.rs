@@ -252,7 +252,7 @@ pub fn escape(bytes: &[u8]) -> String {
                 '\\' => text.push_str("\\\\"),
                 '"' => text.push_str("\\x22"),
                 c if c.is_control() => {
-                    escape_bytes(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes())
+                    escape_bytes(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes());
                 }
                 c => text.push(c),
             }

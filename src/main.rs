@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::commands::{check, run, simulate};
+use drip::commands::{check, demo, run, simulate};
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]
@@ -20,6 +20,8 @@ struct Cli {
 enum Command {
     /// Run the gateway (the default)
     Run(File),
+    /// Watch it smooth: the gateway, a sample origin and a bursty crowd of clients in one process
+    Demo(File),
     /// Validate the file, print the effective settings, or every problem found
     Check(File),
     /// Replay a trace or access log against the file: what would have become of each request?
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match cli.command.unwrap_or(Command::Run(cli.file)) {
         Command::Run(file) => run::run(&file.config),
+        Command::Demo(file) => demo::demo(&file.config),
         Command::Check(file) => check::check(&file.config),
         Command::Simulate { file, trace } => simulate::simulate(&file.config, &trace),
     }

@@ -59,10 +59,14 @@ fn one_zone(rate: &str, limit: &str) -> Bench {
 
 /// The departures of requests of one key, in seconds; R where it is rejected.
 fn departures(rate: &str, limit: &str, arrivals: &str) -> String {
-    let trace: String = arrivals
+    let lines: Vec<String> = arrivals
         .split_whitespace()
-        .map(|time| format!("{time},a\n"))
+        .map(|time| format!("{time},a"))
         .collect();
+    let trace = lines.join(
+        "
+",
+    );
     let rows = one_zone(rate, limit).rows(&trace);
     let departure = |row: &String| match row.split(',').nth(3).unwrap() {
         "" => "R".to_owned(),

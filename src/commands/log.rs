@@ -1,31 +1,50 @@
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, fmt, registry};
+use tracing_subscriber::{Layer, Registry, fmt, registry};
 
 use crate::config::{Format, Level, Log};
 
-/// Sends the log to standard error, as the file asks. Of libraries only what is wrong is of interest.
-pub(super) fn start(log: &Log) {
-    let level = match log.level {
+/// The log of this process, whose level can change.
+#[derive(Clone, Debug)]
+pub(super) struct Logging(Handle<Targets, Registry>);
+
+impl Logging {
+    /// Sends the log to standard error, as the file asks.
+    pub(super) fn start(log: &Log) -> Self {
+        let (filter, handle) = reload::Layer::new(wanted(log.level));
+        let to_stderr = fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_target(false)
+            .with_ansi(false);
+        let written = match log.format {
+            Format::Text => to_stderr.boxed(),
+            Format::Json => to_stderr.json().flatten_event(true).boxed(),
+        };
+        // Fails only where a log was started before in this process; then that one goes on.
+        let _started = registry().with(written.with_filter(filter)).try_init();
+        Self(handle)
+    }
+
+    /// From now on, what is at least as severe as `level`.
+    pub(super) fn set_level(&self, level: Level) {
+        // Fails only where the log has ended, and then nobody reads it.
+        let _ended = self.0.reload(wanted(level));
+    }
+}
+
+/// Of libraries only what is wrong is of interest.
+fn wanted(level: Level) -> Targets {
+    let level = match level {
         Level::Error => LevelFilter::ERROR,
         Level::Warn => LevelFilter::WARN,
         Level::Info => LevelFilter::INFO,
         Level::Debug => LevelFilter::DEBUG,
         Level::Trace => LevelFilter::TRACE,
     };
-    let wanted = Targets::new()
+    Targets::new()
         .with_target("drip", level)
-        .with_default(level.min(LevelFilter::WARN));
-    let to_stderr = fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_target(false)
-        .with_ansi(false);
-    let written = match log.format {
-        Format::Text => to_stderr.boxed(),
-        Format::Json => to_stderr.json().flatten_event(true).boxed(),
-    };
-    // Fails only where a log was started before in this process; then that one goes on.
-    let _started = registry().with(written.with_filter(wanted)).try_init();
+        .with_default(level.min(LevelFilter::WARN))
 }

@@ -1,6 +1,7 @@
 //! What the program does when it is called.
 
 pub mod check;
+pub mod demo;
 mod log;
 mod reload;
 pub mod run;

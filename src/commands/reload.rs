@@ -8,7 +8,7 @@ use actix_rt::ArbiterHandle;
 use tokio::sync::watch;
 
 use crate::access::AccessLog;
-use crate::config::{self, LoadError, Server, Settings};
+use crate::config::{self, LoadError, Settings};
 use crate::gateway::Gateway;
 use crate::metrics::ConfigMetrics;
 
@@ -21,7 +21,7 @@ pub(super) struct Reloader {
     tell: watch::Sender<Option<Arc<Gateway>>>,
     metrics: ConfigMetrics,
     /// As the process was started: what of it changes in the file waits for a restart.
-    started_with: Server,
+    started_with: Settings,
 }
 
 impl Reloader {
@@ -36,7 +36,7 @@ impl Reloader {
         workers: Vec<ArbiterHandle>,
         tell: watch::Sender<Option<Arc<Gateway>>>,
     ) -> io::Result<Self> {
-        let started_with = settings.server.clone();
+        let started_with = settings.clone();
         let access = AccessLog::open(&settings.log)?;
         let gateway = Arc::new(Gateway::start(settings, &workers, access));
         tell.send_replace(Some(Arc::clone(&gateway)));
@@ -72,7 +72,7 @@ impl Reloader {
             Ok(access) => access,
             Err(error) => return self.refuse(&error),
         };
-        for setting in settings.server.needing_restart(&self.started_with) {
+        for setting in settings.needing_restart(&self.started_with) {
             tracing::warn!(setting, "a change of this setting needs a restart");
         }
         let new = Arc::new(self.gateway().reload(settings, &self.workers, access));

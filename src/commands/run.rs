@@ -2,9 +2,14 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use super::{log, serve};
+use tokio::sync::watch;
+
+use super::log::Logging;
+use super::serve;
 use crate::config::{self, LoadError, Settings};
+use crate::gateway::Gateway;
 
 /// Runs the gateway on `file` until it is told to stop.
 #[must_use]
@@ -16,8 +21,15 @@ pub fn run(file: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    log::start(&settings.log);
-    match actix_rt::System::new().block_on(serve::serve(file.to_owned(), text, settings)) {
+    let logging = Logging::start(&settings.log);
+    let (tell, told) = watch::channel(None);
+    let served = actix_rt::System::new().block_on(async {
+        tokio::select! {
+            served = serve::serve(file.to_owned(), text, settings, tell) => served,
+            () = follow(told, &logging) => Ok(()),
+        }
+    });
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("drip: {error}");
@@ -26,8 +38,18 @@ pub fn run(file: &Path) -> ExitCode {
     }
 }
 
+/// Logs at the level of the settings in force, as they change.
+async fn follow(mut gateway: watch::Receiver<Option<Arc<Gateway>>>, logging: &Logging) {
+    while gateway.changed().await.is_ok() {
+        if let Some(gateway) = gateway.borrow_and_update().as_ref() {
+            logging.set_level(gateway.settings().log.level);
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
 /// The file as it was read, to be watched from there on, and the settings that it makes.
-fn load(file: &Path) -> Result<(String, Settings), LoadError> {
+pub(super) fn load(file: &Path) -> Result<(String, Settings), LoadError> {
     let text = config::read(file)?;
     let settings = config::parse(&text, file, config::has_admin_token())?;
     Ok((text, settings))

@@ -22,16 +22,24 @@ use crate::proxy::{self, Worker};
 /// How long connections get to take their last answer after the last waiter was sent away.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Serves until the process is told to stop and all have been answered.
+/// Longer than any `shutdown_timeout`: how long a stop takes is decided here, by the settings then in force.
+const LONGEST_STOP: Duration = Duration::from_secs(2 * 366 * 24 * 60 * 60);
+
+/// Serves until the process is told to stop and all have been answered. Tells of each gateway that comes into force.
 ///
 /// # Errors
 ///
 /// Where an address cannot be listened on, or the folder of the file not be watched.
-pub(super) async fn serve(file: PathBuf, text: String, settings: Settings) -> io::Result<()> {
+pub(super) async fn serve(
+    file: PathBuf,
+    text: String,
+    settings: Settings,
+    tell: watch::Sender<Option<Arc<Gateway>>>,
+) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
     let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;
-    let (tell, gateway) = watch::channel(None);
+    let gateway = tell.subscribe();
     let (enrol, enrolled) = mpsc::channel(settings.server.workers.get());
     let health = Health::default();
 
@@ -46,7 +54,6 @@ pub(super) async fn serve(file: PathBuf, text: String, settings: Settings) -> io
     for address in &settings.server.listen {
         tracing::info!(%address, "listening");
     }
-    let shutdown_timeout = settings.server.shutdown_timeout;
     let reloader = Reloader::start(file, settings, workers, tell)?;
     health.set_ready(true);
 
@@ -61,24 +68,24 @@ pub(super) async fn serve(file: PathBuf, text: String, settings: Settings) -> io
         }
     }
     health.set_ready(false);
-    stop(&reloader.gateway(), &handle, &mut signals, shutdown_timeout).await;
+    stop(&reloader.gateway(), &handle, &mut signals).await;
     Ok(())
 }
 
-/// Stops accepting, lets the queues drain at their pace for as long as `patience` lasts, and then sends away those
-/// who still wait. Being asked again ends it at once.
-async fn stop(gateway: &Gateway, server: &ServerHandle, signals: &mut Signals, patience: Duration) {
+/// Stops accepting, lets the queues drain at their pace for `shutdown_timeout`, and then sends away those who still
+/// wait. Being asked again ends it at once.
+async fn stop(gateway: &Gateway, server: &ServerHandle, signals: &mut Signals) {
+    let patience = gateway.settings().server.shutdown_timeout;
     tracing::info!(?patience, "stopping: no new connections; the queues drain");
     gateway.stop();
-    let answered = server.stop(true);
-    tokio::pin!(answered);
+    let out_of_patience = async {
+        tokio::time::sleep(patience).await;
+        gateway.dismiss();
+        tokio::time::sleep(LAST_ANSWERS).await;
+    };
     tokio::select! {
-        () = &mut answered => return,
-        () = tokio::time::sleep(patience) => gateway.dismiss(),
-        () = asked_again(signals) => return,
-    }
-    tokio::select! {
-        () = answered => {}
+        () = server.stop(true) => {}
+        () = out_of_patience => {}
         () = asked_again(signals) => {}
     }
 }
@@ -96,7 +103,6 @@ fn listen(
 ) -> io::Result<Server> {
     let (gateway, enrol) = (gateway.clone(), enrol.clone());
     let workers = server.workers.get();
-    let shutdown_timeout = (server.shutdown_timeout + LAST_ANSWERS).as_secs() + 1;
     let mut http = HttpServer::new(move || {
         App::new()
             .app_data(Data::new(worker_here(&gateway, &enrol)))
@@ -110,7 +116,7 @@ fn listen(
         server.keep_alive.into()
     })
     .client_request_timeout(server.header_timeout)
-    .shutdown_timeout(shutdown_timeout)
+    .shutdown_timeout(LONGEST_STOP.as_secs())
     .tcp_nodelay(true)
     // A client that shuts its sending side is gone, as in nginx: its place in the queue is given back.
     .h1_allow_half_closed(false)

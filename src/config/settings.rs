@@ -25,6 +25,33 @@ pub struct Settings {
     pub log: Log,
 }
 
+impl Settings {
+    /// What differs from the settings that the process was started with, and cannot change while it runs.
+    #[must_use]
+    pub fn needing_restart(&self, started_with: &Self) -> Vec<&'static str> {
+        let (new, old) = (&self.server, &started_with.server);
+        let fixed = [
+            ("server.listen", new.listen != old.listen),
+            ("server.admin", new.admin != old.admin),
+            ("server.workers", new.workers != old.workers),
+            (
+                "server.max_connections",
+                new.max_connections != old.max_connections,
+            ),
+            ("server.keep_alive", new.keep_alive != old.keep_alive),
+            (
+                "server.header_timeout",
+                new.header_timeout != old.header_timeout,
+            ),
+            ("log.format", self.log.format != started_with.log.format),
+        ];
+        fixed
+            .into_iter()
+            .filter_map(|(name, changed)| changed.then_some(name))
+            .collect()
+    }
+}
+
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
@@ -46,31 +73,6 @@ pub struct Server {
     pub header_timeout: Duration,
     /// How long a stop lets the queues drain; zero: not at all.
     pub shutdown_timeout: Duration,
-}
-
-impl Server {
-    /// The settings in which this differs from `running`, and which cannot change while the process runs.
-    #[must_use]
-    pub fn needing_restart(&self, running: &Self) -> Vec<&'static str> {
-        let fixed = [
-            ("server.listen", self.listen != running.listen),
-            ("server.admin", self.admin != running.admin),
-            ("server.workers", self.workers != running.workers),
-            (
-                "server.max_connections",
-                self.max_connections != running.max_connections,
-            ),
-            ("server.keep_alive", self.keep_alive != running.keep_alive),
-            (
-                "server.header_timeout",
-                self.header_timeout != running.header_timeout,
-            ),
-        ];
-        fixed
-            .into_iter()
-            .filter_map(|(name, changed)| changed.then_some(name))
-            .collect()
-    }
 }
 
 /// The field in which a trusted peer names its client.

@@ -45,7 +45,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
             key.extend_from_slice(target.as_bytes());
         }
         Variable::RequestMethod => {
-            key.extend_from_slice(arrival.request.method().as_str().as_bytes())
+            key.extend_from_slice(arrival.request.method().as_str().as_bytes());
         }
         Variable::Scheme => key.extend_from_slice(arrival.scheme().as_bytes()),
         Variable::ServerPort => write(key, arrival.request.app_config().local_addr().port()),

@@ -7,6 +7,7 @@ use actix_web::HttpRequest;
 use super::client::Client;
 use super::limits::Judged;
 use crate::access;
+use crate::config::Route;
 use crate::gateway::Gateway;
 use crate::limit::Moment;
 use crate::pacer::Pacer;
@@ -62,7 +63,7 @@ impl Served {
         self.bytes += bytes as u64;
     }
 
-    fn entry<'a>(&'a self, duration: Duration, now: Moment) -> access::Entry<'a> {
+    fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
         let field = |name| self.request.headers().get(name)?.to_str().ok();
         let settings = self.gateway.settings();
         let route = self.route.and_then(|route| settings.routes.get(route));
@@ -79,7 +80,7 @@ impl Served {
             protocol: format!("{:?}", self.request.version()),
             status: self.status,
             bytes: self.bytes,
-            route: route.map(|route| route.name()),
+            route: route.map(Route::name),
             origin: self
                 .server
                 .as_ref()

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use lru::LruCache;
 
 use super::line::{Line, Recorded};
@@ -25,7 +26,7 @@ pub struct Outcome {
 /// The gateway's zones, judging one request after the other.
 pub struct Simulator<'a> {
     settings: &'a Settings,
-    zones: Vec<LruCache<Box<[u8]>, Key, foldhash::fast::RandomState>>,
+    zones: Vec<LruCache<Box<[u8]>, Key, RandomState>>,
     now: Moment,
     /// Variables that keys ask for and the trace does not tell.
     untold: BTreeSet<String>,
@@ -53,7 +54,7 @@ impl<'a> Simulator<'a> {
         let zones = settings
             .zones
             .iter()
-            .map(|_| LruCache::unbounded_with_hasher(Default::default()))
+            .map(|_| LruCache::unbounded_with_hasher(RandomState::default()))
             .collect();
         Self {
             settings,

@@ -1,0 +1,179 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use thiserror::Error;
+
+use crate::config::{
+    KeyTemplate, Listen, Part, PathPattern, Route, ServerUrl, Settings, Variable, Zone,
+};
+use crate::limit::{Limit, Rate};
+
+/// What the demo takes from the settings: the first route with limits, as the crowd calls it.
+#[derive(Clone, Debug)]
+pub(super) struct Aim {
+    /// Where the crowd connects; always loopback.
+    pub(super) gateway: SocketAddr,
+    pub(super) admin: Option<SocketAddr>,
+    /// Where the sample origin listens; at least one.
+    pub(super) servers: Vec<ServerUrl>,
+    /// Of the origin.
+    pub(super) origin: String,
+    /// What the crowd asks for.
+    pub(super) method: String,
+    pub(super) target: String,
+    pub(super) headers: Vec<(String, String)>,
+    /// Of the route's zones the one that sets the pace: the slowest.
+    pub(super) zone: String,
+    pub(super) rate: Rate,
+    pub(super) limit: Limit,
+    pub(super) dry_run: bool,
+    pub(super) reject_status: u16,
+}
+
+/// Why there is nothing for the demo to show.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum AimError {
+    #[error(
+        "no route has limits, so there is nothing to smooth; add limits = [{{ zone = \"per_client\", burst = 20 }}] to one"
+    )]
+    NoLimits,
+    #[error(
+        "server.listen has no loopback address with a port, and the demo calls no other; add \"127.0.0.1:8080\""
+    )]
+    NoAddress,
+}
+
+impl Aim {
+    pub(super) fn of(settings: &Settings) -> Result<Self, AimError> {
+        let gateway = settings.server.listen.iter().find_map(callable);
+        let limited = |route: &&Route| !route.limits.is_empty();
+        let route = settings
+            .routes
+            .iter()
+            .find(limited)
+            .ok_or(AimError::NoLimits)?;
+        let zone = |index: usize| &settings.zones[index];
+        let slowest = route
+            .limits
+            .iter()
+            .max_by_key(|limit| zone(limit.zone).rate.interval());
+        let slowest = slowest.ok_or(AimError::NoLimits)?;
+        let Zone { name, rate, .. } = zone(slowest.zone);
+        let origin = &settings.origins[route.origin];
+        let keys = route.limits.iter().map(|limit| &zone(limit.zone).key);
+        let (query, mut headers) = naming(keys);
+        headers.extend(route.host.clone().map(|host| ("host".to_owned(), host)));
+        let (PathPattern::Prefix(path) | PathPattern::Exact(path)) = &route.path;
+        Ok(Self {
+            gateway: gateway.ok_or(AimError::NoAddress)?,
+            admin: settings.server.admin,
+            servers: origin.servers.clone(),
+            origin: origin.name.clone(),
+            method: route
+                .methods
+                .first()
+                .map_or("GET", String::as_str)
+                .to_owned(),
+            target: format!("{path}{query}"),
+            headers,
+            zone: name.clone(),
+            rate: *rate,
+            limit: slowest.limit,
+            dry_run: route.dry_run,
+            reject_status: route.reject_status,
+        })
+    }
+}
+
+/// Where clients on this machine reach an address, if they can without leaving it.
+fn callable(listen: &Listen) -> Option<SocketAddr> {
+    let Listen::Tcp(address) = listen else {
+        return None;
+    };
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    (ip.is_loopback() && address.port() != 0).then_some(SocketAddr::new(ip, address.port()))
+}
+
+/// What a request needs for these keys not to come out empty, which would leave it unlimited: a query and fields.
+fn naming<'a>(keys: impl Iterator<Item = &'a KeyTemplate>) -> (String, Vec<(String, String)>) {
+    let (mut query, mut headers) = (String::new(), Vec::new());
+    for part in keys.flat_map(KeyTemplate::parts) {
+        match part {
+            Part::Variable(Variable::Header(name)) if name != "host" => {
+                headers.push((name.clone(), "demo".to_owned()));
+            }
+            Part::Variable(Variable::Cookie(name)) => {
+                headers.push(("cookie".to_owned(), format!("{name}=demo")));
+            }
+            Part::Variable(Variable::Arg(name)) => {
+                query.push(if query.is_empty() { '?' } else { '&' });
+                query.push_str(name);
+                query.push_str("=demo");
+            }
+            Part::Text(_) | Part::Variable(_) => {}
+        }
+    }
+    (query, headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config;
+
+    fn aim(server: &str, key: &str, route: &str) -> Result<Aim, AimError> {
+        let text = format!(
+            "[server]\n{server}\n[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n\
+             [zones.slow]\nkey = {key:?}\nrate = \"1r/s\"\n[zones.fast]\nkey = \"all\"\nrate = \"100r/s\"\n\
+             [[routes]]\npath = \"/free\"\norigin = \"app\"\n\
+             [[routes]]\norigin = \"app\"\n{route}\n"
+        );
+        Aim::of(&config::parse(&text, Path::new("gateway.toml"), false).unwrap())
+    }
+
+    #[test]
+    fn the_first_route_with_limits_and_its_slowest_zone() {
+        let route = "path = \"= /a\"\nhost = \"b.example\"\nmethods = [\"POST\"]\n\
+                     limits = [{ zone = \"fast\" }, { zone = \"slow\", burst = 3 }]";
+        let aim = aim(
+            "listen = [\"unix:drip.sock\", \"0.0.0.0:81\"]",
+            "$remote_addr",
+            route,
+        );
+        let aim = aim.unwrap();
+        assert_eq!(aim.gateway, "127.0.0.1:81".parse().unwrap());
+        assert_eq!((aim.method.as_str(), aim.target.as_str()), ("POST", "/a"));
+        assert_eq!((aim.zone.as_str(), aim.limit.burst), ("slow", 3));
+        assert_eq!(aim.headers, [("host".to_owned(), "b.example".to_owned())]);
+    }
+
+    #[test]
+    fn no_key_comes_out_empty() {
+        let key = "$http_x_api_key$cookie_session$arg_a$arg_b$host";
+        let aim = aim("", key, "path = \"/\"\nlimits = [{ zone = \"slow\" }]").unwrap();
+        assert_eq!(aim.target, "/?a=demo&b=demo");
+        let headers = [("x-api-key", "demo"), ("cookie", "session=demo")];
+        assert_eq!(
+            aim.headers,
+            headers.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        );
+    }
+
+    #[test]
+    fn nothing_to_show() {
+        assert_eq!(
+            aim("", "a", "path = \"/\"").unwrap_err(),
+            AimError::NoLimits
+        );
+        for listen in ["10.0.0.1:80", "127.0.0.1:0", "unix:drip.sock"] {
+            let server = format!("listen = [{listen:?}]");
+            let aim = aim(&server, "a", "path = \"/\"\nlimits = [{ zone = \"slow\" }]");
+            assert_eq!(aim.unwrap_err(), AimError::NoAddress, "{listen}");
+        }
+    }
+}

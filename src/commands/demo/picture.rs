@@ -1,0 +1,146 @@
+use std::fmt::Write as _;
+
+use super::aim::Aim;
+use super::tally::Second;
+use super::words::milliseconds;
+
+/// Columns of the bar of those who wait.
+const WIDTH: usize = 10;
+
+/// The names of the columns.
+pub(super) const HEADING: &str =
+    "      in              waiting         out             one every  rejected  rate";
+
+/// Draws the lines, in colours or without.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Picture {
+    pub(super) colours: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Colour {
+    Red = 31,
+    Green = 32,
+    Yellow = 33,
+    Cyan = 36,
+}
+
+impl Picture {
+    /// Where to turn the knob.
+    pub(super) fn knob(self, place: &str, aim: &Aim) -> String {
+        let rate = self.paint(Colour::Cyan, format!("{place}  rate = \"{}\"", aim.rate));
+        format!("  {rate}   <- edit, save, and watch the pace change; Ctrl-C ends")
+    }
+
+    /// One second.
+    pub(super) fn line(self, number: u64, second: &Second, aim: &Aim) -> String {
+        let arrivals = self.paint(Colour::Yellow, sparkline(&second.came));
+        let departures = self.paint(Colour::Green, sparkline(&second.left));
+        let (came, left) = (
+            second.came.iter().sum::<u32>(),
+            second.left.iter().sum::<u32>(),
+        );
+        let queue = bar(second.waiting, aim.limit.burst);
+        let pace = second.gaps.evenness().map_or(String::new(), |(mean, off)| {
+            format!("{} ±{:.2}", milliseconds(mean, 1), off * 1000.0)
+        });
+        let rejected = self.warn(second.rejected, format!("{:>3}", second.rejected));
+        let mut line = format!(
+            "{number:>4}s {arrivals} {came:>3}  {queue} {:>3}  {departures} {left:>3}  {pace:<15} {rejected}  {}",
+            second.waiting, aim.rate
+        );
+        if second.failed > 0 {
+            let failed = self.warn(second.failed, format!("{} failed", second.failed));
+            // Writing to a string does not fail.
+            let _ = write!(line, "  {failed}");
+        }
+        line
+    }
+
+    /// Something that happened between two lines.
+    pub(super) fn note(self, text: &str) -> String {
+        self.paint(Colour::Cyan, format!("      {text}"))
+    }
+
+    fn warn(self, number: u32, text: String) -> String {
+        if number > 0 {
+            self.paint(Colour::Red, text)
+        } else {
+            text
+        }
+    }
+
+    fn paint(self, colour: Colour, text: String) -> String {
+        if self.colours {
+            format!("\x1b[{}m{text}\x1b[0m", colour as u8)
+        } else {
+            text
+        }
+    }
+}
+
+/// A bar a number, from one up to eight and more.
+fn sparkline(numbers: &[u32]) -> String {
+    let bar = |number: &u32| match number {
+        0 => '·',
+        1 => '▁',
+        2 => '▂',
+        3 => '▃',
+        4 => '▄',
+        5 => '▅',
+        6 => '▆',
+        7 => '▇',
+        _ => '█',
+    };
+    numbers.iter().map(bar).collect()
+}
+
+/// How much of `most` is taken. Whoever is there shows.
+fn bar(taken: usize, most: u32) -> String {
+    let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
+    let full = taken
+        .min(most)
+        .saturating_mul(WIDTH)
+        .div_ceil(most)
+        .min(WIDTH);
+    "█".repeat(full) + &"░".repeat(WIDTH - full)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn bars() {
+        assert_eq!(sparkline(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 30]), "·▁▂▃▄▅▆▇██");
+        assert_eq!(bar(0, 20), "░░░░░░░░░░");
+        assert_eq!(bar(1, 20), "█░░░░░░░░░");
+        assert_eq!(bar(21, 20), bar(20, 20));
+        assert_eq!(bar(3, 0), "██████████");
+    }
+
+    #[test]
+    fn a_line() {
+        let text = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n\
+                    [zones.a]\nkey = \"a\"\nrate = \"10r/s\"\n\
+                    [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"a\", burst = 20 }]\n";
+        let settings = config::parse(text, Path::new("gateway.toml"), false).unwrap();
+        let aim = Aim::of(&settings).unwrap();
+        let second = Second {
+            came: [24, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            left: [1; 10],
+            waiting: 10,
+            rejected: 3,
+            ..Second::default()
+        };
+        assert_eq!(
+            Picture { colours: false }.line(1, &second, &aim),
+            "   1s █·········  24  █████░░░░░  10  ▁▁▁▁▁▁▁▁▁▁  10                    3  10r/s"
+        );
+        let coloured = Picture { colours: true }.line(1, &second, &aim);
+        assert!(coloured.contains("\x1b[31m  3\x1b[0m"), "{coloured}");
+    }
+}

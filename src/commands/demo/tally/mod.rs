@@ -1,0 +1,183 @@
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::limit::Moment;
+
+#[cfg(test)]
+mod tests;
+
+/// How long one bar of a picture stands for.
+pub(super) const TENTH: Duration = Duration::from_millis(100);
+
+/// Bars in a line, which make a second.
+pub(super) const TENTHS: usize = 10;
+
+/// The count that crowd and origin keep together, from their threads.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally(Arc<Mutex<Counts>>);
+
+impl Tally {
+    pub(super) fn with<T>(&self, count: impl FnOnce(&mut Counts) -> T) -> T {
+        // Plain numbers cannot be left half changed, so a panic elsewhere spoils none.
+        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What happened, since the last line and in all.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    now: Second,
+    total: Total,
+    in_flight: usize,
+    waiting: usize,
+    /// When the second of [`Counts::now`] began.
+    began: Moment,
+    /// The time between two departures that the rate asks for.
+    interval: Duration,
+    /// The last departure, if somebody waited behind it.
+    ahead: Option<Moment>,
+}
+
+/// One second of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Second {
+    /// Requests that the crowd sent, in each tenth.
+    pub(super) came: [u32; TENTHS],
+    /// Requests that reached the origin, in each tenth.
+    pub(super) left: [u32; TENTHS],
+    pub(super) rejected: u32,
+    /// Requests with neither the origin's answer nor a rejection.
+    pub(super) failed: u32,
+    /// Requests that wait, at the end of the second.
+    pub(super) waiting: usize,
+    pub(super) gaps: Gaps,
+}
+
+/// All of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Total {
+    pub(super) came: u64,
+    pub(super) left: u64,
+    pub(super) rejected: u64,
+    pub(super) failed: u64,
+    pub(super) waiting: usize,
+    pub(super) gaps: Gaps,
+}
+
+/// The gaps between departures while somebody waited, against those that the rate asks for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Gaps {
+    count: f64,
+    seconds: f64,
+    /// Of the deviations, in seconds, squared.
+    squares: f64,
+}
+
+impl Gaps {
+    fn add(&mut self, gap: Duration, wanted: Duration) {
+        self.count += 1.0;
+        self.seconds += gap.as_secs_f64();
+        self.squares += (gap.as_secs_f64() - wanted.as_secs_f64()).powi(2);
+    }
+
+    fn merge(&mut self, more: Self) {
+        self.count += more.count;
+        self.seconds += more.seconds;
+        self.squares += more.squares;
+    }
+
+    /// The mean gap, and by how much the gaps miss the one that the rate asks for (root mean square); in seconds.
+    pub(super) fn evenness(self) -> Option<(f64, f64)> {
+        (self.count > 0.0).then(|| {
+            (
+                self.seconds / self.count,
+                (self.squares / self.count).sqrt(),
+            )
+        })
+    }
+}
+
+impl Counts {
+    /// The crowd sends a request, in this tenth of the second.
+    pub(super) fn came(&mut self, tenth: usize) {
+        if let Some(bar) = self.now.came.get_mut(tenth) {
+            *bar += 1;
+        }
+        self.in_flight += 1;
+        self.waiting += 1;
+    }
+
+    /// A request reached the origin.
+    pub(super) fn left(&mut self, at: Moment, of_the_crowd: bool) {
+        if of_the_crowd {
+            self.waiting = self.waiting.saturating_sub(1);
+        }
+        let tenth = at.since(self.began).as_nanos() / TENTH.as_nanos();
+        let tenth = usize::try_from(tenth).unwrap_or(usize::MAX).min(TENTHS - 1);
+        self.now.left[tenth] += 1;
+        if let Some(ahead) = self.ahead {
+            self.now.gaps.add(at - ahead, self.interval);
+        }
+        self.ahead = (self.waiting > 0).then_some(at);
+    }
+
+    /// The crowd has the origin's answer.
+    pub(super) fn answered(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        if self.in_flight == 0 {
+            // So that a request that failed behind the origin is not subtracted twice for ever.
+            self.waiting = 0;
+        }
+    }
+
+    /// The gateway rejected a request.
+    pub(super) fn rejected(&mut self) {
+        self.now.rejected += 1;
+        self.waiting = self.waiting.saturating_sub(1);
+        self.answered();
+    }
+
+    /// A request got another answer, or none.
+    pub(super) fn failed(&mut self) {
+        self.now.failed += 1;
+        self.waiting = self.waiting.saturating_sub(1);
+        self.answered();
+    }
+
+    /// Sent and not answered yet.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// From now on the rate asks for this interval. The gap in which that happened is of neither pace, and a second
+    /// shows the gaps of one pace.
+    pub(super) fn retune(&mut self, interval: Duration) {
+        self.total.gaps.merge(std::mem::take(&mut self.now.gaps));
+        self.interval = interval;
+        self.ahead = None;
+    }
+
+    /// Ends the second, and begins the next at `began`.
+    pub(super) fn next_second(&mut self, began: Moment) -> Second {
+        self.began = began;
+        let ended = Second {
+            waiting: self.waiting,
+            ..std::mem::take(&mut self.now)
+        };
+        let sum = |bars: [u32; TENTHS]| bars.into_iter().map(u64::from).sum::<u64>();
+        self.total.came += sum(ended.came);
+        self.total.left += sum(ended.left);
+        self.total.rejected += u64::from(ended.rejected);
+        self.total.failed += u64::from(ended.failed);
+        self.total.gaps.merge(ended.gaps);
+        ended
+    }
+
+    /// Everything up to the end of the last second.
+    pub(super) fn total(&self) -> Total {
+        Total {
+            waiting: self.waiting,
+            ..self.total
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `drip demo`, as somebody sees it who calls it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// Long enough for a line on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Demo {
+    process: Child,
+    lines: Receiver<String>,
+    folder: TempDir,
+    ports: [u16; 3],
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Demo {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let ports = free_ports();
+        write(&folder.path().join("gateway.toml"), ports, "10r/s");
+        let mut process = demo(&folder).spawn().unwrap();
+        let (tell, lines) = mpsc::channel();
+        let stdout: ChildStdout = process.stdout.take().unwrap();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if tell.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            process,
+            lines,
+            folder,
+            ports,
+        }
+    }
+
+    fn set_rate(&self, rate: &str) {
+        write(&self.folder.path().join("gateway.toml"), self.ports, rate);
+    }
+
+    /// The first line in which `wanted` finds what it looks for.
+    fn find<T>(&self, mut wanted: impl FnMut(&str) -> Option<T>) -> T {
+        let mut seen = Vec::new();
+        for _ in 0..60 {
+            let Ok(line) = self.lines.recv_timeout(PATIENCE) else {
+                break;
+            };
+            if let Some(found) = wanted(&line) {
+                return found;
+            }
+            seen.push(line);
+        }
+        panic!("not found in:\n{}", seen.join("\n"));
+    }
+
+    fn interrupt(&mut self) -> ExitStatus {
+        let kill = format!("kill -INT {}", self.process.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &kill])
+                .status()
+                .unwrap()
+                .success()
+        );
+        for _ in 0..100 {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it goes on after an interrupt");
+    }
+}
+
+/// One second as it was shown: how many left, the gap between two in milliseconds, the rate in force.
+fn second(line: &str) -> Option<(u32, Option<f64>, String)> {
+    let words = line.split_whitespace().collect::<Vec<_>>();
+    words.first()?.strip_suffix('s')?.parse::<u32>().ok()?;
+    Some((
+        words.get(6)?.parse().ok()?,
+        words.get(7)?.parse().ok(),
+        (*words.last()?).to_owned(),
+    ))
+}
+
+fn demo(folder: &TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+    command
+        .args(["demo", "-c", "gateway.toml"])
+        .current_dir(folder.path());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn free_ports() -> [u16; 3] {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+fn write(file: &Path, [listen, admin, origin]: [u16; 3], rate: &str) {
+    let text = format!(
+        "[server]\nlisten = [\"127.0.0.1:{listen}\"]\nadmin = \"127.0.0.1:{admin}\"\n\
+         [origins.app]\nservers = [\"http://127.0.0.1:{origin}\"]\n\
+         [zones.per_client]\nkey = \"$remote_addr\"\nrate = \"{rate}\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"per_client\", burst = 20 }}]\n"
+    );
+    fs::write(file, text).unwrap();
+}
+
+#[test]
+fn it_shows_the_pace_and_how_it_changes_until_it_is_interrupted() {
+    let mut demo = Demo::start();
+    demo.find(|line| {
+        line.contains("gateway.toml:8  rate = \"10r/s\"")
+            .then_some(())
+    });
+    for _ in 0..3 {
+        let (left, gap, rate) = demo.find(second);
+        let gap = gap.expect("nobody waited");
+        assert!(
+            (8..=12).contains(&left) && (90.0..110.0).contains(&gap),
+            "{left}, {gap} ms"
+        );
+        assert_eq!(rate, "10r/s");
+    }
+
+    demo.set_rate("20r/s");
+    demo.find(|line| {
+        line.contains("gateway.toml:8 was saved and is in force: 10r/s is now 20r/s")
+            .then_some(())
+    });
+    demo.find(|line| {
+        let (_, gap, rate) = second(line)?;
+        (rate == "20r/s" && (45.0..55.0).contains(&gap?)).then_some(())
+    });
+
+    demo.set_rate("nonsense");
+    // Kept to the end: the gateway has more to say.
+    let mut stderr = BufReader::new(demo.process.stderr.take().unwrap());
+    let mut complaint = String::new();
+    stderr.read_line(&mut complaint).unwrap();
+    assert!(complaint.contains("gateway.toml:8:8: rate"), "{complaint}");
+
+    assert!(demo.interrupt().success());
+    demo.find(|line| (line.contains(" arrived, ") && line.contains(" rejected")).then_some(()));
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let ports = free_ports();
+    write(&folder.path().join("gateway.toml"), ports, "10r/s");
+    for (port, name) in [(ports[0], "server.listen"), (ports[2], "origins.app")] {
+        let _taken = TcpListener::bind(("127.0.0.1", port)).unwrap();
+        let output = demo(&folder).output().unwrap();
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{complaint}");
+        assert!(
+            complaint.contains(name) && complaint.contains("stop it"),
+            "{complaint}"
+        );
+    }
+}
