@@ -84,6 +84,18 @@ fn rate(gateway: &Gateway) -> i64 {
     gateway.zone("drip_zone_rate")
 }
 
+/// How many requests have joined the zone, whether they wait or have left.
+fn joined(gateway: &Gateway) -> i64 {
+    let metrics = gateway.metrics();
+    let left = ["passed", "delayed"].map(|status| {
+        metrics.count(
+            "drip_zone_requests_total",
+            &[("zone", "z"), ("status", status)],
+        )
+    });
+    left.iter().sum::<i64>() + metrics.count("drip_zone_queue_depth", &[("zone", "z")])
+}
+
 /// Starts a gateway with the rate `before`, lets 14 requests line up, saves `after` as `save` does, and works out of
 /// the departures at the origin at which moment the new rate began to count.
 fn check_retune(site: Site, save: Save, before: u32, after: u32) {
@@ -107,11 +119,10 @@ fn check_retune(site: Site, save: Save, before: u32, after: u32) {
     for nth in 0..=WAITING {
         clients.push(Client::ask(gateway.address(), &format!("/{nth}?key=a")));
         // So that they arrive in this order whichever worker takes their connections.
-        if nth == 0 {
-            origin.wait_for(1);
-        } else {
-            thread::sleep(3 * MS);
-        }
+        let what = format!("request {nth} has joined");
+        eventually(&what, || {
+            joined(&gateway) > i64::try_from(nth).expect("few")
+        });
     }
     // Some have left at the old rate, and many still wait, when the file is saved.
     origin.wait_for(if before > after { 5 } else { 1 });
