@@ -73,7 +73,8 @@ fn saturate(gateway: &Gateway, origin: &Origin, target: &str, span: Duration) ->
             });
         }
     });
-    origin.moments(target)
+    // The very first also open the connections to the origin.
+    origin.moments(target).split_off(20)
 }
 
 fn check_mean(moments: &[Instant], wanted: f64) -> Result<(), String> {
@@ -131,15 +132,19 @@ fn two_thousand_a_second_come_evenly_and_not_in_clumps() {
         if tight * 10 >= gaps.len() {
             return Err(format!("{tight} of {} gaps are below 0.1 ms", gaps.len()));
         }
-        let in_window = |from: usize| {
-            moments[from..]
-                .iter()
-                .take_while(|at| **at - moments[from] < 10 * MS)
-                .count()
-        };
-        let busiest = (0..moments.len()).map(in_window).max().unwrap_or(0);
-        if busiest > 28 {
-            return Err(format!("{busiest} requests within 10 ms, where 20 are due"));
+        // One stall of the machine fills a window or two when it is made up for; the pace fills none of the others.
+        let mut windows: Vec<usize> = (0..moments.len())
+            .map(|from| {
+                let within = |at: &&Instant| **at - moments[from] < 10 * MS;
+                moments[from..].iter().take_while(within).count()
+            })
+            .collect();
+        windows.sort_unstable();
+        let busy = windows[windows.len() * 95 / 100];
+        if busy > 25 {
+            return Err(format!(
+                "one in twenty windows of 10 ms holds {busy} requests, where 20 are due"
+            ));
         }
         Ok(())
     });
