@@ -1,0 +1,283 @@
+//! Bodies pass intact, as they come, without the gateway keeping them.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{
+    Answer, Client, Exchange, Gateway, Origin, SOON, alone, eventually, one_zone,
+};
+
+const MB: usize = 1 << 20;
+
+/// Bytes in which every exchange, loss or repetition shows.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_u32;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_le_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+/// `body` in chunks of sizes that fit no buffer.
+fn chunked(body: &[u8]) -> Vec<u8> {
+    let mut framed = Vec::with_capacity(body.len() + body.len() / 100);
+    for piece in body.chunks(60_007) {
+        framed.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+        framed.extend_from_slice(piece);
+        framed.extend_from_slice(b"\r\n");
+    }
+    framed.extend_from_slice(b"0\r\n\r\n");
+    framed
+}
+
+fn gateway_to(origin: &Origin) -> Gateway {
+    Gateway::start(&one_zone(origin, "1000r/s", "burst = 1000"))
+}
+
+/// Sends `head` and then `body` on a thread of its own, so that neither direction waits for the other.
+fn send_all(client: &mut Client, head: &str, body: Vec<u8>) -> thread::JoinHandle<()> {
+    client.send(head.as_bytes());
+    let mut sender = client.sender();
+    thread::spawn(move || sender.write_all(&body).expect("the gateway reads"))
+}
+
+fn echo(exchange: &mut Exchange) -> std::io::Result<()> {
+    let body = exchange.body()?;
+    if exchange.head.is_chunked() {
+        exchange
+            .send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Came: chunked\r\n\r\n")?;
+        exchange.send(&chunked(&body))
+    } else {
+        let length = body.len();
+        exchange.send(
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nX-Came: whole\r\n\r\n")
+                .as_bytes(),
+        )?;
+        exchange.send(&body)
+    }
+}
+
+fn check_intact(answer: &Answer, body: &[u8]) {
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.body.len(), body.len());
+    let odd = answer
+        .body
+        .iter()
+        .zip(body)
+        .position(|(one, other)| one != other);
+    assert_eq!(odd, None, "the first byte that differs");
+}
+
+#[test]
+fn ten_megabytes_with_a_length_pass_intact_both_ways() {
+    let _alone = alone();
+    let origin = Origin::answering(echo);
+    let gateway = gateway_to(&origin);
+    let body = noise(10 * MB);
+    let mut client = Client::connect(gateway.address());
+    let head = format!(
+        "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let sending = send_all(&mut client, &head, body.clone());
+    let answer = client.answer();
+    sending.join().expect("all sent");
+    assert_eq!(answer.field("x-came"), Some("whole"));
+    assert_eq!(answer.head.length(), Some(body.len() as u64));
+    check_intact(&answer, &body);
+}
+
+#[test]
+fn ten_megabytes_in_chunks_pass_intact_both_ways() {
+    let _alone = alone();
+    let origin = Origin::answering(echo);
+    let gateway = gateway_to(&origin);
+    let body = noise(10 * MB);
+    let mut client = Client::connect(gateway.address());
+    let head = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let sending = send_all(&mut client, head, chunked(&body));
+    let answer = client.answer();
+    sending.join().expect("all sent");
+    assert_eq!(answer.field("x-came"), Some("chunked"));
+    assert!(answer.head.is_chunked() && answer.head.length().is_none());
+    check_intact(&answer, &body);
+}
+
+#[test]
+fn the_origin_gets_the_first_bytes_before_the_client_has_sent_the_last() {
+    let (got, gets) = mpsc::channel();
+    let got = Mutex::new(got);
+    let origin = Origin::answering(move |exchange| {
+        exchange.pass_body(|piece| {
+            got.lock()
+                .expect("no panic")
+                .send(piece.to_vec())
+                .expect("the test runs");
+        })?;
+        exchange.reply(b"ok")
+    });
+    let gateway = gateway_to(&origin);
+    let first =
+        |gets: &Receiver<Vec<u8>>| gets.recv_timeout(SOON).expect("the first bytes have come");
+
+    let mut client = Client::connect(gateway.address());
+    client.send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nfirst");
+    assert_eq!(first(&gets), b"first");
+    client.send(b"later");
+    assert_eq!(client.answer().status, 200);
+    assert_eq!(first(&gets), b"later");
+
+    client
+        .send(b"POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
+    assert_eq!(first(&gets), b"first");
+    client.send(b"5\r\nlater\r\n0\r\n\r\n");
+    assert_eq!(client.answer().status, 200);
+    assert_eq!(first(&gets), b"later");
+}
+
+/// An origin that sends one half of its answer, and the other once it is told to.
+fn origin_in_halves(one: &'static [u8], other: &'static [u8]) -> (Origin, Sender<()>) {
+    let (go, told) = mpsc::channel();
+    let told = Mutex::new(told);
+    let origin = Origin::answering(move |exchange| {
+        exchange.send(one)?;
+        told.lock()
+            .expect("no panic")
+            .recv_timeout(SOON)
+            .expect("the client has the first bytes");
+        exchange.send(other)
+    });
+    (origin, go)
+}
+
+#[test]
+fn the_client_gets_the_first_bytes_before_the_origin_has_sent_the_last() {
+    let (origin, go) = origin_in_halves(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst",
+        b"later",
+    );
+    let gateway = gateway_to(&origin);
+    let mut client = Client::ask(gateway.address(), "/");
+    assert_eq!(client.head().length(), Some(10));
+    let mut bytes = [0; 5];
+    client.read_exact(&mut bytes);
+    assert_eq!(&bytes, b"first");
+    go.send(()).expect("the origin waits");
+    client.read_exact(&mut bytes);
+    assert_eq!(&bytes, b"later");
+}
+
+#[test]
+fn the_client_gets_the_first_chunk_before_the_origin_has_sent_the_last() {
+    let (origin, go) = origin_in_halves(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n",
+        b"5\r\nlater\r\n0\r\n\r\n",
+    );
+    let gateway = gateway_to(&origin);
+    let mut client = Client::ask(gateway.address(), "/");
+    let head = client.head();
+    assert!(head.is_chunked());
+    let mut body = Vec::new();
+    let mut told = false;
+    let passed = client.pass_body(&head, |piece| {
+        body.extend_from_slice(piece);
+        if !told {
+            assert_eq!(piece, b"first");
+            told = true;
+            go.send(()).expect("the origin waits");
+        }
+    });
+    passed.expect("a clean end");
+    assert_eq!(body, b"firstlater");
+}
+
+const LARGE: usize = 64 * MB;
+const PIECE: usize = 64 * 1024;
+/// Buffers of its own, whatever passes through.
+const MAY_GROW: u64 = 16 * MB as u64;
+
+/// Waits until whoever moves bytes has stopped because nobody takes them.
+fn wait_until_stuck(moved: &AtomicU64) {
+    let mut before = 0;
+    eventually("the bytes no longer move", || {
+        thread::sleep(Duration::from_millis(100));
+        let now = moved.load(Ordering::SeqCst);
+        now > 0 && now == std::mem::replace(&mut before, now)
+    });
+    assert!(
+        moved.load(Ordering::SeqCst) < LARGE as u64,
+        "somebody took it all"
+    );
+}
+
+#[test]
+fn the_gateway_does_not_keep_what_a_client_sends_to_a_slow_origin() {
+    let _alone = alone();
+    let (go, told) = mpsc::channel::<()>();
+    let told = Mutex::new(told);
+    let origin = Origin::answering(move |exchange| {
+        told.lock()
+            .expect("no panic")
+            .recv_timeout(2 * SOON)
+            .expect("the client is stuck");
+        let mut length = 0;
+        exchange.pass_body(|piece| length += piece.len())?;
+        exchange.reply(length.to_string().as_bytes())
+    });
+    let gateway = gateway_to(&origin);
+    let mut client = Client::connect(gateway.address());
+    let before = gateway.peak_memory();
+    client.send(
+        format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {LARGE}\r\n\r\n").as_bytes(),
+    );
+    let sent = Arc::<AtomicU64>::default();
+    let (mut sender, counted) = (client.sender(), Arc::clone(&sent));
+    let sending = thread::spawn(move || {
+        let piece = noise(PIECE);
+        for _ in 0..LARGE / PIECE {
+            sender.write_all(&piece).expect("the gateway reads");
+            counted.fetch_add(PIECE as u64, Ordering::SeqCst);
+        }
+    });
+    wait_until_stuck(&sent);
+    go.send(()).expect("the origin waits");
+    assert_eq!(client.answer().text(), LARGE.to_string());
+    sending.join().expect("all sent");
+    let grown = gateway.peak_memory() - before;
+    assert!(grown < MAY_GROW, "grew by {grown} bytes");
+}
+
+#[test]
+fn the_gateway_does_not_keep_what_an_origin_sends_to_a_slow_client() {
+    let _alone = alone();
+    let sent = Arc::<AtomicU64>::default();
+    let counted = Arc::clone(&sent);
+    let origin = Origin::answering(move |exchange| {
+        let piece = noise(PIECE);
+        exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {LARGE}\r\n\r\n").as_bytes())?;
+        for _ in 0..LARGE / PIECE {
+            exchange.send(&piece)?;
+            counted.fetch_add(PIECE as u64, Ordering::SeqCst);
+        }
+        Ok(())
+    });
+    let gateway = gateway_to(&origin);
+    let before = gateway.peak_memory();
+    let mut client = Client::ask(gateway.address(), "/");
+    wait_until_stuck(&sent);
+    let head = client.head();
+    let mut length = 0;
+    client
+        .pass_body(&head, |piece| length += piece.len())
+        .expect("a clean end");
+    assert_eq!(length, LARGE);
+    let grown = gateway.peak_memory() - before;
+    assert!(grown < MAY_GROW, "grew by {grown} bytes");
+}

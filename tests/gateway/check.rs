@@ -1,0 +1,211 @@
+//! `drip check`, and a start that must not be.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use crate::support::{Gateway, Origin, Site, drip, one_zone};
+
+fn check(file: &Path) -> Output {
+    drip()
+        .arg("check")
+        .arg("-c")
+        .arg(file)
+        .output()
+        .expect("the program runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// `line:column` of the first place where `part` stands in `text`.
+fn place(text: &str, part: &str) -> String {
+    let before = &text[..text
+        .find(part)
+        .unwrap_or_else(|| panic!("no {part} in {text}"))];
+    let line = before.matches('\n').count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
+    format!("{line}:{column}")
+}
+
+#[test]
+fn check_prints_settings_that_read_back_as_the_same() {
+    let site = Site::new();
+    let origin = Origin::start();
+    site.write(&one_zone(&origin, "5r/250ms", "burst = 20, delay = 8"));
+    let first = check(&site.file());
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let printed = text(&first.stdout);
+    assert!(
+        printed.contains("burst = 20") && printed.contains("shutdown_timeout = \"30s\""),
+        "{printed}"
+    );
+    fs::write(site.file(), &printed).expect("a file");
+    let second = check(&site.file());
+    assert_eq!(second.status.code(), Some(0), "{}", text(&second.stderr));
+    assert_eq!(text(&second.stdout), printed);
+}
+
+#[test]
+fn check_prints_settings_that_the_gateway_runs_on() {
+    let site = Site::new();
+    let origin = Origin::start();
+    site.write(&one_zone(&origin, "1r/m", "burst = 0"));
+    let checked = check(&site.file());
+    let printed = text(&checked.stdout);
+    fs::write(site.file(), printed).expect("a file");
+    let gateway = Gateway::run(site);
+    gateway.wait_for_line("listening");
+    crate::support::eventually("it serves", || {
+        gateway
+            .admin("/readyz")
+            .is_some_and(|answer| answer.status == 200)
+    });
+    assert_eq!(
+        crate::support::fetch(gateway.address(), "/?key=a").status,
+        200
+    );
+    assert_eq!(
+        crate::support::fetch(gateway.address(), "/?key=a").status,
+        429
+    );
+}
+
+/// A file with five things wrong, and what each is about.
+const WRONG: &str = r#"[server]
+lissten = ["127.0.0.1:8080"]
+workers = "two"
+
+[origins.app]
+servers = ["http://127.0.0.1:9000"]
+
+[zones.z]
+key = "$remote_addr"
+rate = "0r/s"
+
+[[routes]]
+path = "/"
+origin = "ap"
+limits = [{ zone = "z", burst = 2, delay = 3 }]
+"#;
+const PROBLEMS: [(&str, &str); 5] = [
+    ("lissten", "listen"),
+    ("\"two\"", "workers"),
+    ("\"0r/s\"", "rate"),
+    ("\"ap\"", "app"),
+    ("3 }]", "delay"),
+];
+
+fn check_all_told(output: &Output, file: &Path) {
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert_eq!(text(&output.stdout), "");
+    for (part, about) in PROBLEMS {
+        let place = format!("{}:{}: ", file.display(), place(WRONG, part));
+        let line = told.lines().find(|line| line.starts_with(&place));
+        assert!(
+            line.is_some_and(|line| line.contains(about)),
+            "nothing about {about} at {place}\n{told}"
+        );
+    }
+    assert_eq!(told.lines().count(), PROBLEMS.len(), "{told}");
+}
+
+#[test]
+fn check_tells_every_problem_with_its_place() {
+    let site = Site::new();
+    fs::write(site.file(), WRONG).expect("a file");
+    check_all_told(&check(&site.file()), &site.file());
+}
+
+#[test]
+fn run_refuses_what_check_refuses() {
+    let site = Site::new();
+    fs::write(site.file(), WRONG).expect("a file");
+    let run = drip()
+        .arg("run")
+        .arg("-c")
+        .arg(site.file())
+        .output()
+        .expect("the program runs");
+    check_all_told(&run, &site.file());
+    let run = drip()
+        .current_dir(site.folder())
+        .output()
+        .expect("the program runs");
+    check_all_told(&run, Path::new("gateway.toml"));
+}
+
+#[test]
+fn a_syntax_error_is_told_with_its_line() {
+    let site = Site::new();
+    fs::write(site.file(), "[server]\nworkers = \n").expect("a file");
+    let output = check(&site.file());
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    assert!(
+        told.starts_with(&format!("{}:2:", site.file().display())),
+        "{told}"
+    );
+}
+
+#[test]
+fn an_empty_or_missing_file_and_one_without_a_route_are_refused() {
+    let site = Site::new();
+    let no_route = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n";
+    for (written, about) in [
+        (None, "cannot be read"),
+        (Some(""), "empty"),
+        (Some(no_route), "route"),
+    ] {
+        if let Some(written) = written {
+            fs::write(site.file(), written).expect("a file");
+        }
+        let output = check(&site.file());
+        assert_eq!(output.status.code(), Some(1));
+        let told = text(&output.stderr);
+        assert!(
+            told.contains(about) && told.contains("gateway.toml"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn a_second_gateway_on_the_same_address_is_refused_by_name() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1r/s", "burst = 1");
+    let first = Gateway::start(&file);
+    for taken in [first.address(), first.site.admin] {
+        let mut second = Site::new();
+        if taken == first.address() {
+            second.address = taken;
+        } else {
+            second.admin = taken;
+        }
+        second.write(&file);
+        let output = drip()
+            .arg("-c")
+            .arg(second.file())
+            .output()
+            .expect("the program runs");
+        assert_eq!(output.status.code(), Some(1));
+        let told = text(&output.stderr);
+        assert!(
+            told.contains(&taken.to_string()),
+            "it names {taken}: {told}"
+        );
+    }
+    assert_eq!(
+        crate::support::fetch(first.address(), "/?key=a").status,
+        200,
+        "the first goes on"
+    );
+}

@@ -1,0 +1,158 @@
+//! Which keys are remembered, and for how long.
+
+use crate::support::{Answer, Client, Gateway, Origin, SOON, fetch, now, one_zone};
+
+fn gateway(origin: &Origin, rate: &str, limit: &str, zone: &str) -> Gateway {
+    let file = one_zone(origin, rate, limit)
+        .replace("key = \"$arg_key\"", &format!("key = \"$arg_key\"\n{zone}"));
+    // With one worker `max_keys` is not shared out.
+    Gateway::start(&format!("workers = 1\n{file}"))
+}
+
+fn ask(gateway: &Gateway, key: &str) -> Answer {
+    fetch(gateway.address(), &format!("/?key={key}"))
+}
+
+fn keys(gateway: &Gateway, state: &str) -> i64 {
+    gateway
+        .metrics()
+        .count("drip_zone_keys", &[("zone", "z"), ("state", state)])
+}
+
+fn evictions(gateway: &Gateway, reason: &str) -> i64 {
+    gateway.metrics().count(
+        "drip_zone_evictions_total",
+        &[("zone", "z"), ("reason", reason)],
+    )
+}
+
+/// A key is parked 2 s after its last use, and forgotten 1 s later at the earliest.
+fn wait_long_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = now() + SOON + SOON;
+    while !is_so() {
+        assert!(now() < deadline, "waited in vain for this: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_full_zone_forgets_the_key_that_was_used_least_recently() {
+    let origin = Origin::start();
+    let gateway = gateway(&origin, "1r/m", "burst = 0", "max_keys = 2");
+    assert_eq!(ask(&gateway, "a").status, 200);
+    assert_eq!(ask(&gateway, "b").status, 200);
+    assert_eq!(
+        ask(&gateway, "a").status,
+        429,
+        "a rejected request counts as a use"
+    );
+    assert_eq!(ask(&gateway, "c").status, 200, "c takes the room of b");
+    assert_eq!(ask(&gateway, "a").status, 429, "a is remembered");
+    assert_eq!(evictions(&gateway, "lru"), 1);
+    assert_eq!(
+        ask(&gateway, "b").status,
+        200,
+        "b was forgotten, and takes the room of c"
+    );
+    assert_eq!(ask(&gateway, "a").status, 429, "a is still remembered");
+    assert_eq!(ask(&gateway, "c").status, 200, "c was forgotten");
+    assert_eq!(evictions(&gateway, "lru"), 3);
+}
+
+#[test]
+fn a_key_with_waiters_is_never_forgotten() {
+    let origin = Origin::start();
+    let gateway = gateway(&origin, "1r/s", "burst = 2", "max_keys = 2");
+    let mut waiting: Vec<_> = (0..3)
+        .map(|_| Client::ask(gateway.address(), "/?key=a"))
+        .collect();
+    gateway.wait_for_depth(2);
+    for newcomer in ["b", "c", "d"] {
+        assert_eq!(
+            ask(&gateway, newcomer).status,
+            200,
+            "each takes the room of the one before, which does not wait"
+        );
+    }
+    assert_eq!(ask(&gateway, "a").status, 429, "a is remembered, and full");
+    assert!(
+        waiting
+            .iter_mut()
+            .all(|client| client.answer().status == 200)
+    );
+    assert_eq!(evictions(&gateway, "lru"), 2);
+}
+
+#[test]
+fn a_newcomer_gets_503_where_every_key_has_waiters() {
+    let origin = Origin::start();
+    let gateway = gateway(&origin, "1r/s", "burst = 1", "max_keys = 2");
+    let targets = ["/?key=a", "/?key=a", "/?key=b", "/?key=b"];
+    let mut waiting: Vec<_> = targets
+        .iter()
+        .map(|target| Client::ask(gateway.address(), target))
+        .collect();
+    gateway.wait_for_depth(2);
+    let newcomer = ask(&gateway, "c");
+    assert_eq!(newcomer.status, 503);
+    assert!(newcomer.number("retry-after") >= 1);
+    let full = [("zone", "z"), ("reason", "keys")];
+    assert_eq!(
+        gateway.metrics().count("drip_zone_rejections_total", &full),
+        1
+    );
+    assert!(
+        waiting
+            .iter_mut()
+            .all(|client| client.answer().status == 200)
+    );
+    assert_eq!(
+        ask(&gateway, "c").status,
+        200,
+        "now that nobody waits there is room"
+    );
+}
+
+#[test]
+fn a_drained_key_is_forgotten_after_idle_timeout() {
+    let origin = Origin::start();
+    let gateway = gateway(&origin, "100r/s", "burst = 5", "idle_timeout = \"1s\"");
+    for key in ["a", "b", "c"] {
+        assert_eq!(ask(&gateway, key).status, 200);
+    }
+    wait_long_until("the three keys are shown", || {
+        gateway.zone("drip_zone_keys") == 3
+    });
+    wait_long_until("nothing is remembered", || {
+        gateway.zone("drip_zone_keys") == 0
+    });
+    assert_eq!(evictions(&gateway, "idle"), 3);
+    assert_eq!(evictions(&gateway, "lru"), 0);
+}
+
+#[test]
+fn a_parked_key_keeps_its_debt_whatever_idle_timeout_says() {
+    let origin = Origin::start();
+    let gateway = gateway(
+        &origin,
+        "1r/m",
+        "burst = 1, nodelay = true",
+        "idle_timeout = \"1s\"",
+    );
+    assert_eq!(ask(&gateway, "a").number("x-ratelimit-remaining"), 1);
+    assert_eq!(ask(&gateway, "a").number("x-ratelimit-remaining"), 0);
+    wait_long_until("the key is parked", || {
+        keys(&gateway, "parked") == 1 && keys(&gateway, "active") == 0
+    });
+    // Long enough for a sweep that would forget it if it were drained.
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    assert_eq!(keys(&gateway, "parked"), 1);
+    let rejected = ask(&gateway, "a");
+    assert_eq!(rejected.status, 429);
+    assert!(
+        (50..60).contains(&rejected.number("retry-after")),
+        "{:?}",
+        rejected.head
+    );
+    assert_eq!(evictions(&gateway, "idle"), 0);
+}

@@ -1,0 +1,12 @@
+//! The real program over real sockets, with clients on one side and an origin of our own on the other.
+
+mod admin;
+mod bodies;
+mod check;
+mod eviction;
+mod origins;
+mod pacing;
+mod queue;
+mod retune;
+mod stop;
+mod support;

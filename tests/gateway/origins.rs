@@ -1,0 +1,156 @@
+//! Origins that fail, and connections to them that are used again.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Client, Exchange, Gateway, Origin, alone, fetch, free_address, now};
+
+/// A file that only forwards; `more` are further fields of the origin.
+fn forwarding(to: std::net::SocketAddr, more: &str) -> String {
+    format!(
+        "[origins.app]\nservers = [\"http://{to}\"]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    )
+}
+
+#[test]
+fn an_origin_that_is_down_is_a_502() {
+    let gateway = Gateway::start(&forwarding(free_address(), ""));
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+}
+
+#[test]
+fn an_origin_that_answers_nonsense_is_a_502() {
+    let origin = Origin::answering(|exchange| {
+        exchange.send(b"what?\r\n\r\n")?;
+        Exchange::close()
+    });
+    let gateway = Gateway::start(&forwarding(origin.address, ""));
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+}
+
+#[test]
+fn an_origin_that_closes_instead_of_answering_is_a_502() {
+    let origin = Origin::answering(|_| Exchange::close());
+    let gateway = Gateway::start(&forwarding(origin.address, ""));
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(
+        origin.arrivals().len(),
+        1,
+        "on a new connection there is no reason to try again"
+    );
+}
+
+#[test]
+fn an_origin_that_takes_a_request_and_never_answers_is_a_504_in_time() {
+    let origin = Origin::answering(|_| {
+        loop {
+            thread::park();
+        }
+    });
+    let gateway = Gateway::start(&forwarding(
+        origin.address,
+        "response_timeout = \"300ms\"\n",
+    ));
+    let began = now();
+    assert_eq!(fetch(gateway.address(), "/").status, 504);
+    let took = began.elapsed();
+    assert!((300..1000).contains(&took.as_millis()), "it took {took:?}");
+}
+
+#[test]
+fn an_origin_that_comes_back_is_used_again() {
+    let address = {
+        let origin = Origin::start();
+        origin.address
+    };
+    let gateway = Gateway::start(&forwarding(address, ""));
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    let origin = Origin::start();
+    let file = forwarding(origin.address, "");
+    gateway.site.write(&file);
+    gateway.signal(rustix::process::Signal::HUP);
+    crate::support::eventually("the origin that is there is used", || {
+        fetch(gateway.address(), "/").status == 200
+    });
+}
+
+#[test]
+fn an_origin_that_closes_idle_connections_costs_no_client_an_error() {
+    let _alone = alone();
+    let origin = Origin::answering(|exchange| {
+        exchange.reply(b"ok")?;
+        if exchange.nth == 2 {
+            Exchange::close()
+        } else {
+            Ok(())
+        }
+    });
+    let gateway = Gateway::start(&forwarding(origin.address, ""));
+    let mut client = Client::connect(gateway.address());
+    for nth in 0..200 {
+        client.get("/");
+        assert_eq!(client.answer().status, 200, "request {nth}");
+    }
+}
+
+#[test]
+fn connections_to_the_origin_are_used_again() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&format!("workers = 2\n{}", forwarding(origin.address, "")));
+    for _ in 0..10 {
+        let mut client = Client::connect(gateway.address());
+        for _ in 0..10 {
+            client.get("/");
+            assert_eq!(client.answer().status, 200);
+        }
+    }
+    let connections: HashSet<_> = origin
+        .arrivals()
+        .iter()
+        .map(|arrival| arrival.connection)
+        .collect();
+    assert_eq!(origin.arrivals().len(), 100);
+    assert!(
+        connections.len() <= 2,
+        "{} connections for two workers",
+        connections.len()
+    );
+}
+
+/// What a client gets of an answer of which the origin sends only `part`.
+fn cut_short(part: &'static [u8]) -> (std::io::Result<()>, Vec<u8>, Vec<u8>) {
+    let origin = Origin::answering(|exchange| {
+        exchange.send(part)?;
+        // The gateway passes on what came before it learns that nothing more will.
+        thread::sleep(Duration::from_millis(50));
+        Exchange::close()
+    });
+    let gateway = Gateway::start(&forwarding(origin.address, ""));
+    let mut client = Client::ask(gateway.address(), "/");
+    let head = client.head();
+    let mut body = Vec::new();
+    let ended = client.pass_body(&head, |piece| body.extend_from_slice(piece));
+    (ended, body, client.rest())
+}
+
+#[test]
+fn an_answer_that_the_origin_cuts_short_breaks_the_clients_connection() {
+    let (ended, body, rest) = cut_short(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart");
+    assert!(ended.is_err(), "nobody takes the part for the whole");
+    assert_eq!(
+        (body.as_slice(), rest.as_slice()),
+        (b"part".as_slice(), b"".as_slice())
+    );
+}
+
+#[test]
+fn chunks_that_the_origin_cuts_short_never_end_cleanly() {
+    let (ended, body, rest) =
+        cut_short(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n");
+    assert!(ended.is_err(), "nobody takes the part for the whole");
+    assert_eq!(
+        (body.as_slice(), rest.as_slice()),
+        (b"part".as_slice(), b"".as_slice())
+    );
+}

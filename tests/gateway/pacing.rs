@@ -1,0 +1,195 @@
+//! The pace, as the origin sees it.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{
+    Answer, Client, Gateway, Origin, alone, best_of_three, check_gaps, fetch, gaps, now, one_zone,
+};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Sends `count` requests for `target` at once, each on a connection of its own.
+fn at_once(gateway: &Gateway, count: usize, target: &str) -> Vec<Answer> {
+    let mut clients: Vec<_> = (0..count)
+        .map(|_| Client::connect(gateway.address()))
+        .collect();
+    for client in &mut clients {
+        client.get(target);
+    }
+    clients.iter_mut().map(Client::answer).collect()
+}
+
+fn count_status(answers: &[Answer], status: u16) -> usize {
+    answers
+        .iter()
+        .filter(|answer| answer.status == status)
+        .count()
+}
+
+/// Fails unless the moments, counted from the first, are as `wanted` in milliseconds.
+fn check_departures(moments: &[Instant], wanted: &[u64], slack: Duration) -> Result<(), String> {
+    let found: Vec<_> = moments.iter().map(|moment| *moment - moments[0]).collect();
+    let is_right = |(found, wanted): (&Duration, &u64)| {
+        found.abs_diff(Duration::from_millis(*wanted)) <= slack
+    };
+    if found.len() == wanted.len() && found.iter().zip(wanted).all(is_right) {
+        Ok(())
+    } else {
+        Err(format!("departures at {found:?}, not at {wanted:?} ms"))
+    }
+}
+
+/// Sends `count` requests at once and compares the departures, in milliseconds, and how many were rejected.
+fn check_vector(rate: &str, limit: &str, count: usize, departures: &[u64], rejected: usize) {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, rate, limit));
+    best_of_three(|attempt| {
+        let target = format!("/?key={attempt}");
+        let answers = at_once(&gateway, count, &target);
+        assert_eq!(count_status(&answers, 429), rejected);
+        assert_eq!(count_status(&answers, 200), count - rejected);
+        // All that came at once also left at once where they did not have to wait.
+        check_departures(&origin.moments(&target), departures, 15 * MS)
+    });
+}
+
+/// Keeps 64 requests at the gateway for `span`, and returns when they reached the origin.
+fn saturate(gateway: &Gateway, origin: &Origin, target: &str, span: Duration) -> Vec<Instant> {
+    const CLIENTS: usize = 64;
+    let ready = Barrier::new(CLIENTS);
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let mut client = Client::connect(gateway.address());
+                ready.wait();
+                let end = now() + span;
+                while now() < end {
+                    client.get(target);
+                    assert_eq!(client.answer().status, 200);
+                }
+            });
+        }
+    });
+    // The very first also open the connections to the origin.
+    origin.moments(target).split_off(20)
+}
+
+fn check_mean(moments: &[Instant], wanted: f64) -> Result<(), String> {
+    let spans = u32::try_from(moments.len() - 1).expect("not that many");
+    let mean = f64::from(spans) / (moments[moments.len() - 1] - moments[0]).as_secs_f64();
+    if (mean / wanted - 1.0).abs() < 0.005 {
+        Ok(())
+    } else {
+        Err(format!("{mean} requests a second, not {wanted}"))
+    }
+}
+
+#[test]
+fn thirty_requests_at_once_reach_the_origin_one_every_50_ms() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 30"));
+    best_of_three(|attempt| {
+        let target = format!("/?key={attempt}");
+        let began = now();
+        let answers = at_once(&gateway, 30, &target);
+        assert_eq!(count_status(&answers, 200), 30);
+        let moments = origin.moments(&target);
+        assert_eq!(moments.len(), 30);
+        let first = moments[0] - began;
+        if first > 40 * MS {
+            return Err(format!("the first waited {first:?}"));
+        }
+        check_gaps(&moments, 50 * MS, 3 * MS)
+    });
+}
+
+#[test]
+fn a_saturated_key_of_500_a_second_gets_just_that() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "500r/s", "burst = 100"));
+    best_of_three(|attempt| {
+        let moments = saturate(&gateway, &origin, &format!("/?key={attempt}"), 1000 * MS);
+        check_mean(&moments, 500.0)
+    });
+}
+
+#[test]
+fn two_thousand_a_second_come_evenly_and_not_in_clumps() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "2000r/s", "burst = 100"));
+    best_of_three(|attempt| {
+        let moments = saturate(&gateway, &origin, &format!("/?key={attempt}"), 1000 * MS);
+        check_mean(&moments, 2000.0)?;
+        // A clock of 1 ms lets two go together: every other gap would be nearly none.
+        let gaps = gaps(&moments);
+        let tight = gaps.iter().filter(|gap| **gap < MS / 10).count();
+        if tight * 10 >= gaps.len() {
+            return Err(format!("{tight} of {} gaps are below 0.1 ms", gaps.len()));
+        }
+        // One stall of the machine fills a window or two when it is made up for; the pace fills none of the others.
+        let mut windows: Vec<usize> = (0..moments.len())
+            .map(|from| {
+                let within = |at: &&Instant| **at - moments[from] < 10 * MS;
+                moments[from..].iter().take_while(within).count()
+            })
+            .collect();
+        windows.sort_unstable();
+        let busy = windows[windows.len() * 95 / 100];
+        if busy > 25 {
+            return Err(format!(
+                "one in twenty windows of 10 ms holds {busy} requests, where 20 are due"
+            ));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn two_a_second_with_burst_5_space_five_and_reject_two() {
+    check_vector("2r/s", "burst = 5", 8, &[0, 500, 1000, 1500, 2000, 2500], 2);
+}
+
+#[test]
+fn ten_a_second_with_burst_20_and_delay_8_pass_nine_space_twelve_and_reject_one() {
+    let mut departures = vec![0; 9];
+    departures.extend((1..=12).map(|nth| nth * 100));
+    check_vector("10r/s", "burst = 20, delay = 8", 22, &departures, 1);
+}
+
+#[test]
+fn thirty_a_minute_with_burst_2_and_delay_1_pass_two_and_delay_one_by_two_seconds() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "30r/m", "burst = 2, delay = 1"));
+    best_of_three(|attempt| {
+        let target = format!("/?key={attempt}");
+        let mut clients: Vec<_> = (0..3)
+            .map(|_| Client::ask(gateway.address(), &target))
+            .collect();
+        // Part of the vector: the fourth comes 0.2 s after the others.
+        thread::sleep(200 * MS);
+        assert_eq!(fetch(gateway.address(), &target).status, 429);
+        assert!(
+            clients
+                .iter_mut()
+                .all(|client| client.answer().status == 200)
+        );
+        check_departures(&origin.moments(&target), &[0, 0, 2000], 15 * MS)
+    });
+}
+
+#[test]
+fn nodelay_passes_the_whole_burst_at_once_and_rejects_the_rest() {
+    check_vector("1r/s", "burst = 2, nodelay = true", 5, &[0, 0, 0], 2);
+}
+
+#[test]
+fn an_excess_equal_to_delay_passes_at_once() {
+    check_vector("2r/s", "burst = 3, delay = 3", 5, &[0, 0, 0, 0], 1);
+}

@@ -1,0 +1,168 @@
+//! The end: nobody new, everybody answered.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::{Client, Gateway, MARGIN, Origin, check_gaps, eventually, now, one_zone};
+
+/// A gateway at which one request has passed and `waiting` others wait.
+fn queued(rate: &str, waiting: usize, server: &str) -> (Origin, Gateway, Vec<Client>) {
+    let origin = Origin::start();
+    let file = one_zone(&origin, rate, &format!("burst = {waiting}"));
+    let gateway = Gateway::start(&format!("{server}\n{file}"));
+    let clients = (0..=waiting)
+        .map(|_| Client::ask(gateway.address(), "/?key=a"))
+        .collect();
+    origin.wait_for(1);
+    gateway.wait_for_depth(i64::try_from(waiting).expect("few"));
+    (origin, gateway, clients)
+}
+
+fn wait_until_refused(gateway: &Gateway) {
+    eventually("new connections are refused", || {
+        TcpStream::connect(gateway.address()).is_err()
+    });
+}
+
+fn check_full_queue_drains(signal: Signal) {
+    let (origin, mut gateway, mut clients) = queued("5r/s", 8, "");
+    gateway.signal(signal);
+    wait_until_refused(&gateway);
+    let statuses: Vec<_> = clients
+        .iter_mut()
+        .map(|client| client.answer().status)
+        .collect();
+    assert_eq!(statuses, [200; 9]);
+    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+    let moments = origin.moments("key=a");
+    assert_eq!(moments.len(), 9);
+    check_gaps(&moments, Duration::from_millis(200), MARGIN).expect("at their pace to the end");
+}
+
+#[test]
+fn sigterm_lets_a_full_queue_drain_at_its_pace_and_refuses_new_connections() {
+    check_full_queue_drains(Signal::TERM);
+}
+
+#[test]
+fn sigint_does_the_same() {
+    check_full_queue_drains(Signal::INT);
+}
+
+#[test]
+fn a_worker_without_connections_of_its_own_still_drains_its_keys() {
+    // With so many more workers than clients, the key of one client or another lives where nobody is connected.
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1r/s", "burst = 1");
+    let mut gateway = Gateway::start(&format!("workers = 16\n{file}"));
+    let target = |nth: usize| format!("/?key={nth}");
+    let mut clients: Vec<_> = (0..4)
+        .map(|nth| Client::ask(gateway.address(), &target(nth)))
+        .collect();
+    assert!(
+        clients
+            .iter_mut()
+            .all(|client| client.answer().status == 200)
+    );
+    for (nth, client) in clients.iter_mut().enumerate() {
+        client.get(&target(nth));
+    }
+    gateway.wait_for_depth(4);
+    gateway.signal(Signal::TERM);
+    let statuses: Vec<_> = clients
+        .iter_mut()
+        .map(|client| client.answer().status)
+        .collect();
+    assert_eq!(statuses, [200; 4]);
+    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+}
+
+#[test]
+fn answers_given_while_stopping_close_their_connections() {
+    let (_origin, mut gateway, mut clients) = queued("4r/s", 3, "");
+    gateway.signal(Signal::TERM);
+    wait_until_refused(&gateway);
+    let closing = clients.iter_mut().filter_map(|client| {
+        let answer = client.answer();
+        (answer.field("connection") == Some("close")).then(|| client.rest())
+    });
+    let closing: Vec<_> = closing.collect();
+    assert_eq!(closing.len(), 3, "all but the one who was answered before");
+    assert!(closing.iter().all(Vec::is_empty));
+    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+}
+
+#[test]
+fn after_shutdown_timeout_those_who_still_wait_get_503() {
+    let (origin, mut gateway, mut clients) = queued("1r/m", 4, "shutdown_timeout = \"500ms\"");
+    let began = now();
+    gateway.signal(Signal::TERM);
+    let answers: Vec<_> = clients.iter_mut().map(Client::answer).collect();
+    let took = began.elapsed();
+    assert!(
+        (450..1500).contains(&took.as_millis()),
+        "they were sent away after {took:?}"
+    );
+    assert_eq!(
+        answers.iter().filter(|answer| answer.status == 200).count(),
+        1
+    );
+    let sent_away: Vec<_> = answers
+        .iter()
+        .filter(|answer| answer.status == 503)
+        .collect();
+    assert_eq!(sent_away.len(), 4);
+    assert!(
+        sent_away
+            .iter()
+            .all(|answer| answer.number("retry-after") >= 1)
+    );
+    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+    assert_eq!(origin.arrivals().len(), 1);
+}
+
+#[test]
+fn the_admin_port_answers_to_the_end_and_readyz_says_503() {
+    let (_origin, mut gateway, mut clients) = queued("2r/s", 4, "");
+    let status = |gateway: &Gateway, path| gateway.admin(path).map(|answer| answer.status);
+    assert_eq!(status(&gateway, "/readyz"), Some(200));
+    gateway.signal(Signal::TERM);
+    eventually("it is not ready any more", || {
+        status(&gateway, "/readyz") == Some(503)
+    });
+    assert_eq!(status(&gateway, "/healthz"), Some(200));
+    assert!(
+        gateway.zone("drip_zone_queue_depth") >= 1,
+        "while requests still wait"
+    );
+    assert_eq!(status(&gateway, "/metrics"), Some(200));
+    assert!(
+        clients
+            .iter_mut()
+            .all(|client| client.answer().status == 200)
+    );
+    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+}
+
+#[test]
+fn a_second_sigterm_ends_at_once() {
+    let (_origin, mut gateway, _clients) = queued("1r/m", 4, "");
+    gateway.signal(Signal::TERM);
+    gateway.wait_for_line("stopping");
+    gateway.signal(Signal::TERM);
+    gateway.wait(Duration::from_secs(2));
+}
+
+#[test]
+fn idle_connections_do_not_hold_up_a_stop() {
+    let origin = Origin::start();
+    let mut gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 10"));
+    let mut used = Client::ask(gateway.address(), "/?key=a");
+    assert_eq!(used.answer().status, 200);
+    let _unused = Client::connect(gateway.address());
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+    assert_eq!(used.rest(), b"");
+}

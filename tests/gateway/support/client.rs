@@ -1,0 +1,88 @@
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::wire::{Answer, Head};
+
+/// Longer than any queue in these tests.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A client's connection. Dropped, it is closed.
+#[derive(Debug)]
+pub struct Client(BufReader<TcpStream>);
+
+impl Client {
+    pub fn connect(to: SocketAddr) -> Self {
+        let stream = TcpStream::connect(to).expect("the gateway takes a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_nodelay(true).expect("no delay");
+        Self(BufReader::new(stream))
+    }
+
+    /// Connects and sends a request, whose answer is left to come.
+    pub fn ask(to: SocketAddr, target: &str) -> Self {
+        let mut client = Self::connect(to);
+        client.get(target);
+        client
+    }
+
+    pub fn get(&mut self, target: &str) {
+        self.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n").as_bytes());
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        self.0
+            .get_mut()
+            .write_all(bytes)
+            .expect("the gateway reads");
+    }
+
+    pub fn answer(&mut self) -> Answer {
+        self.try_answer().expect("an answer")
+    }
+
+    pub fn try_answer(&mut self) -> io::Result<Answer> {
+        Answer::read(&mut self.0)
+    }
+
+    /// The head alone; the body is left to come.
+    pub fn head(&mut self) -> Head {
+        Head::read(&mut self.0).expect("a head").expect("an answer")
+    }
+
+    /// The body that follows `head`, piece by piece.
+    pub fn pass_body(&mut self, head: &Head, take: impl FnMut(&[u8])) -> io::Result<()> {
+        head.pass_body(&mut self.0, take)
+    }
+
+    pub fn read_exact(&mut self, bytes: &mut [u8]) {
+        self.0.read_exact(bytes).expect("that many bytes");
+    }
+
+    /// Whatever comes until the connection ends, however it ends.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        // A reset is an end too, and what came before it is there.
+        let _how = self.0.read_to_end(&mut rest);
+        rest
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn shut_sending(&self) {
+        self.0
+            .get_ref()
+            .shutdown(Shutdown::Write)
+            .expect("an open connection");
+    }
+
+    /// The same connection for another thread to send on.
+    pub fn sender(&self) -> TcpStream {
+        self.0.get_ref().try_clone().expect("a second handle")
+    }
+}
+
+/// One request on a connection of its own, and its answer.
+pub fn fetch(to: SocketAddr, target: &str) -> Answer {
+    Client::ask(to, target).answer()
+}

@@ -1,0 +1,221 @@
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::metrics::Metrics;
+use super::{Answer, SOON, eventually, fetch, now};
+
+/// The program, with a clean environment as far as it reads it.
+pub fn drip() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+    command.env_remove("DRIP_ADMIN_TOKEN").stdin(Stdio::null());
+    command
+}
+
+/// An address that nobody listens on.
+pub fn free_address() -> SocketAddr {
+    // Below the ports that the kernel gives to outgoing connections: none of the other tests' clients takes it
+    // between now and when it is listened on.
+    const FIRST: u16 = 10_000;
+    const COUNT: u16 = 20_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let start = u16::try_from(std::process::id() * 97 % u32::from(COUNT)).unwrap_or_default();
+    loop {
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = SocketAddr::from(([127, 0, 0, 1], FIRST + (start + nth) % COUNT));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
+}
+
+/// A place for a gateway: a folder for its file, and addresses for it to listen on.
+#[derive(Debug)]
+pub struct Site {
+    folder: TempDir,
+    pub address: SocketAddr,
+    pub admin: SocketAddr,
+}
+
+impl Site {
+    pub fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        Self {
+            folder,
+            address: free_address(),
+            admin: free_address(),
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.folder().join("gateway.toml")
+    }
+
+    /// A whole file: this site's addresses, then `rest`, which may begin with more fields of `[server]`.
+    pub fn text(&self, rest: &str) -> String {
+        format!(
+            "[server]\nlisten = [\"{}\"]\nadmin = \"{}\"\n{rest}",
+            self.address, self.admin
+        )
+    }
+
+    pub fn write(&self, rest: &str) {
+        fs::write(self.file(), self.text(rest)).expect("a file");
+    }
+}
+
+/// The program as it runs.
+#[derive(Debug)]
+pub struct Gateway {
+    pub site: Site,
+    process: Child,
+    log: Arc<Log>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    lines: Mutex<Vec<String>>,
+    more: Condvar,
+}
+
+impl Gateway {
+    /// Starts the program on a file with `rest` after the addresses, and waits until it is ready.
+    pub fn start(rest: &str) -> Self {
+        let site = Site::new();
+        site.write(rest);
+        let gateway = Self::run(site);
+        eventually("the gateway is ready", || {
+            gateway
+                .admin("/readyz")
+                .is_some_and(|answer| answer.status == 200)
+        });
+        gateway
+    }
+
+    /// Starts the program on the file of `site`.
+    pub fn run(site: Site) -> Self {
+        let mut command = drip();
+        command
+            .arg("-c")
+            .arg(site.file())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut process = command.spawn().expect("the program starts");
+        let stderr = process.stderr.take().expect("a pipe");
+        let log = Arc::<Log>::default();
+        let to_log = Arc::clone(&log);
+        thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                to_log.lines.lock().expect("no panic").push(line);
+                to_log.more.notify_all();
+            }
+        });
+        Self { site, process, log }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.site.address
+    }
+
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// An answer of the admin port; `None` where nobody listens there.
+    pub fn admin(&self, path: &str) -> Option<Answer> {
+        TcpStream::connect(self.site.admin).ok()?;
+        Some(fetch(self.site.admin, path))
+    }
+
+    pub fn metrics(&self) -> Metrics {
+        Metrics(self.admin("/metrics").expect("an admin port").text())
+    }
+
+    /// A metric of the zone `z`, as a whole number.
+    pub fn zone(&self, name: &str) -> i64 {
+        self.metrics().count(name, &[("zone", "z")])
+    }
+
+    /// Waits until so many requests wait in the zone `z`.
+    pub fn wait_for_depth(&self, depth: i64) {
+        eventually(&format!("{depth} wait"), || {
+            self.zone("drip_zone_queue_depth") == depth
+        });
+    }
+
+    /// Waits for a line of the log with `part` in it.
+    pub fn wait_for_line(&self, part: &str) -> String {
+        let found = |lines: &[String]| lines.iter().find(|line| line.contains(part)).cloned();
+        let lines = self.log.lines.lock().expect("no panic");
+        let waited = self
+            .log
+            .more
+            .wait_timeout_while(lines, SOON, |lines| found(lines).is_none());
+        let (lines, _) = waited.expect("no panic");
+        found(&lines).unwrap_or_else(|| panic!("no line of the log has {part:?}"))
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.process.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .expect("a process");
+        kill_process(id, signal).expect("the process is there");
+    }
+
+    /// Waits for the program to end by itself.
+    pub fn wait(&mut self, limit: Duration) -> ExitStatus {
+        let deadline = now() + limit;
+        loop {
+            if let Some(status) = self.process.try_wait().expect("a child") {
+                return status;
+            }
+            assert!(now() < deadline, "the gateway still runs after {limit:?}");
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// The most memory that the process has had resident so far, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).expect("a process");
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .expect("its memory");
+        peak.trim()
+            .trim_end_matches(" kB")
+            .parse::<u64>()
+            .expect("a number")
+            * 1024
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.process.kill();
+        let _ended = self.process.wait();
+        if thread::panicking() {
+            let lines = self
+                .log
+                .lines
+                .lock()
+                .map(|lines| lines.join("\n"))
+                .unwrap_or_default();
+            eprintln!("the gateway's log:\n{lines}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What the tests share: the program, an origin that stamps what arrives, clients that see the bytes.
+
+mod client;
+mod gateway;
+mod metrics;
+mod origin;
+mod wire;
+
+use std::panic::panic_any;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use client::{Client, fetch};
+pub use gateway::{Gateway, Site, drip, free_address};
+pub use origin::{Exchange, Origin};
+pub use wire::Answer;
+
+/// For what should happen at once. Only a test that fails waits this long.
+pub const SOON: Duration = Duration::from_secs(5);
+
+/// How much later than due something may be seen on a machine that is busy with the other tests.
+pub const MARGIN: Duration = Duration::from_millis(60);
+
+/// The tests measure the program from outside, on a clock of their own.
+#[allow(clippy::disallowed_methods)]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// Held by tests that measure closely and by those that load the machine: they would disturb each other.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    // A test that failed while it held this has nothing to do with the next one.
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a close measurement up to three times. Something else on the machine can spoil one; a gateway that is wrong
+/// spoils all three.
+pub fn best_of_three(measure: impl Fn(usize) -> Result<(), String>) {
+    let mut failures = Vec::new();
+    for attempt in 0..3 {
+        match measure(attempt) {
+            Ok(()) => return,
+            Err(failure) => failures.push(failure),
+        }
+    }
+    panic_any(format!(
+        "three measurements, none right:\n{}",
+        failures.join("\n")
+    ));
+}
+
+/// Waits until `is_so`; `what` names it in the failure.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = now() + SOON;
+    while !is_so() {
+        assert!(now() < deadline, "waited {SOON:?} in vain for this: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A file with one zone, whose key is the argument `key`, and one route, whose limit has `limit` in it.
+pub fn one_zone(origin: &Origin, rate: &str, limit: &str) -> String {
+    format!(
+        r#"
+[origins.app]
+servers = ["http://{}"]
+
+[zones.z]
+key = "$arg_key"
+rate = "{rate}"
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{{ zone = "z", {limit} }}]
+"#,
+        origin.address
+    )
+}
+
+/// The gaps between moments that follow each other.
+pub fn gaps(moments: &[Instant]) -> Vec<Duration> {
+    moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// Fails unless each gap is as `wanted`, give or take `slack`.
+pub fn check_gaps(moments: &[Instant], wanted: Duration, slack: Duration) -> Result<(), String> {
+    let gaps = gaps(moments);
+    match gaps.iter().find(|gap| gap.abs_diff(wanted) > slack) {
+        Some(odd) => Err(format!(
+            "a gap of {odd:?}, not {wanted:?} within {slack:?}, among {gaps:?}"
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,175 @@
+use std::io::{self, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::wire::Head;
+use super::{SOON, now};
+
+/// A request as the origin saw it.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    /// When its whole head was there.
+    pub at: Instant,
+    pub target: String,
+    /// Connections count from 0 in the order in which they came.
+    pub connection: usize,
+}
+
+/// An origin on a port of its own that stamps each request as it arrives.
+pub struct Origin {
+    pub address: SocketAddr,
+    seen: Arc<Seen>,
+    stopped: Arc<AtomicBool>,
+}
+
+#[derive(Default)]
+struct Seen {
+    arrivals: Mutex<Vec<Arrival>>,
+    more: Condvar,
+}
+
+/// One request at the origin, to be answered.
+pub struct Exchange {
+    pub head: Head,
+    /// How many requests this connection has brought, with this one.
+    pub nth: usize,
+    reader: BufReader<TcpStream>,
+}
+
+impl Origin {
+    /// Answers everything with `ok`.
+    pub fn start() -> Self {
+        Self::answering(|exchange| exchange.reply(b"ok"))
+    }
+
+    /// Answers as `answer` does; where that fails, the connection is closed.
+    pub fn answering(
+        answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (seen, stopped) = (Arc::<Seen>::default(), Arc::<AtomicBool>::default());
+        let (to_see, to_stop, answer) = (Arc::clone(&seen), Arc::clone(&stopped), Arc::new(answer));
+        thread::spawn(move || {
+            for (connection, stream) in listener.incoming().enumerate() {
+                if to_stop.load(Ordering::SeqCst) {
+                    break;
+                }
+                let Ok(stream) = stream else { continue };
+                let (seen, answer) = (Arc::clone(&to_see), Arc::clone(&answer));
+                thread::spawn(move || serve(stream, connection, &seen, answer.as_ref()));
+            }
+        });
+        Self {
+            address,
+            seen,
+            stopped,
+        }
+    }
+
+    /// All requests so far, in order.
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        let mut arrivals = self.seen.arrivals.lock().expect("no panic").clone();
+        arrivals.sort_by_key(|arrival| arrival.at);
+        arrivals
+    }
+
+    /// When the requests arrived whose target has `part` in it.
+    pub fn moments(&self, part: &str) -> Vec<Instant> {
+        self.arrivals()
+            .iter()
+            .filter(|arrival| arrival.target.contains(part))
+            .map(|arrival| arrival.at)
+            .collect()
+    }
+
+    /// Waits until `count` requests have come.
+    pub fn wait_for(&self, count: usize) {
+        self.wait_within(count, SOON);
+    }
+
+    pub fn wait_within(&self, count: usize, limit: Duration) {
+        let arrivals = self.seen.arrivals.lock().expect("no panic");
+        let waited = self
+            .seen
+            .more
+            .wait_timeout_while(arrivals, limit, |arrivals| arrivals.len() < count);
+        let (arrivals, timeout) = waited.expect("no panic");
+        assert!(
+            !timeout.timed_out(),
+            "{} requests at the origin in {limit:?}, not {count}",
+            arrivals.len()
+        );
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        // Wakes the listener; where it is gone there is nothing to wake.
+        let _gone = TcpStream::connect(self.address);
+    }
+}
+
+impl Exchange {
+    pub fn target(&self) -> &str {
+        self.head.first_line.split(' ').nth(1).unwrap_or_default()
+    }
+
+    pub fn body(&mut self) -> io::Result<Vec<u8>> {
+        self.head.read_body(&mut self.reader)
+    }
+
+    /// The body piece by piece.
+    pub fn pass_body(&mut self, take: impl FnMut(&[u8])) -> io::Result<()> {
+        self.head.pass_body(&mut self.reader, take)
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.reader.get_mut().write_all(bytes)
+    }
+
+    pub fn reply(&mut self, body: &[u8]) -> io::Result<()> {
+        let mut reply =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
+        reply.extend_from_slice(body);
+        self.send(&reply)
+    }
+
+    /// To be returned where the connection is to be closed.
+    pub fn close() -> io::Result<()> {
+        Err(io::ErrorKind::ConnectionAborted.into())
+    }
+}
+
+fn serve(
+    stream: TcpStream,
+    connection: usize,
+    seen: &Seen,
+    answer: impl Fn(&mut Exchange) -> io::Result<()>,
+) {
+    if stream.set_nodelay(true).is_err() {
+        return;
+    }
+    let mut reader = BufReader::new(stream);
+    for nth in 1.. {
+        let Ok(Some(head)) = Head::read(&mut reader) else {
+            return;
+        };
+        let mut exchange = Exchange { head, nth, reader };
+        let arrival = Arrival {
+            at: now(),
+            target: exchange.target().to_owned(),
+            connection,
+        };
+        seen.arrivals.lock().expect("no panic").push(arrival);
+        seen.more.notify_all();
+        if answer(&mut exchange).is_err() {
+            return;
+        }
+        reader = exchange.reader;
+    }
+}
