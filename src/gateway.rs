@@ -1,7 +1,7 @@
 //! The gateway in force: its routes, and the zones and origins that they name.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
@@ -25,7 +25,24 @@ pub struct Gateway {
     /// Of requests that no route took.
     no_route: RouteMetrics,
     access: Option<AccessLog>,
-    stopping: Arc<AtomicBool>,
+    course: Arc<Course>,
+}
+
+/// What one version of the gateway hands on to the next.
+#[derive(Debug, Default)]
+struct Course {
+    stopping: AtomicBool,
+    waiting: AtomicUsize,
+}
+
+/// A request that asks for its turns, counted until this is dropped.
+#[derive(Debug)]
+pub struct Waiting(Arc<Course>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Gateway {
@@ -68,7 +85,7 @@ impl Gateway {
             }
         }
         retired.retain(|zone| !zone.has_ended());
-        Self::new(settings, zones, retired, access, Arc::clone(&self.stopping))
+        Self::new(settings, zones, retired, access, Arc::clone(&self.course))
     }
 
     fn new(
@@ -76,7 +93,7 @@ impl Gateway {
         zones: Vec<Arc<Zone>>,
         retired: Vec<Arc<Zone>>,
         access: Option<AccessLog>,
-        stopping: Arc<AtomicBool>,
+        course: Arc<Course>,
     ) -> Self {
         let routes = settings
             .routes
@@ -91,7 +108,7 @@ impl Gateway {
             routes,
             no_route: RouteMetrics::of("none"),
             access,
-            stopping,
+            course,
         }
     }
 
@@ -139,13 +156,26 @@ impl Gateway {
 
     /// From now on answers tell their clients to close.
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.course.stopping.store(true, Ordering::Relaxed);
     }
 
     /// Whether the gateway is on its way to its end.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.course.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request as waiting, as long as the answer is kept.
+    #[must_use]
+    pub fn waiting(&self) -> Waiting {
+        self.course.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(Arc::clone(&self.course))
+    }
+
+    /// Whether any request waits, under this version or one before it.
+    #[must_use]
+    pub fn has_waiters(&self) -> bool {
+        self.course.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Rejects all who wait and all who still come.

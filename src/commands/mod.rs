@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod demo;
+mod listeners;
 mod log;
 mod reload;
 pub mod run;

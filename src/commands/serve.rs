@@ -11,7 +11,9 @@ use actix_web::http::KeepAlive;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
 use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
 
+use super::listeners::Listeners;
 use super::reload::Reloader;
 use super::signals::{Asked, Signals};
 use crate::admin::{self, Health, Recorder};
@@ -21,7 +23,8 @@ use crate::proxy::{self, Worker};
 
 /// How long connections get to take their last answer after the last waiter was sent away.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-
+/// How often a stop looks whether anybody still waits.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Longer than any `shutdown_timeout`: how long a stop takes is decided here, by the settings then in force.
 const LONGEST_STOP: Duration = Duration::from_secs(2 * 366 * 24 * 60 * 60);
 
@@ -47,7 +50,7 @@ pub(super) async fn serve(
         let admin = admin::listen(address, health.clone(), recorder);
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
     }
-    let server = listen(&settings.server, &gateway, &enrol)?;
+    let (server, listeners) = listen(&settings.server, &gateway, &enrol)?;
     let handle = server.handle();
     let mut serving = actix_rt::spawn(server);
     let workers = gather(enrolled, settings.server.workers.get()).await?;
@@ -68,24 +71,39 @@ pub(super) async fn serve(
         }
     }
     health.set_ready(false);
-    stop(&reloader.gateway(), &handle, &mut signals).await;
+    stop(&reloader.gateway(), &handle, listeners, &mut signals).await;
     Ok(())
 }
 
 /// Stops accepting, lets the queues drain at their pace for `shutdown_timeout`, and then sends away those who still
 /// wait. Being asked again ends it at once.
-async fn stop(gateway: &Gateway, server: &ServerHandle, signals: &mut Signals) {
+async fn stop(
+    gateway: &Gateway,
+    server: &ServerHandle,
+    listeners: Listeners,
+    signals: &mut Signals,
+) {
     let patience = gateway.settings().server.shutdown_timeout;
     tracing::info!(?patience, "stopping: no new connections; the queues drain");
     gateway.stop();
-    let out_of_patience = async {
-        tokio::time::sleep(patience).await;
-        gateway.dismiss();
-        tokio::time::sleep(LAST_ANSWERS).await;
+    // A worker that is told to stop ends with its own last connection, and the queues of the keys that live there end
+    // with it, whoever waits in them from elsewhere. So none is told before the queues are empty.
+    let answered = async || {
+        while gateway.has_waiters() {
+            sleep(LOOK_EVERY).await;
+        }
+        server.stop(true).await;
+    };
+    let ending = async {
+        server.pause().await;
+        listeners.close();
+        if timeout(patience, answered()).await.is_err() {
+            gateway.dismiss();
+            let _last_answers = timeout(LAST_ANSWERS, answered()).await;
+        }
     };
     tokio::select! {
-        () = server.stop(true) => {}
-        () = out_of_patience => {}
+        () = ending => {}
         () = asked_again(signals) => {}
     }
 }
@@ -100,7 +118,8 @@ fn listen(
     server: &config::Server,
     gateway: &watch::Receiver<Option<Arc<Gateway>>>,
     enrol: &mpsc::Sender<ArbiterHandle>,
-) -> io::Result<Server> {
+) -> io::Result<(Server, Listeners)> {
+    let mut listeners = Listeners::default();
     let (gateway, enrol) = (gateway.clone(), enrol.clone());
     let workers = server.workers.get();
     let mut http = HttpServer::new(move || {
@@ -123,12 +142,14 @@ fn listen(
     .disable_signals();
     for address in &server.listen {
         http = match address {
-            Listen::Tcp(tcp) => http.bind(tcp),
-            Listen::Unix(path) => http.bind_uds(path),
+            Listen::Tcp(tcp) => listeners.open(tcp).and_then(|socket| http.listen(socket)),
+            Listen::Unix(path) => listeners
+                .open_unix(path)
+                .and_then(|socket| http.listen_uds(socket)),
         }
         .map_err(|error| in_use(&error, &format!("server.listen {address}")))?;
     }
-    Ok(http.run())
+    Ok((http.run(), listeners))
 }
 
 /// Says which address it was that could not be had, and why most often.

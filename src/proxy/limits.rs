@@ -59,6 +59,7 @@ pub(super) async fn wait(
     route: &Route,
     arrival: &Arrival<'_>,
 ) -> Judged {
+    let _waiting = gateway.waiting();
     let mut asked: Vec<Asked> = Vec::with_capacity(route.limits.len());
     for wanted in &route.limits {
         let (zone, limit) = (gateway.zone(wanted.zone), wanted.limit);
