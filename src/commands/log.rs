@@ -28,6 +28,15 @@ impl Logging {
         Self(handle)
     }
 
+    /// Says nothing of what `module` has to tell.
+    pub(super) fn without(self, module: &str) -> Self {
+        let silence =
+            |wanted: &mut Targets| *wanted = wanted.clone().with_target(module, LevelFilter::OFF);
+        // Fails only where the log has ended.
+        let _ended = self.0.modify(silence);
+        self
+    }
+
     /// From now on, what is at least as severe as `level`.
     pub(super) fn set_level(&self, level: Level) {
         // Fails only where the log has ended, and then nobody reads it.

@@ -57,11 +57,12 @@ pub fn demo(file: &Path) -> ExitCode {
 async fn play(file: &Path, text: String, settings: Settings) -> io::Result<()> {
     let aim = Aim::of(&settings)
         .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
-    // What goes well is to be seen in the picture.
-    Logging::start(&Log {
+    // What goes well, and what is rejected, is to be seen in the picture.
+    let _log = Logging::start(&Log {
         level: settings.log.level.min(Level::Warn),
         ..settings.log.clone()
-    });
+    })
+    .without("drip::events");
     let tally = Tally::default();
     let mut screen = Screen::new(file);
     let (tell, told) = watch::channel(None);
