@@ -45,7 +45,7 @@ pub struct Entry<'a> {
     /// Which origin was asked.
     pub origin: Option<&'a str>,
     /// Which server of it.
-    pub server: Option<&'a str>,
+    pub server: Option<String>,
     /// What its limits said.
     pub limited: Option<Limited<'a>>,
     /// How long it waited for its turn.
@@ -220,7 +220,7 @@ fn json(entry: &Entry) -> String {
         bytes: entry.bytes,
         route: entry.route.as_deref(),
         origin: entry.origin,
-        server: entry.server,
+        server: entry.server.as_deref(),
         zone: limited.map(|limited| limited.zone),
         key: limited.map(|limited| escape(limited.key)),
         limit_status: limited.map(|limited| limited.status.label()),
@@ -283,7 +283,7 @@ mod tests {
             bytes: 66,
             route: Some("/".to_owned()),
             origin: Some("app"),
-            server: Some("http://127.0.0.1:9000"),
+            server: Some("http://127.0.0.1:9000".to_owned()),
             limited: Some(Limited {
                 zone: "per_client",
                 key: b"a\n\xff\\",

@@ -8,14 +8,16 @@ use actix_rt::ArbiterHandle;
 
 use crate::access::AccessLog;
 use crate::actors::Zone;
-use crate::config::{Origin, Route, Settings};
+use crate::config::{self, Route, Settings};
 use crate::events::Events;
 use crate::metrics::RouteMetrics;
+use crate::origin::Origin;
 
 /// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
 #[derive(Debug)]
 pub struct Gateway {
     settings: Settings,
+    origins: Vec<Origin>,
     zones: Vec<Arc<Zone>>,
     /// By zone.
     events: Vec<Events>,
@@ -49,9 +51,10 @@ impl Gateway {
     /// Starts the zones' supervisors on `workers`.
     #[must_use]
     pub fn start(settings: Settings, workers: &[ArbiterHandle], access: Option<AccessLog>) -> Self {
-        let start = |zone: &crate::config::Zone| Arc::new(Zone::start(zone.clone(), workers));
+        let start = |zone: &config::Zone| Arc::new(Zone::start(zone.clone(), workers));
         let zones = settings.zones.iter().map(start).collect();
-        Self::new(settings, zones, Vec::new(), access, Arc::default())
+        let origins = settings.origins.iter().cloned().map(Origin::new).collect();
+        Self::new(settings, origins, zones, Vec::new(), access, Arc::default())
     }
 
     /// The gateway under new settings: zones whose name, key and algorithm stay go on with their keys and queues, new
@@ -85,11 +88,30 @@ impl Gateway {
             }
         }
         retired.retain(|zone| !zone.has_ended());
-        Self::new(settings, zones, retired, access, Arc::clone(&self.course))
+        let origin = |wanted: &config::Origin| {
+            let known = self
+                .origins
+                .iter()
+                .find(|origin| origin.settings().name == wanted.name);
+            known.map_or_else(
+                || Origin::new(wanted.clone()),
+                |origin| origin.reload(wanted.clone()),
+            )
+        };
+        let origins = settings.origins.iter().map(origin).collect();
+        Self::new(
+            settings,
+            origins,
+            zones,
+            retired,
+            access,
+            Arc::clone(&self.course),
+        )
     }
 
     fn new(
         settings: Settings,
+        origins: Vec<Origin>,
         zones: Vec<Arc<Zone>>,
         retired: Vec<Arc<Zone>>,
         access: Option<AccessLog>,
@@ -101,6 +123,7 @@ impl Gateway {
             .map(|route| RouteMetrics::of(&route.name()))
             .collect();
         Self {
+            origins,
             settings,
             events: zones.iter().map(|_| Events::default()).collect(),
             zones,
@@ -139,7 +162,7 @@ impl Gateway {
     /// The origin that a route names by `index`.
     #[must_use]
     pub fn origin(&self, index: usize) -> &Origin {
-        &self.settings.origins[index]
+        &self.origins[index]
     }
 
     /// Counts an answered request by its route; `None`: no route took it.

@@ -11,6 +11,7 @@
 //! | [`target`] | what a request is for, in the form in which it is compared |
 //! | [`access`], [`events`] | the access log; what limits do, as log events |
 //! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
+//! | [`origin`] | the leg to the origin: servers, connections, requests over them |
 //! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
 //! | [`replay`] | recorded traffic, judged by the same rules without a clock |
 //! | [`proxy`] | a request's way: route, key, turn, origin, answer |
@@ -27,6 +28,7 @@ pub mod events;
 pub mod gateway;
 pub mod limit;
 pub mod metrics;
+pub mod origin;
 pub mod pacer;
 pub mod proxy;
 pub mod replay;

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use ::metrics::{
-    Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram,
-    gauge, histogram,
+    Counter, Gauge, Histogram, Label, Unit, counter, describe_counter, describe_gauge,
+    describe_histogram, gauge, histogram,
 };
 
 use crate::clock;
@@ -29,6 +29,10 @@ const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
 const ZONE_RATE: &str = "drip_zone_rate";
 const ZONE_KEYS: &str = "drip_zone_keys";
 const ZONE_EVICTIONS: &str = "drip_zone_evictions_total";
+const ORIGIN_REQUESTS: &str = "drip_origin_requests_total";
+const ORIGIN_SECONDS: &str = "drip_origin_response_seconds";
+const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
+const ORIGIN_HEALTHY: &str = "drip_origin_healthy";
 const RELOADS: &str = "drip_config_reloads_total";
 const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
 const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
@@ -75,6 +79,23 @@ pub fn describe() {
     describe_counter!(
         ZONE_EVICTIONS,
         "Forgotten keys: drained and idle, or the least recently used of a full zone."
+    );
+    describe_counter!(
+        ORIGIN_REQUESTS,
+        "Requests sent to a server of an origin, by what came of them."
+    );
+    describe_histogram!(
+        ORIGIN_SECONDS,
+        Unit::Seconds,
+        "From sending a request to the head of its answer, or to giving up."
+    );
+    describe_gauge!(
+        ORIGIN_IN_FLIGHT,
+        "Requests at the server: sent, and not answered to the last byte."
+    );
+    describe_gauge!(
+        ORIGIN_HEALTHY,
+        "1 while the server is asked, 0 while it is out after failures."
     );
     describe_counter!(RELOADS, "Times that the changed file was read, by result.");
     describe_gauge!(
@@ -268,6 +289,78 @@ impl RouteMetrics {
             code.get_or_init(counter).increment(1);
         }
         self.seconds.record(duration);
+    }
+}
+
+/// What came of a request at a server of an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The head of an answer, whatever its status.
+    Answered,
+    /// No connection.
+    Unreachable,
+    /// No answer in time.
+    Timeout,
+    /// A connection that broke, or an answer that makes no sense.
+    Broken,
+}
+
+impl Outcome {
+    const ALL: [Self; 4] = [
+        Self::Answered,
+        Self::Unreachable,
+        Self::Timeout,
+        Self::Broken,
+    ];
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Unreachable => "unreachable",
+            Self::Timeout => "timeout",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// What is counted of one server of an origin.
+#[derive(Debug)]
+pub struct ServerMetrics {
+    outcomes: [(Counter, Histogram); Outcome::ALL.len()],
+    /// Requests at the server.
+    pub in_flight: Gauge,
+    /// 1 while the server is asked.
+    pub healthy: Gauge,
+}
+
+impl ServerMetrics {
+    /// The metrics of a server; the same ones each time that it is asked for.
+    #[must_use]
+    pub fn of(origin: &str, server: &str) -> Self {
+        let labels = [
+            Label::new("origin", origin.to_owned()),
+            Label::new("server", server.to_owned()),
+        ];
+        let outcomes = Outcome::ALL.map(|outcome| {
+            let labels = [&labels[..], &[Label::new("outcome", outcome.label())]].concat();
+            (
+                counter!(ORIGIN_REQUESTS, labels.clone()),
+                histogram!(ORIGIN_SECONDS, labels),
+            )
+        });
+        let in_flight = gauge!(ORIGIN_IN_FLIGHT, labels.to_vec());
+        Self {
+            outcomes,
+            in_flight,
+            healthy: gauge!(ORIGIN_HEALTHY, labels.to_vec()),
+        }
+    }
+
+    /// Counts a request that came to `outcome` after `took`.
+    pub fn count(&self, outcome: Outcome, took: Duration) {
+        let (counter, seconds) = &self.outcomes[outcome as usize];
+        counter.increment(1);
+        seconds.record(took);
     }
 }
 

@@ -14,8 +14,6 @@ pub(super) const ORIGIN: &[&str] = &[
     "max_header_size",
     "max_in_flight",
     "queue_timeout",
-    "max_fails",
-    "fail_timeout",
     "host",
     "health",
 ];

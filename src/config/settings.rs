@@ -113,6 +113,10 @@ pub struct Origin {
     pub connect_timeout: Duration,
     /// Until the whole response head; never zero.
     pub response_timeout: Duration,
+    /// Failures in a row that take one of several servers out; at least 1.
+    pub max_fails: u32,
+    /// For how long.
+    pub fail_timeout: Duration,
     /// Idle connections kept per worker and server; 0: none.
     pub keep_alive: usize,
 }

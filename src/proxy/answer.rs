@@ -4,8 +4,8 @@ use std::task::{Context, Poll, ready};
 use actix_web::body::{BodySize, MessageBody};
 use bytes::Bytes;
 
-use super::origin::ToClient;
 use super::served::Served;
+use crate::origin::ToClient;
 
 /// An answer's body: the gateway's own words, or the origin's as they come.
 pub(super) enum Body {

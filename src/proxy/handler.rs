@@ -8,11 +8,11 @@ use http::{Request, Uri};
 
 use super::answer::{Answer, Body};
 use super::arrival::Arrival;
-use super::origin::{FromClient, forward};
 use super::served::Served;
 use super::{Worker, dialects, headers, limits, reply, routes};
 use crate::config::Route;
 use crate::gateway::Gateway;
+use crate::origin::{FromClient, forward};
 
 /// Serves one request, from its head to the head of its answer; bodies follow on this worker as they come.
 pub async fn handle(
@@ -85,11 +85,10 @@ async fn send_on(
         Ok(outgoing) => outgoing,
         Err(error) => return reply::origin_failed(&error.into()),
     };
-    served.server = origin.servers.first().map(ToString::to_string);
-    let sent = worker.pacer.now();
-    let answer = forward(&worker.pools, origin, outgoing).await;
-    served.origin_took = Some(worker.pacer.now().since(sent));
-    match answer {
+    let forwarded = forward(&worker.pools, &worker.pacer, origin, outgoing).await;
+    served.server = forwarded.server;
+    served.origin_took = Some(forwarded.took);
+    match forwarded.answer {
         Ok(answer) => {
             let (head, body) = answer.into_parts();
             let status =
@@ -99,7 +98,7 @@ async fn send_on(
             response
         }
         Err(error) => {
-            tracing::warn!(origin = origin.name, %error, "a request got no answer");
+            tracing::warn!(origin = origin.settings().name, %error, "a request got no answer");
             reply::origin_failed(&error)
         }
     }

@@ -8,7 +8,6 @@ mod handler;
 mod headers;
 mod key;
 mod limits;
-pub mod origin;
 mod reply;
 mod routes;
 mod served;

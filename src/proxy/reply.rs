@@ -1,15 +1,17 @@
 //! The answers that the gateway gives itself.
 
+use std::time::Duration;
+
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 
 use super::answer::Body;
 use super::dialects::whole_seconds;
-use super::origin::OriginError;
 use crate::actors::Rejection;
 use crate::config::Route;
 use crate::metrics::Rejected;
+use crate::origin::OriginError;
 
 /// The answer to a request that its limits refused.
 pub(super) fn rejected(route: &Route, rejection: &Rejection) -> HttpResponse<Body> {
@@ -19,8 +21,7 @@ pub(super) fn rejected(route: &Route, rejection: &Rejection) -> HttpResponse<Bod
         }
         Rejected::Keys | Rejected::Stopping => unavailable(),
     };
-    let retry_after = HeaderValue::from(whole_seconds(rejection.retry_after).max(1));
-    response.headers_mut().insert(RETRY_AFTER, retry_after);
+    set_retry_after(&mut response, rejection.retry_after);
     response
 }
 
@@ -30,7 +31,16 @@ pub(super) fn origin_failed(error: &OriginError) -> HttpResponse<Body> {
     let reason = StatusCode::from_u16(status)
         .ok()
         .and_then(|status| status.canonical_reason());
-    plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
+    let mut response = plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")));
+    if let OriginError::AllOut { retry_after, .. } = error {
+        set_retry_after(&mut response, *retry_after);
+    }
+    response
+}
+
+fn set_retry_after(response: &mut HttpResponse<Body>, span: Duration) {
+    let seconds = HeaderValue::from(whole_seconds(span).max(1));
+    response.headers_mut().insert(RETRY_AFTER, seconds);
 }
 
 /// The answer while there is no gateway in force, at the very start and the very end.

@@ -7,7 +7,7 @@ use actix_web::HttpRequest;
 use super::client::Client;
 use super::limits::Judged;
 use crate::access;
-use crate::config::Route;
+use crate::config::{Route, ServerUrl};
 use crate::gateway::Gateway;
 use crate::limit::Moment;
 use crate::pacer::Pacer;
@@ -26,7 +26,7 @@ pub(super) struct Served {
     pub(super) route: Option<usize>,
     pub(super) judged: Option<Judged>,
     /// The origin's server that was asked, and how long the head of its answer took.
-    pub(super) server: Option<String>,
+    pub(super) server: Option<ServerUrl>,
     pub(super) origin_took: Option<Duration>,
     status: u16,
     bytes: u64,
@@ -85,8 +85,8 @@ impl Served {
                 .server
                 .as_ref()
                 .and(route)
-                .map(|route| self.gateway.origin(route.origin).name.as_str()),
-            server: self.server.as_deref(),
+                .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
+            server: self.server.as_ref().map(ToString::to_string),
             limited: decisive.map(|decisive| access::Limited {
                 zone: &self.gateway.zone(decisive.zone).settings().name,
                 key: &decisive.key,

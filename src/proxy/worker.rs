@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::origin::Pools;
 use crate::gateway::Gateway;
+use crate::origin::Pools;
 use crate::pacer::Pacer;
 
 /// What one worker thread keeps for the requests that it serves.

@@ -8,5 +8,6 @@ mod origins;
 mod pacing;
 mod queue;
 mod retune;
+mod servers;
 mod stop;
 mod support;

@@ -21,6 +21,8 @@ fn origin(mut fields: Fields, name: String) -> Origin {
         servers: servers.unwrap_or_default(),
         connect_timeout: fields.or("connect_timeout", timeout(1), values::timeout),
         response_timeout: fields.or("response_timeout", timeout(60), values::timeout),
+        max_fails: fields.or("max_fails", 3, values::whole(1..=u32::MAX)),
+        fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),
         keep_alive: fields.or("keep_alive", 256, values::whole(0..=u32::MAX as usize)),
     };
     fields.finish(later::ORIGIN);

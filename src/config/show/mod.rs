@@ -79,6 +79,8 @@ fn show_origin(out: &mut Page, origin: &Origin) {
         "response_timeout",
         quote(&show_duration(origin.response_timeout)),
     );
+    out.field("max_fails", origin.max_fails);
+    out.field("fail_timeout", quote(&show_duration(origin.fail_timeout)));
     out.field("keep_alive", origin.keep_alive);
 }
 

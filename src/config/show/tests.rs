@@ -19,6 +19,8 @@ shutdown_timeout = "0s"
 servers          = ["http://app", "http://[::1]:9000", "http://10.0.0.2:9000"]
 connect_timeout  = "250us"
 response_timeout = "90s"
+max_fails        = 5
+fail_timeout     = "1m"
 keep_alive       = 0
 
 [origins.a]
@@ -74,12 +76,16 @@ shutdown_timeout = "0"
 servers = ["http://app:80", "http://[::1]:9000", "http://10.0.0.2:9000"]
 connect_timeout = "250us"
 response_timeout = "90s"
+max_fails = 5
+fail_timeout = "1m"
 keep_alive = 0
 
 [origins.a]
 servers = ["http://127.0.0.1:9000"]
 connect_timeout = "1s"
 response_timeout = "1m"
+max_fails = 3
+fail_timeout = "10s"
 keep_alive = 256
 
 [zones.z]

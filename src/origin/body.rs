@@ -9,9 +9,10 @@ use futures_core::Stream;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::connection::Connection;
+use super::servers::InFlight;
 
 /// A request's body on its way to the origin, piece by piece as the client sends it.
-pub(in crate::proxy) struct FromClient {
+pub struct FromClient {
     payload: Option<Payload>,
     /// What `Content-Length` says is still to come; `None` where the client sends chunks.
     left: Option<u64>,
@@ -19,7 +20,8 @@ pub(in crate::proxy) struct FromClient {
 
 impl FromClient {
     /// No body at all: no framing either.
-    pub(in crate::proxy) fn none() -> Self {
+    #[must_use]
+    pub fn none() -> Self {
         Self {
             payload: None,
             left: Some(0),
@@ -27,7 +29,8 @@ impl FromClient {
     }
 
     /// A body of `length`, or of unknown length.
-    pub(in crate::proxy) fn new(payload: Payload, length: Option<u64>) -> Self {
+    #[must_use]
+    pub fn new(payload: Payload, length: Option<u64>) -> Self {
         Self {
             payload: Some(payload),
             left: length,
@@ -76,27 +79,36 @@ impl Body for FromClient {
 }
 
 /// An answer's body on its way to the client. Once its last byte has come, the connection goes back to its pool.
-pub(in crate::proxy) struct ToClient {
+pub struct ToClient {
     body: Incoming,
     size: BodySize,
     connection: Option<Connection>,
+    /// The request is at the origin until its answer's last byte.
+    in_flight: Option<InFlight>,
 }
 
 impl ToClient {
-    pub(super) fn new(body: Incoming, size: BodySize, connection: Connection) -> Self {
+    pub(super) fn new(
+        body: Incoming,
+        size: BodySize,
+        connection: Connection,
+        in_flight: InFlight,
+    ) -> Self {
         let ended = body.is_end_stream();
         let mut whole = Self {
             body,
             size,
             connection: Some(connection),
+            in_flight: Some(in_flight),
         };
         if ended {
-            whole.give_back();
+            whole.end();
         }
         whole
     }
 
-    fn give_back(&mut self) {
+    fn end(&mut self) {
+        self.in_flight = None;
         if let Some(connection) = self.connection.take() {
             connection.give_back();
         }
@@ -104,16 +116,15 @@ impl ToClient {
 }
 
 impl ToClient {
-    pub(in crate::proxy) fn size(&self) -> BodySize {
+    /// Its length, where the head told it.
+    #[must_use]
+    pub fn size(&self) -> BodySize {
         self.size
     }
 
     /// The next piece. An error is not a clean end: the client's connection breaks too, so that nobody takes a part for
     /// the whole.
-    pub(in crate::proxy) fn poll_piece(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<hyper::Result<Bytes>>> {
+    pub fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Bytes>>> {
         loop {
             match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
                 Some(Ok(frame)) => {
@@ -124,7 +135,7 @@ impl ToClient {
                 }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => {
-                    self.give_back();
+                    self.end();
                     return Poll::Ready(None);
                 }
             }

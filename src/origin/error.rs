@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::metrics::Outcome;
+
 /// Why an origin gave no answer.
 #[derive(Debug, Error)]
 pub enum OriginError {
@@ -38,6 +40,14 @@ pub enum OriginError {
         /// What was wrong with it.
         source: hyper::Error,
     },
+    /// All its servers are out after failures.
+    #[error("no server of the origin {origin} is in; the first is asked again in {retry_after:?}")]
+    AllOut {
+        /// Which origin.
+        origin: String,
+        /// How long until the first of them is asked again.
+        retry_after: Duration,
+    },
     /// The client's body broke off.
     #[error("the client's body broke off")]
     ClientBody,
@@ -47,13 +57,26 @@ pub enum OriginError {
 }
 
 impl OriginError {
-    /// The status that tells the client: 504 where time ran out, 502 where the origin failed.
+    /// The status that tells the client: 504 where time ran out, 502 where the origin failed, 503 where it is not asked.
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Answer { .. } => 502,
+            Self::AllOut { .. } => 503,
             Self::ClientBody | Self::Target(_) => 400,
+        }
+    }
+
+    /// As it is counted.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::AllOut { .. } => {
+                Outcome::Unreachable
+            }
+            Self::ResponseTimeout { .. } => Outcome::Timeout,
+            Self::Answer { .. } | Self::ClientBody | Self::Target(_) => Outcome::Broken,
         }
     }
 }

@@ -2,7 +2,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::rc::{Rc, Weak};
-use std::time::Duration;
 
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -10,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::body::FromClient;
 use super::error::OriginError;
-use crate::config::ServerUrl;
+use crate::config::{Origin, ServerUrl};
 
 /// A worker's idle connections, by server.
 #[derive(Debug, Default)]
@@ -76,9 +75,9 @@ impl Pool {
 
     pub(super) async fn connect(
         self: &Rc<Self>,
-        most_idle: usize,
-        limit: Duration,
+        settings: &Origin,
     ) -> Result<Connection, OriginError> {
+        let (most_idle, limit) = (settings.keep_alive, settings.connect_timeout);
         let server = || self.server.to_string();
         let connecting = tokio::time::timeout(limit, open(&self.server));
         let sender = connecting

@@ -1,0 +1,171 @@
+use std::time::Duration;
+
+use actix_web::body::BodySize;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::{Body, Incoming};
+
+use super::body::{FromClient, ToClient};
+use super::connection::{Connection, Pools};
+use super::error::OriginError;
+use super::servers::{InFlight, Origin};
+use crate::config::ServerUrl;
+use crate::limit::Moment;
+use crate::pacer::Pacer;
+
+/// What became of a request at the origin.
+pub struct Forwarded {
+    /// The server that was asked last, if any was.
+    pub server: Option<ServerUrl>,
+    /// How long it took until there was an answer's head, or none.
+    pub took: Duration,
+    /// The answer, or why there is none.
+    pub answer: Result<Response<ToClient>, OriginError>,
+}
+
+/// Sends a request to the origin and waits for the head of its answer.
+///
+/// A request is sent once more, on another connection, where nothing of it had been written; and where a kept
+/// connection broke that the origin was perhaps just closing, if the method is idempotent and there is no body. Where a
+/// server could not be reached the other connection is to another server.
+pub async fn forward(
+    pools: &Pools,
+    pacer: &Pacer,
+    origin: &Origin,
+    request: Request<FromClient>,
+) -> Forwarded {
+    let began = pacer.now();
+    let mut server = None;
+    let answer = Attempt {
+        pools,
+        pacer,
+        origin,
+        began,
+        server: &mut server,
+    }
+    .run(request)
+    .await;
+    Forwarded {
+        server,
+        took: pacer.now().since(began),
+        answer,
+    }
+}
+
+struct Attempt<'a> {
+    pools: &'a Pools,
+    pacer: &'a Pacer,
+    origin: &'a Origin,
+    began: Moment,
+    server: &'a mut Option<ServerUrl>,
+}
+
+impl Attempt<'_> {
+    async fn run(
+        self,
+        mut request: Request<FromClient>,
+    ) -> Result<Response<ToClient>, OriginError> {
+        let is_head = request.method() == Method::HEAD;
+        let again = (request.method().is_idempotent() && request.body().is_none())
+            .then(|| head_of(&request));
+        let settings = self.origin.settings();
+        let mut in_flight = self.origin.pick(None, self.began)?;
+        *self.server = Some(in_flight.server().clone());
+        let kept = self.pools.of(in_flight.server()).take(settings.keep_alive);
+        let mut connection = match kept {
+            Some(connection) => connection,
+            None => self.connect(&mut in_flight).await?,
+        };
+        loop {
+            let limit = settings.response_timeout;
+            let sending = connection.sender.try_send_request(request);
+            let Ok(answer) = tokio::time::timeout(limit, sending).await else {
+                let server = in_flight.server().to_string();
+                return Err(self.failed(&in_flight, OriginError::ResponseTimeout { server, limit }));
+            };
+            let mut failure = match answer {
+                Ok(response) => {
+                    in_flight.answered(self.took());
+                    return Ok(answered(response, connection, in_flight, is_head));
+                }
+                Err(failure) => failure,
+            };
+            let unsent = failure.take_message();
+            let source = failure.into_error();
+            if source.is_user() {
+                return Err(OriginError::ClientBody);
+            }
+            request = match (connection.reused, unsent, &again) {
+                (true, Some(unsent), _) => unsent,
+                (true, None, Some(again))
+                    if source.is_incomplete_message() || is_broken(&source) =>
+                {
+                    head_of(again)
+                }
+                _ => {
+                    let server = in_flight.server().to_string();
+                    return Err(self.failed(&in_flight, OriginError::Answer { server, source }));
+                }
+            };
+            connection = self.pools.of(in_flight.server()).connect(settings).await?;
+        }
+    }
+
+    /// A new connection, to another server where the first cannot be reached: nothing was sent yet.
+    async fn connect(&self, in_flight: &mut InFlight) -> Result<Connection, OriginError> {
+        let settings = self.origin.settings();
+        let first = match self.pools.of(in_flight.server()).connect(settings).await {
+            Ok(connection) => return Ok(connection),
+            Err(error) => self.failed(in_flight, error),
+        };
+        let Ok(other) = self.origin.pick(Some(in_flight), self.pacer.now()) else {
+            return Err(first);
+        };
+        *in_flight = other;
+        let connection = self.pools.of(in_flight.server()).connect(settings).await;
+        connection.map_err(|error| self.failed(in_flight, error))
+    }
+
+    fn failed(&self, in_flight: &InFlight, error: OriginError) -> OriginError {
+        in_flight.failed(error.outcome(), self.took(), self.pacer.now());
+        error
+    }
+
+    fn took(&self) -> Duration {
+        self.pacer.now().since(self.began)
+    }
+}
+
+/// Whether the connection broke, as opposed to an answer that makes no sense.
+fn is_broken(error: &hyper::Error) -> bool {
+    use std::error::Error;
+    error
+        .source()
+        .is_some_and(<dyn Error>::is::<std::io::Error>)
+}
+
+fn head_of<B>(request: &Request<B>) -> Request<FromClient> {
+    let mut copy = Request::new(FromClient::none());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    copy
+}
+
+fn answered(
+    response: Response<Incoming>,
+    connection: Connection,
+    in_flight: InFlight,
+    is_head: bool,
+) -> Response<ToClient> {
+    let status = response.status();
+    let length = response.headers().get(http::header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let bodiless =
+        is_head || status == StatusCode::NOT_MODIFIED || status == StatusCode::NO_CONTENT;
+    let size = match (bodiless, length, response.body().size_hint().exact()) {
+        (true, Some(length), _) | (false, _, Some(length)) => BodySize::Sized(length),
+        (true, None, _) => BodySize::None,
+        (false, _, None) => BodySize::Stream,
+    };
+    response.map(|body| ToClient::new(body, size, connection, in_flight))
+}

@@ -1,0 +1,113 @@
+//! An origin of several servers: who is asked, and who is not while it fails.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex};
+
+use crate::support::{Client, Exchange, Gateway, Origin, fetch, free_address};
+
+fn several(servers: &[SocketAddr], more: &str) -> String {
+    let servers: Vec<String> = servers
+        .iter()
+        .map(|to| format!("\"http://{to}\""))
+        .collect();
+    let servers = servers.join(", ");
+    format!(
+        "[origins.app]\nservers = [{servers}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    )
+}
+
+/// An origin that answers nobody until it is let go.
+fn held() -> (Origin, impl FnOnce()) {
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let held = Arc::clone(&gate);
+    let origin = Origin::answering(move |exchange| {
+        let (open, opened) = &*held;
+        let _open = opened
+            .wait_while(open.lock().unwrap(), |open| !*open)
+            .unwrap();
+        exchange.reply(b"ok")
+    });
+    let open = move || {
+        *gate.0.lock().unwrap() = true;
+        gate.1.notify_all();
+    };
+    (origin, open)
+}
+
+#[test]
+fn the_server_with_the_least_in_flight_is_asked() {
+    let ((first, open_first), (second, open_second)) = (held(), held());
+    let gateway = Gateway::start(&several(&[first.address, second.address], ""));
+    let clients: Vec<Client> = (1..=6)
+        .map(|sent| {
+            let client = Client::ask(gateway.address(), "/");
+            // One after the other, so that each choice sees those before it.
+            first.wait_for(usize::div_ceil(sent, 2));
+            second.wait_for(sent / 2);
+            client
+        })
+        .collect();
+    open_first();
+    open_second();
+    for mut client in clients {
+        assert_eq!(client.answer().status, 200);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_costs_no_client_an_answer() {
+    let origin = Origin::start();
+    let dead = free_address();
+    let gateway = Gateway::start(&several(&[dead, origin.address], "max_fails = 3\n"));
+    for _ in 0..20 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!(origin.arrivals().len(), 20);
+    let dead = format!("http://{dead}");
+    let metrics = gateway.metrics();
+    let labels = [("server", &*dead), ("outcome", "unreachable")];
+    // Equally idle, the first is preferred until it is out.
+    assert_eq!(metrics.count("drip_origin_requests_total", &labels), 3);
+    let healthy = metrics.value("drip_origin_healthy", &[("server", &dead)]);
+    assert_eq!(healthy, Some(0.0));
+}
+
+#[test]
+fn a_post_goes_to_another_server_where_nothing_of_it_was_sent() {
+    let origin = Origin::answering(|exchange| {
+        let body = exchange.body()?;
+        exchange.reply(&body)
+    });
+    let gateway = Gateway::start(&several(&[free_address(), origin.address], ""));
+    let mut client = Client::connect(gateway.address());
+    client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.text().as_str()), (200, "hello"));
+    assert_eq!(origin.arrivals().len(), 1);
+}
+
+#[test]
+fn where_all_are_out_the_answer_is_503_until_one_is_asked_again() {
+    let broken = || Origin::answering(|_| Exchange::close());
+    let (first, second) = (broken(), broken());
+    let more = "max_fails = 1\nfail_timeout = \"1s\"\n";
+    let gateway = Gateway::start(&several(&[first.address, second.address], more));
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    let answer = fetch(gateway.address(), "/");
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.field("retry-after"), Some("1"));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(first.arrivals().len() + second.arrivals().len(), 3);
+}
+
+#[test]
+fn a_single_server_is_always_tried() {
+    let origin = Origin::answering(|_| Exchange::close());
+    let gateway = Gateway::start(&several(&[origin.address], "max_fails = 1\n"));
+    for _ in 0..5 {
+        assert_eq!(fetch(gateway.address(), "/").status, 502);
+    }
+    assert_eq!(origin.arrivals().len(), 5);
+}
