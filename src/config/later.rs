@@ -10,13 +10,7 @@ pub(super) const FILE: &[&str] = &["redis"];
 pub(super) const SERVER: &[&str] = &["body_timeout", "max_header_size", "max_body_size", "tls"];
 
 /// In `[origins.NAME]`.
-pub(super) const ORIGIN: &[&str] = &[
-    "max_header_size",
-    "max_in_flight",
-    "queue_timeout",
-    "host",
-    "health",
-];
+pub(super) const ORIGIN: &[&str] = &["max_header_size", "health"];
 
 /// In `[zones.NAME]`.
 pub(super) const ZONE: &[&str] = &["store", "on_store_failure"];

@@ -21,8 +21,8 @@ pub use file::{has_admin_token, load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub use settings::{
-    Access, Dialects, Format, ForwardedHeader, Level, Listen, Log, Origin, PathPattern, Route,
-    RouteLimit, Server, ServerUrl, Settings, Zone,
+    Access, Dialects, Format, ForwardedHeader, HostRule, Level, Listen, Log, Origin, PathPattern,
+    Route, RouteLimit, Server, ServerUrl, Settings, Zone,
 };
 pub use show::show;
 pub use watch::{WatchError, Watcher};

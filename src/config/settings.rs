@@ -113,12 +113,29 @@ pub struct Origin {
     pub connect_timeout: Duration,
     /// Until the whole response head; never zero.
     pub response_timeout: Duration,
+    /// Requests at the origin at once, over all keys and workers; `None`: no limit.
+    pub max_in_flight: Option<NonZeroUsize>,
+    /// How long a request whose turn has come waits for a free place.
+    pub queue_timeout: Duration,
     /// Failures in a row that take one of several servers out; at least 1.
     pub max_fails: u32,
     /// For how long.
     pub fail_timeout: Duration,
     /// Idle connections kept per worker and server; 0: none.
     pub keep_alive: usize,
+    /// What the origin is told that it is called.
+    pub host: HostRule,
+}
+
+/// The `Host` that an origin gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostRule {
+    /// The client's.
+    Preserve,
+    /// The server's own, as its URL has it.
+    Origin,
+    /// This one.
+    Literal(String),
 }
 
 /// One server of an origin, as `http://host:port`.
@@ -130,14 +147,22 @@ pub struct ServerUrl {
     pub port: u16,
 }
 
-impl fmt::Display for ServerUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ServerUrl {
+    /// `host:port`, as `Host` names it.
+    #[must_use]
+    pub fn authority(&self) -> String {
         let Self { host, port } = self;
         if host.contains(':') {
-            write!(f, "http://[{host}]:{port}")
+            format!("[{host}]:{port}")
         } else {
-            write!(f, "http://{host}:{port}")
+            format!("{host}:{port}")
         }
+    }
+}
+
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}", self.authority())
     }
 }
 

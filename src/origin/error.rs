@@ -40,6 +40,14 @@ pub enum OriginError {
         /// What was wrong with it.
         source: hyper::Error,
     },
+    /// No place came free at it.
+    #[error("the origin {origin} had no free place for {limit:?}")]
+    Full {
+        /// Which origin.
+        origin: String,
+        /// `queue_timeout`.
+        limit: Duration,
+    },
     /// All its servers are out after failures.
     #[error("no server of the origin {origin} is in; the first is asked again in {retry_after:?}")]
     AllOut {
@@ -63,8 +71,18 @@ impl OriginError {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Answer { .. } => 502,
-            Self::AllOut { .. } => 503,
+            Self::AllOut { .. } | Self::Full { .. } => 503,
             Self::ClientBody | Self::Target(_) => 400,
+        }
+    }
+
+    /// When the client may come again, where the origin was not asked.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::AllOut { retry_after, .. } => Some(*retry_after),
+            Self::Full { limit, .. } => Some(*limit),
+            _ => None,
         }
     }
 
@@ -72,9 +90,10 @@ impl OriginError {
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::AllOut { .. } => {
-                Outcome::Unreachable
-            }
+            Self::Connect { .. }
+            | Self::ConnectTimeout { .. }
+            | Self::AllOut { .. }
+            | Self::Full { .. } => Outcome::Unreachable,
             Self::ResponseTimeout { .. } => Outcome::Timeout,
             Self::Answer { .. } | Self::ClientBody | Self::Target(_) => Outcome::Broken,
         }

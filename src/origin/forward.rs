@@ -1,6 +1,8 @@
+use std::cell::Cell;
 use std::time::Duration;
 
 use actix_web::body::BodySize;
+use http::header::{CONTENT_LENGTH, HOST};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 
@@ -8,7 +10,7 @@ use super::body::{FromClient, ToClient};
 use super::connection::{Connection, Pools};
 use super::error::OriginError;
 use super::servers::{InFlight, Origin};
-use crate::config::ServerUrl;
+use crate::config::{HostRule, ServerUrl};
 use crate::limit::Moment;
 use crate::pacer::Pacer;
 
@@ -39,7 +41,7 @@ pub async fn forward(
         pools,
         pacer,
         origin,
-        began,
+        began: Cell::new(began),
         server: &mut server,
     }
     .run(request)
@@ -55,7 +57,8 @@ struct Attempt<'a> {
     pools: &'a Pools,
     pacer: &'a Pacer,
     origin: &'a Origin,
-    began: Moment,
+    /// When it had its place at the origin; before, when it asked for one.
+    began: Cell<Moment>,
     server: &'a mut Option<ServerUrl>,
 }
 
@@ -68,14 +71,17 @@ impl Attempt<'_> {
         let again = (request.method().is_idempotent() && request.body().is_none())
             .then(|| head_of(&request));
         let settings = self.origin.settings();
-        let mut in_flight = self.origin.pick(None, self.began)?;
+        let mut in_flight = self.origin.admit(self.began.get()).await?;
+        self.began.set(self.pacer.now());
         *self.server = Some(in_flight.server().clone());
         let kept = self.pools.of(in_flight.server()).take(settings.keep_alive);
         let mut connection = match kept {
             Some(connection) => connection,
             None => self.connect(&mut in_flight).await?,
         };
+        *self.server = Some(in_flight.server().clone());
         loop {
+            self.set_host(&mut request, in_flight.server());
             let limit = settings.response_timeout;
             let sending = connection.sender.try_send_request(request);
             let Ok(answer) = tokio::time::timeout(limit, sending).await else {
@@ -117,12 +123,22 @@ impl Attempt<'_> {
             Ok(connection) => return Ok(connection),
             Err(error) => self.failed(in_flight, error),
         };
-        let Ok(other) = self.origin.pick(Some(in_flight), self.pacer.now()) else {
+        if self.origin.another(in_flight, self.pacer.now()).is_err() {
             return Err(first);
-        };
-        *in_flight = other;
+        }
         let connection = self.pools.of(in_flight.server()).connect(settings).await;
         connection.map_err(|error| self.failed(in_flight, error))
+    }
+
+    fn set_host(&self, request: &mut Request<FromClient>, server: &ServerUrl) {
+        let name = match &self.origin.settings().host {
+            HostRule::Preserve => return,
+            HostRule::Origin => server.authority(),
+            HostRule::Literal(name) => name.clone(),
+        };
+        if let Ok(name) = name.parse() {
+            request.headers_mut().insert(HOST, name);
+        }
     }
 
     fn failed(&self, in_flight: &InFlight, error: OriginError) -> OriginError {
@@ -131,7 +147,7 @@ impl Attempt<'_> {
     }
 
     fn took(&self) -> Duration {
-        self.pacer.now().since(self.began)
+        self.pacer.now().since(self.began.get())
     }
 }
 
@@ -158,7 +174,7 @@ fn answered(
     is_head: bool,
 ) -> Response<ToClient> {
     let status = response.status();
-    let length = response.headers().get(http::header::CONTENT_LENGTH);
+    let length = response.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let bodiless =
         is_head || status == StatusCode::NOT_MODIFIED || status == StatusCode::NO_CONTENT;

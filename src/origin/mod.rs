@@ -6,6 +6,7 @@ mod connection;
 mod error;
 mod forward;
 mod servers;
+mod slots;
 
 pub use body::{FromClient, ToClient};
 pub use connection::Pools;

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::error::OriginError;
+use super::slots::{Slot, Slots};
 use crate::config::{self, ServerUrl};
 use crate::limit::Moment;
 use crate::metrics::{Outcome, ServerMetrics};
@@ -12,6 +13,8 @@ use crate::metrics::{Outcome, ServerMetrics};
 pub struct Origin {
     settings: config::Origin,
     servers: Vec<Arc<Server>>,
+    /// `None`: as many as there are.
+    slots: Option<Arc<Slots>>,
 }
 
 #[derive(Debug)]
@@ -31,6 +34,7 @@ pub struct InFlight {
     server: Arc<Server>,
     /// How many failures in a row take the server out, and for how long.
     max_fails: Option<(u32, Duration)>,
+    slot: Option<Slot>,
 }
 
 impl Origin {
@@ -42,20 +46,77 @@ impl Origin {
             .iter()
             .map(|url| Arc::new(Server::new(&settings.name, url)))
             .collect();
-        Self { settings, servers }
+        let slots = settings
+            .max_in_flight
+            .map(|most| Arc::new(Slots::new(most.get())));
+        Self {
+            settings,
+            servers,
+            slots,
+        }
     }
 
-    /// The same origin under new settings: what is known of the servers that stay, stays.
+    /// The same origin under new settings: what is known of the servers that stay, stays, and requests at the origin keep
+    /// their places.
     #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {
         let server = |url: &ServerUrl| {
             let known = self.servers.iter().find(|server| server.url == *url);
             known.map_or_else(|| Arc::new(Server::new(&settings.name, url)), Arc::clone)
         };
+        let servers = settings.servers.iter().map(server).collect();
+        let slots = match (
+            &self.slots,
+            self.settings.max_in_flight,
+            settings.max_in_flight,
+        ) {
+            (Some(slots), Some(from), Some(to)) => {
+                slots.resize(from.get(), to.get());
+                Some(Arc::clone(slots))
+            }
+            (_, _, to) => to.map(|most| Arc::new(Slots::new(most.get()))),
+        };
         Self {
-            servers: settings.servers.iter().map(server).collect(),
             settings,
+            servers,
+            slots,
         }
+    }
+
+    /// Takes a place at the origin, and picks the server.
+    ///
+    /// # Errors
+    ///
+    /// Where no place came free within `queue_timeout`, or no server is in.
+    pub(super) async fn admit(&self, now: Moment) -> Result<InFlight, OriginError> {
+        let slot = match &self.slots {
+            None => None,
+            Some(slots) => {
+                let limit = self.settings.queue_timeout;
+                let full = |_| OriginError::Full {
+                    origin: self.settings.name.clone(),
+                    limit,
+                };
+                tokio::time::timeout(limit, slots.take())
+                    .await
+                    .map_err(full)?
+            }
+        };
+        let mut admitted = self.pick(None, now)?;
+        admitted.slot = slot;
+        Ok(admitted)
+    }
+
+    /// Moves on to another server than the one that `tried` is at; the place at the origin is kept.
+    ///
+    /// # Errors
+    ///
+    /// Where no other server is in.
+    pub(super) fn another(&self, tried: &mut InFlight, now: Moment) -> Result<(), OriginError> {
+        let mut other = self.pick(Some(tried), now)?;
+        other.slot = tried.slot.take();
+        *tried = other;
+        Ok(())
     }
 
     /// The settings in force.
@@ -70,11 +131,7 @@ impl Origin {
     /// # Errors
     ///
     /// Where no server is left: when the first of those that are out is asked again.
-    pub(super) fn pick(
-        &self,
-        tried: Option<&InFlight>,
-        now: Moment,
-    ) -> Result<InFlight, OriginError> {
+    fn pick(&self, tried: Option<&InFlight>, now: Moment) -> Result<InFlight, OriginError> {
         let alone = self.servers.len() == 1;
         let untried =
             |server: &&Arc<Server>| tried.is_none_or(|tried| !Arc::ptr_eq(&tried.server, server));
@@ -102,6 +159,7 @@ impl Origin {
         Ok(InFlight {
             server: Arc::clone(server),
             max_fails,
+            slot: None,
         })
     }
 }

@@ -32,8 +32,8 @@ pub(super) fn origin_failed(error: &OriginError) -> HttpResponse<Body> {
         .ok()
         .and_then(|status| status.canonical_reason());
     let mut response = plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")));
-    if let OriginError::AllOut { retry_after, .. } = error {
-        set_retry_after(&mut response, *retry_after);
+    if let Some(retry_after) = error.retry_after() {
+        set_retry_after(&mut response, retry_after);
     }
     response
 }

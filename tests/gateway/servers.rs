@@ -111,3 +111,80 @@ fn a_single_server_is_always_tried() {
     }
     assert_eq!(origin.arrivals().len(), 5);
 }
+
+#[test]
+fn no_more_than_max_in_flight_are_at_the_origin_at_once_and_the_rest_wait_for_a_place() {
+    let (origin, open) = held();
+    let gateway = Gateway::start(&several(&[origin.address], "max_in_flight = 2\n"));
+    let clients: Vec<Client> = (0..5)
+        .map(|_| Client::ask(gateway.address(), "/"))
+        .collect();
+    origin.wait_for(2);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(origin.arrivals().len(), 2);
+    open();
+    for mut client in clients {
+        assert_eq!(client.answer().status, 200);
+    }
+}
+
+#[test]
+fn a_place_is_taken_until_the_last_byte_of_the_answer() {
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let half = Arc::clone(&gate);
+    let origin = Origin::answering(move |exchange| {
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")?;
+        let (open, opened) = &*half;
+        let _open = opened
+            .wait_while(open.lock().unwrap(), |open| !*open)
+            .unwrap();
+        exchange.send(b"lf")
+    });
+    let gateway = Gateway::start(&several(&[origin.address], "max_in_flight = 1\n"));
+    let mut first = Client::ask(gateway.address(), "/");
+    assert_eq!(first.head().length(), Some(4));
+    let mut second = Client::ask(gateway.address(), "/");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(origin.arrivals().len(), 1);
+    *gate.0.lock().unwrap() = true;
+    gate.1.notify_all();
+    assert_eq!(second.answer().text(), "half");
+}
+
+#[test]
+fn who_gets_no_place_in_time_is_told_to_come_again() {
+    let (origin, open) = held();
+    let more = "max_in_flight = 1\nqueue_timeout = \"300ms\"\n";
+    let gateway = Gateway::start(&several(&[origin.address], more));
+    let mut first = Client::ask(gateway.address(), "/");
+    origin.wait_for(1);
+    let answer = fetch(gateway.address(), "/");
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.field("retry-after"), Some("1"));
+    open();
+    assert_eq!(first.answer().status, 200);
+    assert_eq!(
+        fetch(gateway.address(), "/").status,
+        200,
+        "its place is free"
+    );
+}
+
+#[test]
+fn the_origin_is_called_by_the_name_that_the_file_says() {
+    let origin = Origin::answering(|exchange| {
+        let host = exchange.field("host").unwrap_or_default().to_owned();
+        exchange.reply(host.as_bytes())
+    });
+    let own = origin.address.to_string();
+    for (rule, expected) in [
+        ("preserve", "asked.example"),
+        ("origin", &own),
+        ("app.internal", "app.internal"),
+    ] {
+        let gateway = Gateway::start(&several(&[origin.address], &format!("host = \"{rule}\"\n")));
+        let mut client = Client::connect(gateway.address());
+        client.send(b"GET / HTTP/1.1\r\nHost: asked.example\r\n\r\n");
+        assert_eq!(client.answer().text(), expected, "host = {rule}");
+    }
+}

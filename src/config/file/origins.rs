@@ -1,8 +1,12 @@
 use std::net::Ipv6Addr;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::{Fields, Names, Node, named, values};
-use crate::config::{Origin, ServerUrl, later};
+use crate::config::{HostRule, Origin, ServerUrl, later};
+
+/// As many as the semaphore that counts them can.
+const MOST_IN_FLIGHT: usize = 1_000_000_000;
 
 /// Reads `[origins]`.
 pub(super) fn read(node: Node) -> (Names, Vec<Option<Origin>>) {
@@ -21,12 +25,32 @@ fn origin(mut fields: Fields, name: String) -> Origin {
         servers: servers.unwrap_or_default(),
         connect_timeout: fields.or("connect_timeout", timeout(1), values::timeout),
         response_timeout: fields.or("response_timeout", timeout(60), values::timeout),
+        max_in_flight: NonZeroUsize::new(fields.or(
+            "max_in_flight",
+            0,
+            values::whole(0..=MOST_IN_FLIGHT),
+        )),
+        queue_timeout: fields.or("queue_timeout", timeout(5), values::duration),
         max_fails: fields.or("max_fails", 3, values::whole(1..=u32::MAX)),
         fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),
         keep_alive: fields.or("keep_alive", 256, values::whole(0..=u32::MAX as usize)),
+        host: fields.or("host", HostRule::Preserve, host),
     };
     fields.finish(later::ORIGIN);
     origin
+}
+
+fn host(node: Node) -> Option<HostRule> {
+    const WHAT: &str = "\"preserve\", \"origin\", or a host name such as \"app.internal\"";
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    match node.value.as_str() {
+        Some("preserve") => Some(HostRule::Preserve),
+        Some("origin") => Some(HostRule::Origin),
+        Some(name) if !name.is_empty() && name.chars().all(fits) => {
+            Some(HostRule::Literal(name.to_owned()))
+        }
+        _ => node.expected(WHAT),
+    }
 }
 
 fn server(node: Node) -> Option<ServerUrl> {

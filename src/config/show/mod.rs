@@ -2,10 +2,12 @@
 mod tests;
 
 use std::fmt::{Display, Write as _};
+use std::num::NonZeroUsize;
 
 use super::quote::quote;
 use super::{
-    Access, Dialects, Format, ForwardedHeader, Level, Origin, Route, RouteLimit, Settings, Zone,
+    Access, Dialects, Format, ForwardedHeader, HostRule, Level, Origin, Route, RouteLimit,
+    Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -79,9 +81,20 @@ fn show_origin(out: &mut Page, origin: &Origin) {
         "response_timeout",
         quote(&show_duration(origin.response_timeout)),
     );
+    out.field(
+        "max_in_flight",
+        origin.max_in_flight.map_or(0, NonZeroUsize::get),
+    );
+    out.field("queue_timeout", quote(&show_duration(origin.queue_timeout)));
     out.field("max_fails", origin.max_fails);
     out.field("fail_timeout", quote(&show_duration(origin.fail_timeout)));
     out.field("keep_alive", origin.keep_alive);
+    let host = match &origin.host {
+        HostRule::Preserve => "preserve",
+        HostRule::Origin => "origin",
+        HostRule::Literal(name) => name,
+    };
+    out.field("host", quote(host));
 }
 
 fn show_zone(out: &mut Page, zone: &Zone) {

@@ -20,6 +20,9 @@ servers          = ["http://app", "http://[::1]:9000", "http://10.0.0.2:9000"]
 connect_timeout  = "250us"
 response_timeout = "90s"
 max_fails        = 5
+max_in_flight    = 7
+queue_timeout    = "0s"
+host             = "app.internal:80"
 fail_timeout     = "1m"
 keep_alive       = 0
 
@@ -76,17 +79,23 @@ shutdown_timeout = "0"
 servers = ["http://app:80", "http://[::1]:9000", "http://10.0.0.2:9000"]
 connect_timeout = "250us"
 response_timeout = "90s"
+max_in_flight = 7
+queue_timeout = "0"
 max_fails = 5
 fail_timeout = "1m"
 keep_alive = 0
+host = "app.internal:80"
 
 [origins.a]
 servers = ["http://127.0.0.1:9000"]
 connect_timeout = "1s"
 response_timeout = "1m"
+max_in_flight = 0
+queue_timeout = "5s"
 max_fails = 3
 fail_timeout = "10s"
 keep_alive = 256
+host = "preserve"
 
 [zones.z]
 key = "${host}s:$http_x_api_key\"\\"

@@ -119,6 +119,10 @@ impl Exchange {
         self.head.first_line.split(' ').nth(1).unwrap_or_default()
     }
 
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.head.field(name)
+    }
+
     pub fn body(&mut self) -> io::Result<Vec<u8>> {
         self.head.read_body(&mut self.reader)
     }
