@@ -93,7 +93,9 @@ impl Served {
                 status: decisive.status,
                 excess: decisive.excess,
             }),
-            queue: self.judged.as_ref().map(|judged| judged.waited),
+            queue: decisive
+                .and(self.judged.as_ref())
+                .map(|judged| judged.waited),
             origin_took: self.origin_took,
             duration,
             referer: field("referer"),

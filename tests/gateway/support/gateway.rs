@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -156,6 +156,12 @@ impl Gateway {
         });
     }
 
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        let lines = self.log.lines.lock();
+        lines.unwrap_or_else(PoisonError::into_inner).join("\n")
+    }
+
     /// Waits for a line of the log with `part` in it.
     pub fn wait_for_line(&self, part: &str) -> String {
         let found = |lines: &[String]| lines.iter().find(|line| line.contains(part)).cloned();
@@ -209,13 +215,7 @@ impl Drop for Gateway {
         let _ended = self.process.kill();
         let _ended = self.process.wait();
         if thread::panicking() {
-            let lines = self
-                .log
-                .lines
-                .lock()
-                .map(|lines| lines.join("\n"))
-                .unwrap_or_default();
-            eprintln!("the gateway's log:\n{lines}");
+            eprintln!("the gateway's log:\n{}", self.log());
         }
     }
 }

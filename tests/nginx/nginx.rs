@@ -1,0 +1,138 @@
+use std::fmt::Write;
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::support::{Gateway, Origin, eventually, free_address};
+
+/// Debian keeps it where a plain user's PATH does not look.
+const PLACES: [&str; 3] = ["nginx", "/usr/sbin/nginx", "/sbin/nginx"];
+
+/// A real nginx on a port of its own.
+#[derive(Debug)]
+pub struct Nginx {
+    pub address: SocketAddr,
+    folder: TempDir,
+    process: Child,
+}
+
+impl Nginx {
+    /// Starts nginx before `origin`, with `http` and the locations: each a path and what is said there.
+    pub fn start(origin: &Origin, http: &str, locations: &[(&str, &str)]) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let address = free_address();
+        let mut server = String::new();
+        for (path, text) in locations {
+            writeln!(
+                server,
+                "location {path} {{ {text} proxy_pass http://origin; }}"
+            )
+            .expect("a string takes it");
+        }
+        let file = folder.path().join("nginx.conf");
+        fs::write(&file, text(origin.address, address, http, &server)).expect("a file");
+        let process = spawn(&folder);
+        let mut nginx = Self {
+            address,
+            folder,
+            process,
+        };
+        eventually("nginx is ready", || {
+            let ended = nginx.process.try_wait().expect("a child");
+            assert_eq!(ended, None, "nginx ended:\n{}", nginx.error_log());
+            TcpStream::connect(address).is_ok()
+        });
+        nginx
+    }
+
+    pub fn error_log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("error.log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ended = self.process.kill();
+        let _ended = self.process.wait();
+    }
+}
+
+fn spawn(folder: &TempDir) -> Child {
+    for program in PLACES {
+        let mut command = Command::new(program);
+        command
+            .arg("-p")
+            .arg(folder.path())
+            .arg("-c")
+            .arg(folder.path().join("nginx.conf"))
+            .arg("-e")
+            .arg(folder.path().join("error.log"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null());
+        match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            spawned => return spawned.expect("nginx starts"),
+        }
+    }
+    panic!(
+        "these tests compare drip with nginx, which is not installed: tests/run.sh installs what the tests need"
+    );
+}
+
+fn text(origin: SocketAddr, address: SocketAddr, http: &str, server: &str) -> String {
+    format!(
+        r#"
+daemon off;
+master_process off;
+pid nginx.pid;
+error_log error.log info;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    upstream origin {{ server {origin}; keepalive 64; }}
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    {http}
+    server {{
+        listen {address};
+        {server}
+    }}
+}}
+"#
+    )
+}
+
+/// drip's file: an origin, then `zones` with their tables, then the routes: each a path and what is said there.
+pub fn file(origin: &Origin, zones: &str, routes: &[(&str, &str)]) -> String {
+    let mut file = format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n{zones}\n",
+        origin.address
+    );
+    for (path, text) in routes {
+        writeln!(
+            file,
+            "[[routes]]\npath = \"{path}\"\norigin = \"app\"\n{text}"
+        )
+        .expect("a string takes it");
+    }
+    file
+}
+
+/// A zone's table in drip's file.
+pub fn zone(name: &str, key: &str, rate: &str) -> String {
+    format!("[zones.{name}]\nkey = \"{key}\"\nrate = \"{rate}\"\n")
+}
+
+/// drip before `origin`, with these zones and routes.
+pub fn start_drip(origin: &Origin, zones: &str, routes: &[(&str, &str)]) -> Gateway {
+    Gateway::start(&file(origin, zones, routes))
+}
