@@ -1,0 +1,45 @@
+//! The README names tests; this keeps its word.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn each_test_that_the_readme_names_is_where_it_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).expect("a README");
+    let mut named = 0;
+    for row in readme.lines().filter(|line| line.contains("](tests/")) {
+        let (_, rest) = row.split_once("](").expect("a link");
+        let (file, rest) = rest.split_once(')').expect("the end of the link");
+        let test = rest.split('`').nth(1).expect("a test");
+        let code =
+            fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert!(
+            code.contains(&format!("fn {test}()")),
+            "{file} has no {test}"
+        );
+        named += 1;
+    }
+    assert!(named > 10, "only {named} rows name a test");
+}
+
+#[test]
+fn each_metric_in_the_code_is_in_the_readme() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |file: &str| fs::read_to_string(root.join(file)).expect("a file");
+    let (code, readme) = (read("src/metrics.rs"), read("README.md"));
+    let names = code
+        .lines()
+        .filter(|line| line.starts_with("const "))
+        .filter_map(|line| line.split('"').nth(1));
+    let mut told = 0;
+    for name in names.filter(|name| name.starts_with("drip_")) {
+        let short = name.rsplit_once("last_reload").map_or(name, |(_, end)| end);
+        assert!(
+            readme.contains(name) || readme.contains(&format!("…{short}`")),
+            "{name}"
+        );
+        told += 1;
+    }
+    assert!(told > 10, "only {told} metrics");
+}
