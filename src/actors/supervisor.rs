@@ -22,9 +22,11 @@ use crate::pacer::{Alarm, Bell, Pacer};
 const PARK_AFTER: Duration = Duration::from_secs(2);
 /// How often the supervisor looks for keys to park and to forget.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// How many keys one sweep forgets or looks at in vain, so that it never holds up the worker for long. A zone of
-/// slow rates may have more old keys than this that have not drained; `max_keys` bounds them.
-const SWEEP_MOST: usize = 20_000;
+/// How soon again where there was more to do than one sweep does.
+const SWEEP_AGAIN: Duration = Duration::from_millis(5);
+/// How many keys one sweep parks, and how many it forgets or looks at in vain, so that it never holds up the worker for
+/// long. A zone of slow rates may have more old keys than this that have not drained; `max_keys` bounds them.
+const SWEEP_MOST: usize = 1_000;
 /// What a client is told to wait where nothing better is known.
 const RETRY_SOON: Duration = Duration::from_secs(1);
 
@@ -163,14 +165,15 @@ impl ZoneSupervisor {
         false
     }
 
-    /// Parks the actors that have been idle.
-    fn park_idle(&mut self, now: Moment) {
-        for _ in 0..self.active.len() {
+    /// Parks the actors that have been idle; `false` where there may be more of them than one sweep parks.
+    fn park_idle(&mut self, now: Moment) -> bool {
+        let most = self.active.len().min(SWEEP_MOST);
+        for _ in 0..most {
             let Some((key, oldest)) = self.active.peek_lru() else {
-                break;
+                return true;
             };
             if now.since(oldest.used) < PARK_AFTER {
-                break;
+                return true;
             }
             let key = Key::clone(key);
             if !oldest.published.is_quiet() {
@@ -189,10 +192,11 @@ impl ZoneSupervisor {
                 idle.end();
             }
         }
+        most < SWEEP_MOST
     }
 
-    /// Forgets the keys that have drained and have been idle for `idle_timeout`.
-    fn forget_drained(&mut self, now: Moment) {
+    /// Forgets the keys that have drained and have been idle for `idle_timeout`; `false` where there may be more.
+    fn forget_drained(&mut self, now: Moment) -> bool {
         let Tuning {
             rate, idle_timeout, ..
         } = self.tuning;
@@ -209,15 +213,16 @@ impl ZoneSupervisor {
             .metrics
             .evicted_idle
             .increment(drained.len() as u64);
-        for key in drained {
-            self.parked.pop(&key);
+        for key in &drained {
+            self.parked.pop(key);
         }
+        drained.len() < SWEEP_MOST
     }
 
     fn sweep(&mut self, ctx: &mut Context<Self>) {
         let now = self.shard.pacer.now();
-        self.park_idle(now);
-        self.forget_drained(now);
+        let all_parked = self.park_idle(now);
+        let all_forgotten = self.forget_drained(now);
         self.show_keys();
         let idle = self
             .active
@@ -231,7 +236,12 @@ impl ZoneSupervisor {
             self.show_keys();
             ctx.stop();
         }
-        self.alarm.set(Some(now + SWEEP_EVERY));
+        let pause = if all_parked && all_forgotten {
+            SWEEP_EVERY
+        } else {
+            SWEEP_AGAIN
+        };
+        self.alarm.set(Some(now + pause));
     }
 
     fn show_keys(&mut self) {
