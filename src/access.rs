@@ -69,8 +69,8 @@ pub struct Limited<'a> {
     pub key: &'a [u8],
     /// The verdict.
     pub status: LimitStatus,
-    /// The level with this request.
-    pub excess: Excess,
+    /// The level with this request, where it was told.
+    pub excess: Option<Excess>,
 }
 
 impl AccessLog {
@@ -155,11 +155,11 @@ fn text(entry: &Entry) -> String {
         excess,
     }) = &entry.limited
     {
-        let (key, status, excess) = (escape(key), status.label(), excess.requests());
-        let _ = write!(
-            line,
-            " zone=\"{zone}\" key=\"{key}\" limit_status={status} excess={excess:.3}"
-        );
+        let (key, status) = (escape(key), status.label());
+        let _ = write!(line, " zone=\"{zone}\" key=\"{key}\" limit_status={status}");
+        if let Some(excess) = excess {
+            let _ = write!(line, " excess={:.3}", excess.requests());
+        }
     }
     for (name, span) in [
         ("queue", entry.queue),
@@ -224,7 +224,9 @@ fn json(entry: &Entry) -> String {
         zone: limited.map(|limited| limited.zone),
         key: limited.map(|limited| escape(limited.key)),
         limit_status: limited.map(|limited| limited.status.label()),
-        excess: limited.map(|limited| limited.excess.requests()),
+        excess: limited
+            .and_then(|limited| limited.excess)
+            .map(Excess::requests),
         queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
         origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
         duration_seconds: entry.duration.as_secs_f64(),
@@ -288,7 +290,7 @@ mod tests {
                 zone: "per_client",
                 key: b"a\n\xff\\",
                 status: LimitStatus::Delayed,
-                excess: Excess::default(),
+                excess: Some(Excess::default()),
             }),
             queue: Some(Duration::from_micros(950_200)),
             origin_took: Some(Duration::from_millis(12)),

@@ -1,4 +1,4 @@
-//! What limits do, as log events: enough to see that it happens, never so many that a flood of requests fills a disk.
+//! What happens again and again, as log events: enough to see that it happens, never so many that a flood of requests fills a disk.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,8 +13,9 @@ pub struct Events {
     delays: Throttle,
 }
 
+/// At most one event a second.
 #[derive(Debug, Default)]
-struct Throttle {
+pub struct Throttle {
     /// The second in which an event was last shown.
     shown: AtomicU64,
     /// How many were not shown since.
@@ -23,7 +24,7 @@ struct Throttle {
 
 impl Throttle {
     /// Whether an event is shown now: then how many before it were not.
-    fn show(&self, now: Moment) -> Option<u64> {
+    pub fn show(&self, now: Moment) -> Option<u64> {
         let second = now.as_nanos() / 1_000_000_000;
         if self.shown.swap(second, Ordering::Relaxed) == second {
             self.hidden.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,7 @@
+use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use actix_web::body::BodySize;
@@ -10,12 +12,26 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::connection::Connection;
 use super::servers::InFlight;
+use crate::clock;
+use crate::limit::Moment;
 
 /// A request's body on its way to the origin, piece by piece as the client sends it.
 pub struct FromClient {
     payload: Option<Payload>,
     /// What `Content-Length` says is still to come; `None` where the client sends chunks.
     left: Option<u64>,
+    upload: Upload,
+}
+
+/// How an upload is getting on, for whoever waits for the answer to it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Upload(Rc<Cell<Moment>>);
+
+impl Upload {
+    /// When the client's last piece, or its end, came.
+    pub(super) fn last_piece(&self) -> Moment {
+        self.0.get()
+    }
 }
 
 impl FromClient {
@@ -25,6 +41,7 @@ impl FromClient {
         Self {
             payload: None,
             left: Some(0),
+            upload: Upload::default(),
         }
     }
 
@@ -34,7 +51,12 @@ impl FromClient {
         Self {
             payload: Some(payload),
             left: length,
+            upload: Upload::default(),
         }
+    }
+
+    pub(super) fn upload(&self) -> Upload {
+        self.upload.clone()
     }
 
     pub(super) fn is_none(&self) -> bool {
@@ -53,7 +75,9 @@ impl Body for FromClient {
         let Some(payload) = &mut self.payload else {
             return Poll::Ready(None);
         };
-        match ready!(Pin::new(payload).poll_next(cx)) {
+        let piece = ready!(Pin::new(payload).poll_next(cx));
+        self.upload.0.set(clock::now());
+        match piece {
             Some(Ok(piece)) => {
                 self.left = self
                     .left

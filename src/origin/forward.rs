@@ -6,7 +6,7 @@ use http::header::{CONTENT_LENGTH, HOST};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 
-use super::body::{FromClient, ToClient};
+use super::body::{FromClient, ToClient, Upload};
 use super::connection::{Connection, Pools};
 use super::error::OriginError;
 use super::servers::{InFlight, Origin};
@@ -46,6 +46,9 @@ pub async fn forward(
     }
     .run(request)
     .await;
+    if let Err(error) = &answer {
+        origin.tell_unanswered(error, pacer.now());
+    }
     Forwarded {
         server,
         took: pacer.now().since(began),
@@ -74,6 +77,10 @@ impl Attempt<'_> {
         let mut in_flight = self.origin.admit(self.began.get()).await?;
         self.began.set(self.pacer.now());
         *self.server = Some(in_flight.server().clone());
+        if again.is_none() {
+            // It cannot be sent twice: first hear whether the origin has closed any of the kept connections.
+            tokio::task::yield_now().await;
+        }
         let kept = self.pools.of(in_flight.server()).take(settings.keep_alive);
         let mut connection = match kept {
             Some(connection) => connection,
@@ -83,8 +90,14 @@ impl Attempt<'_> {
         loop {
             self.set_host(&mut request, in_flight.server());
             let limit = settings.response_timeout;
+            let upload = request.body().upload();
             let sending = connection.sender.try_send_request(request);
-            let Ok(answer) = tokio::time::timeout(limit, sending).await else {
+            let answer = tokio::select! {
+                biased;
+                answer = sending => Some(answer),
+                () = self.silence(&upload, limit) => None,
+            };
+            let Some(answer) = answer else {
                 let server = in_flight.server().to_string();
                 return Err(self.failed(&in_flight, OriginError::ResponseTimeout { server, limit }));
             };
@@ -128,6 +141,18 @@ impl Attempt<'_> {
         }
         let connection = self.pools.of(in_flight.server()).connect(settings).await;
         connection.map_err(|error| self.failed(in_flight, error))
+    }
+
+    /// Until the origin has had all that the client has sent so far for as long as `limit`.
+    async fn silence(&self, upload: &Upload, limit: Duration) {
+        let sent = self.pacer.now();
+        loop {
+            let left = (sent.max(upload.last_piece()) + limit).since(self.pacer.now());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
     }
 
     fn set_host(&self, request: &mut Request<FromClient>, server: &ServerUrl) {
@@ -176,9 +201,10 @@ fn answered(
     let status = response.status();
     let length = response.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let bodiless =
-        is_head || status == StatusCode::NOT_MODIFIED || status == StatusCode::NO_CONTENT;
-    let size = match (bodiless, length, response.body().size_hint().exact()) {
+    let bodiless = status == StatusCode::NOT_MODIFIED || status == StatusCode::NO_CONTENT;
+    let size = match (is_head, length, response.body().size_hint().exact()) {
+        // A length would make the server wait for bytes that never come; a 304 keeps the field all the same.
+        _ if bodiless => BodySize::None,
         (true, Some(length), _) | (false, _, Some(length)) => BodySize::Sized(length),
         (true, None, _) => BodySize::None,
         (false, _, None) => BodySize::Stream,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::error::OriginError;
 use super::slots::{Slot, Slots};
 use crate::config::{self, ServerUrl};
+use crate::events::Throttle;
 use crate::limit::Moment;
 use crate::metrics::{Outcome, ServerMetrics};
 
@@ -15,6 +16,8 @@ pub struct Origin {
     servers: Vec<Arc<Server>>,
     /// `None`: as many as there are.
     slots: Option<Arc<Slots>>,
+    /// Log events of requests that got no answer.
+    unanswered: Throttle,
 }
 
 #[derive(Debug)]
@@ -53,6 +56,7 @@ impl Origin {
             settings,
             servers,
             slots,
+            unanswered: Throttle::default(),
         }
     }
 
@@ -80,6 +84,14 @@ impl Origin {
             settings,
             servers,
             slots,
+            unanswered: Throttle::default(),
+        }
+    }
+
+    /// Tells the log of a request that got no answer, at most once a second.
+    pub(super) fn tell_unanswered(&self, error: &OriginError, now: Moment) {
+        if let Some(hidden) = self.unanswered.show(now) {
+            tracing::warn!(origin = self.settings.name, %error, hidden, "a request got no answer");
         }
     }
 

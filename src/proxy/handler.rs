@@ -52,9 +52,8 @@ async fn answer(
         return reply::plain(404, "No route takes this request\n".to_owned());
     };
     served.route = Some(index);
-    let judged = served
-        .judged
-        .insert(limits::wait(worker, gateway, route, arrival).await);
+    let judged = limits::wait(worker, gateway, route, arrival, &mut served.place).await;
+    let judged = served.judged.insert(judged);
     let mut response = match &judged.rejection {
         Some(rejection) => reply::rejected(route, rejection),
         None => send_on(worker, gateway, route, arrival, payload, served).await,
@@ -97,10 +96,7 @@ async fn send_on(
             headers::to_client(&head.headers, response.headers_mut());
             response
         }
-        Err(error) => {
-            tracing::warn!(origin = origin.settings().name, %error, "a request got no answer");
-            reply::origin_failed(&error)
-        }
+        Err(error) => reply::origin_failed(&error),
     }
 }
 

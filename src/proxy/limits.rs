@@ -11,7 +11,7 @@ use super::key;
 use crate::actors::{Grant, Joining, Key, Outlook, Rejection, Turn};
 use crate::config::Route;
 use crate::gateway::Gateway;
-use crate::limit::{Excess, Limit};
+use crate::limit::{Excess, Limit, Moment};
 use crate::metrics::LimitStatus;
 
 /// What one limit has said of a request.
@@ -51,13 +51,23 @@ struct Asked {
     turn: Option<Turn>,
 }
 
+/// Where a request waits, for as long as it does: if its client leaves, this is all that is known of it.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Index of the first zone that it joined.
+    pub(super) zone: usize,
+    pub(super) key: Key,
+    pub(super) since: Moment,
+}
+
 /// Joins all zones of the route at once and waits until the last lets the request go on, or the first rejects it. Then
-/// the other turns are dropped, and their charges go back.
+/// the other turns are dropped, and their charges go back. Meanwhile `place` tells where it waits.
 pub(super) async fn wait(
     worker: &Worker,
     gateway: &Gateway,
     route: &Route,
     arrival: &Arrival<'_>,
+    place: &mut Option<Place>,
 ) -> Judged {
     let _waiting = gateway.waiting();
     let mut asked: Vec<Asked> = Vec::with_capacity(route.limits.len());
@@ -75,6 +85,11 @@ pub(super) async fn wait(
         }
     }
     let began = worker.pacer.now();
+    *place = asked.first().map(|asked| Place {
+        zone: asked.zone,
+        key: Key::clone(&asked.key),
+        since: began,
+    });
     let rejected = poll_fn(|cx| {
         let mut pending = false;
         for (index, asked) in asked.iter_mut().enumerate() {
@@ -100,6 +115,7 @@ pub(super) async fn wait(
         }
     })
     .await;
+    *place = None;
     let now = worker.pacer.now();
     let (judgements, rejection) = match rejected {
         None => (granted(asked, route.dry_run), None),

@@ -5,11 +5,12 @@ use std::time::Duration;
 use actix_web::HttpRequest;
 
 use super::client::Client;
-use super::limits::Judged;
+use super::limits::{Judged, Judgement, Place};
 use crate::access;
 use crate::config::{Route, ServerUrl};
 use crate::gateway::Gateway;
 use crate::limit::Moment;
+use crate::metrics::LimitStatus;
 use crate::pacer::Pacer;
 
 /// What is logged and counted where the client left before an answer had begun, as in nginx.
@@ -24,6 +25,8 @@ pub(super) struct Served {
     request: HttpRequest,
     client: Client,
     pub(super) route: Option<usize>,
+    /// Where it waits, while it does.
+    pub(super) place: Option<Place>,
     pub(super) judged: Option<Judged>,
     /// The origin's server that was asked, and how long the head of its answer took.
     pub(super) server: Option<ServerUrl>,
@@ -47,6 +50,7 @@ impl Served {
             request,
             client,
             route: None,
+            place: None,
             judged: None,
             server: None,
             origin_took: None,
@@ -61,6 +65,36 @@ impl Served {
 
     pub(super) fn sent(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
+    }
+
+    /// What the limits said; of a request whose client left while it waited, that.
+    fn limited(&self) -> Option<access::Limited<'_>> {
+        let zone = |index| self.gateway.zone(index).settings().name.as_str();
+        if let Some(Place {
+            zone: index, key, ..
+        }) = &self.place
+        {
+            let (status, excess) = (LimitStatus::Cancelled, None);
+            return Some(access::Limited {
+                zone: zone(*index),
+                key,
+                status,
+                excess,
+            });
+        }
+        let Judgement {
+            zone: index,
+            key,
+            status,
+            excess,
+            ..
+        } = self.judged.as_ref()?.decisive()?;
+        Some(access::Limited {
+            zone: zone(*index),
+            key,
+            status: *status,
+            excess: Some(*excess),
+        })
     }
 
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
@@ -87,15 +121,13 @@ impl Served {
                 .and(route)
                 .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
-            limited: decisive.map(|decisive| access::Limited {
-                zone: &self.gateway.zone(decisive.zone).settings().name,
-                key: &decisive.key,
-                status: decisive.status,
-                excess: decisive.excess,
-            }),
-            queue: decisive
-                .and(self.judged.as_ref())
-                .map(|judged| judged.waited),
+            limited: self.limited(),
+            queue: match &self.place {
+                Some(place) => Some(now.since(place.since)),
+                None => decisive
+                    .and(self.judged.as_ref())
+                    .map(|judged| judged.waited),
+            },
             origin_took: self.origin_took,
             duration,
             referer: field("referer"),

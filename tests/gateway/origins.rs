@@ -154,3 +154,64 @@ fn chunks_that_the_origin_cuts_short_never_end_cleanly() {
         (b"part".as_slice(), b"".as_slice())
     );
 }
+
+#[test]
+fn answers_without_a_body_come_whole_with_their_length_and_the_connection_goes_on() {
+    let heads = [
+        ("304 Not Modified", "Content-Length: 500\r\n"),
+        ("304 Not Modified", ""),
+        ("204 No Content", ""),
+    ];
+    for (status, field) in heads {
+        let origin = Origin::answering(move |exchange| {
+            exchange.send(format!("HTTP/1.1 {status}\r\nETag: \"x\"\r\n{field}\r\n").as_bytes())
+        });
+        let gateway = Gateway::start(&forwarding(origin.address, ""));
+        let mut client = Client::connect(gateway.address());
+        for _ in 0..3 {
+            client.get("/");
+            let head = client.head();
+            assert!(head.first_line.ends_with(status), "{}", head.first_line);
+            assert_eq!(head.field("etag"), Some("\"x\""));
+            assert_eq!(
+                head.length(),
+                (!field.is_empty()).then_some(500),
+                "{status}"
+            );
+        }
+    }
+}
+
+#[test]
+fn response_timeout_does_not_run_while_the_client_still_sends() {
+    let origin = Origin::answering(|exchange| {
+        let body = exchange.body()?;
+        if body.ends_with(b"!") {
+            exchange.reply(&body)
+        } else {
+            loop {
+                thread::park();
+            }
+        }
+    });
+    let gateway = Gateway::start(&forwarding(
+        origin.address,
+        "response_timeout = \"500ms\"\n",
+    ));
+    let upload = |last: &[u8]| {
+        let mut client = Client::connect(gateway.address());
+        client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");
+        for _ in 0..9 {
+            client.send(b"a");
+            thread::sleep(Duration::from_millis(100));
+        }
+        client.send(last);
+        let sent = now();
+        let answer = client.answer();
+        (answer.status, sent.elapsed())
+    };
+    assert_eq!(upload(b"!").0, 200);
+    let (status, took) = upload(b"?");
+    assert_eq!(status, 504);
+    assert!((450..1000).contains(&took.as_millis()), "{took:?}");
+}

@@ -90,6 +90,9 @@ fn a_client_that_leaves_while_it_waits_is_a_499() {
     let left: Value = serde_json::from_str(&lines(&gateway, 2)[1]).expect("JSON");
     assert_eq!(left["status"], 499);
     assert!(left.get("origin").is_none(), "{left}");
+    assert_eq!(left["limit_status"], "cancelled", "{left}");
+    assert_eq!((&left["zone"], &left["key"]), (&"z".into(), &"1".into()));
+    assert!(left["queue_seconds"].as_f64().is_some(), "{left}");
     let labels = [("route", "/"), ("code", "499")];
     assert_eq!(gateway.metrics().count("drip_requests_total", &labels), 1);
 }
