@@ -26,8 +26,11 @@ pub fn listen(address: SocketAddr, health: Health, recorder: Recorder) -> io::Re
             .app_data(Data::clone(&health))
             .app_data(Data::clone(&recorder))
             .route("/metrics", web::get().to(metrics))
+            .route("/metrics", web::head().to(metrics))
             .route("/healthz", web::get().to(healthz))
+            .route("/healthz", web::head().to(healthz))
             .route("/readyz", web::get().to(readyz))
+            .route("/readyz", web::head().to(readyz))
     });
     Ok(server
         .workers(1)

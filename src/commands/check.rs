@@ -1,5 +1,6 @@
 //! `drip check`: is this file right, and what does it come to?
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -10,8 +11,15 @@ use crate::config;
 pub fn check(file: &Path) -> ExitCode {
     match config::load(file) {
         Ok(settings) => {
-            print!("{}", config::show(&settings));
-            ExitCode::SUCCESS
+            // Whoever reads the output may have seen enough.
+            let written = io::stdout().write_all(config::show(&settings).as_bytes());
+            match written {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    eprintln!("drip: {error}");
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::SUCCESS,
+            }
         }
         Err(problems) => {
             eprintln!("{problems}");

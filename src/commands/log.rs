@@ -44,7 +44,7 @@ impl Logging {
     }
 }
 
-/// Of libraries only what is wrong is of interest.
+/// Of libraries only what is wrong is of interest; what clients send that is no HTTP is not, and would fill a disk.
 fn wanted(level: Level) -> Targets {
     let level = match level {
         Level::Error => LevelFilter::ERROR,
@@ -55,5 +55,6 @@ fn wanted(level: Level) -> Targets {
     };
     Targets::new()
         .with_target("drip", level)
+        .with_target("actix_http", LevelFilter::OFF)
         .with_default(level.min(LevelFilter::WARN))
 }

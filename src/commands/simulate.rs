@@ -85,7 +85,9 @@ impl Replay<'_> {
                 break;
             }
             let text = String::from_utf8_lossy(&bytes);
-            let text = text.trim_end_matches(['\n', '\r']);
+            let text = text
+                .trim_start_matches('\u{feff}')
+                .trim_end_matches(['\n', '\r']);
             let first = self.form.is_none();
             let form = *self.form.get_or_insert_with(|| Form::of(text));
             if text.is_empty() || (first && form.is_header(text)) {

@@ -1,4 +1,4 @@
-use std::ops::{Add, Sub};
+use std::ops::Add;
 use std::time::Duration;
 
 /// A point in time: nanoseconds since the Unix epoch, on a clock that never steps back.
@@ -33,13 +33,5 @@ impl Add<Duration> for Moment {
     fn add(self, span: Duration) -> Self {
         let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         Self(self.0.saturating_add(nanos))
-    }
-}
-
-impl Sub for Moment {
-    type Output = Duration;
-
-    fn sub(self, earlier: Self) -> Duration {
-        self.since(earlier)
     }
 }

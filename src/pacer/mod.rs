@@ -126,15 +126,6 @@ impl Pacer {
         alarm::new(Rc::clone(self))
     }
 
-    /// When the next alarm may be due, if any is set.
-    #[must_use]
-    pub fn next_due(&self) -> Option<Moment> {
-        self.alarms
-            .borrow()
-            .peek()
-            .map(|Reverse(pending)| pending.due)
-    }
-
     /// Moves a virtual clock to `moment` and rings what is due by then. Does nothing to the machine's clock.
     pub fn advance(&self, moment: Moment) {
         if let Clock::Virtual(time) = &self.clock {

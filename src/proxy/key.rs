@@ -34,8 +34,10 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
     let uri = arrival.request.uri();
     match variable {
         Variable::RemoteAddr => {
-            if let Some(address) = arrival.client.address {
-                write(key, zone.cut(address));
+            match arrival.client.address {
+                Some(address) => write(key, zone.cut(address)),
+                // Whoever comes through a unix socket is one client, as in nginx.
+                None => key.extend_from_slice(b"unix:"),
             }
         }
         Variable::Host => key.extend_from_slice(arrival.host.as_bytes()),

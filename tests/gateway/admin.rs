@@ -217,3 +217,18 @@ fn depth_follows_those_who_wait() {
         "nobody is taken out twice"
     );
 }
+
+#[test]
+fn the_admin_port_answers_head_as_it_answers_get() {
+    let gateway = Gateway::start(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        let mut client = Client::connect(gateway.site.admin);
+        client.send(format!("HEAD {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+        let head = client.head();
+        assert!(
+            head.first_line.contains(" 200 "),
+            "{path}: {}",
+            head.first_line
+        );
+    }
+}

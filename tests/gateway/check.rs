@@ -209,3 +209,26 @@ fn a_second_gateway_on_the_same_address_is_refused_by_name() {
         "the first goes on"
     );
 }
+
+#[test]
+fn a_check_whose_output_cannot_be_written_says_so_and_fails() {
+    let site = Site::new();
+    site.write(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device");
+    let checked = drip()
+        .arg("check")
+        .arg("-c")
+        .arg(site.file())
+        .stdout(full)
+        .output();
+    let checked = checked.expect("the program runs");
+    assert_eq!(checked.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&checked.stderr);
+    assert!(
+        told.starts_with("drip: ") && !told.contains("panicked"),
+        "{told}"
+    );
+}

@@ -1,10 +1,12 @@
 //! Who waits, in which order, who is turned away, and what becomes of a place that nobody needs any more.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Client, Gateway, MARGIN, Origin, check_gaps, eventually, fetch, now, one_zone,
+    Client, Gateway, MARGIN, Origin, Site, check_gaps, eventually, fetch, now, one_zone,
 };
 
 /// Sends one request after another, each when the one before it waits.
@@ -204,4 +206,32 @@ fn a_waiting_client_that_hangs_up_gives_its_place_to_those_behind_it() {
 #[test]
 fn a_waiting_client_that_shuts_its_sending_side_is_gone_too() {
     check_place_is_given_back(|clients| clients[2].shut_sending());
+}
+
+#[test]
+fn all_who_come_through_a_unix_socket_are_one_client() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let socket = site.folder().join("drip.sock");
+    let file = one_zone(&origin, "1r/h", "burst = 0").replace("$arg_key", "$remote_addr");
+    let text = site
+        .text(&file)
+        .replace("listen = [", "listen = [\"unix:drip.sock\", ");
+    std::fs::write(site.file(), text).expect("a file");
+    let gateway = Gateway::run(site);
+    eventually("the gateway is ready", || {
+        gateway
+            .admin("/readyz")
+            .is_some_and(|answer| answer.status == 200)
+    });
+    let statuses = [(); 2].map(|()| {
+        let mut stream = UnixStream::connect(&socket).expect("a connection");
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            .expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer[9..12].to_owned()
+    });
+    assert_eq!(statuses, ["200", "429"]);
 }

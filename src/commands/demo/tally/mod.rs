@@ -116,7 +116,7 @@ impl Counts {
         let tenth = usize::try_from(tenth).unwrap_or(usize::MAX).min(TENTHS - 1);
         self.now.left[tenth] += 1;
         if let Some(ahead) = self.ahead {
-            self.now.gaps.add(at - ahead, self.interval);
+            self.now.gaps.add(at.since(ahead), self.interval);
         }
         self.ahead = (self.waiting > 0).then_some(at);
     }
