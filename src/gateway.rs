@@ -8,7 +8,7 @@ use actix_rt::ArbiterHandle;
 
 use crate::access::AccessLog;
 use crate::actors::Zone;
-use crate::config::{self, Route, Settings};
+use crate::config::{self, Settings};
 use crate::events::Events;
 use crate::metrics::RouteMetrics;
 use crate::origin::Origin;
@@ -139,12 +139,6 @@ impl Gateway {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// The routes, in the order of the file.
-    #[must_use]
-    pub fn routes(&self) -> &[Route] {
-        &self.settings.routes
     }
 
     /// The zone that a route names by `index`.

@@ -1,10 +1,10 @@
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Message;
 use tokio::sync::oneshot;
 
-use super::supervisor::Tuning;
 use crate::limit::{Charge, Excess, Limit, Moment, Rate, Ticket};
 use crate::metrics::{LimitStatus, Rejected};
 
@@ -123,6 +123,17 @@ pub struct Refund {
     pub key: Key,
     /// What it was charged.
     pub charge: Charge,
+}
+
+/// What a supervisor may be told anew while it runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tuning {
+    /// The rate of each key.
+    pub rate: Rate,
+    /// How many keys this supervisor may remember.
+    pub max_keys: NonZeroUsize,
+    /// For how long a drained key is remembered.
+    pub idle_timeout: Duration,
 }
 
 /// The zone's settings have changed.

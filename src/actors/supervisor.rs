@@ -1,5 +1,4 @@
 use std::cell::Cell;
-use std::num::NonZeroUsize;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +10,10 @@ use lru::LruCache;
 
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{
-    Dismiss, End, Join, Key, Leave, Refund, Rejection, Retire, Retune, RetuneKey,
+    Dismiss, End, Join, Key, Leave, Refund, Rejection, Retire, Retune, RetuneKey, Tuning,
 };
 use super::published::{Published, Shard};
-use crate::limit::{Bucket, Excess, Moment, Rate};
+use crate::limit::{Bucket, Excess, Moment};
 use crate::metrics::{Rejected, ZoneMetrics};
 use crate::pacer::{Alarm, Bell, Pacer};
 
@@ -29,17 +28,6 @@ const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 const SWEEP_MOST: usize = 1_000;
 /// What a client is told to wait where nothing better is known.
 const RETRY_SOON: Duration = Duration::from_secs(1);
-
-/// What a supervisor may be told anew while it runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tuning {
-    /// The rate of each key.
-    pub rate: Rate,
-    /// How many keys this supervisor may remember.
-    pub max_keys: NonZeroUsize,
-    /// For how long a drained key is remembered.
-    pub idle_timeout: Duration,
-}
 
 type Keys<V> = LruCache<Key, V, RandomState>;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use actix::Actor;
 use proptest::prelude::*;
 
-use super::messages::Rejection;
-use super::supervisor::{Tuning, ZoneSupervisor};
+use super::messages::{Rejection, Tuning};
+use super::supervisor::ZoneSupervisor;
 use super::{Joining, Key, Turn, Zone};
 use crate::config;
 use crate::limit::{Bucket, Charge, Delay, Excess, Limit, Moment, Queue, Rate, Ticket, Verdict};

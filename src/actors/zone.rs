@@ -7,8 +7,8 @@ use actix::{Actor, Addr, Context, Handler, Message};
 use actix_rt::ArbiterHandle;
 use foldhash::fast::RandomState;
 
-use super::messages::{Dismiss, Key, Retire, Retune};
-use super::supervisor::{Tuning, ZoneSupervisor};
+use super::messages::{Dismiss, Key, Retire, Retune, Tuning};
+use super::supervisor::ZoneSupervisor;
 use super::turn::Joining;
 use crate::config;
 use crate::limit::Limit;

@@ -26,6 +26,38 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The route that takes a request, and its index: the longest matching path wins; of those with the same path one
+    /// that names the host before one that does not; then the first in the file. What is not known of the request, its
+    /// host or its method, rules no route out.
+    #[must_use]
+    pub fn route(
+        &self,
+        path: &[u8],
+        host: Option<&str>,
+        method: Option<&str>,
+    ) -> Option<(usize, &Route)> {
+        let takes = |route: &Route| {
+            let by_host = route
+                .host
+                .as_deref()
+                .zip(host)
+                .is_none_or(|(named, host)| named == host);
+            let by_method = |method| {
+                route.methods.is_empty() || route.methods.iter().any(|named| named == method)
+            };
+            route.path.matches(path) && by_host && method.is_none_or(by_method)
+        };
+        let matching = self
+            .routes
+            .iter()
+            .enumerate()
+            .filter(|(_, route)| takes(route));
+        // Of equals `max_by_key` takes the last, and the first is wanted.
+        matching
+            .rev()
+            .max_by_key(|(_, route)| (route.path.precedence(), route.host.is_some()))
+    }
+
     /// What differs from the settings that the process was started with, and cannot change while it runs.
     #[must_use]
     pub fn needing_restart(&self, started_with: &Self) -> Vec<&'static str> {

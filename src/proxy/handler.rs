@@ -9,7 +9,7 @@ use http::{Request, Uri};
 use super::answer::{Answer, Body};
 use super::arrival::Arrival;
 use super::served::Served;
-use super::{Worker, dialects, headers, limits, reply, routes};
+use super::{Worker, dialects, headers, limits, reply};
 use crate::config::Route;
 use crate::gateway::Gateway;
 use crate::origin::{FromClient, forward};
@@ -48,7 +48,10 @@ async fn answer(
     if arrival.request.method() == Method::CONNECT {
         return reply::plain(405, "This gateway opens no tunnels\n".to_owned());
     }
-    let Some((index, route)) = routes::find(gateway.routes(), arrival) else {
+    let method = arrival.request.method().as_str();
+    let settings = gateway.settings();
+    let Some((index, route)) = settings.route(&arrival.path, Some(&arrival.host), Some(method))
+    else {
         return reply::plain(404, "No route takes this request\n".to_owned());
     };
     served.route = Some(index);

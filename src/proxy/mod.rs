@@ -9,7 +9,6 @@ mod headers;
 mod key;
 mod limits;
 mod reply;
-mod routes;
 mod served;
 mod worker;
 

@@ -150,19 +150,12 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// The route that the line takes. What a trace does not tell, a host or a method, rules no route out.
     fn route(&self, line: &Line) -> Option<&'a Route> {
-        let path = target::path(&line.path);
         let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
-        let takes = |route: &&Route| {
-            let names_method =
-                method.is_none_or(|method| route.methods.iter().any(|named| named == method));
-            route.path.matches(&path) && (route.methods.is_empty() || names_method)
-        };
-        let matching = self.settings.routes.iter().filter(takes);
-        matching
-            .rev()
-            .max_by_key(|route| (route.path.precedence(), route.host.is_some()))
+        let (_, route) = self
+            .settings
+            .route(&target::path(&line.path), None, method)?;
+        Some(route)
     }
 
     fn key(&mut self, zone: &Zone, line: &Line) -> Option<Box<[u8]>> {

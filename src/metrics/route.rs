@@ -1,0 +1,45 @@
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use ::metrics::{Counter, Histogram, counter, histogram};
+
+use super::{REQUEST_SECONDS, REQUESTS};
+
+/// What is counted of one route.
+#[derive(Debug)]
+pub struct RouteMetrics {
+    route: String,
+    /// By status code, each made when it is first seen.
+    codes: Box<[OnceLock<Counter>]>,
+    seconds: Histogram,
+}
+
+impl RouteMetrics {
+    const FIRST: u16 = 100;
+    const LAST: u16 = 599;
+
+    /// The metrics of the route called `route`.
+    #[must_use]
+    pub fn of(route: &str) -> Self {
+        let codes = (Self::FIRST..=Self::LAST)
+            .map(|_| OnceLock::new())
+            .collect();
+        let seconds = histogram!(REQUEST_SECONDS, "route" => route.to_owned());
+        Self {
+            route: route.to_owned(),
+            codes,
+            seconds,
+        }
+    }
+
+    /// Counts an answer. An origin's fancy codes above 599 are counted as 599, so that the label has few values.
+    pub fn count(&self, status: u16, duration: Duration) {
+        let status = status.clamp(Self::FIRST, Self::LAST);
+        let counter =
+            || counter!(REQUESTS, "route" => self.route.clone(), "code" => status.to_string());
+        if let Some(code) = self.codes.get(usize::from(status - Self::FIRST)) {
+            code.get_or_init(counter).increment(1);
+        }
+        self.seconds.record(duration);
+    }
+}

@@ -1,0 +1,77 @@
+use std::time::Duration;
+
+use ::metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
+
+use super::{ORIGIN_HEALTHY, ORIGIN_IN_FLIGHT, ORIGIN_REQUESTS, ORIGIN_SECONDS};
+
+/// What came of a request at a server of an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The head of an answer, whatever its status.
+    Answered,
+    /// No connection.
+    Unreachable,
+    /// No answer in time.
+    Timeout,
+    /// A connection that broke, or an answer that makes no sense.
+    Broken,
+}
+
+impl Outcome {
+    const ALL: [Self; 4] = [
+        Self::Answered,
+        Self::Unreachable,
+        Self::Timeout,
+        Self::Broken,
+    ];
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Unreachable => "unreachable",
+            Self::Timeout => "timeout",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// What is counted of one server of an origin.
+#[derive(Debug)]
+pub struct ServerMetrics {
+    outcomes: [(Counter, Histogram); Outcome::ALL.len()],
+    /// Requests at the server.
+    pub in_flight: Gauge,
+    /// 1 while the server is asked.
+    pub healthy: Gauge,
+}
+
+impl ServerMetrics {
+    /// The metrics of a server; the same ones each time that it is asked for.
+    #[must_use]
+    pub fn of(origin: &str, server: &str) -> Self {
+        let labels = [
+            Label::new("origin", origin.to_owned()),
+            Label::new("server", server.to_owned()),
+        ];
+        let outcomes = Outcome::ALL.map(|outcome| {
+            let labels = [&labels[..], &[Label::new("outcome", outcome.label())]].concat();
+            (
+                counter!(ORIGIN_REQUESTS, labels.clone()),
+                histogram!(ORIGIN_SECONDS, labels),
+            )
+        });
+        let in_flight = gauge!(ORIGIN_IN_FLIGHT, labels.to_vec());
+        Self {
+            outcomes,
+            in_flight,
+            healthy: gauge!(ORIGIN_HEALTHY, labels.to_vec()),
+        }
+    }
+
+    /// Counts a request that came to `outcome` after `took`.
+    pub fn count(&self, outcome: Outcome, took: Duration) {
+        let (counter, seconds) = &self.outcomes[outcome as usize];
+        counter.increment(1);
+        seconds.record(took);
+    }
+}

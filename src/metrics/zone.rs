@@ -1,0 +1,149 @@
+use ::metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+
+use super::{
+    ZONE_DEPTH, ZONE_EVICTIONS, ZONE_KEYS, ZONE_LATENESS, ZONE_RATE, ZONE_REJECTIONS,
+    ZONE_REQUESTS, ZONE_WAIT,
+};
+use crate::limit::{Rate, Reason};
+
+/// What became of a request at its limits, in nginx's words and two of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitStatus {
+    /// It went on at once.
+    Passed,
+    /// It waited and had its turn.
+    Delayed,
+    /// It was refused.
+    Rejected,
+    /// It would have waited, without dry run.
+    DelayedDryRun,
+    /// It would have been refused, without dry run.
+    RejectedDryRun,
+    /// Its client left while it waited, or its turn was given back.
+    Cancelled,
+}
+
+impl LimitStatus {
+    const ALL: [Self; 6] = [
+        Self::Passed,
+        Self::Delayed,
+        Self::Rejected,
+        Self::DelayedDryRun,
+        Self::RejectedDryRun,
+        Self::Cancelled,
+    ];
+
+    /// The value of the label `status`, and of `limit_status` in the access log.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Delayed => "delayed",
+            Self::Rejected => "rejected",
+            Self::DelayedDryRun => "delayed_dry_run",
+            Self::RejectedDryRun => "rejected_dry_run",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What is counted of one zone.
+#[derive(Debug)]
+pub struct ZoneMetrics {
+    statuses: [Counter; LimitStatus::ALL.len()],
+    /// Requests waiting.
+    pub depth: Gauge,
+    /// How long they waited, in seconds.
+    pub wait: Histogram,
+    /// How late they left, in seconds.
+    pub lateness: Histogram,
+    /// The rate in force, in requests a second.
+    pub rate: Gauge,
+    /// Keys with an actor.
+    pub keys_active: Gauge,
+    /// Keys of which only the bucket is kept.
+    pub keys_parked: Gauge,
+    /// Keys forgotten because they were drained and idle.
+    pub evicted_idle: Counter,
+    /// Keys forgotten to make room.
+    pub evicted_lru: Counter,
+    rejections: [Counter; Rejected::ALL.len()],
+}
+
+/// Why a zone rejects, as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// The bucket or the queue was full.
+    Burst,
+    /// It would have waited longer than `max_wait`.
+    MaxWait,
+    /// The zone was full of keys with waiters.
+    Keys,
+    /// The gateway was stopping.
+    Stopping,
+}
+
+impl Rejected {
+    const ALL: [Self; 4] = [Self::Burst, Self::MaxWait, Self::Keys, Self::Stopping];
+
+    /// The value of the label `reason`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Burst => "burst",
+            Self::MaxWait => "max_wait",
+            Self::Keys => "keys",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+impl From<Reason> for Rejected {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Burst => Self::Burst,
+            Reason::MaxWait => Self::MaxWait,
+        }
+    }
+}
+
+impl ZoneMetrics {
+    /// The metrics of the zone called `zone`; the same ones each time that it is asked for.
+    #[must_use]
+    pub fn of(zone: &str) -> Self {
+        let name = zone.to_owned();
+        let keys = |state| gauge!(ZONE_KEYS, "zone" => name.clone(), "state" => state);
+        let evicted = |reason| counter!(ZONE_EVICTIONS, "zone" => name.clone(), "reason" => reason);
+        Self {
+            statuses: LimitStatus::ALL.map(|status| {
+                counter!(ZONE_REQUESTS, "zone" => name.clone(), "status" => status.label())
+            }),
+            depth: gauge!(ZONE_DEPTH, "zone" => name.clone()),
+            wait: histogram!(ZONE_WAIT, "zone" => name.clone()),
+            lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
+            rate: gauge!(ZONE_RATE, "zone" => name.clone()),
+            keys_active: keys("active"),
+            keys_parked: keys("parked"),
+            evicted_idle: evicted("idle"),
+            evicted_lru: evicted("lru"),
+            rejections: Rejected::ALL.map(
+                |reason| counter!(ZONE_REJECTIONS, "zone" => name.clone(), "reason" => reason.label()),
+            ),
+        }
+    }
+
+    /// Counts a request by what became of it.
+    pub fn count(&self, status: LimitStatus) {
+        self.statuses[status as usize].increment(1);
+    }
+
+    /// Counts a rejection by its reason.
+    pub fn count_rejection(&self, reason: Rejected) {
+        self.rejections[reason as usize].increment(1);
+    }
+
+    /// Shows the rate now in force.
+    pub fn show_rate(&self, rate: Rate) {
+        self.rate.set(rate.per_second());
+    }
+}
