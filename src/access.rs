@@ -1,5 +1,6 @@
 //! The access log: a line for each request, in nginx's combined format with the limit's fields after it, or as JSON.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -55,9 +56,9 @@ pub struct Entry<'a> {
     /// From its head to its answer's last byte.
     pub duration: Duration,
     /// What the client said of itself.
-    pub referer: Option<&'a str>,
+    pub referer: Option<Cow<'a, str>>,
     /// What the client said of itself.
-    pub user_agent: Option<&'a str>,
+    pub user_agent: Option<Cow<'a, str>>,
 }
 
 /// What the limit said that decided on a request.
@@ -145,8 +146,8 @@ fn text(entry: &Entry) -> String {
         entry.protocol,
         entry.status,
         entry.bytes,
-        quoted(entry.referer),
-        quoted(entry.user_agent),
+        quoted(entry.referer.as_deref()),
+        quoted(entry.user_agent.as_deref()),
     );
     if let Some(Limited {
         zone,
@@ -230,8 +231,8 @@ fn json(entry: &Entry) -> String {
         queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
         origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
         duration_seconds: entry.duration.as_secs_f64(),
-        referer: entry.referer,
-        user_agent: entry.user_agent,
+        referer: entry.referer.as_deref(),
+        user_agent: entry.user_agent.as_deref(),
     };
     // Strings and numbers always have a JSON form.
     serde_json::to_string(&line).unwrap_or_default()
@@ -296,7 +297,7 @@ mod tests {
             origin_took: Some(Duration::from_millis(12)),
             duration: Duration::from_millis(963),
             referer: None,
-            user_agent: Some("curl\r\n\"8\""),
+            user_agent: Some("curl\r\n\"8\"".into()),
         }
     }
 

@@ -4,7 +4,7 @@ use actix::{Actor, ActorContext, Context, Handler, StreamHandler};
 use tokio::sync::oneshot;
 
 use super::messages::{
-    Answer, Dismiss, End, Grant, Join, Leave, Outlook, Refund, Rejection, RetuneKey,
+    Answer, Dismiss, End, Grant, Join, Leave, Outlook, Probe, Refund, Rejection, RetuneKey,
 };
 use super::published::{Published, Shard};
 use crate::limit::{
@@ -182,6 +182,24 @@ impl Handler<Join> for KeyActor {
     }
 }
 
+impl Handler<Probe> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| {
+            let refusal = actor
+                .queue
+                .bucket()
+                .refuses(actor.queue.rate(), probe.limit, now);
+            // Where the asker has gone there is nobody to tell.
+            let _gone = probe
+                .reply
+                .send(refusal.map(|refusal| refusal.into_rejection(now)));
+        });
+    }
+}
+
 impl Handler<Leave> for KeyActor {
     type Result = ();
 
@@ -250,7 +268,7 @@ impl Handler<End> for KeyActor {
 }
 
 impl Refusal {
-    fn into_rejection(self, now: Moment) -> Rejection {
+    pub(super) fn into_rejection(self, now: Moment) -> Rejection {
         Rejection {
             reason: self.reason.into(),
             excess: self.excess,

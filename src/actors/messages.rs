@@ -27,6 +27,18 @@ pub struct Join {
     pub reply: oneshot::Sender<Answer>,
 }
 
+/// Asks whether a join would be accepted now. Nothing is charged.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Probe {
+    /// Whose bucket.
+    pub key: Key,
+    /// The route's numbers.
+    pub limit: Limit,
+    /// Where the answer goes: why not, if not.
+    pub reply: oneshot::Sender<Option<Rejection>>,
+}
+
 /// The answer to a [`Join`].
 #[derive(Debug)]
 pub enum Answer {

@@ -19,5 +19,5 @@ mod turn;
 mod zone;
 
 pub use messages::{Grant, Key, Outlook, Rejection};
-pub use turn::{Joining, Turn};
+pub use turn::{Joining, Probing, Turn};
 pub use zone::Zone;

@@ -10,7 +10,7 @@ use lru::LruCache;
 
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{
-    Dismiss, End, Join, Key, Leave, Refund, Rejection, Retire, Retune, RetuneKey, Tuning,
+    Dismiss, End, Join, Key, Leave, Probe, Refund, Rejection, Retire, Retune, RetuneKey, Tuning,
 };
 use super::published::{Published, Shard};
 use crate::limit::{Bucket, Excess, Moment};
@@ -314,6 +314,28 @@ impl Handler<Join> for ZoneSupervisor {
             Some(active) => active.tell(join),
             None => Self::reject(join, Rejected::Keys),
         }
+    }
+}
+
+impl Handler<Probe> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
+        let now = self.shard.pacer.now();
+        if let Some(active) = self.active.get_mut(&probe.key)
+            && active.actor.connected()
+        {
+            active.used = now;
+            return active.tell(probe);
+        }
+        let parked = self.parked.get(&probe.key).map(|parked| parked.bucket);
+        let refusal = parked
+            .unwrap_or_default()
+            .refuses(self.tuning.rate, probe.limit, now);
+        // Where the asker has gone there is nobody to tell.
+        let _gone = probe
+            .reply
+            .send(refusal.map(|refusal| refusal.into_rejection(now)));
     }
 }
 

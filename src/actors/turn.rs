@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::messages::{Answer, Grant, Join, Key, Leave, Refund, Rejection};
+use super::messages::{Answer, Grant, Join, Key, Leave, Probe, Refund, Rejection};
 use super::zone::Zone;
 use crate::limit::{Excess, Limit, Ticket};
 use crate::metrics::{LimitStatus, Rejected};
@@ -58,7 +58,6 @@ impl Future for Joining {
         };
         let answer = ready!(Pin::new(answer).poll(cx));
         self.answer = None;
-        let metrics = self.zone.metrics();
         let rejection = match answer {
             Ok(Answer::Turn(grant)) => {
                 let (zone, key) = (Arc::clone(&self.zone), Key::clone(&self.key));
@@ -81,8 +80,7 @@ impl Future for Joining {
                 }
             }
         };
-        metrics.count(rejection.status(self.dry_run));
-        metrics.count_rejection(rejection.reason);
+        self.zone.count_rejection(&rejection, self.dry_run);
         Poll::Ready(Err(rejection))
     }
 }
@@ -106,6 +104,33 @@ impl Drop for Joining {
             ),
         }
         self.zone.metrics().count(LimitStatus::Cancelled);
+    }
+}
+
+/// The question whether a zone would accept a request now; nothing is charged.
+///
+/// A request that asks several zones asks this first: what one of them would reject is then charged by none, not even
+/// for the moment until a turn is given back, in which others would be turned away.
+#[derive(Debug)]
+pub struct Probing(oneshot::Receiver<Option<Rejection>>);
+
+impl Probing {
+    pub(super) fn new(zone: &Zone, key: Key, limit: Limit) -> Self {
+        let (reply, answer) = oneshot::channel();
+        zone.send(&Key::clone(&key), Probe { key, limit, reply });
+        Self(answer)
+    }
+}
+
+impl Future for Probing {
+    /// Why not, if not.
+    type Output = Option<Rejection>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // A supervisor that has ended is met again, and counted, by the join.
+        Pin::new(&mut self.0)
+            .poll(cx)
+            .map(Result::unwrap_or_default)
     }
 }
 

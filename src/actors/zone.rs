@@ -7,12 +7,12 @@ use actix::{Actor, Addr, Context, Handler, Message};
 use actix_rt::ArbiterHandle;
 use foldhash::fast::RandomState;
 
-use super::messages::{Dismiss, Key, Retire, Retune, Tuning};
+use super::messages::{Dismiss, Key, Rejection, Retire, Retune, Tuning};
 use super::supervisor::ZoneSupervisor;
-use super::turn::Joining;
+use super::turn::{Joining, Probing};
 use crate::config;
 use crate::limit::Limit;
-use crate::metrics::ZoneMetrics;
+use crate::metrics::{LimitStatus, ZoneMetrics};
 use crate::pacer::Pacer;
 
 /// The way to a zone's supervisors, from any thread.
@@ -106,6 +106,23 @@ impl Zone {
     #[must_use]
     pub fn join(self: &Arc<Self>, key: Key, limit: Limit, dry_run: bool) -> Joining {
         Joining::new(Arc::clone(self), key, limit, dry_run)
+    }
+
+    /// Asks whether a join would be accepted now.
+    #[must_use]
+    pub fn probe(&self, key: Key, limit: Limit) -> Probing {
+        Probing::new(self, key, limit)
+    }
+
+    /// Counts a request that this zone rejected.
+    pub fn count_rejection(&self, rejection: &Rejection, dry_run: bool) {
+        self.metrics.count(rejection.status(dry_run));
+        self.metrics.count_rejection(rejection.reason);
+    }
+
+    /// Counts a request that this zone would have accepted, and another did not.
+    pub fn count_cancelled(&self) {
+        self.metrics.count(LimitStatus::Cancelled);
     }
 
     /// The settings in force.

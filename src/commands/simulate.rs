@@ -88,9 +88,12 @@ impl Replay<'_> {
             let text = text
                 .trim_start_matches('\u{feff}')
                 .trim_end_matches(['\n', '\r']);
+            if text.is_empty() {
+                continue;
+            }
             let first = self.form.is_none();
             let form = *self.form.get_or_insert_with(|| Form::of(text));
-            if text.is_empty() || (first && form.is_header(text)) {
+            if first && form.is_header(text) {
                 continue;
             }
             match form.read(text) {

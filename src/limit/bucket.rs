@@ -61,6 +61,15 @@ impl Bucket {
         }
     }
 
+    /// Why a request that arrives at `now` would be rejected, if it would. Charges nothing.
+    #[must_use]
+    pub fn refuses(&self, rate: Rate, limit: Limit, now: Moment) -> Option<Refusal> {
+        match { *self }.decide(rate, limit, now) {
+            Verdict::Reject(refusal) => Some(refusal),
+            Verdict::Pass { .. } | Verdict::Delay { .. } => None,
+        }
+    }
+
     /// How many requests would be accepted at `now`, one right after the other.
     #[must_use]
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {

@@ -1,8 +1,10 @@
 use std::borrow::Cow;
 
 use actix_web::HttpRequest;
+use actix_web::http::header::HeaderValue;
 
 use super::client::Client;
+use crate::access::escape;
 use crate::config::Server;
 use crate::target;
 
@@ -41,18 +43,22 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// The host that the request is for, without its port, in lower case; empty where it names none.
+/// The host that the request is for, without its port or a dot at its end, in lower case; empty where it names none.
+/// Bytes that are no text are kept apart, so that nobody escapes a limit by them.
 fn host(request: &HttpRequest) -> String {
     let named = match request.uri().host() {
-        Some(host) => host,
-        None => request
-            .headers()
-            .get("host")
-            .and_then(|host| host.to_str().ok())
-            .unwrap_or_default(),
+        Some(host) => Cow::Borrowed(host),
+        None => match request.headers().get("host").map(HeaderValue::as_bytes) {
+            None => return String::new(),
+            Some(host) => match str::from_utf8(host) {
+                Ok(host) => Cow::Borrowed(host),
+                Err(_) => Cow::Owned(escape(host)),
+            },
+        },
     };
     let port = named
         .rfind(':')
         .filter(|colon| !named[*colon..].contains(']'));
-    named[..port.unwrap_or(named.len())].to_ascii_lowercase()
+    let name = &named[..port.unwrap_or(named.len())];
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }

@@ -1,7 +1,7 @@
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{FORWARDED, HeaderMap, HeaderName, X_FORWARDED_FOR};
+use actix_web::http::header::{FORWARDED, HeaderMap, HeaderValue, X_FORWARDED_FOR};
 use ipnet::IpNet;
 
 use crate::config::{ForwardedHeader, Server};
@@ -43,26 +43,30 @@ impl Client {
 }
 
 /// The rightmost address in the field that is not trusted; the leftmost where all are. `None` where there is none, or
-/// something that is no address stands in the way.
+/// something that is no address stands in the way. Whatever stands further left is a client's own word, and not read.
 fn named(
     headers: &HeaderMap,
     field: ForwardedHeader,
     is_trusted: impl Fn(&IpAddr) -> bool,
 ) -> Option<IpAddr> {
-    let (name, address): (HeaderName, fn(&str) -> Option<IpAddr>) = match field {
-        ForwardedHeader::XForwardedFor => (X_FORWARDED_FOR, read_node),
-        ForwardedHeader::Forwarded => (FORWARDED, read_element),
+    type Elements = fn(&[u8]) -> Vec<&[u8]>;
+    type Address = fn(&[u8]) -> Option<IpAddr>;
+    let (name, elements, address): (_, Elements, Address) = match field {
+        ForwardedHeader::XForwardedFor => (
+            X_FORWARDED_FOR,
+            |line| line.split(|byte| *byte == b',').collect(),
+            read_node,
+        ),
+        ForwardedHeader::Forwarded => (FORWARDED, |line| split_unquoted(line, b','), read_element),
     };
-    let mut lines = Vec::new();
-    for line in headers.get_all(name) {
-        lines.push(line.to_str().ok()?);
-    }
+    let lines: Vec<&[u8]> = headers.get_all(name).map(HeaderValue::as_bytes).collect();
     let mut leftmost = None;
     for element in lines
         .iter()
         .rev()
-        .flat_map(|line| split_list(line).into_iter().rev())
+        .flat_map(|line| elements(line).into_iter().rev())
     {
+        let element = element.trim_ascii();
         if element.is_empty() {
             continue;
         }
@@ -75,46 +79,61 @@ fn named(
     leftmost
 }
 
-/// The elements of a list, split at the commas that do not stand in quotes (RFC 9110, section 5.6.1).
-fn split_list(line: &str) -> Vec<&str> {
-    let (mut quoted, mut escaped) = (false, false);
-    let at_comma = |c: char| {
-        let comma = c == ',' && !quoted;
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            _ => {}
+/// The parts of `text` between separators that do not stand in quotes (RFC 9110, section 5.6.4). A quote that is not
+/// closed is nothing but a character: else whoever writes one swallows what proxies write after it.
+fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
+    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
+    while let Some(byte) = text.get(at) {
+        if *byte == separator {
+            parts.push(&text[start..at]);
+            start = at + 1;
+        } else if *byte == b'"' {
+            at += quoted(&text[at..]).unwrap_or(0);
         }
-        comma
-    };
-    line.split(at_comma).map(str::trim).collect()
+        at += 1;
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+/// How far the closing quote is from the opening one, at which `text` begins.
+fn quoted(text: &[u8]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        match text.get(at)? {
+            b'\\' => at += 2,
+            b'"' => return Some(at),
+            _ => at += 1,
+        }
+    }
 }
 
 /// The `for` of one element of `Forwarded` (RFC 7239, section 4).
-fn read_element(element: &str) -> Option<IpAddr> {
-    let pairs = element
-        .split(';')
-        .filter_map(|pair| pair.trim().split_once('='));
-    let (_, value) = { pairs }.find(|(name, _)| name.eq_ignore_ascii_case("for"))?;
+fn read_element(element: &[u8]) -> Option<IpAddr> {
+    let pairs = split_unquoted(element, b';').into_iter();
+    let value = pairs.filter_map(|pair| {
+        let (name, value) = pair.trim_ascii().split_at_checked(4)?;
+        name.eq_ignore_ascii_case(b"for=").then_some(value)
+    });
+    let value = { value }.next()?;
     let unquoted = value
-        .strip_prefix('"')
-        .and_then(|value| value.strip_suffix('"'));
+        .strip_prefix(b"\"")
+        .and_then(|value| value.strip_suffix(b"\""));
     read_node(unquoted.unwrap_or(value))
 }
 
 /// An address, with a port or without: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
-fn read_node(text: &str) -> Option<IpAddr> {
-    let bare = text
-        .strip_prefix('[')
-        .and_then(|text| text.strip_suffix(']'))
-        .unwrap_or(text);
-    let address = bare.parse().ok().or_else(|| {
-        text.parse()
-            .ok()
-            .map(|with_port: SocketAddr| with_port.ip())
-    })?;
-    Some(IpAddr::to_canonical(&address))
+fn read_node(text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(text).ok()?;
+    let (address, rest) = match text.strip_prefix('[') {
+        Some(bracketed) => bracketed.split_once(']')?,
+        None if text.matches(':').count() == 1 => text.split_at(text.find(':')?),
+        None => (text, ""),
+    };
+    // The port may be hidden behind a name (RFC 7239, section 6); either way it is of no interest.
+    let port = rest.strip_prefix(':').is_some_and(|port| !port.is_empty());
+    let address: IpAddr = address.parse().ok().filter(|_| rest.is_empty() || port)?;
+    Some(address.to_canonical())
 }
 
 #[cfg(test)]
@@ -145,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_client_is_the_rightmost_address_that_is_not_trusted() {
-        let cases: [(&str, &[&str], &str); 14] = [
+        let cases: [(&str, &[&str], &str); 17] = [
             ("192.0.2.1:9", &["198.51.100.1"], "192.0.2.1"),
             ("10.0.0.1:9", &[], "10.0.0.1"),
             ("10.0.0.1:9", &["198.51.100.1"], "198.51.100.1"),
@@ -164,6 +183,10 @@ mod tests {
             ("[::ffff:10.0.0.1]:9", &["198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1:9", &["nonsense"], "10.0.0.1"),
             ("10.0.0.1:9", &["198.51.100.1, , "], "198.51.100.1"),
+            // What a client wrote left of its own address does not matter.
+            ("10.0.0.1:9", &["\"garbage, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["caf\u{e9}, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["caf\u{e9}", "198.51.100.1"], "198.51.100.1"),
         ];
         for (peer, lines, expected) in cases {
             let lines: Vec<_> = lines
@@ -192,6 +215,14 @@ mod tests {
             ("for=unknown", "10.0.0.1"),
             ("for=198.51.100.1, for=_hidden", "10.0.0.1"),
             ("by=198.51.100.1", "10.0.0.1"),
+            ("for=\"x, for=198.51.100.1", "198.51.100.1"),
+            ("host=\"x;for=6.6.6.6;y\";for=198.51.100.1", "198.51.100.1"),
+            (
+                "host=\"x\\\";for=6.6.6.6\";for=198.51.100.1",
+                "198.51.100.1",
+            ),
+            ("for=\"[2001:db8::1]:_ob\"", "2001:db8::1"),
+            ("for=\"198.51.100.1:_ob\"", "198.51.100.1"),
         ];
         for (line, expected) in cases {
             let found = client(

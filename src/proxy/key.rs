@@ -134,6 +134,18 @@ mod tests {
     }
 
     #[test]
+    fn a_host_of_any_bytes_is_a_host_and_a_dot_at_its_end_is_none() {
+        for (host, expected) in [
+            (&b"a.example."[..], "a.example"),
+            (b"\xff.example", "\\xff.example"),
+        ] {
+            let host = actix_web::http::header::HeaderValue::from_bytes(host).unwrap();
+            let request = request().insert_header(("host", host));
+            assert_eq!(key_of("$host", "", request).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
     fn a_key_that_comes_out_empty_or_too_long_is_none() {
         for template in [
             "$http_none",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Worker;
 use super::arrival::Arrival;
 use super::key;
-use crate::actors::{Grant, Joining, Key, Outlook, Rejection, Turn};
+use crate::actors::{Grant, Joining, Key, Outlook, Probing, Rejection, Turn};
 use crate::config::Route;
 use crate::gateway::Gateway;
 use crate::limit::{Excess, Limit, Moment};
@@ -61,7 +61,8 @@ pub(super) struct Place {
 }
 
 /// Joins all zones of the route at once and waits until the last lets the request go on, or the first rejects it. Then
-/// the other turns are dropped, and their charges go back. Meanwhile `place` tells where it waits.
+/// the other turns are dropped, and their charges go back; several zones are asked beforehand, so that this is rare.
+/// Meanwhile `place` tells where it waits.
 pub(super) async fn wait(
     worker: &Worker,
     gateway: &Gateway,
@@ -74,12 +75,11 @@ pub(super) async fn wait(
     for wanted in &route.limits {
         let (zone, limit) = (gateway.zone(wanted.zone), wanted.limit);
         if let Some(key) = key::take(zone.settings(), arrival) {
-            let joining = Some(zone.join(Key::clone(&key), limit, route.dry_run));
             asked.push(Asked {
                 zone: wanted.zone,
                 key,
                 limit,
-                joining,
+                joining: None,
                 turn: None,
             });
         }
@@ -90,31 +90,20 @@ pub(super) async fn wait(
         key: Key::clone(&asked.key),
         since: began,
     });
-    let rejected = poll_fn(|cx| {
-        let mut pending = false;
-        for (index, asked) in asked.iter_mut().enumerate() {
-            let Some(joining) = &mut asked.joining else {
-                continue;
-            };
-            match Pin::new(joining).poll(cx) {
-                Poll::Pending => pending = true,
-                Poll::Ready(Ok(turn)) => {
-                    asked.joining = None;
-                    asked.turn = Some(turn);
-                }
-                Poll::Ready(Err(rejection)) => {
-                    asked.joining = None;
-                    return Poll::Ready(Some((index, rejection)));
-                }
-            }
+    let mut rejected = None;
+    if asked.len() > 1 {
+        rejected = probe(gateway, &asked, route.dry_run).await;
+    }
+    if rejected.is_none() {
+        for asked in &mut asked {
+            let join =
+                gateway
+                    .zone(asked.zone)
+                    .join(Key::clone(&asked.key), asked.limit, route.dry_run);
+            asked.joining = Some(join);
         }
-        if pending {
-            Poll::Pending
-        } else {
-            Poll::Ready(None)
-        }
-    })
-    .await;
+        rejected = join(&mut asked).await;
+    }
     *place = None;
     let now = worker.pacer.now();
     let (judgements, rejection) = match rejected {
@@ -141,6 +130,73 @@ pub(super) async fn wait(
         waited: now.since(began),
         rejection,
     }
+}
+
+/// The first rejection by any of the zones, and which of `asked` it is, before any of them charges the request.
+async fn probe(gateway: &Gateway, asked: &[Asked], dry_run: bool) -> Option<(usize, Rejection)> {
+    let ask = |asked: &Asked| {
+        Some(
+            gateway
+                .zone(asked.zone)
+                .probe(Key::clone(&asked.key), asked.limit),
+        )
+    };
+    let mut probes: Vec<Option<Probing>> = asked.iter().map(ask).collect();
+    let (index, rejection) = poll_fn(|cx| {
+        let mut pending = false;
+        for (index, slot) in probes.iter_mut().enumerate() {
+            let Some(probe) = slot else { continue };
+            match Pin::new(probe).poll(cx) {
+                Poll::Pending => pending = true,
+                Poll::Ready(None) => *slot = None,
+                Poll::Ready(Some(rejection)) => return Poll::Ready(Some((index, rejection))),
+            }
+        }
+        if pending {
+            Poll::Pending
+        } else {
+            Poll::Ready(None)
+        }
+    })
+    .await?;
+    for (other, asked) in asked.iter().enumerate() {
+        let zone = gateway.zone(asked.zone);
+        if other == index {
+            zone.count_rejection(&rejection, dry_run);
+        } else {
+            zone.count_cancelled();
+        }
+    }
+    Some((index, rejection))
+}
+
+/// All turns, put into `asked`; or the first rejection, and which of `asked` it is.
+async fn join(asked: &mut [Asked]) -> Option<(usize, Rejection)> {
+    poll_fn(|cx| {
+        let mut pending = false;
+        for (index, asked) in asked.iter_mut().enumerate() {
+            let Some(joining) = &mut asked.joining else {
+                continue;
+            };
+            match Pin::new(joining).poll(cx) {
+                Poll::Pending => pending = true,
+                Poll::Ready(Ok(turn)) => {
+                    asked.joining = None;
+                    asked.turn = Some(turn);
+                }
+                Poll::Ready(Err(rejection)) => {
+                    asked.joining = None;
+                    return Poll::Ready(Some((index, rejection)));
+                }
+            }
+        }
+        if pending {
+            Poll::Pending
+        } else {
+            Poll::Ready(None)
+        }
+    })
+    .await
 }
 
 fn refused(asked: Asked, rejection: &Rejection, dry_run: bool) -> Judgement {

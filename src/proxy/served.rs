@@ -98,7 +98,11 @@ impl Served {
     }
 
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
-        let field = |name| self.request.headers().get(name)?.to_str().ok();
+        let field = |name| {
+            Some(String::from_utf8_lossy(
+                self.request.headers().get(name)?.as_bytes(),
+            ))
+        };
         let settings = self.gateway.settings();
         let route = self.route.and_then(|route| settings.routes.get(route));
         let decisive = self.judged.as_ref().and_then(Judged::decisive);

@@ -1,5 +1,6 @@
 //! Several limits on one route: any reject rejects and charges none, otherwise the longest wait holds.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -145,4 +146,43 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
         later += 1;
     }
     assert_eq!(passed + later, 60);
+}
+
+#[test]
+fn a_flood_that_one_zone_rejects_turns_nobody_away_in_the_other() {
+    let origin = Origin::start();
+    let zones = zone("shared", "$arg_k", "10r/s") + &zone("spent", "$arg_c", "1r/h");
+    let gateway = start_drip(
+        &origin,
+        &zones,
+        &[
+            (
+                "/both",
+                "limits = [{ zone = \"shared\" }, { zone = \"spent\" }]",
+            ),
+            ("/share", "limits = [{ zone = \"shared\" }]"),
+        ],
+    );
+    assert_eq!(fetch(gateway.address(), "/both?k=0&c=1").status, 200);
+    let done = AtomicBool::new(false);
+    let statuses = thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut client = Client::connect(gateway.address());
+                while !done.load(Ordering::Relaxed) {
+                    client.get("/both?k=1&c=1");
+                    assert_eq!(client.answer().status, 429);
+                }
+            });
+        }
+        let statuses: Vec<u16> = (0..12)
+            .map(|_| {
+                thread::sleep(130 * MS);
+                fetch(gateway.address(), "/share?k=1").status
+            })
+            .collect();
+        done.store(true, Ordering::Relaxed);
+        statuses
+    });
+    assert_eq!(statuses, [200; 12]);
 }
