@@ -201,6 +201,25 @@ fn an_access_log_makes_its_own_keys() {
 }
 
 #[test]
+fn a_log_of_the_gateways_own_brings_its_keys() {
+    let line = |key: &str| {
+        format!(
+            "{{\"time\":\"2026-11-21T03:33:01Z\",\"target\":\"/x\",\"zone\":\"z\",\"key\":\"{key}\"}}\n"
+        )
+    };
+    let bench = Bench::new(
+        "[zones.z]\nkey = \"$http_x_key\"\nrate = \"1r/s\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         limits = [{ zone = \"z\", burst = 0 }]\n",
+    );
+    let rows = bench.rows(&[line("a"), line("a"), line("b")].concat());
+    let verdicts: Vec<&str> = rows
+        .iter()
+        .map(|row| row.split(',').nth(2).unwrap())
+        .collect();
+    assert_eq!(verdicts, ["passed", "rejected", "passed"]);
+}
+
+#[test]
 fn bad_lines_are_named_and_the_rest_goes_on() {
     let output = one_zone("1r/s", "burst = 0").simulate("0,a\nnonsense\nx,b\n1,a\n");
     assert!(output.status.success());

@@ -45,6 +45,8 @@ pub struct Recorded<'a> {
     pub referer: Cow<'a, str>,
     /// `$http_user_agent`.
     pub user_agent: Cow<'a, str>,
+    /// The zone that decided on it, and its key there, as the gateway's own log shows it.
+    pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
 /// Why a line could not be read.
@@ -177,6 +179,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         target: target.into(),
         referer: said(referer),
         user_agent: said(agent),
+        keyed: None,
     };
     Ok(Line {
         time,
@@ -199,6 +202,10 @@ struct Json<'a> {
     referer: Cow<'a, str>,
     #[serde(borrow, default)]
     user_agent: Cow<'a, str>,
+    #[serde(borrow)]
+    zone: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    key: Option<Cow<'a, str>>,
     #[serde(default)]
     duration_seconds: f64,
 }
@@ -211,6 +218,8 @@ fn json(line: &str) -> Result<Line<'_>, LineError> {
         target,
         referer,
         user_agent,
+        zone,
+        key,
         duration_seconds,
     } = serde_json::from_str(line).map_err(|error| LineError::Json(error.to_string()))?;
     let logged: Timestamp = time
@@ -221,12 +230,14 @@ fn json(line: &str) -> Result<Line<'_>, LineError> {
     let ended = moment(logged).as_nanos();
     let came = ended.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(ended));
     let path = path_of(&target).to_owned().into();
+    let keyed = zone.zip(key);
     let recorded = Recorded {
         client,
         method,
         target,
         referer,
         user_agent,
+        keyed,
     };
     Ok(Line {
         time: Moment::from_nanos(came),

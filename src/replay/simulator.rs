@@ -165,8 +165,12 @@ impl<'a> Simulator<'a> {
                 if recorded.client.is_some_and(|client| zone.is_exempt(client)) {
                     return None;
                 }
-                zone.key
-                    .fill(|variable, key| self.add(key, variable, zone, line, recorded))
+                match &recorded.keyed {
+                    Some((decided, key)) if **decided == zone.name => key.as_bytes().to_vec(),
+                    _ => zone
+                        .key
+                        .fill(|variable, key| self.add(key, variable, zone, line, recorded)),
+                }
             }
             (None, None) => Vec::new(),
         };
