@@ -31,12 +31,8 @@ pub struct Entry<'a> {
     pub time: Moment,
     /// Its client, after trusted proxies.
     pub client: Option<IpAddr>,
-    /// Its method.
-    pub method: &'a str,
-    /// Its target, as sent.
-    pub target: &'a str,
-    /// `HTTP/1.1`, …
-    pub protocol: String,
+    /// What it asked for; `None` where it could not be read.
+    pub line: Option<Line<'a>>,
     /// The answer's status; 499 where the client left before there was one.
     pub status: u16,
     /// How much of the answer's body was sent.
@@ -59,6 +55,17 @@ pub struct Entry<'a> {
     pub referer: Option<Cow<'a, str>>,
     /// What the client said of itself.
     pub user_agent: Option<Cow<'a, str>>,
+}
+
+/// What a request asked for.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// `GET`, …
+    pub method: &'a str,
+    /// As sent.
+    pub target: Cow<'a, str>,
+    /// `HTTP/1.1`, …
+    pub protocol: &'a str,
 }
 
 /// What the limit said that decided on a request.
@@ -135,15 +142,22 @@ fn text(entry: &Entry) -> String {
         .client
         .map_or_else(|| "-".to_owned(), |client| client.to_string());
     let time = timestamp(entry.time).strftime("%d/%b/%Y:%H:%M:%S +0000");
+    let asked = entry.line.as_ref().map_or_else(
+        || "-".to_owned(),
+        |line| {
+            let (method, target) = (
+                escape(line.method.as_bytes()),
+                escape(line.target.as_bytes()),
+            );
+            format!("{method} {target} {}", line.protocol)
+        },
+    );
     let quoted =
         |text: Option<&str>| text.map_or_else(|| "-".to_owned(), |text| escape(text.as_bytes()));
     // Writing to a string does not fail.
     let _ = write!(
         line,
-        "{client} - - [{time}] \"{} {} {}\" {} {} \"{}\" \"{}\"",
-        escape(entry.method.as_bytes()),
-        escape(entry.target.as_bytes()),
-        entry.protocol,
+        "{client} - - [{time}] \"{asked}\" {} {} \"{}\" \"{}\"",
         entry.status,
         entry.bytes,
         quoted(entry.referer.as_deref()),
@@ -179,9 +193,12 @@ struct Json<'a> {
     time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<IpAddr>,
-    method: &'a str,
-    target: &'a str,
-    protocol: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<&'a str>,
     status: u16,
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -210,13 +227,13 @@ struct Json<'a> {
 }
 
 fn json(entry: &Entry) -> String {
-    let limited = entry.limited.as_ref();
+    let (limited, line) = (entry.limited.as_ref(), entry.line.as_ref());
     let line = Json {
         time: timestamp(entry.time).to_string(),
         client: entry.client,
-        method: entry.method,
-        target: entry.target,
-        protocol: &entry.protocol,
+        method: line.map(|line| line.method),
+        target: line.map(|line| &*line.target),
+        protocol: line.map(|line| line.protocol),
         status: entry.status,
         bytes: entry.bytes,
         route: entry.route.as_deref(),
@@ -279,9 +296,11 @@ mod tests {
         Entry {
             time: Moment::from_nanos(1_795_232_027_349_286_123),
             client: Some("192.0.2.1".parse().unwrap()),
-            method: "GET",
-            target: "/a?b=\"c\"",
-            protocol: "HTTP/1.1".to_owned(),
+            line: Some(Line {
+                method: "GET",
+                target: "/a?b=\"c\"".into(),
+                protocol: "HTTP/1.1",
+            }),
             status: 200,
             bytes: 66,
             route: Some("/".to_owned()),
@@ -320,12 +339,16 @@ mod tests {
         assert_eq!(line["user_agent"], "curl\r\n\"8\"");
         assert!(line.get("referer").is_none());
         let bare = json(&Entry {
+            line: None,
             limited: None,
             origin: None,
             queue: None,
             ..entry()
         });
         for absent in [
+            "method",
+            "target",
+            "protocol",
             "zone",
             "key",
             "limit_status",

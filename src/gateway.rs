@@ -1,10 +1,11 @@
 //! The gateway in force: its routes, and the zones and origins that they name.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
+use tokio::sync::watch;
 
 use crate::access::AccessLog;
 use crate::actors::Zone;
@@ -33,7 +34,7 @@ pub struct Gateway {
 /// What one version of the gateway hands on to the next.
 #[derive(Debug, Default)]
 struct Course {
-    stopping: AtomicBool,
+    stopping: watch::Sender<bool>,
     waiting: AtomicUsize,
 }
 
@@ -171,15 +172,15 @@ impl Gateway {
         self.access.as_ref()
     }
 
-    /// From now on answers tell their clients to close.
+    /// From now on each connection ends with the answer that is under way.
     pub fn stop(&self) {
-        self.course.stopping.store(true, Ordering::Relaxed);
+        self.course.stopping.send_replace(true);
     }
 
-    /// Whether the gateway is on its way to its end.
+    /// Tells whether the gateway is on its way to its end, under whichever version.
     #[must_use]
-    pub fn is_stopping(&self) -> bool {
-        self.course.stopping.load(Ordering::Relaxed)
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.course.stopping.subscribe()
     }
 
     /// Counts a request as waiting, as long as the answer is kept.

@@ -14,6 +14,7 @@
 //! | [`origin`] | the leg to the origin: servers, connections, requests over them |
 //! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
 //! | [`replay`] | recorded traffic, judged by the same rules without a clock |
+//! | [`clients`] | the leg to the clients: connections, one request of each at a time |
 //! | [`proxy`] | a request's way: route, key, turn, origin, answer |
 //! | [`admin`] | the operators' port |
 //! | [`commands`] | what the program does when it is called |
@@ -21,6 +22,7 @@
 pub mod access;
 pub mod actors;
 pub mod admin;
+pub mod clients;
 pub mod clock;
 pub mod commands;
 pub mod config;

@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -6,10 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::{Arbiter, ArbiterHandle};
-use actix_web::dev::{Server, ServerHandle};
-use actix_web::http::KeepAlive;
-use actix_web::web::{self, Data};
-use actix_web::{App, HttpServer};
+use actix_web::dev::{Server, ServerHandle, fn_service};
+use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -17,9 +16,10 @@ use super::listeners::Listeners;
 use super::reload::Reloader;
 use super::signals::{Asked, Signals};
 use crate::admin::{self, Health, Recorder};
+use crate::clients::{Patience, Peer, Socket, serve as serve_connection};
 use crate::config::{self, Listen, Settings, Watcher};
 use crate::gateway::Gateway;
-use crate::proxy::{self, Worker};
+use crate::proxy::Worker;
 
 /// How long connections get to take their last answer after the last waiter was sent away.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -120,36 +120,50 @@ fn listen(
     enrol: &mpsc::Sender<ArbiterHandle>,
 ) -> io::Result<(Server, Listeners)> {
     let mut listeners = Listeners::default();
-    let (gateway, enrol) = (gateway.clone(), enrol.clone());
     let workers = server.workers.get();
-    let mut http = HttpServer::new(move || {
-        App::new()
-            .app_data(Data::new(worker_here(&gateway, &enrol)))
-            .default_service(web::to(proxy::handle))
-    })
-    .workers(workers)
-    .max_connections(server.max_connections.get().div_ceil(workers))
-    .keep_alive(if server.keep_alive.is_zero() {
-        KeepAlive::Disabled
-    } else {
-        server.keep_alive.into()
-    })
-    .client_request_timeout(server.header_timeout)
-    .shutdown_timeout(LONGEST_STOP.as_secs())
-    .tcp_nodelay(true)
-    // A client that shuts its sending side is gone, as in nginx: its place in the queue is given back.
-    .h1_allow_half_closed(false)
-    .disable_signals();
+    let mut accepting = Server::build()
+        .workers(workers)
+        .max_concurrent_connections(server.max_connections.get().div_ceil(workers))
+        .shutdown_timeout(LONGEST_STOP.as_secs())
+        .disable_signals();
     for address in &server.listen {
-        http = match address {
-            Listen::Tcp(tcp) => listeners.open(tcp).and_then(|socket| http.listen(socket)),
-            Listen::Unix(path) => listeners
-                .open_unix(path)
-                .and_then(|socket| http.listen_uds(socket)),
+        let (gateway, enrol) = (gateway.clone(), enrol.clone());
+        let worker = move || worker_here(&gateway, &enrol);
+        accepting = match address {
+            Listen::Tcp(tcp) => listeners.open(tcp).and_then(|socket| {
+                accepting.listen("tcp", socket, move || {
+                    let worker = worker();
+                    fn_service(move |socket| take_tcp(Rc::clone(&worker), socket))
+                })
+            }),
+            Listen::Unix(path) => listeners.open_unix(path).and_then(|socket| {
+                accepting.listen_uds("unix", socket, move || {
+                    let worker = worker();
+                    fn_service(move |socket| take(Rc::clone(&worker), socket, Peer::default()))
+                })
+            }),
         }
         .map_err(|error| in_use(&error, &format!("server.listen {address}")))?;
     }
-    Ok((http.run(), listeners))
+    Ok((accepting.run(), listeners))
+}
+
+async fn take_tcp(worker: Rc<Worker>, socket: TcpStream) -> Result<(), Infallible> {
+    // A client that is gone already is found to be so at the first read.
+    let _gone = socket.set_nodelay(true);
+    let peer = Peer {
+        address: socket.peer_addr().ok(),
+        local: socket.local_addr().ok(),
+        secure: false,
+    };
+    take(worker, socket, peer).await
+}
+
+async fn take(worker: Rc<Worker>, socket: impl Socket, peer: Peer) -> Result<(), Infallible> {
+    let gateway = worker.gateway().await;
+    let patience = Patience::of(&gateway.settings().server);
+    serve_connection(socket, peer, patience, gateway.stopping(), worker).await;
+    Ok(())
 }
 
 /// Says which address it was that could not be had, and why most often.

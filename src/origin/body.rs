@@ -1,13 +1,9 @@
 use std::cell::Cell;
-use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use actix_web::body::BodySize;
-use actix_web::dev::Payload;
 use bytes::Bytes;
-use futures_core::Stream;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::connection::Connection;
@@ -17,9 +13,8 @@ use crate::limit::Moment;
 
 /// A request's body on its way to the origin, piece by piece as the client sends it.
 pub struct FromClient {
-    payload: Option<Payload>,
-    /// What `Content-Length` says is still to come; `None` where the client sends chunks.
-    left: Option<u64>,
+    /// `None` where there is none, or no more of it.
+    body: Option<Incoming>,
     upload: Upload,
 }
 
@@ -39,20 +34,24 @@ impl FromClient {
     #[must_use]
     pub fn none() -> Self {
         Self {
-            payload: None,
-            left: Some(0),
+            body: None,
             upload: Upload::default(),
         }
     }
 
-    /// A body of `length`, or of unknown length.
+    /// The body of a request.
     #[must_use]
-    pub fn new(payload: Payload, length: Option<u64>) -> Self {
+    pub fn new(body: Incoming) -> Self {
         Self {
-            payload: Some(payload),
-            left: length,
+            body: Some(body).filter(|body| !body.is_end_stream()),
             upload: Upload::default(),
         }
+    }
+
+    /// Whether nobody knows how long it will be.
+    #[must_use]
+    pub fn is_chunked(&self) -> bool {
+        self.size_hint().exact().is_none()
     }
 
     pub(super) fn upload(&self) -> Upload {
@@ -60,75 +59,72 @@ impl FromClient {
     }
 
     pub(super) fn is_none(&self) -> bool {
-        self.payload.is_none()
+        self.body.is_none()
     }
 }
 
 impl Body for FromClient {
     type Data = Bytes;
-    type Error = io::Error;
+    type Error = hyper::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let Some(payload) = &mut self.payload else {
-            return Poll::Ready(None);
-        };
-        let piece = ready!(Pin::new(payload).poll_next(cx));
-        self.upload.0.set(clock::now());
-        match piece {
-            Some(Ok(piece)) => {
-                self.left = self
-                    .left
-                    .map(|left| left.saturating_sub(piece.len() as u64));
-                Poll::Ready(Some(Ok(Frame::data(piece))))
-            }
-            Some(Err(error)) => Poll::Ready(Some(Err(io::Error::other(error.to_string())))),
-            None => {
-                self.payload = None;
-                Poll::Ready(None)
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        loop {
+            let Some(body) = &mut self.body else {
+                return Poll::Ready(None);
+            };
+            let piece = ready!(Pin::new(body).poll_frame(cx));
+            self.upload.0.set(clock::now());
+            match piece {
+                Some(Ok(frame)) if frame.is_data() => return Poll::Ready(Some(Ok(frame))),
+                // Trailers end here: the origin was not promised any.
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => self.body = None,
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.payload.is_none()
+        self.body.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.left
-            .map_or_else(SizeHint::default, SizeHint::with_exact)
+        let none = SizeHint::with_exact(0);
+        self.body.as_ref().map_or(none, Body::size_hint)
     }
 }
 
 /// An answer's body on its way to the client. Once its last byte has come, the connection goes back to its pool.
 pub struct ToClient {
     body: Incoming,
-    size: BodySize,
     connection: Option<Connection>,
     /// The request is at the origin until its answer's last byte.
     in_flight: Option<InFlight>,
 }
 
 impl ToClient {
-    pub(super) fn new(
-        body: Incoming,
-        size: BodySize,
-        connection: Connection,
-        in_flight: InFlight,
-    ) -> Self {
-        let ended = body.is_end_stream();
+    pub(super) fn new(body: Incoming, connection: Connection, in_flight: InFlight) -> Self {
         let mut whole = Self {
             body,
-            size,
             connection: Some(connection),
             in_flight: Some(in_flight),
         };
-        if ended {
+        if whole.is_over() {
             whole.end();
         }
         whole
+    }
+
+    /// Of a connection that has changed protocols: the request is at the origin until this is dropped.
+    pub(super) fn of_tunnel(body: Incoming, in_flight: InFlight) -> Self {
+        Self {
+            body,
+            connection: None,
+            in_flight: Some(in_flight),
+        }
     }
 
     fn end(&mut self) {
@@ -140,10 +136,16 @@ impl ToClient {
 }
 
 impl ToClient {
-    /// Its length, where the head told it.
+    /// What is known of its length.
     #[must_use]
-    pub fn size(&self) -> BodySize {
-        self.size
+    pub fn size(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+
+    /// Whether its last byte has come.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.body.is_end_stream()
     }
 
     /// The next piece. An error is not a clean end: the client's connection breaks too, so that nobody takes a part for
@@ -154,6 +156,9 @@ impl ToClient {
                 Some(Ok(frame)) => {
                     // Trailers end here: the client was not promised any.
                     if let Ok(data) = frame.into_data() {
+                        if self.is_over() {
+                            self.end();
+                        }
                         return Poll::Ready(Some(Ok(data)));
                     }
                 }

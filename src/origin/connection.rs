@@ -107,7 +107,7 @@ async fn open(server: &ServerUrl) -> io::Result<SendRequest<FromClient>> {
         .map_err(io::Error::other)?;
     actix_rt::spawn(async move {
         // Whoever uses the connection is told what went wrong; an idle one that the origin closes is no news.
-        let _closed = connection.await;
+        let _closed = connection.with_upgrades().await;
     });
     Ok(sender)
 }

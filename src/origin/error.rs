@@ -40,6 +40,12 @@ pub enum OriginError {
         /// What was wrong with it.
         source: hyper::Error,
     },
+    /// It changed protocols unasked.
+    #[error("{server} changed protocols unasked")]
+    Upgrade {
+        /// Which server.
+        server: String,
+    },
     /// No place came free at it.
     #[error("the origin {origin} had no free place for {limit:?}")]
     Full {
@@ -59,9 +65,6 @@ pub enum OriginError {
     /// The client's body broke off.
     #[error("the client's body broke off")]
     ClientBody,
-    /// The request's target cannot be sent on.
-    #[error("the target cannot be sent on: {0}")]
-    Target(#[from] http::Error),
 }
 
 impl OriginError {
@@ -70,9 +73,9 @@ impl OriginError {
     pub fn status(&self) -> u16 {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
-            Self::Connect { .. } | Self::Answer { .. } => 502,
+            Self::Connect { .. } | Self::Answer { .. } | Self::Upgrade { .. } => 502,
             Self::AllOut { .. } | Self::Full { .. } => 503,
-            Self::ClientBody | Self::Target(_) => 400,
+            Self::ClientBody => 400,
         }
     }
 
@@ -95,7 +98,7 @@ impl OriginError {
             | Self::AllOut { .. }
             | Self::Full { .. } => Outcome::Unreachable,
             Self::ResponseTimeout { .. } => Outcome::Timeout,
-            Self::Answer { .. } | Self::ClientBody | Self::Target(_) => Outcome::Broken,
+            Self::Answer { .. } | Self::Upgrade { .. } | Self::ClientBody => Outcome::Broken,
         }
     }
 }

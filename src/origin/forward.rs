@@ -1,10 +1,9 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use actix_web::body::BodySize;
-use http::header::{CONTENT_LENGTH, HOST};
-use http::{Method, Request, Response, StatusCode};
-use hyper::body::{Body, Incoming};
+use http::header::{HOST, UPGRADE};
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
 
 use super::body::{FromClient, ToClient, Upload};
 use super::connection::{Connection, Pools};
@@ -70,7 +69,7 @@ impl Attempt<'_> {
         self,
         mut request: Request<FromClient>,
     ) -> Result<Response<ToClient>, OriginError> {
-        let is_head = request.method() == Method::HEAD;
+        let upgrades = request.headers().contains_key(UPGRADE);
         let again = (request.method().is_idempotent() && request.body().is_none())
             .then(|| head_of(&request));
         let settings = self.origin.settings();
@@ -103,8 +102,7 @@ impl Attempt<'_> {
             };
             let mut failure = match answer {
                 Ok(response) => {
-                    in_flight.answered(self.took());
-                    return Ok(answered(response, connection, in_flight, is_head));
+                    return self.bring(response, connection, in_flight, upgrades);
                 }
                 Err(failure) => failure,
             };
@@ -127,6 +125,26 @@ impl Attempt<'_> {
             };
             connection = self.pools.of(in_flight.server()).connect(settings).await?;
         }
+    }
+
+    /// The answer, whose body is still to come.
+    fn bring(
+        &self,
+        response: Response<Incoming>,
+        connection: Connection,
+        in_flight: InFlight,
+        upgrades: bool,
+    ) -> Result<Response<ToClient>, OriginError> {
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            in_flight.answered(self.took());
+            return Ok(response.map(|body| ToClient::new(body, connection, in_flight)));
+        }
+        if !upgrades {
+            let server = in_flight.server().to_string();
+            return Err(self.failed(&in_flight, OriginError::Upgrade { server }));
+        }
+        in_flight.answered(self.took());
+        Ok(response.map(|body| ToClient::of_tunnel(body, in_flight)))
     }
 
     /// A new connection, to another server where the first cannot be reached: nothing was sent yet.
@@ -190,24 +208,4 @@ fn head_of<B>(request: &Request<B>) -> Request<FromClient> {
     *copy.uri_mut() = request.uri().clone();
     *copy.headers_mut() = request.headers().clone();
     copy
-}
-
-fn answered(
-    response: Response<Incoming>,
-    connection: Connection,
-    in_flight: InFlight,
-    is_head: bool,
-) -> Response<ToClient> {
-    let status = response.status();
-    let length = response.headers().get(CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let bodiless = status == StatusCode::NOT_MODIFIED || status == StatusCode::NO_CONTENT;
-    let size = match (is_head, length, response.body().size_hint().exact()) {
-        // A length would make the server wait for bytes that never come; a 304 keeps the field all the same.
-        _ if bodiless => BodySize::None,
-        (true, Some(length), _) | (false, _, Some(length)) => BodySize::Sized(length),
-        (true, None, _) => BodySize::None,
-        (false, _, None) => BodySize::Stream,
-    };
-    response.map(|body| ToClient::new(body, size, connection, in_flight))
 }

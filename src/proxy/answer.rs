@@ -1,8 +1,9 @@
+use std::error::Error;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use actix_web::body::{BodySize, MessageBody};
 use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::served::Served;
 use crate::origin::ToClient;
@@ -11,6 +12,9 @@ use crate::origin::ToClient;
 pub(super) enum Body {
     Text(Bytes),
     Origin(ToClient),
+    /// None, of a length that is told all the same: a 304 has that of the body which it saves. hyper writes a length for
+    /// a status without a body only where it does not know that there is none.
+    Saved,
 }
 
 impl Body {
@@ -22,37 +26,59 @@ impl Body {
 /// An answer's body that takes note of what was sent of it.
 pub struct Answer {
     body: Body,
-    served: Served,
+    served: Option<Served>,
 }
 
 impl Answer {
     pub(super) fn new(body: Body, served: Served) -> Self {
-        Self { body, served }
-    }
-}
-
-impl MessageBody for Answer {
-    type Error = Box<dyn std::error::Error>;
-
-    fn size(&self) -> BodySize {
-        match &self.body {
-            Body::Text(text) => BodySize::Sized(text.len() as u64),
-            Body::Origin(body) => body.size(),
+        Self {
+            body,
+            served: Some(served),
         }
     }
 
-    fn poll_next(
+    /// The empty body of an answer after which a tunnel goes on, which sees to the rest.
+    pub(super) fn of_tunnel() -> Self {
+        Self {
+            body: Body::Text(Bytes::new()),
+            served: None,
+        }
+    }
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let piece = match &mut self.body {
             Body::Text(text) if text.is_empty() => None,
             Body::Text(text) => Some(Ok(std::mem::take(text))),
             Body::Origin(body) => ready!(body.poll_piece(cx)),
+            Body::Saved => None,
         };
-        if let Some(Ok(piece)) = &piece {
-            self.served.sent(piece.len());
+        if let (Some(Ok(piece)), Some(served)) = (&piece, &mut self.served) {
+            served.sent(piece.len() as u64);
         }
-        Poll::Ready(piece.map(|piece| piece.map_err(Into::into)))
+        Poll::Ready(piece.map(|piece| piece.map(Frame::data).map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.body {
+            Body::Text(text) => text.is_empty(),
+            Body::Origin(body) => body.is_over(),
+            Body::Saved => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.body {
+            Body::Text(text) => SizeHint::with_exact(text.len() as u64),
+            Body::Origin(body) => body.size(),
+            Body::Saved => SizeHint::default(),
+        }
     }
 }

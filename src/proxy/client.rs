@@ -1,10 +1,12 @@
 use std::net::IpAddr;
 
-use actix_web::HttpRequest;
-use actix_web::http::header::{FORWARDED, HeaderMap, HeaderValue, X_FORWARDED_FOR};
+use http::header::{FORWARDED, HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
 
+use crate::clients::Peer;
 use crate::config::{ForwardedHeader, Server};
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// Who sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +22,8 @@ pub(super) struct Client {
 impl Client {
     /// The client of a request: the rightmost address, the peer's first, that is not a trusted proxy's. Where a trusted
     /// peer's field is garbage, or names nobody, it is the peer.
-    pub(super) fn of(request: &HttpRequest, server: &Server) -> Self {
-        let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
+    pub(super) fn of(headers: &HeaderMap, peer: &Peer, server: &Server) -> Self {
+        let peer = peer.address.map(|peer| peer.ip().to_canonical());
         let is_trusted = |address: &IpAddr| {
             server
                 .trusted_proxies
@@ -30,7 +32,7 @@ impl Client {
         };
         let trusted = peer.as_ref().is_some_and(is_trusted);
         let address = if trusted {
-            named(request.headers(), server.forwarded_header, is_trusted).or(peer)
+            named(headers, server.forwarded_header, is_trusted).or(peer)
         } else {
             peer
         };
@@ -38,6 +40,18 @@ impl Client {
             peer,
             address,
             trusted,
+        }
+    }
+}
+
+impl Client {
+    /// The client of a connection on which nothing could be read.
+    pub(super) fn of_peer(peer: &Peer) -> Self {
+        let address = peer.address.map(|peer| peer.ip().to_canonical());
+        Self {
+            peer: address,
+            address,
+            trusted: false,
         }
     }
 }
@@ -59,7 +73,11 @@ fn named(
         ),
         ForwardedHeader::Forwarded => (FORWARDED, |line| split_unquoted(line, b','), read_element),
     };
-    let lines: Vec<&[u8]> = headers.get_all(name).map(HeaderValue::as_bytes).collect();
+    let lines: Vec<&[u8]> = headers
+        .get_all(name)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
     let mut leftmost = None;
     for element in lines
         .iter()
@@ -138,8 +156,6 @@ fn read_node(text: &[u8]) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::test::TestRequest;
-
     use super::*;
 
     fn client(peer: &str, field: ForwardedHeader, lines: &[(&str, &str)]) -> String {
@@ -152,11 +168,16 @@ mod tests {
         .unwrap()
         .server;
         server.forwarded_header = field;
-        let mut request = TestRequest::default().peer_addr(peer.parse().unwrap());
-        for line in lines {
-            request = request.append_header(*line);
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            headers.append(name.parse::<HeaderName>().unwrap(), value);
         }
-        Client::of(&request.to_http_request(), &server)
+        let peer = Peer {
+            address: Some(peer.parse().unwrap()),
+            ..Peer::default()
+        };
+        Client::of(&headers, &peer, &server)
             .address
             .unwrap()
             .to_string()

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::time::Duration;
 
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::limits::{Judged, Judgement};
 use crate::config::Dialects;

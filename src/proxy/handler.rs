@@ -1,131 +1,165 @@
 use std::rc::Rc;
+use std::sync::Arc;
 
-use actix_web::HttpRequest;
-use actix_web::HttpResponse;
-use actix_web::http::{ConnectionType, Method, StatusCode, header};
-use actix_web::web::{Data, Payload};
-use http::{Request, Uri};
+use http::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use http::request::Parts;
+use hyper::body::Incoming;
+use hyper::{Request, Response, StatusCode, Uri, Version};
 
 use super::answer::{Answer, Body};
 use super::arrival::Arrival;
+use super::client::Client;
 use super::served::Served;
-use super::{Worker, dialects, headers, limits, reply};
+use super::{Worker, dialects, headers, limits, reply, tunnel};
+use crate::clients::{Answering, Peer, Visit};
 use crate::config::Route;
 use crate::gateway::Gateway;
 use crate::origin::{FromClient, forward};
 
-/// Serves one request, from its head to the head of its answer; bodies follow on this worker as they come.
-pub async fn handle(
-    worker: Data<Rc<Worker>>,
-    request: HttpRequest,
-    payload: Payload,
-) -> HttpResponse<Answer> {
-    let gateway = worker.gateway().await;
-    let arrival = Arrival::new(&request, &gateway.settings().server);
-    let mut served = Served::new(
-        gateway.clone(),
-        Rc::clone(&worker.pacer),
-        request.clone(),
-        arrival.client,
-    );
-    let mut response = answer(&worker, &gateway, &arrival, payload, &mut served).await;
-    if gateway.is_stopping() {
-        response
-            .head_mut()
-            .set_connection_type(ConnectionType::Close);
+impl Answering for Worker {
+    type Body = Answer;
+
+    /// Serves one request, from its head to the head of its answer; bodies follow on this worker as they come.
+    async fn answer(&self, mut request: Request<Incoming>, visit: &Visit) -> Response<Answer> {
+        let gateway = self.gateway().await;
+        let client_side =
+            headers::is_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));
+        let (head, body) = request.into_parts();
+        let arrival = Arrival::new(&head, visit.peer(), &gateway.settings().server);
+        let client = arrival.client;
+        let pacer = Rc::clone(&self.pacer);
+        let mut served = Served::new(Arc::clone(&gateway), pacer, client, Some(&arrival));
+        let mut response = match admit(self, &gateway, &arrival, &mut served).await {
+            Err(response) => response,
+            Ok(route) => {
+                let request = Admitted {
+                    head,
+                    body,
+                    client,
+                    peer: visit.peer(),
+                    upgrades: client_side.is_some(),
+                };
+                request.send_on(self, &gateway, route, &mut served).await
+            }
+        };
+        if let (Some(route), Some(judged)) = (served.route, &served.judged) {
+            let dialects = gateway.settings().routes[route].headers;
+            let took = served.origin_took;
+            dialects::write(response.headers_mut(), dialects, &gateway, judged, took);
+        }
+        served.answer_began(response.status().as_u16());
+        match client_side {
+            Some(client_side) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                let origin_side = hyper::upgrade::on(&mut response);
+                let (head, body) = response.into_parts();
+                visit.go_on_with(tunnel::carry(client_side, origin_side, body, served));
+                Response::from_parts(head, Answer::of_tunnel())
+            }
+            _ => response.map(|body| Answer::new(body, served)),
+        }
     }
-    served.answer_began(response.status().as_u16());
-    response.map_body(|_, body| Answer::new(body, served))
+
+    fn refused(&self, status: u16, peer: &Peer) {
+        if let Some(gateway) = self.gateway_now() {
+            let client = Client::of_peer(peer);
+            Served::new(gateway, Rc::clone(&self.pacer), client, None).answer_began(status);
+        }
+    }
 }
 
-async fn answer(
+/// Finds the route of a request and waits for its turn. `Err` is the answer where it goes no further.
+async fn admit<'a>(
     worker: &Worker,
-    gateway: &Gateway,
+    gateway: &'a Gateway,
     arrival: &Arrival<'_>,
-    payload: Payload,
     served: &mut Served,
-) -> HttpResponse<Body> {
-    if arrival.request.method() == Method::CONNECT {
-        return reply::plain(405, "This gateway opens no tunnels\n".to_owned());
+) -> Result<&'a Route, Response<Body>> {
+    if let Some(unfit) = arrival.unfit() {
+        return Err(reply::unfit(unfit));
     }
-    let method = arrival.request.method().as_str();
-    let settings = gateway.settings();
-    let Some((index, route)) = settings.route(&arrival.path, Some(&arrival.host), Some(method))
-    else {
-        return reply::plain(404, "No route takes this request\n".to_owned());
+    let method = arrival.head.method.as_str();
+    let found = gateway
+        .settings()
+        .route(&arrival.path, Some(&arrival.host), Some(method));
+    let Some((index, route)) = found else {
+        return Err(reply::plain(
+            404,
+            "No route takes this request\n".to_owned(),
+        ));
     };
     served.route = Some(index);
     let judged = limits::wait(worker, gateway, route, arrival, &mut served.place).await;
     let judged = served.judged.insert(judged);
-    let mut response = match &judged.rejection {
-        Some(rejection) => reply::rejected(route, rejection),
-        None => send_on(worker, gateway, route, arrival, payload, served).await,
-    };
-    if let Some(judged) = &served.judged {
-        dialects::write(
-            response.headers_mut(),
-            route.headers,
-            gateway,
-            judged,
-            served.origin_took,
-        );
+    match &judged.rejection {
+        Some(rejection) => Err(reply::rejected(route, rejection)),
+        None => Ok(route),
     }
-    response
 }
 
-/// Forwards the request and brings the origin's answer, or says why there is none.
-async fn send_on(
-    worker: &Worker,
-    gateway: &Gateway,
-    route: &Route,
-    arrival: &Arrival<'_>,
-    payload: Payload,
-    served: &mut Served,
-) -> HttpResponse<Body> {
-    let origin = gateway.origin(route.origin);
-    let outgoing = match outgoing(arrival, payload) {
-        Ok(outgoing) => outgoing,
-        Err(error) => return reply::origin_failed(&error.into()),
-    };
-    let forwarded = forward(&worker.pools, &worker.pacer, origin, outgoing).await;
-    served.server = forwarded.server;
-    served.origin_took = Some(forwarded.took);
-    match forwarded.answer {
-        Ok(answer) => {
-            let (head, body) = answer.into_parts();
-            let status =
-                StatusCode::from_u16(head.status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
-            let mut response = HttpResponse::with_body(status, Body::Origin(body));
-            headers::to_client(&head.headers, response.headers_mut());
-            response
+/// A request whose turn it is.
+struct Admitted<'a> {
+    head: Parts,
+    body: Incoming,
+    client: Client,
+    peer: &'a Peer,
+    /// Whether it asks to change protocols.
+    upgrades: bool,
+}
+
+impl Admitted<'_> {
+    /// Forwards the request and brings the origin's answer, or says why there is none.
+    async fn send_on(
+        self,
+        worker: &Worker,
+        gateway: &Gateway,
+        route: &Route,
+        served: &mut Served,
+    ) -> Response<Body> {
+        let origin = gateway.origin(route.origin);
+        let forwarded = forward(&worker.pools, &worker.pacer, origin, self.outgoing()).await;
+        served.server = forwarded.server;
+        served.origin_took = Some(forwarded.took);
+        match forwarded.answer {
+            Ok(answer) => {
+                let saved = answer.status() == StatusCode::NOT_MODIFIED
+                    && answer.headers().contains_key(CONTENT_LENGTH);
+                let mut response = answer.map(|body| {
+                    if saved {
+                        Body::Saved
+                    } else {
+                        Body::Origin(body)
+                    }
+                });
+                let changes = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+                headers::to_client(response.headers_mut(), changes);
+                *response.version_mut() = Version::HTTP_11;
+                response
+            }
+            Err(error) => reply::origin_failed(&error),
         }
-        Err(error) => reply::origin_failed(&error),
     }
-}
 
-/// The request as the origin gets it.
-fn outgoing(arrival: &Arrival, payload: Payload) -> Result<Request<FromClient>, http::Error> {
-    let request = arrival.request;
-    let length: Option<u64> = arrival
-        .field(header::CONTENT_LENGTH.as_str())
-        .and_then(|length| length.parse().ok());
-    let body = if length.is_none() && !request.headers().contains_key(header::TRANSFER_ENCODING) {
-        FromClient::none()
-    } else {
-        FromClient::new(payload.into_inner(), length)
-    };
-    let target = request
-        .uri()
-        .path_and_query()
-        .map_or("/", |target| target.as_str());
-    let mut outgoing = Request::new(body);
-    *outgoing.method_mut() = http::Method::from_bytes(request.method().as_str().as_bytes())?;
-    *outgoing.uri_mut() = Uri::try_from(target)?;
-    *outgoing.headers_mut() = headers::to_origin(arrival);
-    if let Some(length) = length {
+    /// The request as the origin gets it.
+    fn outgoing(self) -> Request<FromClient> {
+        let Self {
+            mut head,
+            body,
+            client,
+            peer,
+            upgrades,
+        } = self;
+        headers::to_origin(&mut head, &client, peer, upgrades);
+        let body = FromClient::new(body);
+        if body.is_chunked() {
+            let chunked = const { HeaderValue::from_static("chunked") };
+            head.headers.insert(TRANSFER_ENCODING, chunked);
+        }
+        let mut outgoing = Request::new(body);
+        // The host is in its field: the target goes on without it.
+        let target = head.uri.path_and_query().cloned();
+        *outgoing.uri_mut() = target.map_or_else(Uri::default, Uri::from);
+        *outgoing.method_mut() = head.method;
+        *outgoing.headers_mut() = head.headers;
         outgoing
-            .headers_mut()
-            .insert(http::header::CONTENT_LENGTH, length.into());
     }
-    Ok(outgoing)
 }

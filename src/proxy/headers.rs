@@ -1,125 +1,126 @@
 //! Which header fields go on to the origin and back, and which end here.
 
-use actix_web::http::header::{self as web, HeaderMap as WebHeaders};
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, FORWARDED, HOST, HeaderMap, HeaderName,
+    HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use http::request::Parts;
 
-use super::arrival::Arrival;
+use super::client::Client;
+use crate::clients::Peer;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// The fields of one hop (RFC 9110, section 7.6.1, and what history added): they go no further.
-const HOP: [&str; 8] = [
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "http2-settings",
+const HOP: [HeaderName; 8] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("http2-settings"),
 ];
 
 /// Fields that `Connection` cannot name away: without them the message would mean something else.
-const KEPT: [&str; 3] = ["host", "content-length", "authorization"];
-
-/// Fields that the gateway writes itself.
-const OURS: [&str; 3] = ["host", "content-length", "x-forwarded-for"];
+const KEPT: [HeaderName; 8] = [
+    HOST,
+    CONTENT_LENGTH,
+    AUTHORIZATION,
+    COOKIE,
+    FORWARDED,
+    X_FORWARDED_FOR,
+    X_FORWARDED_PROTO,
+    X_FORWARDED_HOST,
+];
 
 /// Fields that tell the origin where a request came from: kept from a trusted peer, anybody else's word is discarded.
-const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-proto", "x-forwarded-host"];
+const TOLD: [HeaderName; 4] = [
+    FORWARDED,
+    X_FORWARDED_FOR,
+    X_FORWARDED_PROTO,
+    X_FORWARDED_HOST,
+];
 
-/// The request's fields as the origin gets them, but for those that frame the body.
-pub(super) fn to_origin(arrival: &Arrival) -> HeaderMap {
-    let from = arrival.request.headers();
-    let named = connection_options(
-        from.get_all(web::CONNECTION)
-            .filter_map(|value| value.to_str().ok()),
-    );
-    let mut headers = HeaderMap::with_capacity(from.len() + 4);
-    for (name, value) in from {
-        let name = name.as_str();
-        let untold = FORWARDED.contains(&name) && !arrival.client.trusted;
-        if untold || is_hop(name, &named) || OURS.contains(&name) {
-            continue;
-        }
-        if let Some((name, value)) = convert(name, value.as_bytes()) {
-            headers.append(name, value);
+/// Makes the fields of a request those that the origin gets. A wish to change protocols is among them where `upgrades`.
+pub(super) fn to_origin(head: &mut Parts, client: &Client, peer: &Peer, upgrades: bool) {
+    let headers = &mut head.headers;
+    end_hop(headers, upgrades);
+    if !client.trusted {
+        for name in &TOLD {
+            headers.remove(name);
         }
     }
-    let host = authority(arrival).unwrap_or_default();
-    set(&mut headers, "host", host);
-    if let Some(chain) = forwarded_for(arrival) {
-        set(&mut headers, "x-forwarded-for", &chain);
+    // The authority of an absolute target goes before the field (RFC 9112, section 3.2.2).
+    let authority = head
+        .uri
+        .authority()
+        .map(|named| HeaderValue::from_str(named.as_str()));
+    let host = match authority {
+        Some(Ok(named)) => named,
+        _ => headers
+            .get(HOST)
+            .cloned()
+            .unwrap_or(const { HeaderValue::from_static("") }),
+    };
+    if let Some(chain) = forwarded_for(headers, client) {
+        headers.insert(X_FORWARDED_FOR, chain);
     }
-    for (name, value) in [
-        ("x-forwarded-proto", arrival.scheme()),
-        ("x-forwarded-host", host),
-    ] {
-        if !headers.contains_key(name) {
-            set(&mut headers, name, value);
-        }
-    }
+    let scheme = HeaderValue::from_static(if peer.secure { "https" } else { "http" });
+    headers.entry(X_FORWARDED_PROTO).or_insert(scheme);
     headers
-}
-
-fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(HeaderName::from_static(name), value);
-    }
+        .entry(X_FORWARDED_HOST)
+        .or_insert_with(|| host.clone());
+    headers.insert(HOST, host);
 }
 
 /// What a trusted peer says of whom it forwards for, and the peer after it; of any other peer, the peer alone.
-fn forwarded_for(arrival: &Arrival) -> Option<String> {
-    let peer = arrival.client.peer?.to_string();
-    if !arrival.client.trusted {
-        return Some(peer);
+fn forwarded_for(headers: &HeaderMap, client: &Client) -> Option<HeaderValue> {
+    let peer = client.peer?.to_string();
+    let lines = headers.get_all(X_FORWARDED_FOR).iter();
+    let mut chain = lines.fold(Vec::new(), |mut chain, line| {
+        chain.extend_from_slice(line.as_bytes());
+        chain.extend_from_slice(b", ");
+        chain
+    });
+    chain.extend_from_slice(peer.as_bytes());
+    HeaderValue::from_maybe_shared(bytes::Bytes::from(chain)).ok()
+}
+
+/// Makes the fields of the origin's answer those that the client gets.
+pub(super) fn to_client(headers: &mut HeaderMap, upgrades: bool) {
+    end_hop(headers, upgrades);
+}
+
+/// Removes the fields of one hop, and those that `Connection` names; where the protocol changes, all but that.
+fn end_hop(headers: &mut HeaderMap, upgrades: bool) {
+    let upgrade = headers.get(UPGRADE).filter(|_| upgrades).cloned();
+    let named: Vec<HeaderName> = options(headers)
+        .filter_map(|option| option.parse().ok())
+        .collect();
+    for name in named.iter().filter(|name| !KEPT.contains(name)).chain(&HOP) {
+        headers.remove(name);
     }
-    let lines = arrival.request.headers().get_all(web::X_FORWARDED_FOR);
-    let mut chain: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
-    chain.push(&peer);
-    Some(chain.join(", "))
-}
-
-/// The authority of an absolute target goes before the field (RFC 9112, section 3.2.2).
-fn authority<'a>(arrival: &Arrival<'a>) -> Option<&'a str> {
-    let named = arrival.request.uri().authority().map(web_authority);
-    named.or_else(|| arrival.field("host"))
-}
-
-fn web_authority(authority: &actix_web::http::uri::Authority) -> &str {
-    authority.as_str()
-}
-
-/// Adds the fields of the origin's answer that go on to the client.
-pub(super) fn to_client(from: &HeaderMap, to: &mut WebHeaders) {
-    let values = from.get_all(http::header::CONNECTION).iter();
-    let named = connection_options(values.filter_map(|value| value.to_str().ok()));
-    for (name, value) in from {
-        let name = name.as_str();
-        if is_hop(name, &named) {
-            continue;
-        }
-        let name = web::HeaderName::from_bytes(name.as_bytes());
-        if let (Ok(name), Ok(value)) = (name, web::HeaderValue::from_bytes(value.as_bytes())) {
-            to.append(name, value);
-        }
+    if let Some(protocol) = upgrade {
+        headers.insert(UPGRADE, protocol);
+        headers.insert(CONNECTION, const { HeaderValue::from_static("upgrade") });
     }
 }
 
-fn connection_options<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+/// Whether a message asks for, or announces, another protocol on its connection. HTTP/2 is none that is spoken here.
+pub(super) fn is_upgrade(headers: &HeaderMap) -> bool {
+    let protocol = headers.get(UPGRADE);
+    options(headers).any(|option| option.eq_ignore_ascii_case("upgrade"))
+        && protocol.is_some_and(|protocol| !protocol.as_bytes().eq_ignore_ascii_case(b"h2c"))
+}
+
+fn options(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let lines = headers.get_all(CONNECTION).iter();
     lines
+        .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(','))
         .map(str::trim)
-        .collect()
-}
-
-/// Whether a field is of this hop alone; `named` is what `Connection` names.
-fn is_hop(name: &str, named: &[&str]) -> bool {
-    HOP.contains(&name)
-        || (!KEPT.contains(&name) && named.iter().any(|option| option.eq_ignore_ascii_case(name)))
-}
-
-fn convert(name: &str, value: &[u8]) -> Option<(HeaderName, HeaderValue)> {
-    Some((
-        HeaderName::from_bytes(name.as_bytes()).ok()?,
-        HeaderValue::from_bytes(value).ok()?,
-    ))
 }

@@ -31,7 +31,7 @@ pub(super) fn take(zone: &Zone, arrival: &Arrival) -> Option<Key> {
 }
 
 fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
-    let uri = arrival.request.uri();
+    let uri = &arrival.head.uri;
     match variable {
         Variable::RemoteAddr => {
             match arrival.client.address {
@@ -47,13 +47,13 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
             key.extend_from_slice(target.as_bytes());
         }
         Variable::RequestMethod => {
-            key.extend_from_slice(arrival.request.method().as_str().as_bytes());
+            key.extend_from_slice(arrival.head.method.as_str().as_bytes());
         }
         Variable::Scheme => key.extend_from_slice(arrival.scheme().as_bytes()),
-        Variable::ServerPort => write(key, arrival.request.app_config().local_addr().port()),
+        Variable::ServerPort => write(key, arrival.peer.local.map_or(0, |local| local.port())),
         Variable::Header(name) => {
             // nginx joins repeated fields the same way.
-            for (nth, value) in arrival.request.headers().get_all(name.as_str()).enumerate() {
+            for (nth, value) in arrival.headers().get_all(name.as_str()).iter().enumerate() {
                 if nth > 0 {
                     key.extend_from_slice(b", ");
                 }
@@ -61,7 +61,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
             }
         }
         Variable::Cookie(name) => {
-            let lines = arrival.request.headers().get_all("cookie");
+            let lines = arrival.headers().get_all("cookie").iter();
             let mut pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
             key.extend_from_slice(
                 pairs
@@ -83,29 +83,41 @@ fn write(key: &mut Vec<u8>, value: impl std::fmt::Display) {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::test::TestRequest;
+    use http::header::{HOST, HeaderName, HeaderValue};
+    use http::request::{Parts, Request};
 
     use super::*;
+    use crate::clients::Peer;
     use crate::config;
 
-    fn key_of(template: &str, more: &str, request: TestRequest) -> Option<String> {
+    fn key_of(template: &str, more: &str, (head, peer): (Parts, &str)) -> Option<String> {
         let file = format!(
             "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
              [zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}\n"
         );
         let settings = config::parse(&file, std::path::Path::new("gateway.toml"), false).unwrap();
-        let request = request.to_http_request();
-        let arrival = Arrival::new(&request, &settings.server);
+        let peer = Peer {
+            address: Some(peer.parse().unwrap()),
+            ..Peer::default()
+        };
+        let arrival = Arrival::new(&head, &peer, &settings.server);
         take(&settings.zones[0], &arrival).map(|key| String::from_utf8(key.to_vec()).unwrap())
     }
 
-    fn request() -> TestRequest {
-        TestRequest::with_uri("/A%20b/../c?x=1&Token=two&token=three")
-            .peer_addr("192.0.2.7:1234".parse().unwrap())
-            .insert_header(("host", "Example.COM:8080"))
-            .append_header(("x-api-key", "k1"))
-            .append_header(("x-api-key", "k2"))
-            .insert_header(("cookie", "a=b; session=abc; session=def"))
+    fn request() -> (Parts, &'static str) {
+        let request = Request::get("/A%20b/../c?x=1&Token=two&token=three")
+            .header("host", "Example.COM:8080")
+            .header("x-api-key", "k1")
+            .header("x-api-key", "k2")
+            .header("cookie", "a=b; session=abc; session=def");
+        (request.body(()).unwrap().into_parts().0, "192.0.2.7:1234")
+    }
+
+    fn with(name: HeaderName, value: &[u8]) -> (Parts, &'static str) {
+        let (mut head, peer) = request();
+        let value = HeaderValue::from_bytes(value).unwrap();
+        head.headers.insert(name, value);
+        (head, peer)
     }
 
     #[test]
@@ -139,8 +151,7 @@ mod tests {
             (&b"a.example."[..], "a.example"),
             (b"\xff.example", "\\xff.example"),
         ] {
-            let host = actix_web::http::header::HeaderValue::from_bytes(host).unwrap();
-            let request = request().insert_header(("host", host));
+            let request = with(HOST, host);
             assert_eq!(key_of("$host", "", request).as_deref(), Some(expected));
         }
     }
@@ -155,7 +166,10 @@ mod tests {
         ] {
             assert_eq!(key_of(template, "", request()), None, "{template}");
         }
-        let long = |length| request().insert_header(("x-long", "k".repeat(length)));
+        let long = |length| {
+            let name = HeaderName::from_static("x-long");
+            with(name, "k".repeat(length).as_bytes())
+        };
         assert_eq!(
             key_of("$http_x_long", "", long(65_535)).map(|key| key.len()),
             Some(65_535)
@@ -165,7 +179,6 @@ mod tests {
 
     #[test]
     fn addresses_of_ipv6_are_cut_to_their_prefix() {
-        let from = |peer: &str| request().peer_addr(peer.parse().unwrap());
         let cases = [
             ("", "[2001:db8:1:2:3:4:5:6]:9", "2001:db8:1:2::"),
             (
@@ -183,7 +196,7 @@ mod tests {
         ];
         for (more, peer, expected) in cases {
             assert_eq!(
-                key_of("$remote_addr", more, from(peer)).as_deref(),
+                key_of("$remote_addr", more, (request().0, peer)).as_deref(),
                 Some(expected),
                 "{more} {peer}"
             );

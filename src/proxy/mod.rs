@@ -10,8 +10,8 @@ mod key;
 mod limits;
 mod reply;
 mod served;
+mod tunnel;
 mod worker;
 
 pub use answer::Answer;
-pub use handler::handle;
 pub use worker::Worker;

@@ -2,8 +2,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::HttpRequest;
+use http::header::{HeaderName, HeaderValue, REFERER, USER_AGENT};
+use http::uri::PathAndQuery;
+use hyper::{Method, Uri, Version};
 
+use super::arrival::Arrival;
 use super::client::Client;
 use super::limits::{Judged, Judgement, Place};
 use crate::access;
@@ -22,8 +25,9 @@ pub(super) struct Served {
     gateway: Arc<Gateway>,
     pacer: Rc<Pacer>,
     began: Moment,
-    request: HttpRequest,
     client: Client,
+    /// Kept where there is a log.
+    told: Option<Told>,
     pub(super) route: Option<usize>,
     /// Where it waits, while it does.
     pub(super) place: Option<Place>,
@@ -35,20 +39,31 @@ pub(super) struct Served {
     bytes: u64,
 }
 
+/// What the log tells of a request's head.
+struct Told {
+    method: Method,
+    uri: Uri,
+    version: Version,
+    referer: Option<HeaderValue>,
+    user_agent: Option<HeaderValue>,
+}
+
 impl Served {
+    /// A request whose head has come; `None`: one that could not be read.
     pub(super) fn new(
         gateway: Arc<Gateway>,
         pacer: Rc<Pacer>,
-        request: HttpRequest,
         client: Client,
+        arrival: Option<&Arrival>,
     ) -> Self {
         let began = pacer.now();
+        let told = arrival.filter(|_| gateway.access_log().is_some());
         Self {
             gateway,
             pacer,
             began,
-            request,
             client,
+            told: told.map(Told::of),
             route: None,
             place: None,
             judged: None,
@@ -63,8 +78,8 @@ impl Served {
         self.status = status;
     }
 
-    pub(super) fn sent(&mut self, bytes: usize) {
-        self.bytes += bytes as u64;
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.bytes += bytes;
     }
 
     /// What the limits said; of a request whose client left while it waited, that.
@@ -98,24 +113,18 @@ impl Served {
     }
 
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
-        let field = |name| {
-            Some(String::from_utf8_lossy(
-                self.request.headers().get(name)?.as_bytes(),
-            ))
-        };
         let settings = self.gateway.settings();
         let route = self.route.and_then(|route| settings.routes.get(route));
         let decisive = self.judged.as_ref().and_then(Judged::decisive);
+        let text = |value: &'_ HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let field = |field: fn(&Told) -> &Option<HeaderValue>| {
+            let value = field(self.told.as_ref()?).as_ref();
+            value.map(|value| text(value).into())
+        };
         access::Entry {
             time: now,
             client: self.client.address,
-            method: self.request.method().as_str(),
-            target: self
-                .request
-                .uri()
-                .path_and_query()
-                .map_or("*", |target| target.as_str()),
-            protocol: format!("{:?}", self.request.version()),
+            line: self.told.as_ref().map(Told::line),
             status: self.status,
             bytes: self.bytes,
             route: route.map(Route::name),
@@ -134,8 +143,39 @@ impl Served {
             },
             origin_took: self.origin_took,
             duration,
-            referer: field("referer"),
-            user_agent: field("user-agent"),
+            referer: field(|told| &told.referer),
+            user_agent: field(|told| &told.user_agent),
+        }
+    }
+}
+
+impl Told {
+    fn of(arrival: &Arrival) -> Self {
+        let field = |name: HeaderName| arrival.head.headers.get(name).cloned();
+        Self {
+            method: arrival.head.method.clone(),
+            uri: arrival.head.uri.clone(),
+            version: arrival.head.version,
+            referer: field(REFERER),
+            user_agent: field(USER_AGENT),
+        }
+    }
+
+    fn line(&self) -> access::Line<'_> {
+        let target = self.uri.path_and_query().map(PathAndQuery::as_str);
+        // HTTP/2 sends a target in parts, and these are always there.
+        let parts = self.version == Version::HTTP_2 || self.uri.authority().is_none();
+        access::Line {
+            method: self.method.as_str(),
+            target: match target.filter(|_| parts) {
+                Some(target) => target.into(),
+                None => self.uri.to_string().into(),
+            },
+            protocol: match self.version {
+                Version::HTTP_10 => "HTTP/1.0",
+                Version::HTTP_2 => "HTTP/2.0",
+                _ => "HTTP/1.1",
+            },
         }
     }
 }

@@ -26,11 +26,16 @@ impl Worker {
         })
     }
 
+    /// The gateway in force, if the process has started.
+    pub(super) fn gateway_now(&self) -> Option<Arc<Gateway>> {
+        self.gateway.borrow().as_ref().map(Arc::clone)
+    }
+
     /// The gateway in force. Waits for it while the process starts.
-    pub(super) async fn gateway(&self) -> Arc<Gateway> {
+    pub async fn gateway(&self) -> Arc<Gateway> {
         loop {
-            if let Some(gateway) = self.gateway.borrow().as_ref() {
-                return Arc::clone(gateway);
+            if let Some(gateway) = self.gateway_now() {
+                return gateway;
             }
             if self
                 .gateway
