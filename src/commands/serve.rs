@@ -39,6 +39,11 @@ pub(super) async fn serve(
     settings: Settings,
     tell: watch::Sender<Option<Arc<Gateway>>>,
 ) -> io::Result<()> {
+    if settings.server.tls.is_some() {
+        // Whoever asks for TLS must not get an open port.
+        let cannot = "server.tls: TLS is not supported by this version; remove it";
+        return Err(io::Error::other(cannot));
+    }
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
     let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;

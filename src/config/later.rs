@@ -6,12 +6,6 @@
 /// At the top level.
 pub(super) const FILE: &[&str] = &["redis"];
 
-/// In `[server]`.
-pub(super) const SERVER: &[&str] = &["body_timeout", "max_header_size", "max_body_size", "tls"];
-
-/// In `[origins.NAME]`.
-pub(super) const ORIGIN: &[&str] = &["max_header_size", "health"];
-
 /// In `[zones.NAME]`.
 pub(super) const ZONE: &[&str] = &["store", "on_store_failure"];
 

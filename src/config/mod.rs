@@ -15,14 +15,15 @@ mod quote;
 mod read;
 mod settings;
 mod show;
+mod size;
 mod watch;
 
 pub use file::{has_admin_token, load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub use settings::{
-    Access, Dialects, Format, ForwardedHeader, HostRule, Level, Listen, Log, Origin, PathPattern,
-    Route, RouteLimit, Server, ServerUrl, Settings, Zone,
+    Access, CertPair, Dialects, Format, ForwardedHeader, Health, Host, HostRule, Level, Listen,
+    Log, Origin, PathPattern, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Tls, Zone,
 };
 pub use show::show;
 pub use watch::{WatchError, Watcher};

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::body::FromClient;
 use super::error::OriginError;
-use crate::config::{Origin, ServerUrl};
+use crate::config::{Origin, Scheme, ServerUrl};
 
 /// A worker's idle connections, by server.
 #[derive(Debug, Default)]
@@ -100,7 +100,15 @@ impl Pool {
 }
 
 async fn open(server: &ServerUrl) -> io::Result<SendRequest<FromClient>> {
-    let stream = TcpStream::connect((server.host.as_str(), server.port)).await?;
+    let ServerUrl::Tcp {
+        scheme: Scheme::Http,
+        host,
+        port,
+    } = server
+    else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    let stream = TcpStream::connect((&*host.bare(), port.get())).await?;
     stream.set_nodelay(true)?;
     let (sender, connection) = http1::handshake(TokioIo::new(stream))
         .await

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use crate::support::{Gateway, Origin, Site, drip, one_zone};
 
-fn check(file: &Path) -> Output {
+pub fn check(file: &Path) -> Output {
     drip()
         .arg("check")
         .arg("-c")
@@ -15,12 +15,12 @@ fn check(file: &Path) -> Output {
         .expect("the program runs")
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// `line:column` of the first place where `part` stands in `text`.
-fn place(text: &str, part: &str) -> String {
+pub fn place(text: &str, part: &str) -> String {
     let before = &text[..text
         .find(part)
         .unwrap_or_else(|| panic!("no {part} in {text}"))];

@@ -4,6 +4,7 @@ mod admin;
 mod bodies;
 mod check;
 mod eviction;
+mod fields;
 mod origins;
 mod pacing;
 mod queue;

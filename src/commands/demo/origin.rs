@@ -10,7 +10,7 @@ use actix_web::{App, HttpRequest, HttpServer};
 use super::aim::Aim;
 use super::tally::Tally;
 use crate::clock;
-use crate::config::ServerUrl;
+use crate::config::{Scheme, ServerUrl};
 
 /// The `User-Agent` by which the origin tells the crowd from others who call the gateway meanwhile.
 pub(super) const CROWD: &str = "drip-demo";
@@ -29,7 +29,16 @@ pub(super) fn listen(aim: &Aim, tally: Tally) -> io::Result<Server> {
     .disable_signals();
     for server in &aim.servers {
         let failed = |error: io::Error| explain(&error, server, &aim.origin);
-        let addresses = (server.host.as_str(), server.port)
+        let ServerUrl::Tcp {
+            scheme: Scheme::Http,
+            host,
+            port,
+        } = server
+        else {
+            let other = "the demo's sample origin speaks plain HTTP over TCP alone; name a server such as http://127.0.0.1:9000";
+            return Err(failed(io::Error::other(other)));
+        };
+        let addresses = (&*host.bare(), port.get())
             .to_socket_addrs()
             .map_err(failed)?;
         let addresses = addresses.collect::<Vec<_>>();

@@ -4,6 +4,8 @@ mod log;
 mod origins;
 mod routes;
 mod server;
+mod tls;
+mod url;
 mod values;
 mod zones;
 
@@ -78,7 +80,10 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().unwrap_or(&absolute);
     let server = server::read(file.section("server"), folder, admin_token);
-    let (origin_names, origins) = file.get("origins").map(origins::read).unwrap_or_default();
+    let (origin_names, origins) = file
+        .get("origins")
+        .map(|node| origins::read(node, folder))
+        .unwrap_or_default();
     let (zone_names, zones) = file.get("zones").map(zones::read).unwrap_or_default();
     let routes = file
         .get("routes")

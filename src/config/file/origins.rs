@@ -1,30 +1,35 @@
-use std::net::Ipv6Addr;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::Duration;
 
-use super::{Fields, Names, Node, named, values};
-use crate::config::{HostRule, Origin, ServerUrl, later};
+use http::uri::PathAndQuery;
+
+use super::{Fields, Names, Node, named, url, values};
+use crate::config::{Health, HostRule, Origin};
 
 /// As many as the semaphore that counts them can.
 const MOST_IN_FLIGHT: usize = 1_000_000_000;
+const MAX_HEADER_SIZE: usize = 64 * 1024;
 
 /// Reads `[origins]`.
-pub(super) fn read(node: Node) -> (Names, Vec<Option<Origin>>) {
-    named(node, |fields, name| Some(origin(fields, name)))
+pub(super) fn read<'r>(node: Node<'r>, folder: &Path) -> (Names<'r>, Vec<Option<Origin>>) {
+    named(node, |fields, name| Some(origin(fields, name, folder)))
 }
 
-fn origin(mut fields: Fields, name: String) -> Origin {
+fn origin(mut fields: Fields, name: String, folder: &Path) -> Origin {
     const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
     let servers = fields.required("servers", EXAMPLE, |node| {
         values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, server)(node)
+        values::list(EXAMPLE, |node| url::read(node, folder))(node)
     });
     let timeout = |seconds| Duration::from_secs(seconds);
+    let title = format!("[origins.{name}.health]");
     let origin = Origin {
         name,
         servers: servers.unwrap_or_default(),
         connect_timeout: fields.or("connect_timeout", timeout(1), values::timeout),
         response_timeout: fields.or("response_timeout", timeout(60), values::timeout),
+        max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
         max_in_flight: NonZeroUsize::new(fields.or(
             "max_in_flight",
             0,
@@ -35,8 +40,11 @@ fn origin(mut fields: Fields, name: String) -> Origin {
         fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),
         keep_alive: fields.or("keep_alive", 256, values::whole(0..=u32::MAX as usize)),
         host: fields.or("host", HostRule::Preserve, host),
+        health: fields
+            .get("health")
+            .and_then(|node| health(Fields::of(node, title)?)),
     };
-    fields.finish(later::ORIGIN);
+    fields.finish(&[]);
     origin
 }
 
@@ -53,48 +61,32 @@ fn host(node: Node) -> Option<HostRule> {
     }
 }
 
-fn server(node: Node) -> Option<ServerUrl> {
-    values::parsed(
-        node,
-        "a server such as \"http://127.0.0.1:9000\"",
-        server_url,
-    )
+/// Reads `[origins.NAME.health]`; `None` where it has no path.
+fn health(mut fields: Fields) -> Option<Health> {
+    let path = fields.required("path", "\"/healthz\"", |node| {
+        values::parsed(node, "a path such as \"/healthz\"", health_path)
+    });
+    let count = || values::whole(1..=u32::MAX);
+    let interval = fields.or("interval", Duration::from_secs(5), values::timeout);
+    let timeout = fields.or("timeout", Duration::from_secs(1), values::timeout);
+    let unhealthy_after = fields.or("unhealthy_after", 3, count());
+    let healthy_after = fields.or("healthy_after", 1, count());
+    fields.finish(&[]);
+    Some(Health {
+        path: path?,
+        interval,
+        timeout,
+        unhealthy_after,
+        healthy_after,
+    })
 }
 
-fn server_url(text: &str) -> Result<ServerUrl, &'static str> {
-    const FORM: &str = "a server is written \"http://host:port\"";
-    if text.starts_with("https://") || text.starts_with("unix:") {
-        return Err(
-            "https and unix sockets are not supported by this version; write \"http://host:port\"",
-        );
-    }
-    let authority = text.strip_prefix("http://").ok_or(FORM)?;
-    if authority.contains(['/', '?', '#', '@']) {
-        return Err("a server is written \"http://host:port\", with no path, query or user");
-    }
-    let bracketed = authority
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'));
-    let (host, port) = match bracketed {
-        Some((address, port)) => {
-            let address = address.parse::<Ipv6Addr>().map_err(|_| FORM)?;
-            (
-                address.to_string(),
-                port.strip_prefix(':').or(port.is_empty().then_some("80")),
-            )
-        }
-        None => match authority.split_once(':') {
-            Some((host, port)) => (host.to_lowercase(), Some(port)),
-            None => (authority.to_lowercase(), Some("80")),
-        },
-    };
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    if host.is_empty() || bracketed.is_none() && !host.chars().all(fits) {
+fn health_path(text: &str) -> Result<PathAndQuery, &'static str> {
+    const FORM: &str =
+        "a path begins with /, and is written as in a request: no blanks, quotes or #";
+    let fits = |b: u8| b.is_ascii_graphic() && b != b'#';
+    if !text.starts_with('/') || !text.bytes().all(fits) {
         return Err(FORM);
     }
-    let port = port.filter(|port| port.bytes().all(|b| b.is_ascii_digit()));
-    match port.and_then(|port| port.parse().ok()) {
-        None | Some(0) => Err("the port of a server is a number from 1 to 65535"),
-        Some(port) => Ok(ServerUrl { host, port }),
-    }
+    text.parse().map_err(|_| FORM)
 }

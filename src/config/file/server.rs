@@ -1,15 +1,16 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::{Fields, Node, values};
-use crate::config::{ForwardedHeader, Listen, Server, later};
+use super::{Fields, Node, tls, values};
+use crate::config::{ForwardedHeader, Listen, Server};
 
 const MAX_WORKERS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 const MAX_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(25_000).unwrap();
 const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
+const MAX_HEADER_SIZE: usize = 32 * 1024;
 
 /// Reads `[server]`.
 pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Server {
@@ -38,9 +39,13 @@ pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Serv
         ),
         keep_alive: fields.or("keep_alive", seconds(75), values::duration),
         header_timeout: fields.or("header_timeout", seconds(10), values::timeout),
+        body_timeout: fields.or("body_timeout", seconds(30), values::timeout),
+        max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
+        max_body_size: NonZeroU64::new(fields.or("max_body_size", 0, values::size)),
         shutdown_timeout: fields.or("shutdown_timeout", seconds(30), values::duration),
+        tls: fields.get("tls").and_then(|node| tls::read(node, folder)),
     };
-    fields.finish(later::SERVER);
+    fields.finish(&[]);
     server
 }
 

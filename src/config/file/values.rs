@@ -7,10 +7,12 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use ipnet::{IpNet, Ipv4Net};
+use toml::de::DeValue;
 
 use crate::config::near::nearest;
 use crate::config::quote::quote;
 use crate::config::read::Node;
+use crate::config::size::parse_size;
 use crate::limit::parse_duration;
 
 const LONGEST_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
@@ -73,6 +75,26 @@ pub(super) fn timeout(node: Node) -> Option<Duration> {
         return node.expected("a duration above 0");
     }
     Some(span)
+}
+
+/// A size in bytes, also zero.
+pub(super) fn size(node: Node) -> Option<u64> {
+    let bytes = match node.value {
+        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+        value => value.as_str().and_then(parse_size),
+    };
+    bytes.or_else(|| {
+        node.expected(
+            "a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as \"32KB\"",
+        )
+    })
+}
+
+/// The most that a head may have, in bytes.
+pub(super) fn head_size(node: Node) -> Option<usize> {
+    let bytes = usize::try_from(size(node)?).ok();
+    let fits = bytes.filter(|bytes| (1024..=1024 * 1024).contains(bytes));
+    fits.or_else(|| node.expected("a size from 1KB to 1MB"))
 }
 
 /// `"none"`, which gives `None`, or a duration.

@@ -2,9 +2,11 @@
 mod tests;
 
 use std::fmt::{Display, Write as _};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::Path;
 
 use super::quote::quote;
+use super::size::show_size;
 use super::{
     Access, Dialects, Format, ForwardedHeader, HostRule, Level, Origin, Route, RouteLimit,
     Settings, Zone,
@@ -64,10 +66,19 @@ fn server(out: &mut Page, settings: &Settings) {
         "header_timeout",
         quote(&show_duration(server.header_timeout)),
     );
+    out.field("body_timeout", quote(&show_duration(server.body_timeout)));
+    out.field("max_header_size", head_size(server.max_header_size));
+    let max_body_size = server.max_body_size.map_or(0, NonZeroU64::get);
+    out.field("max_body_size", quote(&show_size(max_body_size)));
     out.field(
         "shutdown_timeout",
         quote(&show_duration(server.shutdown_timeout)),
     );
+    if let Some(tls) = &server.tls {
+        out.title("[server.tls]");
+        out.field("cert", files(tls.pairs.iter().map(|pair| &*pair.cert)));
+        out.field("key", files(tls.pairs.iter().map(|pair| &*pair.key)));
+    }
 }
 
 fn show_origin(out: &mut Page, origin: &Origin) {
@@ -81,6 +92,7 @@ fn show_origin(out: &mut Page, origin: &Origin) {
         "response_timeout",
         quote(&show_duration(origin.response_timeout)),
     );
+    out.field("max_header_size", head_size(origin.max_header_size));
     out.field(
         "max_in_flight",
         origin.max_in_flight.map_or(0, NonZeroUsize::get),
@@ -95,6 +107,14 @@ fn show_origin(out: &mut Page, origin: &Origin) {
         HostRule::Literal(name) => name,
     };
     out.field("host", quote(host));
+    if let Some(health) = &origin.health {
+        out.title(format!("[origins.{}.health]", key(&origin.name)));
+        out.field("path", quote(health.path.as_str()));
+        out.field("interval", quote(&show_duration(health.interval)));
+        out.field("timeout", quote(&show_duration(health.timeout)));
+        out.field("unhealthy_after", health.unhealthy_after);
+        out.field("healthy_after", health.healthy_after);
+    }
 }
 
 fn show_zone(out: &mut Page, zone: &Zone) {
@@ -186,6 +206,20 @@ fn key(name: &str) -> String {
         quote(name)
     } else {
         name.to_owned()
+    }
+}
+
+fn head_size(bytes: usize) -> String {
+    quote(&show_size(bytes as u64))
+}
+
+/// File names: one alone, several as a list.
+fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
+    let alone = names.len() == 1;
+    let mut names = names.map(|name| quote(&name.display().to_string()));
+    match names.next() {
+        Some(name) if alone => name,
+        first => list(first.into_iter().chain(names)),
     }
 }
 

@@ -13,10 +13,18 @@ forwarded_header = "forwarded"
 max_connections  = 1_000
 keep_alive       = "0"
 header_timeout   = "1500ms"
+body_timeout     = "90s"
+max_header_size  = 2_000
+max_body_size    = "1024MB"
 shutdown_timeout = "0s"
 
+[server.tls]
+cert = ["a.pem", "/run/tls/b.pem"]
+key  = ["a.key", "../a.key"]
+
 [origins."b.example"]
-servers          = ["http://app", "http://[::1]:9000", "http://10.0.0.2:9000"]
+servers          = ["http://app", "http://[::1]:9000", "https://10.0.0.2", "https://app:80", 'unix:app "1".sock']
+max_header_size  = "128KB"
 connect_timeout  = "250us"
 response_timeout = "90s"
 max_fails        = 5
@@ -26,8 +34,16 @@ host             = "app.internal:80"
 fail_timeout     = "1m"
 keep_alive       = 0
 
+[origins."b.example".health]
+path            = "/healthz?a=%22&b={}"
+interval        = "1m"
+timeout         = "90s"
+unhealthy_after = 1
+healthy_after   = 2
+
 [origins.a]
 servers = ["http://127.0.0.1:9000"]
+health  = { path = "/" }
 
 [zones.z]
 key          = '${host}s:$http_x_api_key"\'
@@ -73,12 +89,20 @@ forwarded_header = "forwarded"
 max_connections = 1000
 keep_alive = "0"
 header_timeout = "1500ms"
+body_timeout = "90s"
+max_header_size = "2000B"
+max_body_size = "1GB"
 shutdown_timeout = "0"
 
+[server.tls]
+cert = ["/etc/drip/a.pem", "/run/tls/b.pem"]
+key = ["/etc/drip/a.key", "/etc/drip/../a.key"]
+
 [origins."b.example"]
-servers = ["http://app:80", "http://[::1]:9000", "http://10.0.0.2:9000"]
+servers = ["http://app:80", "http://[::1]:9000", "https://10.0.0.2:443", "https://app:80", "unix:/etc/drip/app \"1\".sock"]
 connect_timeout = "250us"
 response_timeout = "90s"
+max_header_size = "128KB"
 max_in_flight = 7
 queue_timeout = "0"
 max_fails = 5
@@ -86,16 +110,31 @@ fail_timeout = "1m"
 keep_alive = 0
 host = "app.internal:80"
 
+[origins."b.example".health]
+path = "/healthz?a=%22&b={}"
+interval = "1m"
+timeout = "90s"
+unhealthy_after = 1
+healthy_after = 2
+
 [origins.a]
 servers = ["http://127.0.0.1:9000"]
 connect_timeout = "1s"
 response_timeout = "1m"
+max_header_size = "64KB"
 max_in_flight = 0
 queue_timeout = "5s"
 max_fails = 3
 fail_timeout = "10s"
 keep_alive = 256
 host = "preserve"
+
+[origins.a.health]
+path = "/"
+interval = "5s"
+timeout = "1s"
+unhealthy_after = 3
+healthy_after = 1
 
 [zones.z]
 key = "${host}s:$http_x_api_key\"\\"
@@ -175,13 +214,32 @@ fn defaults_are_shown_and_read_back() {
         "max_connections = 25000",
         "keep_alive = \"75s\"",
         "header_timeout = \"10s\"",
+        "body_timeout = \"30s\"",
+        "max_header_size = \"32KB\"",
+        "max_body_size = \"0\"",
         "shutdown_timeout = \"30s\"",
+        "max_header_size = \"64KB\"",
         "level = \"info\"",
         "format = \"text\"",
         "access = \"off\"",
     ] {
         assert!(shown.lines().any(|shown| shown == line), "{line}");
     }
+    for absent in ["tls", "health"] {
+        assert!(!shown.contains(absent), "{absent}");
+    }
+}
+
+#[test]
+fn one_certificate_is_shown_without_a_list() {
+    let text = include_str!("../../../gateway.toml");
+    let text = format!("{text}\n[server.tls]\ncert = [\"a.pem\"]\nkey = \"a.key\"\n");
+    let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+    let shown = show(&settings);
+    let tls = "[server.tls]\ncert = \"/etc/drip/a.pem\"\nkey = \"/etc/drip/a.key\"\n";
+    assert!(shown.contains(tls), "{shown}");
+    let again = parse(&shown, Path::new("/elsewhere/gateway.toml"), false);
+    assert_eq!(again, Ok(settings));
 }
 
 #[test]

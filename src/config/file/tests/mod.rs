@@ -1,3 +1,6 @@
+mod origins;
+mod server;
+
 use super::*;
 
 const SMALLEST: &str = r#"[origins.app]
@@ -13,19 +16,27 @@ origin = "app"
 limits = [{ zone = "per_client", burst = 20 }]
 "#;
 
+/// The settings that the smallest file makes with `from` replaced by `to`.
+fn settings_with(from: &str, to: &str) -> Settings {
+    let text = SMALLEST.replacen(from, to, 1);
+    let parsed = parse(&text, Path::new("/etc/drip/gateway.toml"), false);
+    parsed.unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
 fn problems(text: &str) -> String {
     let found = parse(text, Path::new("/etc/drip/gateway.toml"), false);
     found.map_or_else(|found| found.to_string(), |_| String::new())
 }
 
 const FIRST_ORIGIN: &str = r#"[origins.app] with servers = ["http://127.0.0.1:9000"]"#;
-const SERVERS: &str = r#"["http://127.0.0.1:9000"]"#;
 const LIMIT: &str = r#"{ zone = "per_client", burst = 20 }"#;
 
 /// What of the smallest file is replaced by what, and the only problem that it then has. Replacing nothing
 /// puts something before it.
+type Case = (&'static str, &'static str, &'static str);
+
 #[rustfmt::skip]
-const CASES: &[(&str, &str, &str)] = &[
+const CASES: &[Case] = &[
     // The shape of the file.
     (SMALLEST, "",
      r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
@@ -57,100 +68,6 @@ const CASES: &[(&str, &str, &str)] = &[
 11:20: zone: there is no [zones.per_client]; did you mean "per client"?"#),
     ("[zones.per_client]", "[zones.per_clients]",
      r#"11:20: zone: there is no [zones.per_client]; did you mean "per_clients"?"#),
-    // [server]
-    ("", "[server]\nlisten = \"127.0.0.1:80\"\n",
-     r#"2:10: listen: expected a list such as ["127.0.0.1:8080"]; found "127.0.0.1:80""#),
-    ("", "[server]\nlisten = []\n",
-     r#"2:10: listen: the list is empty; write one such as ["127.0.0.1:8080"]"#),
-    ("", "[server]\nlisten = [\"localhost:80\"]\n",
-     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found "localhost:80""#),
-    ("", "[server]\nlisten = [\"unix:\"]\n",
-     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found "unix:""#),
-    ("", "[server]\nlisten = [8080]\n",
-     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found 8080"#),
-    ("", "[server]\nlisten = [\"127.0.0.1:80\", \"127.0.0.1:80\"]\n",
-     "2:27: listen: 127.0.0.1:80 and 127.0.0.1:80 cannot both be listened on; remove one"),
-    ("", "[server]\nlisten = [\"127.0.0.1:80\", \"[::]:80\"]\n",
-     "2:27: listen: [::]:80 and 127.0.0.1:80 cannot both be listened on; remove one"),
-    ("", "[server]\nlisten = [\"unix:a\", \"[::1]:1\", \"unix:a\"]\n",
-     "2:32: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
-    ("", "[server]\nlisten = [\"0.0.0.0:9090\"]\n",
-     r#"2:10: listen: 0.0.0.0:9090 and the admin port, 127.0.0.1:9090, cannot both be listened on; set admin to another port or to "off""#),
-    ("", "[server]\nadmin = \"127.0.0.1:8080\"\n",
-     "2:9: admin: 127.0.0.1:8080 and 127.0.0.1:8080, where clients connect, cannot both be listened on; give admin another port"),
-    ("", "[server]\nadmin = \"0.0.0.0:9090\"\n",
-     "2:9: admin: 0.0.0.0:9090 is open to others than this host, and no token protects it; use 127.0.0.1:9090, or set DRIP_ADMIN_TOKEN"),
-    ("", "[server]\nadmin = \"9090\"\n",
-     r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found "9090""#),
-    ("", "[server]\nadmin = false\n",
-     r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found false"#),
-    ("", "[server]\nworkers = 0\n",
-     "2:11: workers: expected a whole number from 1 to 1024; found 0"),
-    ("", "[server]\nworkers = \"2\"\n",
-     r#"2:11: workers: expected a whole number from 1 to 1024; found "2""#),
-    ("", "[server]\ntrusted_proxies = [\"10.0.0.0/40\"]\n",
-     r#"2:20: trusted_proxies: expected an address or network such as "10.0.0.0/8"; found "10.0.0.0/40""#),
-    ("", "[server]\ntrusted_proxies = [\"10.1.0.0/8\", \"10.2.0.0/8\"]\n",
-     r#"2:34: trusted_proxies: "10.2.0.0/8" is listed twice; remove one"#),
-    ("", "[server]\nforwarded_header = \"forwarde\"\n",
-     r#"2:20: forwarded_header: expected "x-forwarded-for" or "forwarded"; found "forwarde"; did you mean "forwarded"?"#),
-    ("", "[server]\nforwarded_header = \"x-real-ip\"\n",
-     r#"2:20: forwarded_header: expected "x-forwarded-for" or "forwarded"; found "x-real-ip""#),
-    ("", "[server]\nmax_connections = 0\n",
-     "2:19: max_connections: expected a whole number from 1 to 4294967295; found 0"),
-    ("", "[server]\nkeep_alive = 75\n",
-     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 75"#),
-    ("", "[server]\nkeep_alive = \"75 s\"\n",
-     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "75 s""#),
-    ("", "[server]\nkeep_alive = \"367d\"\n",
-     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "367d""#),
-    ("", "[server]\nheader_timeout = \"0s\"\n",
-     r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
-    ("", "[server]\nshutdown_timout = \"1s\"\n",
-     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, header_timeout, shutdown_timeout; did you mean shutdown_timeout?"#),
-    ("", "[server]\nbody_timeout = \"30s\"\n",
-     "2:1: body_timeout is not supported by this version; remove it"),
-    ("", "[server.tls]\ncert = \"server.pem\"\n",
-     "1:9: tls is not supported by this version; remove it"),
-    // [origins]
-    ("servers = [\"http://127.0.0.1:9000\"]", "",
-     r#"1:1: [origins.app] has no servers; add one such as servers = ["http://127.0.0.1:9000"]"#),
-    (SERVERS, "[]",
-     r#"2:11: servers: the list is empty; write one such as ["http://127.0.0.1:9000"]"#),
-    (SERVERS, "\"http://127.0.0.1:9000\"",
-     r#"2:11: servers: expected a list such as ["http://127.0.0.1:9000"]; found "http://127.0.0.1:9000""#),
-    (SERVERS, "[\"127.0.0.1:9000\"]",
-     r#"2:12: servers: a server is written "http://host:port"; found "127.0.0.1:9000""#),
-    (SERVERS, "[\"https://127.0.0.1:9000\"]",
-     r#"2:12: servers: https and unix sockets are not supported by this version; write "http://host:port"; found "https://127.0.0.1:9000""#),
-    (SERVERS, "[\"unix:/run/app.sock\"]",
-     r#"2:12: servers: https and unix sockets are not supported by this version; write "http://host:port"; found "unix:/run/app.sock""#),
-    (SERVERS, "[\"http://app:9000/\"]",
-     r#"2:12: servers: a server is written "http://host:port", with no path, query or user; found "http://app:9000/""#),
-    (SERVERS, "[\"http://me@app\"]",
-     r#"2:12: servers: a server is written "http://host:port", with no path, query or user; found "http://me@app""#),
-    (SERVERS, "[\"http://app:0\"]",
-     r#"2:12: servers: the port of a server is a number from 1 to 65535; found "http://app:0""#),
-    (SERVERS, "[\"http://app:+80\"]",
-     r#"2:12: servers: the port of a server is a number from 1 to 65535; found "http://app:+80""#),
-    (SERVERS, "[\"http://[::1:9000\"]",
-     r#"2:12: servers: a server is written "http://host:port"; found "http://[::1:9000""#),
-    (SERVERS, "[\"http://a\", \"http://A:80\"]",
-     r#"2:24: servers: "http://A:80" is listed twice; remove one"#),
-    (SERVERS, "[80]",
-     r#"2:12: servers: expected a server such as "http://127.0.0.1:9000"; found 80"#),
-    (SERVERS, "[\"http://a\"]\nconnect_timeout = \"0\"",
-     r#"3:19: connect_timeout: expected a duration above 0; found "0""#),
-    (SERVERS, "[\"http://a\"]\nkeep_alive = -1",
-     "3:14: keep_alive: expected a whole number from 0 to 4294967295; found -1"),
-    (SERVERS, "[\"http://a\"]\nhealth = {}",
-     "3:1: health is not supported by this version; remove it"),
-    (SERVERS, "[\"http://a\"]\nmax_in_flight = -1",
-     "3:17: max_in_flight: expected a whole number from 0 to 1000000000; found -1"),
-    (SERVERS, "[\"http://a\"]\nmax_fails = 0",
-     "3:13: max_fails: expected a whole number from 1 to 4294967295; found 0"),
-    (SERVERS, "[\"http://a\"]\nhost = \"a b\"",
-     r#"3:8: host: expected "preserve", "origin", or a host name such as "app.internal"; found "a b""#),
     // [zones]
     ("key  = \"$remote_addr\"", "",
      r#"4:1: [zones.per_client] has no key; add one such as key = "$remote_addr""#),
@@ -258,11 +175,11 @@ const CASES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn each_problem_is_told_with_its_place() {
-    for (from, to, expected) in CASES {
+    for (from, to, expected) in [CASES, server::CASES, origins::CASES].concat() {
         let text = SMALLEST.replacen(from, to, 1);
         assert_ne!(text, SMALLEST, "{from}");
         let found = problems(&text).replace("/etc/drip/gateway.toml:", "");
-        assert_eq!(found, *expected, "{text}");
+        assert_eq!(found, expected, "{text}");
     }
 }
 
@@ -286,7 +203,7 @@ level = "é"; format = "xml"
 "#
     .replace("; ", "\n");
     let expected = r#"
-2:1: "wrokers" is not a field of [server], whose fields are listen, admin, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, header_timeout, shutdown_timeout; did you mean workers?
+2:1: "wrokers" is not a field of [server], whose fields are listen, admin, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, tls; did you mean workers?
 4:1: [zones.a] has no key; add one such as key = "$remote_addr"
 5:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s"
 7:1: é: a name is made of letters, digits, _, - and .
@@ -357,6 +274,6 @@ fn a_file_that_is_not_there_or_not_text_is_an_error_with_its_name() {
 
 #[test]
 fn the_example_is_right() {
-    let text = include_str!("../../../gateway.toml");
+    let text = include_str!("../../../../gateway.toml");
     assert_eq!(problems(text), "");
 }

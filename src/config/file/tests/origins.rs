@@ -1,0 +1,187 @@
+use std::time::Duration;
+
+use http::uri::PathAndQuery;
+
+use super::{Case, SMALLEST, problems, settings_with};
+use crate::config::{Health, Host, Scheme, ServerUrl};
+
+const SERVERS: &str = r#"["http://127.0.0.1:9000"]"#;
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    ("servers = [\"http://127.0.0.1:9000\"]", "",
+     r#"1:1: [origins.app] has no servers; add one such as servers = ["http://127.0.0.1:9000"]"#),
+    (SERVERS, "[]",
+     r#"2:11: servers: the list is empty; write one such as ["http://127.0.0.1:9000"]"#),
+    (SERVERS, "\"http://127.0.0.1:9000\"",
+     r#"2:11: servers: expected a list such as ["http://127.0.0.1:9000"]; found "http://127.0.0.1:9000""#),
+    (SERVERS, "[\"127.0.0.1:9000\"]",
+     r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "127.0.0.1:9000""#),
+    (SERVERS, "[\"ftp://127.0.0.1:9000\"]",
+     r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "ftp://127.0.0.1:9000""#),
+    (SERVERS, "[\"https://\"]",
+     r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "https://""#),
+    (SERVERS, "[\"http://app..internal\"]",
+     r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "http://app..internal""#),
+    (SERVERS, "[\"https://a b\"]",
+     r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "https://a b""#),
+    (SERVERS, "[\"https://[::1]443\"]",
+     r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "https://[::1]443""#),
+    (SERVERS, "[\"https://[127.0.0.1]\"]",
+     r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "https://[127.0.0.1]""#),
+    (SERVERS, "[\"https://app:65536\"]",
+     r#"2:12: servers: the port of a server is a number from 1 to 65535; found "https://app:65536""#),
+    (SERVERS, "[\"https://app:\"]",
+     r#"2:12: servers: the port of a server is a number from 1 to 65535; found "https://app:""#),
+    (SERVERS, "[\"https://app/v1\"]",
+     r#"2:12: servers: a server is written "http://host:port" or "https://host:port", with no path, query or user; found "https://app/v1""#),
+    (SERVERS, "[\"https://a\", \"https://a:443\"]",
+     r#"2:25: servers: "https://a:443" is listed twice; remove one"#),
+    (SERVERS, "[\"unix:\"]",
+     r#"2:12: servers: a socket file is written "unix:/run/app.sock"; found "unix:""#),
+    (SERVERS, "[\"http://unix:/run/app.sock\"]",
+     r#"2:12: servers: a socket file is written "unix:/run/app.sock", without http://; found "http://unix:/run/app.sock""#),
+    (SERVERS, "[\"unix:app.sock\", \"unix:/etc/drip/app.sock\"]",
+     r#"2:29: servers: "unix:/etc/drip/app.sock" is listed twice; remove one"#),
+    (SERVERS, "[\"http://app:9000/\"]",
+     r#"2:12: servers: a server is written "http://host:port" or "https://host:port", with no path, query or user; found "http://app:9000/""#),
+    (SERVERS, "[\"http://me@app\"]",
+     r#"2:12: servers: a server is written "http://host:port" or "https://host:port", with no path, query or user; found "http://me@app""#),
+    (SERVERS, "[\"http://app:0\"]",
+     r#"2:12: servers: the port of a server is a number from 1 to 65535; found "http://app:0""#),
+    (SERVERS, "[\"http://app:+80\"]",
+     r#"2:12: servers: the port of a server is a number from 1 to 65535; found "http://app:+80""#),
+    (SERVERS, "[\"http://[::1:9000\"]",
+     r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "http://[::1:9000""#),
+    (SERVERS, "[\"http://a\", \"http://A:80\"]",
+     r#"2:24: servers: "http://A:80" is listed twice; remove one"#),
+    (SERVERS, "[80]",
+     r#"2:12: servers: expected a server such as "http://127.0.0.1:9000"; found 80"#),
+    (SERVERS, "[\"http://a\"]\nconnect_timeout = \"0\"",
+     r#"3:19: connect_timeout: expected a duration above 0; found "0""#),
+    (SERVERS, "[\"http://a\"]\nkeep_alive = -1",
+     "3:14: keep_alive: expected a whole number from 0 to 4294967295; found -1"),
+    (SERVERS, "[\"http://a\"]\nmax_header_size = \"64kb\"",
+     r#"3:19: max_header_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "64kb""#),
+    (SERVERS, "[\"http://a\"]\nmax_header_size = \"2MB\"",
+     r#"3:19: max_header_size: expected a size from 1KB to 1MB; found "2MB""#),
+    (SERVERS, "[\"http://a\"]\nheath = {}",
+     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, connect_timeout, response_timeout, max_header_size, max_in_flight, queue_timeout, max_fails, fail_timeout, keep_alive, host, health; did you mean health?"#),
+    // [origins.NAME.health]
+    (SERVERS, "[\"http://a\"]\nhealth = \"/\"",
+     r#"3:10: health: expected a table; found "/""#),
+    (SERVERS, "[\"http://a\"]\nhealth = {}",
+     r#"3:10: [origins.app.health] has no path; add one such as path = "/healthz""#),
+    (SERVERS, "[\"http://a\"]\n[origins.app.health]\ninterval = \"9s\"",
+     r#"3:1: [origins.app.health] has no path; add one such as path = "/healthz""#),
+    (SERVERS, "[\"http://a\"]\nhealth.path = 1",
+     r#"3:15: path: expected a path such as "/healthz"; found 1"#),
+    (SERVERS, "[\"http://a\"]\nhealth.path = \"healthz\"",
+     r#"3:15: path: a path begins with /, and is written as in a request: no blanks, quotes or #; found "healthz""#),
+    (SERVERS, "[\"http://a\"]\nhealth.path = \"/health z\"",
+     r#"3:15: path: a path begins with /, and is written as in a request: no blanks, quotes or #; found "/health z""#),
+    (SERVERS, "[\"http://a\"]\nhealth.path = \"/\\r\\nHost: b\"",
+     r#"3:15: path: a path begins with /, and is written as in a request: no blanks, quotes or #; found "/\r\nHost: b""#),
+    (SERVERS, "[\"http://a\"]\nhealth.path = \"/#z\"",
+     r#"3:15: path: a path begins with /, and is written as in a request: no blanks, quotes or #; found "/#z""#),
+    (SERVERS, "[\"http://a\"]\nhealth.path = '/?a=\"é\"'",
+     r#"3:15: path: a path begins with /, and is written as in a request: no blanks, quotes or #; found "/?a=\"é\"""#),
+    (SERVERS, "[\"http://a\"]\nhealth = { path = \"/\", interval = \"0\" }",
+     r#"3:35: interval: expected a duration above 0; found "0""#),
+    (SERVERS, "[\"http://a\"]\nhealth = { path = \"/\", timeout = \"0s\" }",
+     r#"3:34: timeout: expected a duration above 0; found "0s""#),
+    (SERVERS, "[\"http://a\"]\nhealth = { path = \"/\", unhealthy_after = 0 }",
+     "3:42: unhealthy_after: expected a whole number from 1 to 4294967295; found 0"),
+    (SERVERS, "[\"http://a\"]\nhealth = { path = \"/\", healthy_after = \"1\" }",
+     r#"3:40: healthy_after: expected a whole number from 1 to 4294967295; found "1""#),
+    (SERVERS, "[\"http://a\"]\nhealth = { path = \"/\", uri = \"/\" }",
+     r#"3:24: "uri" is not a field of [origins.app.health], whose fields are path, interval, timeout, unhealthy_after, healthy_after"#),
+    (SERVERS, "[\"http://a\"]\nmax_in_flight = -1",
+     "3:17: max_in_flight: expected a whole number from 0 to 1000000000; found -1"),
+    (SERVERS, "[\"http://a\"]\nmax_fails = 0",
+     "3:13: max_fails: expected a whole number from 1 to 4294967295; found 0"),
+    (SERVERS, "[\"http://a\"]\nhost = \"a b\"",
+     r#"3:8: host: expected "preserve", "origin", or a host name such as "app.internal"; found "a b""#),
+];
+
+fn server(written: &str) -> ServerUrl {
+    let origins = settings_with(SERVERS, &format!("[{written:?}]")).origins;
+    origins[0].servers[0].clone()
+}
+
+#[test]
+#[rustfmt::skip]
+fn a_server_is_shown_with_its_port_and_named_as_browsers_do() {
+    for (written, shown, authority) in [
+        ("http://app", "http://app:80", "app"),
+        ("http://App.Internal.:80", "http://app.internal.:80", "app.internal."),
+        ("http://app:443", "http://app:443", "app:443"),
+        ("https://app", "https://app:443", "app"),
+        ("https://app:443", "https://app:443", "app"),
+        ("https://my_app-1:8443", "https://my_app-1:8443", "my_app-1:8443"),
+        ("https://10.0.0.1", "https://10.0.0.1:443", "10.0.0.1"),
+        ("https://[2001:DB8:0::1]", "https://[2001:db8::1]:443", "[2001:db8::1]"),
+        ("http://[::1]:9000", "http://[::1]:9000", "[::1]:9000"),
+        ("unix:/run/app.sock", "unix:/run/app.sock", "localhost"),
+        ("unix:run/app.sock", "unix:/etc/drip/run/app.sock", "localhost"),
+    ] {
+        let server = server(written);
+        assert_eq!(server.to_string(), shown, "{written}");
+        assert_eq!(server.authority(), authority, "{written}");
+    }
+}
+
+#[test]
+fn a_host_is_bare_for_resolvers_and_certificates() {
+    for (written, bare) in [
+        ("https://[::1]", "::1"),
+        ("https://10.0.0.1", "10.0.0.1"),
+        ("https://App", "app"),
+    ] {
+        let ServerUrl::Tcp { scheme, host, .. } = server(written) else {
+            panic!("{written} is reached by TCP");
+        };
+        assert_eq!((scheme, &*host.bare()), (Scheme::Https, bare));
+        assert_eq!(matches!(host, Host::Address(_)), bare != "app");
+    }
+}
+
+#[test]
+fn a_socket_file_that_the_kernel_cannot_take_is_refused() {
+    let with = |name: &str| {
+        let text = SMALLEST.replace(SERVERS, &format!("[\"unix:{name}\"]"));
+        problems(&text)
+    };
+    // Relative to /etc/drip.
+    assert_eq!(with(&"a".repeat(107 - "/etc/drip/".len())), "");
+    for bad in ["a".repeat(108 - "/etc/drip/".len()), "a\\u0000".to_owned()] {
+        let told = with(&bad);
+        let message = "2:12: servers: a socket file's absolute name has at most 107 bytes, none of them 0; found";
+        assert!(told.contains(message), "{told}");
+    }
+}
+
+#[test]
+fn health_checks_have_defaults_but_for_the_path() {
+    let with = |health: &str| {
+        let text = format!("[\"http://a\"]\n{health}");
+        settings_with(SERVERS, &text).origins[0].health.clone()
+    };
+    let seconds = Duration::from_secs;
+    let mut health = Health {
+        path: PathAndQuery::from_static("/healthz?deep=1"),
+        interval: seconds(5),
+        timeout: seconds(1),
+        unhealthy_after: 3,
+        healthy_after: 1,
+    };
+    assert_eq!(with(""), None);
+    let written = "health.path = \"/healthz?deep=1\"";
+    assert_eq!(with(written), Some(health.clone()));
+
+    (health.interval, health.timeout) = (seconds(1), seconds(2));
+    (health.unhealthy_after, health.healthy_after) = (1, u32::MAX);
+    let written = "[origins.app.health]\npath = \"/healthz?deep=1\"\ninterval = \"1s\"\n\
+                   timeout = \"2s\"\nunhealthy_after = 1\nhealthy_after = 4294967295\n";
+    assert_eq!(with(written), Some(health));
+}

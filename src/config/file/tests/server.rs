@@ -1,0 +1,160 @@
+use std::num::NonZeroU64;
+
+use super::{Case, settings_with};
+use crate::config::CertPair;
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    ("", "[server]\nlisten = \"127.0.0.1:80\"\n",
+     r#"2:10: listen: expected a list such as ["127.0.0.1:8080"]; found "127.0.0.1:80""#),
+    ("", "[server]\nlisten = []\n",
+     r#"2:10: listen: the list is empty; write one such as ["127.0.0.1:8080"]"#),
+    ("", "[server]\nlisten = [\"localhost:80\"]\n",
+     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found "localhost:80""#),
+    ("", "[server]\nlisten = [\"unix:\"]\n",
+     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found "unix:""#),
+    ("", "[server]\nlisten = [8080]\n",
+     r#"2:11: listen: expected an address with a port such as "127.0.0.1:8080" or "[::]:8080", or a socket such as "unix:/run/drip.sock"; found 8080"#),
+    ("", "[server]\nlisten = [\"127.0.0.1:80\", \"127.0.0.1:80\"]\n",
+     "2:27: listen: 127.0.0.1:80 and 127.0.0.1:80 cannot both be listened on; remove one"),
+    ("", "[server]\nlisten = [\"127.0.0.1:80\", \"[::]:80\"]\n",
+     "2:27: listen: [::]:80 and 127.0.0.1:80 cannot both be listened on; remove one"),
+    ("", "[server]\nlisten = [\"unix:a\", \"[::1]:1\", \"unix:a\"]\n",
+     "2:32: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
+    ("", "[server]\nlisten = [\"0.0.0.0:9090\"]\n",
+     r#"2:10: listen: 0.0.0.0:9090 and the admin port, 127.0.0.1:9090, cannot both be listened on; set admin to another port or to "off""#),
+    ("", "[server]\nadmin = \"127.0.0.1:8080\"\n",
+     "2:9: admin: 127.0.0.1:8080 and 127.0.0.1:8080, where clients connect, cannot both be listened on; give admin another port"),
+    ("", "[server]\nadmin = \"0.0.0.0:9090\"\n",
+     "2:9: admin: 0.0.0.0:9090 is open to others than this host, and no token protects it; use 127.0.0.1:9090, or set DRIP_ADMIN_TOKEN"),
+    ("", "[server]\nadmin = \"9090\"\n",
+     r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found "9090""#),
+    ("", "[server]\nadmin = false\n",
+     r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found false"#),
+    ("", "[server]\nworkers = 0\n",
+     "2:11: workers: expected a whole number from 1 to 1024; found 0"),
+    ("", "[server]\nworkers = \"2\"\n",
+     r#"2:11: workers: expected a whole number from 1 to 1024; found "2""#),
+    ("", "[server]\ntrusted_proxies = [\"10.0.0.0/40\"]\n",
+     r#"2:20: trusted_proxies: expected an address or network such as "10.0.0.0/8"; found "10.0.0.0/40""#),
+    ("", "[server]\ntrusted_proxies = [\"10.1.0.0/8\", \"10.2.0.0/8\"]\n",
+     r#"2:34: trusted_proxies: "10.2.0.0/8" is listed twice; remove one"#),
+    ("", "[server]\nforwarded_header = \"forwarde\"\n",
+     r#"2:20: forwarded_header: expected "x-forwarded-for" or "forwarded"; found "forwarde"; did you mean "forwarded"?"#),
+    ("", "[server]\nforwarded_header = \"x-real-ip\"\n",
+     r#"2:20: forwarded_header: expected "x-forwarded-for" or "forwarded"; found "x-real-ip""#),
+    ("", "[server]\nmax_connections = 0\n",
+     "2:19: max_connections: expected a whole number from 1 to 4294967295; found 0"),
+    ("", "[server]\nkeep_alive = 75\n",
+     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 75"#),
+    ("", "[server]\nkeep_alive = \"75 s\"\n",
+     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "75 s""#),
+    ("", "[server]\nkeep_alive = \"367d\"\n",
+     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "367d""#),
+    ("", "[server]\nheader_timeout = \"0s\"\n",
+     r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
+    ("", "[server]\nshutdown_timout = \"1s\"\n",
+     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, tls; did you mean shutdown_timeout?"#),
+    ("", "[server]\nbody_timeout = \"0\"\n",
+     r#"2:16: body_timeout: expected a duration above 0; found "0""#),
+    ("", "[server]\nbody_timeout = 30\n",
+     r#"2:16: body_timeout: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 30"#),
+    ("", "[server]\nmax_header_size = \"32k\"\n",
+     r#"2:19: max_header_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "32k""#),
+    ("", "[server]\nmax_header_size = \"1023\"\n",
+     r#"2:19: max_header_size: expected a size from 1KB to 1MB; found "1023""#),
+    ("", "[server]\nmax_header_size = \"1025KB\"\n",
+     r#"2:19: max_header_size: expected a size from 1KB to 1MB; found "1025KB""#),
+    ("", "[server]\nmax_header_size = 0\n",
+     "2:19: max_header_size: expected a size from 1KB to 1MB; found 0"),
+    ("", "[server]\nmax_body_size = -1\n",
+     r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found -1"#),
+    ("", "[server]\nmax_body_size = \"1.5MB\"\n",
+     r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "1.5MB""#),
+    ("", "[server]\nmax_body_size = \"none\"\n",
+     r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "none""#),
+    ("", "[server]\nmax_body_size = \"17179869184GB\"\n",
+     r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found "17179869184GB""#),
+    // [server.tls]
+    ("", "[server]\ntls = true\n",
+     "2:7: tls: expected a table; found true"),
+    ("", "[server.tls]\n",
+     r#"1:1: [server.tls] has no cert; add one such as cert = "server.pem"
+1:1: [server.tls] has no key; add one such as key = "server.key""#),
+    ("", "[server]\nworkers = 1\n[server.tls]\ncert = \"server.pem\"\n",
+     r#"3:1: [server.tls] has no key; add one such as key = "server.key""#),
+    ("", "[server.tls]\ncert = \"\"\nkey = 1\n",
+     r#"2:8: cert: expected the name of a file such as "server.pem", or a list of such names; found ""
+3:7: key: expected the name of a file such as "server.key", or a list of such names; found 1"#),
+    ("", "[server.tls]\ncert = []\nkey = [\"a.key\", 2]\n",
+     r#"2:8: cert: the list is empty; write one such as ["server.pem"]
+3:17: key: expected the name of a file such as "server.key", or a list of such names; found 2"#),
+    ("", "[server.tls]\ncert = [\"a.pem\", \"b.pem\"]\nkey = \"a.key\"\n",
+     "3:7: key: each file in cert needs its key here, in the same order; found 2 certificates and 1 key"),
+    ("", "[server.tls]\ncert = \"a.pem\"\nkey = [\"a.key\", \"b.key\"]\n",
+     "3:7: key: each file in cert needs its key here, in the same order; found 1 certificate and 2 keys"),
+    ("", "[server.tls]\ncert = [\"a.pem\", \"/etc/drip/a.pem\"]\nkey = [\"a.key\", \"a.key\"]\n",
+     r#"2:18: cert: "/etc/drip/a.pem" is listed twice; remove one"#),
+    ("", "[server.tls]\ncerts = \"a.pem\"\ncert = \"a.pem\"\nkey = \"a.key\"\n",
+     r#"2:1: "certs" is not a field of [server.tls], whose fields are cert, key; did you mean cert?"#),
+];
+
+#[test]
+fn sizes_are_taken_with_a_unit_or_as_bytes() {
+    for (written, bytes) in [
+        ("\"1KB\"", 1024),
+        ("\"1024\"", 1024),
+        ("0x400", 1024),
+        ("\"2000B\"", 2000),
+        ("\"32KB\"", 32_768),
+        ("\"1MB\"", 1_048_576),
+    ] {
+        let text = format!("[server]\nmax_header_size = {written}\nmax_body_size = {written}\n");
+        let server = settings_with("", &text).server;
+        assert_eq!(server.max_header_size, bytes, "{written}");
+        let body = server.max_body_size.map(NonZeroU64::get);
+        assert_eq!(body, Some(bytes as u64), "{written}");
+    }
+    for none in ["0", "\"0\"", "\"0KB\""] {
+        let server = settings_with("", &format!("[server]\nmax_body_size = {none}\n")).server;
+        assert_eq!(server.max_body_size, None, "{none}");
+    }
+    let server = settings_with("", "[server]\nmax_body_size = \"5GB\"\n").server;
+    let body = server.max_body_size.map(NonZeroU64::get);
+    assert_eq!(body, Some(5 * 1024 * 1024 * 1024));
+}
+
+#[test]
+fn certificates_are_found_from_the_folder_of_the_file() {
+    let pairs = |tls: &str| {
+        let server = settings_with("", &format!("[server.tls]\n{tls}\n")).server;
+        server.tls.unwrap().pairs
+    };
+    let pair = |cert: &str, key: &str| CertPair {
+        cert: cert.into(),
+        key: key.into(),
+    };
+    let one = [pair("/etc/drip/a.pem", "/run/keys/a.key")];
+    assert_eq!(pairs("cert = \"a.pem\"\nkey = \"/run/keys/a.key\""), one);
+    assert_eq!(pairs("cert = [\"a.pem\"]\nkey = \"/run/keys/a.key\""), one);
+    // Several certificates may be for one key.
+    let two = [
+        pair("/etc/drip/a.pem", "/etc/drip/tls/a.key"),
+        pair("/etc/drip/b.pem", "/etc/drip/tls/a.key"),
+    ];
+    let written = "cert = [\"a.pem\", \"b.pem\"]\nkey = [\"tls/a.key\", \"tls/a.key\"]";
+    assert_eq!(pairs(written), two);
+}
+
+#[test]
+fn other_files_for_tls_need_a_restart_and_other_sizes_do_not() {
+    let with = |server: &str| settings_with("", server);
+    let pair = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n";
+    let other = "[server.tls]\ncert = \"a.pem\"\nkey = \"b.key\"\n";
+    for (new, old) in [(pair, ""), ("", pair), (other, pair)] {
+        let needing = with(new).needing_restart(&with(old));
+        assert_eq!(needing, ["server.tls"], "{old} to {new}");
+    }
+    let sizes = "[server]\nbody_timeout = \"1s\"\nmax_header_size = \"1KB\"\nmax_body_size = 1\n";
+    assert!(with(sizes).needing_restart(&with("")).is_empty());
+}

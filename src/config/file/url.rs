@@ -1,0 +1,87 @@
+//! The servers of an origin.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU16;
+use std::os::unix::net::SocketAddr;
+use std::path::Path;
+
+use super::{Node, values};
+use crate::config::{Host, Scheme, ServerUrl};
+
+/// Reads one server. A socket file is relative to `folder`.
+pub(super) fn read(node: Node, folder: &Path) -> Option<ServerUrl> {
+    const WHAT: &str = "a server such as \"http://127.0.0.1:9000\"";
+    values::parsed(node, WHAT, |text| match text.strip_prefix("unix:") {
+        Some(path) => unix(path, folder),
+        None => tcp(text),
+    })
+}
+
+fn unix(path: &str, folder: &Path) -> Result<ServerUrl, &'static str> {
+    if path.is_empty() {
+        return Err("a socket file is written \"unix:/run/app.sock\"");
+    }
+    let path = folder.join(path);
+    match SocketAddr::from_pathname(&path) {
+        Ok(_) => Ok(ServerUrl::Unix(path)),
+        Err(_) => Err("a socket file's absolute name has at most 107 bytes, none of them 0"),
+    }
+}
+
+fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
+    const FORM: &str =
+        "a server is written \"http://host:port\", \"https://host:port\" or \"unix:/path\"";
+    let schemes = [("http://", Scheme::Http), ("https://", Scheme::Https)];
+    let (scheme, authority) = schemes
+        .into_iter()
+        .find_map(|(prefix, scheme)| Some((scheme, text.strip_prefix(prefix)?)))
+        .ok_or(FORM)?;
+    if authority.starts_with("unix:") {
+        return Err("a socket file is written \"unix:/run/app.sock\", without http://");
+    }
+    if authority.contains(['/', '?', '#', '@']) {
+        return Err(
+            "a server is written \"http://host:port\" or \"https://host:port\", with no path, query or user",
+        );
+    }
+    let bracketed = authority
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'));
+    let (host, port) = match bracketed {
+        Some((address, "")) => (v6(address), None),
+        Some((address, port)) => (v6(address), Some(port.strip_prefix(':').ok_or(FORM)?)),
+        None => match authority.split_once(':') {
+            Some((host, port)) => (name_or_v4(host), Some(port)),
+            None => (name_or_v4(authority), None),
+        },
+    };
+    let host = host.ok_or(FORM)?;
+    let digits = |port: &&str| port.bytes().all(|b| b.is_ascii_digit());
+    let port = match port {
+        None => Some(scheme.default_port()),
+        Some(port) => Some(port)
+            .filter(digits)
+            .and_then(|port| port.parse::<NonZeroU16>().ok()),
+    };
+    let port = port.ok_or("the port of a server is a number from 1 to 65535")?;
+    Ok(ServerUrl::Tcp { scheme, host, port })
+}
+
+fn v6(text: &str) -> Option<Host> {
+    let address = text.parse::<Ipv6Addr>().ok()?;
+    Some(Host::Address(IpAddr::V6(address)))
+}
+
+fn name_or_v4(text: &str) -> Option<Host> {
+    if let Ok(address) = text.parse() {
+        return Some(Host::Address(IpAddr::V4(address)));
+    }
+    // The dot after the last label says that no search list is to be tried.
+    let labels = text.strip_suffix('.').unwrap_or(text);
+    let fits = |label: &str| {
+        let known = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        (1..=63).contains(&label.len()) && label.bytes().all(known)
+    };
+    let is_name = text.len() <= 253 && labels.split('.').all(fits);
+    is_name.then(|| Host::Name(text.to_lowercase()))
+}

@@ -1,0 +1,78 @@
+const UNITS: [(&str, u64); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
+
+/// Reads a size as the file writes it: a whole number and a unit, `GB MB KB B`, each 1024 of the next as nginx counts
+/// them; without a unit, bytes. `None` where it is anything else, or 2^64 bytes or more.
+pub(super) fn parse_size(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (count, unit) = text.split_at(digits);
+    let unit = if unit.is_empty() { "B" } else { unit };
+    let (_, bytes) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
+    count.parse::<u64>().ok()?.checked_mul(bytes)
+}
+
+/// Writes a size so that [`parse_size`] reads it back: in the largest unit that needs no fraction.
+pub(super) fn show_size(size: u64) -> String {
+    let whole = UNITS
+        .into_iter()
+        .find(|(_, bytes)| size > 0 && size.is_multiple_of(*bytes));
+    whole.map_or_else(
+        || "0".to_owned(),
+        |(name, bytes)| format!("{}{name}", size / bytes),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_whole_number_and_a_unit_of_1024s() {
+        let cases = [
+            ("0", Some(0)),
+            ("0KB", Some(0)),
+            ("1", Some(1)),
+            ("1000", Some(1000)),
+            ("1B", Some(1)),
+            ("32KB", Some(32_768)),
+            ("1MB", Some(1_048_576)),
+            ("5GB", Some(5_368_709_120)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("17179869183GB", Some(u64::MAX - ((1 << 30) - 1))),
+            ("17179869184GB", None),
+            ("", None),
+            ("KB", None),
+            ("-1KB", None),
+            ("+1KB", None),
+            ("1.5KB", None),
+            ("1 KB", None),
+            ("1k", None),
+            ("1kb", None),
+            ("1TB", None),
+            ("none", None),
+        ];
+        for (text, size) in cases {
+            assert_eq!(parse_size(text), size, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_shown_so_that_it_reads_back() {
+        let cases = [
+            (0, "0"),
+            (1, "1B"),
+            (1023, "1023B"),
+            (1024, "1KB"),
+            (1025, "1025B"),
+            (32_768, "32KB"),
+            (1_048_576, "1MB"),
+            (1_049_600, "1025KB"),
+            (1 << 40, "1024GB"),
+            (u64::MAX, "18446744073709551615B"),
+        ];
+        for (size, text) in cases {
+            assert_eq!(show_size(size), text);
+            assert_eq!(parse_size(text), Some(size));
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What the file says of TLS, sizes, servers and health: as `drip check` takes and prints it.
+
+use std::fs;
+
+use crate::check::{check, place, text};
+use crate::support::{Client, Gateway, Site, drip};
+
+const ROUTE: &str = "[[routes]]\npath = \"/\"\norigin = \"app\"\n";
+
+/// How a line may be written, and how it is printed; `@` is the folder of the file.
+const LINES: [(&str, &str, &str); 16] = [
+    ("server", "body_timeout = \"1500ms\"", ""),
+    (
+        "server",
+        "max_header_size = 4096",
+        "max_header_size = \"4KB\"",
+    ),
+    ("server", "max_body_size = \"10MB\"", ""),
+    ("server", "max_body_size = 0", "max_body_size = \"0\""),
+    (
+        "server.tls",
+        "cert = \"a.pem\"\nkey = \"/k/a.key\"",
+        "cert = \"@/a.pem\"\nkey = \"/k/a.key\"",
+    ),
+    (
+        "server.tls",
+        "cert = [\"a.pem\", \"b.pem\"]\nkey = [\"k\", \"k\"]",
+        "cert = [\"@/a.pem\", \"@/b.pem\"]\nkey = [\"@/k\", \"@/k\"]",
+    ),
+    ("origins.app", "max_header_size = \"1MB\"", ""),
+    (
+        "origins.app",
+        "max_header_size = \"65536\"",
+        "max_header_size = \"64KB\"",
+    ),
+    (
+        "origins.app",
+        "servers = [\"https://App\"]",
+        "servers = [\"https://app:443\"]",
+    ),
+    ("origins.app", "servers = [\"https://10.0.0.1:8443\"]", ""),
+    (
+        "origins.app",
+        "servers = [\"https://[::1]\"]",
+        "servers = [\"https://[::1]:443\"]",
+    ),
+    (
+        "origins.app",
+        "servers = [\"http://app\"]",
+        "servers = [\"http://app:80\"]",
+    ),
+    (
+        "origins.app",
+        "servers = [\"unix:app.sock\"]",
+        "servers = [\"unix:@/app.sock\"]",
+    ),
+    (
+        "origins.app",
+        "servers = [\"unix:/run/app.sock\", \"http://a:1\"]",
+        "",
+    ),
+    (
+        "origins.app.health",
+        "path = \"/healthz\"",
+        "path = \"/healthz\"\ninterval = \"5s\"\ntimeout = \"1s\"\nunhealthy_after = 3\nhealthy_after = 1",
+    ),
+    (
+        "origins.app.health",
+        "path = \"/?a=1\"\ninterval = \"1s\"\ntimeout = \"2s\"\nunhealthy_after = 1\nhealthy_after = 2",
+        "",
+    ),
+];
+
+#[test]
+fn each_field_is_printed_so_that_it_reads_back() {
+    let site = Site::new();
+    let folder = site.folder().display().to_string();
+    for (table, written, printed) in LINES {
+        let servers = if written.starts_with("servers") {
+            written
+        } else {
+            "servers = [\"http://127.0.0.1:9000\"]"
+        };
+        let (more_app, more) = match table {
+            "origins.app" if servers != written => (written, String::new()),
+            "origins.app" => ("", String::new()),
+            table => ("", format!("[{table}]\n{written}\n")),
+        };
+        let file = format!("[origins.app]\n{servers}\n{more_app}\n{more}{ROUTE}");
+        fs::write(site.file(), &file).expect("a file");
+        let first = check(&site.file());
+        assert_eq!(
+            first.status.code(),
+            Some(0),
+            "{file}{}",
+            text(&first.stderr)
+        );
+
+        let shown = text(&first.stdout);
+        let printed = if printed.is_empty() { written } else { printed };
+        let printed = printed.replace('@', &folder);
+        let (_, fields) = shown
+            .split_once(&format!("[{table}]\n"))
+            .expect("the table");
+        let fields = fields.split("\n\n").next().unwrap_or_default();
+        assert!(fields.contains(&printed), "{printed} is not in\n{shown}");
+
+        fs::write(site.file(), &shown).expect("a file");
+        assert_eq!(text(&check(&site.file()).stdout), shown);
+    }
+}
+
+/// A file with something wrong in each of its fields.
+const WRONG: &str = r#"[server]
+body_timeout = "0s"
+max_header_size = "512B"
+max_body_size = "10mb"
+
+[server.tls]
+cert = ["a.pem", "b.pem"]
+key = ["a.key"]
+
+[origins.a]
+servers = ["https://a/", "unix:", "http://unix:/run/a.sock"]
+max_header_size = "2MB"
+health = { interval = "5" }
+
+[origins.a-b.health]
+path = "up"
+timeout = "0"
+unhealthy_after = -1
+healthy_after = 0
+
+[[routes]]
+path = "/"
+origin = "a"
+"#;
+const PROBLEMS: [(&str, &str); 15] = [
+    ("\"0s\"", "body_timeout: expected a duration above 0"),
+    (
+        "\"512B\"",
+        "max_header_size: expected a size from 1KB to 1MB",
+    ),
+    (
+        "\"10mb\"",
+        "max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B)",
+    ),
+    (
+        "[\"a.key\"]",
+        "key: each file in cert needs its key here, in the same order; found 2 certificates and 1 key",
+    ),
+    (
+        "\"https://a/\"",
+        "servers: a server is written \"http://host:port\" or \"https://host:port\", with no path",
+    ),
+    (
+        "\"unix:\"",
+        "servers: a socket file is written \"unix:/run/app.sock\"",
+    ),
+    (
+        "\"http://unix:",
+        "servers: a socket file is written \"unix:/run/app.sock\", without http://",
+    ),
+    (
+        "\"2MB\"",
+        "max_header_size: expected a size from 1KB to 1MB",
+    ),
+    (
+        "{ interval",
+        "[origins.a.health] has no path; add one such as path = \"/healthz\"",
+    ),
+    ("\"5\" }", "interval: expected a whole number and a unit"),
+    ("a-b.health]", "[origins.a-b] has no servers"),
+    ("\"up\"", "path: a path begins with /"),
+    ("\"0\"\n", "timeout: expected a duration above 0"),
+    ("-1", "unhealthy_after: expected a whole number from 1"),
+    (
+        "0\n\n[[routes]]",
+        "healthy_after: expected a whole number from 1",
+    ),
+];
+
+#[test]
+fn everything_wrong_with_them_is_told_with_its_place() {
+    let site = Site::new();
+    fs::write(site.file(), WRONG).expect("a file");
+    let output = check(&site.file());
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stderr);
+    let mut lines = told.lines();
+    for (part, message) in PROBLEMS {
+        let place = place(WRONG, part);
+        let begin = format!("{}:{place}: {message}", site.file().display());
+        let line = lines.next().unwrap_or_default();
+        assert!(line.starts_with(&begin), "{begin}\n{told}");
+    }
+    assert_eq!(lines.next(), None, "{told}");
+}
+
+#[test]
+fn no_port_is_open_where_the_file_wants_tls() {
+    let site = Site::new();
+    let tls = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n";
+    site.write(&format!(
+        "{tls}[origins.app]\nservers = [\"http://a\"]\n{ROUTE}"
+    ));
+    let run = drip().arg("-c").arg(site.file()).output();
+    let run = run.expect("the program runs");
+    assert_eq!(run.status.code(), Some(1));
+    assert!(
+        text(&run.stderr).contains("server.tls"),
+        "{}",
+        text(&run.stderr)
+    );
+}
+
+#[test]
+fn an_https_or_unix_server_that_is_not_there_is_unreachable() {
+    for server in ["https://127.0.0.1:1", "unix:app.sock"] {
+        let gateway = Gateway::start(&format!("[origins.app]\nservers = [{server:?}]\n{ROUTE}"));
+        let mut client = Client::ask(gateway.address(), "/");
+        assert_eq!(client.answer().status, 502, "{server}");
+    }
+}
