@@ -22,8 +22,8 @@ impl Patience {
         Self {
             head: server.header_timeout,
             idle: server.keep_alive,
-            body: Duration::from_secs(30),
-            max_header_size: 32 * 1024,
+            body: server.body_timeout,
+            max_header_size: server.max_header_size,
         }
     }
 }

@@ -77,11 +77,6 @@ impl Settings {
                 "server.max_connections",
                 new.max_connections != old.max_connections,
             ),
-            ("server.keep_alive", new.keep_alive != old.keep_alive),
-            (
-                "server.header_timeout",
-                new.header_timeout != old.header_timeout,
-            ),
             ("server.tls", new.tls != old.tls),
             ("log.format", self.log.format != started_with.log.format),
         ];
