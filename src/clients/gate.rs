@@ -14,8 +14,8 @@ use super::exchange::Exchange;
 use super::framing::{self, Body, Refusal};
 use super::patience::Patience;
 use super::socket::{Socket, has_left};
-use super::timer::Timer;
 use crate::clock;
+use crate::deadline::Deadline;
 
 /// Bytes of further requests that are kept while one is under way; the rest stay with the kernel.
 const MOST_AHEAD: usize = 4 * 1024;
@@ -43,13 +43,13 @@ pub(super) struct Gate<S> {
     /// So many bytes of `held` have no end of a head in them.
     searched: usize,
     /// Until the present head is whole or, while the connection is `idle`, until there is one.
-    reading: Timer,
+    reading: Deadline,
     idle: bool,
     /// A request has come before.
     served: bool,
     /// While nothing can be written.
-    writing: Timer,
-    looking: Timer,
+    writing: Deadline,
+    looking: Deadline,
     closing: Closing,
 }
 
@@ -77,11 +77,11 @@ impl<S: Socket> Gate<S> {
             held: Vec::new(),
             judged: 0,
             searched: 0,
-            reading: Timer::default(),
+            reading: Deadline::default(),
             idle: false,
             served: false,
-            writing: Timer::default(),
-            looking: Timer::default(),
+            writing: Deadline::default(),
+            looking: Deadline::default(),
             closing: Closing::Open,
         }
     }

@@ -12,7 +12,6 @@ mod gate;
 mod patience;
 mod peer;
 mod socket;
-mod timer;
 
 pub use connection::{Answering, Visit, serve};
 pub use patience::Patience;

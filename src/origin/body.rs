@@ -1,21 +1,44 @@
 use std::cell::Cell;
+use std::num::NonZeroU64;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
+use thiserror::Error;
+
 use super::connection::Connection;
 use super::servers::InFlight;
 use crate::clock;
+use crate::deadline::Deadline;
 use crate::limit::Moment;
 
 /// A request's body on its way to the origin, piece by piece as the client sends it.
 pub struct FromClient {
     /// `None` where there is none, or no more of it.
     body: Option<Incoming>,
+    /// How many bytes of it may still come; `None`: any.
+    room: Option<u64>,
+    pause: Duration,
+    silence: Deadline,
     upload: Upload,
+}
+
+/// What made a client's body end before its end.
+#[derive(Clone, Copy, Debug, Error)]
+pub enum BrokenBody {
+    /// It is longer than `max_body_size`.
+    #[error("the client's body is too large")]
+    TooLarge,
+    /// Nothing of it came for `body_timeout`.
+    #[error("the client's body came too slowly")]
+    TooSlow,
+    /// It is malformed, or its client left.
+    #[error("the client's body broke off")]
+    BrokeOff,
 }
 
 /// How an upload is getting on, for whoever waits for the answer to it.
@@ -35,16 +58,21 @@ impl FromClient {
     pub fn none() -> Self {
         Self {
             body: None,
+            room: None,
+            pause: Duration::ZERO,
+            silence: Deadline::default(),
             upload: Upload::default(),
         }
     }
 
-    /// The body of a request.
+    /// The body of a request: at most `most` bytes, and no longer than `pause` between two pieces.
     #[must_use]
-    pub fn new(body: Incoming) -> Self {
+    pub fn new(body: Incoming, most: Option<NonZeroU64>, pause: Duration) -> Self {
         Self {
             body: Some(body).filter(|body| !body.is_end_stream()),
-            upload: Upload::default(),
+            room: most.map(NonZeroU64::get),
+            pause,
+            ..Self::none()
         }
     }
 
@@ -65,24 +93,39 @@ impl FromClient {
 
 impl Body for FromClient {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BrokenBody;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenBody>>> {
         loop {
-            let Some(body) = &mut self.body else {
+            let this = &mut *self;
+            let Some(body) = &mut this.body else {
                 return Poll::Ready(None);
             };
-            let piece = ready!(Pin::new(body).poll_frame(cx));
-            self.upload.0.set(clock::now());
-            match piece {
-                Some(Ok(frame)) if frame.is_data() => return Poll::Ready(Some(Ok(frame))),
-                // Trailers end here: the origin was not promised any.
-                Some(Ok(_)) => {}
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => self.body = None,
+            let Poll::Ready(piece) = Pin::new(body).poll_frame(cx) else {
+                this.silence.start(this.pause);
+                ready!(this.silence.poll(cx));
+                return Poll::Ready(Some(Err(BrokenBody::TooSlow)));
+            };
+            this.silence.stop();
+            this.upload.0.set(clock::now());
+            // Trailers end here: the origin was not promised any.
+            match piece
+                .transpose()
+                .map_err(|_| BrokenBody::BrokeOff)?
+                .map(Frame::into_data)
+            {
+                Some(Ok(data)) => {
+                    if let Some(room) = &mut this.room {
+                        let left = room.checked_sub(data.len() as u64);
+                        *room = left.ok_or(BrokenBody::TooLarge)?;
+                    }
+                    return Poll::Ready(Some(Ok(Frame::data(data))));
+                }
+                Some(Err(_trailers)) => {}
+                None => this.body = None,
             }
         }
     }

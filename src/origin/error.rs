@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::body::BrokenBody;
 use crate::metrics::Outcome;
 
 /// Why an origin gave no answer.
@@ -62,9 +63,9 @@ pub enum OriginError {
         /// How long until the first of them is asked again.
         retry_after: Duration,
     },
-    /// The client's body broke off.
-    #[error("the client's body broke off")]
-    ClientBody,
+    /// The client's body ended before its end: the origin has no part in it.
+    #[error(transparent)]
+    ClientBody(#[from] BrokenBody),
 }
 
 impl OriginError {
@@ -75,7 +76,9 @@ impl OriginError {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Answer { .. } | Self::Upgrade { .. } => 502,
             Self::AllOut { .. } | Self::Full { .. } => 503,
-            Self::ClientBody => 400,
+            Self::ClientBody(BrokenBody::BrokeOff) => 400,
+            Self::ClientBody(BrokenBody::TooSlow) => 408,
+            Self::ClientBody(BrokenBody::TooLarge) => 413,
         }
     }
 
@@ -98,7 +101,7 @@ impl OriginError {
             | Self::AllOut { .. }
             | Self::Full { .. } => Outcome::Unreachable,
             Self::ResponseTimeout { .. } => Outcome::Timeout,
-            Self::Answer { .. } | Self::Upgrade { .. } | Self::ClientBody => Outcome::Broken,
+            Self::Answer { .. } | Self::Upgrade { .. } | Self::ClientBody(_) => Outcome::Broken,
         }
     }
 }

@@ -1,4 +1,5 @@
 use std::cell::Cell;
+use std::error::Error;
 use std::time::Duration;
 
 use http::header::{HOST, UPGRADE};
@@ -45,8 +46,9 @@ pub async fn forward(
     }
     .run(request)
     .await;
-    if let Err(error) = &answer {
-        origin.tell_unanswered(error, pacer.now());
+    match &answer {
+        Ok(_) | Err(OriginError::ClientBody(_)) => {}
+        Err(error) => origin.tell_unanswered(error, pacer.now()),
     }
     Forwarded {
         server,
@@ -108,8 +110,8 @@ impl Attempt<'_> {
             };
             let unsent = failure.take_message();
             let source = failure.into_error();
-            if source.is_user() {
-                return Err(OriginError::ClientBody);
+            if let Some(broken) = source.source().and_then(|source| source.downcast_ref()) {
+                return Err(OriginError::ClientBody(*broken));
             }
             request = match (connection.reused, unsent, &again) {
                 (true, Some(unsent), _) => unsent,
@@ -196,7 +198,6 @@ impl Attempt<'_> {
 
 /// Whether the connection broke, as opposed to an answer that makes no sense.
 fn is_broken(error: &hyper::Error) -> bool {
-    use std::error::Error;
     error
         .source()
         .is_some_and(<dyn Error>::is::<std::io::Error>)

@@ -8,7 +8,7 @@ mod forward;
 mod servers;
 mod slots;
 
-pub use body::{FromClient, ToClient};
+pub use body::{BrokenBody, FromClient, ToClient};
 pub use connection::Pools;
 pub use error::OriginError;
 pub use forward::{Forwarded, forward};

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::{Request, Response, StatusCode, Uri, Version};
 
 use super::answer::{Answer, Body};
@@ -12,9 +12,9 @@ use super::client::Client;
 use super::served::Served;
 use super::{Worker, dialects, headers, limits, reply, tunnel};
 use crate::clients::{Answering, Peer, Visit};
-use crate::config::Route;
+use crate::config::{Route, Server};
 use crate::gateway::Gateway;
-use crate::origin::{FromClient, forward};
+use crate::origin::{BrokenBody, FromClient, OriginError, forward};
 
 impl Answering for Worker {
     type Body = Answer;
@@ -29,7 +29,8 @@ impl Answering for Worker {
         let client = arrival.client;
         let pacer = Rc::clone(&self.pacer);
         let mut served = Served::new(Arc::clone(&gateway), pacer, client, Some(&arrival));
-        let mut response = match admit(self, &gateway, &arrival, &mut served).await {
+        let length = body.size_hint().exact();
+        let mut response = match admit(self, &gateway, &arrival, length, &mut served).await {
             Err(response) => response,
             Ok(route) => {
                 let request = Admitted {
@@ -72,6 +73,7 @@ async fn admit<'a>(
     worker: &Worker,
     gateway: &'a Gateway,
     arrival: &Arrival<'_>,
+    length: Option<u64>,
     served: &mut Served,
 ) -> Result<&'a Route, Response<Body>> {
     if let Some(unfit) = arrival.unfit() {
@@ -88,6 +90,12 @@ async fn admit<'a>(
         ));
     };
     served.route = Some(index);
+    let most = gateway.settings().server.max_body_size;
+    if most.is_some_and(|most| length.is_some_and(|length| length > most.get())) {
+        return Err(reply::unanswered(&OriginError::ClientBody(
+            BrokenBody::TooLarge,
+        )));
+    }
     let judged = limits::wait(worker, gateway, route, arrival, &mut served.place).await;
     let judged = served.judged.insert(judged);
     match &judged.rejection {
@@ -116,7 +124,13 @@ impl Admitted<'_> {
         served: &mut Served,
     ) -> Response<Body> {
         let origin = gateway.origin(route.origin);
-        let forwarded = forward(&worker.pools, &worker.pacer, origin, self.outgoing()).await;
+        let forwarded = forward(
+            &worker.pools,
+            &worker.pacer,
+            origin,
+            self.outgoing(&gateway.settings().server),
+        )
+        .await;
         served.server = forwarded.server;
         served.origin_took = Some(forwarded.took);
         match forwarded.answer {
@@ -135,12 +149,12 @@ impl Admitted<'_> {
                 *response.version_mut() = Version::HTTP_11;
                 response
             }
-            Err(error) => reply::origin_failed(&error),
+            Err(error) => reply::unanswered(&error),
         }
     }
 
     /// The request as the origin gets it.
-    fn outgoing(self) -> Request<FromClient> {
+    fn outgoing(self, server: &Server) -> Request<FromClient> {
         let Self {
             mut head,
             body,
@@ -149,7 +163,7 @@ impl Admitted<'_> {
             upgrades,
         } = self;
         headers::to_origin(&mut head, &client, peer, upgrades);
-        let body = FromClient::new(body);
+        let body = FromClient::new(body, server.max_body_size, server.body_timeout);
         if body.is_chunked() {
             let chunked = const { HeaderValue::from_static("chunked") };
             head.headers.insert(TRANSFER_ENCODING, chunked);

@@ -1,3 +1,5 @@
+//! Deadlines that mostly move before they are met.
+
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -7,35 +9,36 @@ use tokio::time::Sleep;
 use crate::clock;
 use crate::limit::Moment;
 
-/// A deadline that mostly moves before it is met: it costs next to nothing to set, as the runtime's timer is left to
+/// A moment until which something must have happened. It costs next to nothing to set, as the runtime's timer is left to
 /// fire too early and is only then set anew.
 #[derive(Debug, Default)]
-pub(super) struct Timer {
-    deadline: Option<Moment>,
+pub struct Deadline {
+    at: Option<Moment>,
     armed: Option<(Moment, Pin<Box<Sleep>>)>,
 }
 
-impl Timer {
+impl Deadline {
     /// Sets the deadline, unless one is set.
-    pub(super) fn start(&mut self, span: Duration) {
-        if self.deadline.is_none() {
-            self.deadline = Some(clock::now() + span);
+    pub fn start(&mut self, span: Duration) {
+        if self.at.is_none() {
+            self.at = Some(clock::now() + span);
         }
     }
 
     /// There is no deadline any more.
-    pub(super) fn stop(&mut self) {
-        self.deadline = None;
+    pub fn stop(&mut self) {
+        self.at = None;
     }
 
     /// Whether there is a deadline.
-    pub(super) fn is_running(&self) -> bool {
-        self.deadline.is_some()
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.at.is_some()
     }
 
     /// Ready once the deadline is past. Where there is none, nothing is waited for.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(deadline) = self.deadline else {
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline) = self.at else {
             return Poll::Pending;
         };
         loop {
