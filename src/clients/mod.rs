@@ -5,15 +5,22 @@
 //! pipelined ones took 27 MB and a whole core, and answers of pipelined GET and HEAD were framed for one another; it has
 //! no time limit for the second head of a connection; and of a client that leaves with a body half sent it knows nothing.
 
-mod connection;
+mod answering;
+mod certificates;
 mod exchange;
 mod framing;
 mod gate;
+mod http1;
+mod http2;
 mod patience;
 mod peer;
 mod socket;
+mod tls;
 
-pub use connection::{Answering, Visit, serve};
+pub use answering::{Answering, Visit};
+pub use certificates::{CertificateError, Certificates};
+pub use http1::serve;
 pub use patience::Patience;
 pub use peer::Peer;
 pub use socket::Socket;
+pub use tls::Encryption;

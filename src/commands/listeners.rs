@@ -41,3 +41,13 @@ impl Listeners {
         }
     }
 }
+
+/// Says which address it was that could not be had, and why most often.
+pub(super) fn in_use(error: &io::Error, address: &str) -> io::Error {
+    let hint = if error.kind() == io::ErrorKind::AddrInUse {
+        ": another program, or another gateway with buckets of its own, listens there"
+    } else {
+        ""
+    };
+    io::Error::new(error.kind(), format!("{address}: {error}{hint}"))
+}

@@ -1,5 +1,6 @@
 //! What the program does when it is called.
 
+mod accept;
 pub mod check;
 pub mod demo;
 mod listeners;

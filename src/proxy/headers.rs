@@ -5,6 +5,7 @@ use http::header::{
     HeaderValue, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::request::Parts;
+use hyper::Version;
 
 use super::client::Client;
 use crate::clients::Peer;
@@ -66,6 +67,9 @@ pub(super) fn to_origin(head: &mut Parts, client: &Client, peer: &Peer, upgrades
             .cloned()
             .unwrap_or(const { HeaderValue::from_static("") }),
     };
+    if head.version == Version::HTTP_2 {
+        join_crumbs(headers);
+    }
     if let Some(chain) = forwarded_for(headers, client) {
         headers.insert(X_FORWARDED_FOR, chain);
     }
@@ -75,6 +79,22 @@ pub(super) fn to_origin(head: &mut Parts, client: &Client, peer: &Peer, upgrades
         .entry(X_FORWARDED_HOST)
         .or_insert_with(|| host.clone());
     headers.insert(HOST, host);
+}
+
+/// Joins the cookies that HTTP/2 lets a client send in several fields (RFC 9113, section 8.2.3).
+fn join_crumbs(headers: &mut HeaderMap) {
+    let mut crumbs = headers.get_all(COOKIE).iter();
+    let (Some(first), Some(_)) = (crumbs.next(), crumbs.next()) else {
+        return;
+    };
+    let mut joined = first.as_bytes().to_vec();
+    for crumb in headers.get_all(COOKIE).iter().skip(1) {
+        joined.extend_from_slice(b"; ");
+        joined.extend_from_slice(crumb.as_bytes());
+    }
+    if let Ok(joined) = HeaderValue::from_maybe_shared(bytes::Bytes::from(joined)) {
+        headers.insert(COOKIE, joined);
+    }
 }
 
 /// What a trusted peer says of whom it forwards for, and the peer after it; of any other peer, the peer alone.

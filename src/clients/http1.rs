@@ -1,12 +1,9 @@
-use std::cell::RefCell;
-use std::error::Error;
 use std::os::fd::OwnedFd;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -15,6 +12,7 @@ use hyper_util::rt::TokioIo;
 use thiserror::Error;
 use tokio::sync::watch;
 
+use super::answering::{Answering, Visit};
 use super::exchange::Exchange;
 use super::framing::MOST_FIELDS;
 use super::gate::{Gate, LOOK_EVERY};
@@ -25,48 +23,12 @@ use super::socket::{Socket, has_left};
 /// Past it hyper stops to read before what it has was taken.
 const MOST_BUFFERED: usize = 64 * 1024;
 
-/// Whoever answers the requests of a connection.
-pub trait Answering: 'static {
-    /// What answers consist of.
-    type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin + 'static;
-
-    /// Answers a request. Dropped before it is done where the client leaves.
-    fn answer(
-        &self,
-        request: Request<Incoming>,
-        visit: &Visit,
-    ) -> impl Future<Output = Response<Self::Body>>;
-
-    /// Takes note of a request that was refused before it could be read.
-    fn refused(&self, status: u16, peer: &Peer);
-}
-
-/// What a client's connection is to whoever answers its requests.
-#[derive(Default)]
-pub struct Visit {
-    peer: Peer,
-    tunnel: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>,
-}
-
-impl Visit {
-    /// Both ends of the connection.
-    #[must_use]
-    pub fn peer(&self) -> &Peer {
-        &self.peer
-    }
-
-    /// Goes on with `tunnel` once an answer with the status 101 is written. The connection counts as one until it ends.
-    pub fn go_on_with(&self, tunnel: impl Future<Output = ()> + 'static) {
-        self.tunnel.replace(Some(Box::pin(tunnel)));
-    }
-}
-
 /// The client left while its request was under way.
 #[derive(Debug, Error)]
 #[error("the client left")]
 struct Gone;
 
-/// Serves a connection to its end. Once `stopping` is true, requests under way are the last.
+/// Serves a connection of HTTP/1 to its end. Once `stopping` is true, requests under way are the last.
 pub async fn serve<S: Socket, A: Answering>(
     socket: S,
     peer: Peer,
@@ -76,10 +38,7 @@ pub async fn serve<S: Socket, A: Answering>(
 ) {
     let exchange = Arc::new(Exchange::default());
     let gate = Gate::new(socket, Arc::clone(&exchange), patience);
-    let visit = Visit {
-        peer,
-        tunnel: RefCell::default(),
-    };
+    let visit = Visit::new(peer);
     let service = service_fn(|request| answer(&*answering, request, &visit, &exchange));
     let mut connection = pin!(
         http1::Builder::new()
@@ -105,8 +64,7 @@ pub async fn serve<S: Socket, A: Answering>(
     if let Some(status) = refused {
         answering.refused(status, &peer);
     }
-    let tunnel = visit.tunnel.take();
-    if let Some(tunnel) = tunnel {
+    if let Some(tunnel) = visit.take_tunnel() {
         tunnel.await;
     }
 }

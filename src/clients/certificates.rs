@@ -1,0 +1,205 @@
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio_rustls::rustls::client::verify_server_name;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
+
+use crate::config::{CertPair, Tls};
+
+/// How often it is looked whether the files have changed.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// The certificates that the gateway shows to clients, as their files have them at present.
+pub struct Certificates {
+    pairs: Vec<CertPair>,
+    provider: CryptoProvider,
+    /// The first is shown where no other is for the name that the client asks for.
+    in_force: RwLock<Vec<Loaded>>,
+}
+
+/// A pair of files, and what they made.
+#[derive(Clone)]
+struct Loaded {
+    text: (Vec<u8>, Vec<u8>),
+    key: Arc<CertifiedKey>,
+}
+
+/// Why a certificate cannot be shown.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// A file cannot be read.
+    #[error("{file}: {source}")]
+    Unreadable {
+        /// Which.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file has nothing of the kind in it.
+    #[error("{file}: {what}: {source}")]
+    NotPem {
+        /// Which.
+        file: String,
+        /// What was looked for.
+        what: &'static str,
+        /// What was found.
+        source: pem::Error,
+    },
+    /// The key is another certificate's, or of an unknown kind.
+    #[error("{key} is not the key of {cert}: {source}")]
+    NoPair {
+        /// The certificate's file.
+        cert: String,
+        /// The key's file.
+        key: String,
+        /// What is wrong.
+        source: tokio_rustls::rustls::Error,
+    },
+}
+
+impl Certificates {
+    /// Reads the files of `tls`.
+    ///
+    /// # Errors
+    ///
+    /// Where one cannot be read, is no PEM, or does not fit the other of its pair.
+    pub fn load(tls: &Tls) -> Result<Self, CertificateError> {
+        let provider = ring::default_provider();
+        let load = |pair| make(pair, read(pair)?, &provider);
+        let loaded = tls.pairs.iter().map(load).collect::<Result<_, _>>()?;
+        Ok(Self {
+            pairs: tls.pairs.clone(),
+            in_force: RwLock::new(loaded),
+            provider,
+        })
+    }
+
+    /// Takes renewed certificates as their files change. A pair that does not fit, perhaps as only one of its files is
+    /// written yet, leaves the old one in force.
+    pub async fn follow(self: Arc<Self>) {
+        let mut told = None;
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let this = Arc::clone(&self);
+            let Ok(renewed) = tokio::task::spawn_blocking(move || this.renew()).await else {
+                continue;
+            };
+            let problem = renewed.err().map(|error| error.to_string());
+            if let Some(problem) = problem
+                .as_ref()
+                .filter(|problem| told.as_ref() != Some(*problem))
+            {
+                tracing::error!("{problem}; the certificate in force stays");
+            }
+            told = problem;
+        }
+    }
+
+    fn renew(&self) -> Result<(), CertificateError> {
+        let mut problem = Ok(());
+        for (index, pair) in self.pairs.iter().enumerate() {
+            let known = self.loaded(index);
+            let renewed = read(pair).and_then(|text| {
+                if known.as_ref().is_some_and(|known| known.text == text) {
+                    return Ok(None);
+                }
+                make(pair, text, &self.provider).map(Some)
+            });
+            match renewed {
+                Ok(None) => {}
+                Ok(Some(renewed)) => {
+                    let mut in_force = self
+                        .in_force
+                        .write()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    if let Some(place) = in_force.get_mut(index) {
+                        *place = renewed;
+                    }
+                    tracing::info!(cert = %pair.cert.display(), "the renewed certificate is in force");
+                }
+                Err(error) => problem = Err(error),
+            }
+        }
+        problem
+    }
+
+    fn loaded(&self, index: usize) -> Option<Loaded> {
+        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        in_force.get(index).cloned()
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        let name = hello
+            .server_name()
+            .and_then(|name| ServerName::try_from(name).ok());
+        let fits = |loaded: &&Loaded| name.as_ref().is_some_and(|name| is_for(&loaded.key, name));
+        let found = in_force.iter().find(fits).or_else(|| in_force.first());
+        found.map(|loaded| Arc::clone(&loaded.key))
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates")
+            .field("pairs", &self.pairs)
+            .finish_non_exhaustive()
+    }
+}
+
+fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
+    let cert = key.end_entity_cert().and_then(ParsedCertificate::try_from);
+    cert.is_ok_and(|cert| verify_server_name(&cert, name).is_ok())
+}
+
+fn read(pair: &CertPair) -> Result<(Vec<u8>, Vec<u8>), CertificateError> {
+    let read = |file: &Path| {
+        std::fs::read(file).map_err(|source| CertificateError::Unreadable {
+            file: file.display().to_string(),
+            source,
+        })
+    };
+    Ok((read(&pair.cert)?, read(&pair.key)?))
+}
+
+fn make(
+    pair: &CertPair,
+    text: (Vec<u8>, Vec<u8>),
+    provider: &CryptoProvider,
+) -> Result<Loaded, CertificateError> {
+    let (cert, key) = (
+        pair.cert.display().to_string(),
+        pair.key.display().to_string(),
+    );
+    let not_pem = |file: &str, what| {
+        let file = file.to_owned();
+        move |source| CertificateError::NotPem { file, what, source }
+    };
+    let mut chain = CertificateDer::pem_slice_iter(&text.0)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(not_pem(&cert, "no certificate in PEM"))?;
+    if chain.is_empty() {
+        chain.push(
+            CertificateDer::from_pem_slice(&text.0)
+                .map_err(not_pem(&cert, "no certificate in PEM"))?,
+        );
+    }
+    let private =
+        PrivateKeyDer::from_pem_slice(&text.1).map_err(not_pem(&key, "no private key in PEM"))?;
+    let key = CertifiedKey::from_der(chain, private, provider)
+        .map_err(|source| CertificateError::NoPair { cert, key, source })?;
+    Ok(Loaded {
+        text,
+        key: Arc::new(key),
+    })
+}
