@@ -37,7 +37,7 @@ impl Accepting {
         let encryption = server.tls.as_ref().map(encryption).transpose()?;
         let workers = server.workers.get();
         let (enrol, enrolled) = mpsc::channel(workers);
-        let mut listeners = Listeners::default();
+        let mut listeners = Listeners::inherit()?;
         let mut accepting = Server::build()
             .workers(workers)
             .max_concurrent_connections(server.max_connections.get().div_ceil(workers))
@@ -64,6 +64,7 @@ impl Accepting {
             }
             .map_err(|error| in_use(&error, &format!("server.listen {address}")))?;
         }
+        listeners.all_asked_for()?;
         let server = accepting.run();
         Ok(Self {
             handle: server.handle(),
