@@ -75,10 +75,10 @@ impl Bed {
         }
     }
 
-    /// haproxy with further lines of its frontend.
-    pub fn haproxy(frontend: &str) -> Self {
+    /// haproxy with further lines of its only section.
+    pub fn haproxy(more: &str) -> Self {
         let origin = RawOrigin::start();
-        let process = Haproxy::before(origin.address, frontend);
+        let process = Haproxy::before(origin.address, more);
         Self {
             who: "haproxy",
             address: process.address,

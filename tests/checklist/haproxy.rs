@@ -19,12 +19,12 @@ pub struct Haproxy {
 }
 
 impl Haproxy {
-    /// Starts haproxy before whatever listens on `origin`; `frontend` are further lines of its frontend.
-    pub fn before(origin: SocketAddr, frontend: &str) -> Self {
+    /// Starts haproxy before whatever listens on `origin`; `more` are further lines of its only section.
+    pub fn before(origin: SocketAddr, more: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
         let address = free_address();
         let file = folder.path().join("haproxy.cfg");
-        fs::write(&file, text(origin, address, frontend)).expect("a file");
+        fs::write(&file, text(origin, address, more)).expect("a file");
         let mut process = spawn(&file);
         eventually("haproxy is ready", || {
             let ended = process.try_wait().expect("a child");
@@ -62,7 +62,7 @@ fn spawn(file: &std::path::Path) -> Child {
     );
 }
 
-fn text(origin: SocketAddr, address: SocketAddr, frontend: &str) -> String {
+fn text(origin: SocketAddr, address: SocketAddr, more: &str) -> String {
     format!(
         "
 global
@@ -75,12 +75,10 @@ defaults
     timeout client 10s
     timeout server 10s
     timeout http-keep-alive 10s
-frontend front
+listen front
     bind {address}
-    default_backend origin
-{frontend}
-backend origin
     http-reuse never
+{more}
     server one {origin}
 "
     )

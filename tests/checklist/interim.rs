@@ -331,8 +331,8 @@ const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r
      Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
 fn switching() -> [Bed; 3] {
-    const NGINX: &str = "map $http_upgrade $connection { default upgrade; '' ''; } proxy_set_header Upgrade $http_upgrade; \
-         proxy_set_header Connection $connection;";
+    const NGINX: &str = "map $http_upgrade $hop { default upgrade; '' ''; } proxy_set_header Upgrade $http_upgrade; \
+         proxy_set_header Connection $hop;";
     let timeouts = "response_timeout = \"300ms\"";
     [Bed::nginx(NGINX), Bed::haproxy(""), Bed::drip("", timeouts)]
 }

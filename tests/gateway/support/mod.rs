@@ -17,7 +17,7 @@ pub use client::{Client, fetch};
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use origin::{Exchange, Origin};
 #[allow(unused_imports)]
-pub use raw::{End, Message, Raw, RawOrigin};
+pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
 pub use wire::Answer;
 
 /// For what should happen at once. Only a test that fails waits this long.

@@ -388,6 +388,31 @@ impl RawOrigin {
     }
 }
 
+/// An address at which connecting neither succeeds nor fails, while this lives.
+pub struct DeafOrigin {
+    pub address: SocketAddr,
+    _listener: TcpListener,
+    _in_its_backlog: Vec<TcpStream>,
+}
+
+impl DeafOrigin {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        rustix::net::listen(&listener, 0).expect("a shorter backlog");
+        let address = listener.local_addr().expect("an address");
+        let mut backlog = Vec::new();
+        while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100)) {
+            backlog.push(stream);
+            assert!(backlog.len() < 16, "the backlog has no end");
+        }
+        Self {
+            address,
+            _listener: listener,
+            _in_its_backlog: backlog,
+        }
+    }
+}
+
 impl Drop for RawOrigin {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
