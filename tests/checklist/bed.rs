@@ -30,10 +30,22 @@ enum Proxy {
     Haproxy { _process: Haproxy },
 }
 
-/// All three. drip is the last one asked: the others show that the question is put right.
-pub fn everybody() -> impl Iterator<Item = Bed> {
-    let starters: [fn() -> Bed; 3] = [|| Bed::nginx(""), || Bed::haproxy(""), || Bed::drip("", "")];
+/// Starts one proxy after the other. drip is the last one asked: the others show that the question is put right.
+pub fn each<const N: usize>(starters: [fn() -> Bed; N]) -> impl Iterator<Item = Bed> {
     starters.into_iter().map(|start| start())
+}
+
+/// All three, as they come.
+pub fn everybody() -> impl Iterator<Item = Bed> {
+    each([|| Bed::nginx(""), || Bed::haproxy(""), || Bed::drip("", "")])
+}
+
+pub fn nginx_and_drip() -> impl Iterator<Item = Bed> {
+    each([|| Bed::nginx(""), || Bed::drip("", "")])
+}
+
+pub fn haproxy_and_drip() -> impl Iterator<Item = Bed> {
+    each([|| Bed::haproxy(""), || Bed::drip("", "")])
 }
 
 impl Bed {
@@ -63,9 +75,18 @@ impl Bed {
     /// nginx, set up to pass on what drip passes on, with further directives of `http`.
     pub fn nginx(http: &str) -> Self {
         const AS_DRIP: &str = "proxy_set_header Host $http_host; proxy_request_buffering off; proxy_buffering off; \
-             underscores_in_headers on; client_max_body_size 0;\n";
+             underscores_in_headers on;";
+        let bodies = if http.contains("client_max_body_size") {
+            ""
+        } else {
+            "client_max_body_size 0;"
+        };
         let origin = RawOrigin::start();
-        let process = Nginx::before(origin.address, &format!("{AS_DRIP}{http}"), &[("/", "")]);
+        let process = Nginx::before(
+            origin.address,
+            &format!("{AS_DRIP} {bodies} {http}"),
+            &[("/", "")],
+        );
         Self {
             who: "nginx",
             address: process.address,

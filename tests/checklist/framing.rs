@@ -1,6 +1,6 @@
 //! Line 9: a request that could be read in two ways is refused, and the origin never sees it.
 
-use crate::bed::{Bed, GET, LAST, MS, OK, everybody, post_with};
+use crate::bed::{Bed, GET, LAST, MS, OK, everybody, haproxy_and_drip, nginx_and_drip, post_with};
 use crate::support::Raw;
 
 /// What an origin that reads the request in another way would take for the next one.
@@ -30,15 +30,11 @@ fn drip() -> [Bed; 1] {
     [Bed::drip("", "")]
 }
 
-fn drip_and_nginx() -> [Bed; 2] {
-    [Bed::nginx(""), Bed::drip("", "")]
-}
-
 #[test]
 fn line_09_a_length_with_a_transfer_encoding_is_refused_and_never_reaches_the_origin() {
     // haproxy drops the length and closes after the answer.
     check_refused(
-        drip_and_nginx(),
+        nginx_and_drip(),
         &[
             post(
                 "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
@@ -128,14 +124,14 @@ fn line_09_a_coding_other_than_chunked_is_refused_and_never_reaches_the_origin()
 fn line_09_chunks_in_http_1_0_are_refused_and_never_reach_the_origin() {
     // haproxy takes them, and closes after the answer.
     let request = "POST / HTTP/1.0\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
-    check_refused(drip_and_nginx(), &[format!("{request}{SMUGGLED}")]);
+    check_refused(nginx_and_drip(), &[format!("{request}{SMUGGLED}")]);
 }
 
 #[test]
 fn line_09_a_folded_line_is_refused_and_never_reaches_the_origin() {
     // haproxy unfolds it, as RFC 9112 allows.
     check_refused(
-        drip_and_nginx(),
+        nginx_and_drip(),
         &[
             post("X-A: 1\r\n 2\r\nContent-Length: 0\r\n", ""),
             post("X-A: 1\r\n\tTransfer-Encoding: chunked\r\n", "0\r\n\r\n"),
@@ -161,7 +157,7 @@ fn line_09_a_space_before_the_colon_is_refused_and_never_reaches_the_origin() {
 fn line_09_a_line_that_is_no_field_is_refused_and_never_reaches_the_origin() {
     // nginx ignores some of them.
     check_refused(
-        [Bed::haproxy(""), Bed::drip("", "")],
+        haproxy_and_drip(),
         &[
             post("no colon\r\n", ""),
             post(": no name\r\n", ""),
@@ -170,7 +166,7 @@ fn line_09_a_line_that_is_no_field_is_refused_and_never_reaches_the_origin() {
     );
     // haproxy lets it pass.
     check_refused(
-        drip_and_nginx(),
+        nginx_and_drip(),
         &[post("X-A: 1\0Content-Length: 5\r\n", "")],
     );
 }
@@ -235,7 +231,7 @@ fn check_chunks_refused(beds: impl IntoIterator<Item = Bed>, bodies: &[&str]) {
 fn line_09_a_chunk_size_that_is_none_or_overflows_is_refused_and_the_origin_sees_no_whole_request()
 {
     check_chunks_refused(
-        [Bed::nginx(""), Bed::drip("", "")],
+        nginx_and_drip(),
         &[
             "\r\nhello\r\n0\r\n\r\n",
             "10000000000000005\r\nhello\r\n0\r\n\r\n",
@@ -260,7 +256,7 @@ fn line_09_a_chunk_size_that_is_none_or_overflows_is_refused_and_the_origin_sees
 #[test]
 fn line_09_a_chunk_that_is_not_as_long_as_it_says_is_refused() {
     check_chunks_refused(
-        [Bed::nginx(""), Bed::drip("", "")],
+        nginx_and_drip(),
         &["3\r\nhello\r\n0\r\n\r\n", "5\r\nhelloworld\r\n0\r\n\r\n"],
     );
 }
@@ -282,7 +278,7 @@ fn line_09_a_bare_lf_or_cr_in_the_framing_of_chunks_is_refused() {
 
 #[test]
 fn line_09_a_bad_chunk_after_good_ones_ends_both_connections() {
-    for bed in [Bed::nginx(""), Bed::drip("", "")] {
+    for bed in nginx_and_drip() {
         let mut client = bed.ask(post_with(
             "Transfer-Encoding: chunked\r\n",
             "5\r\nhello\r\n",

@@ -1,6 +1,8 @@
 //! Lines 1 to 6: which header fields go on, which end here, and which are written.
 
-use crate::bed::{Bed, GET, MB, OK, everybody, get_with, noise, ok_with, post_with};
+use crate::bed::{
+    Bed, GET, MB, OK, everybody, get_with, haproxy_and_drip, noise, ok_with, post_with,
+};
 use crate::support::{Message, Raw};
 
 /// Fields of one hop, but for those that frame the message.
@@ -262,7 +264,7 @@ fn line_05_nothing_is_invented_towards_the_origin() {
 #[test]
 fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
     // nginx writes a Server of its own (and a Date over the origin's, and Connection: keep-alive).
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         for status in [
             "200 OK",
             "404 Not Found",

@@ -2,13 +2,16 @@
 
 use std::thread;
 
-use crate::bed::{Bed, GET, LAST, MB, MS, OK, everybody, get_with, noise, ok_with, post_with};
+use crate::bed::{
+    Bed, GET, LAST, MB, MS, OK, each, everybody, get_with, haproxy_and_drip, nginx_and_drip, noise,
+    ok_with, post_with,
+};
 use crate::support::{End, Raw};
 
 #[test]
 fn line_14_interim_answers_come_before_the_final_one_and_never_instead_of_it() {
     // nginx takes them for the final answer.
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         for interim in [
             "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n",
             "HTTP/1.1 102 Processing\r\n\r\n",
@@ -38,7 +41,7 @@ fn line_14_interim_answers_come_before_the_final_one_and_never_instead_of_it() {
 
 #[test]
 fn line_14_a_final_answer_that_follows_an_interim_one_late_is_waited_for() {
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         let mut client = bed.ask(GET);
         let mut origin = bed.origin.accept();
         origin.head();
@@ -168,7 +171,7 @@ fn line_16_an_early_413_reaches_a_client_that_still_uploads() {
 #[test]
 fn line_16_an_early_413_is_not_lost_by_a_reset_before_the_client_reads_it() {
     // haproxy resets the connection.
-    for bed in [Bed::nginx(""), Bed::drip("", "")] {
+    for bed in nginx_and_drip() {
         early_answer(&bed, Some, true);
         early_answer(
             &bed,
@@ -314,7 +317,7 @@ fn line_17_another_expectation_fails() {
 #[test]
 fn line_17_a_client_of_http_1_0_gets_no_100() {
     // nginx sends it one.
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         let mut client = bed.ask(format!(
             "POST / HTTP/1.0\r\nHost: test\r\n{EXPECTING}\r\nhello"
         ));
@@ -330,11 +333,17 @@ const WEBSOCKET: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r
 const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
      Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 
-fn switching() -> [Bed; 3] {
-    const NGINX: &str = "map $http_upgrade $hop { default upgrade; '' ''; } proxy_set_header Upgrade $http_upgrade; \
-         proxy_set_header Connection $hop;";
-    let timeouts = "response_timeout = \"300ms\"";
-    [Bed::nginx(NGINX), Bed::haproxy(""), Bed::drip("", timeouts)]
+fn switching() -> impl Iterator<Item = Bed> {
+    each([
+        || {
+            Bed::nginx(
+                "map $http_upgrade $hop { default upgrade; '' ''; } \
+                 proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $hop;",
+            )
+        },
+        || Bed::haproxy(""),
+        || Bed::drip("", "response_timeout = \"300ms\""),
+    ])
 }
 
 /// A WebSocket's two ends, where the client sends `early` with its head and the origin `first` with its 101.
@@ -462,7 +471,7 @@ fn line_18_a_refusal_is_an_answer_and_the_connection_goes_on() {
 #[test]
 fn line_18_a_101_that_nobody_asked_for_is_a_bad_answer() {
     // nginx passes it on.
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         let mut passed = bed.pass(GET, SWITCHED);
         assert_eq!(passed.client.answer().status(), 502, "{}", bed.who);
     }

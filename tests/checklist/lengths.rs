@@ -1,6 +1,9 @@
 //! Lines 10 to 13: how bodies are framed, and how they end.
 
-use crate::bed::{Bed, GET, LAST, MB, OK, everybody, get_with, noise, ok_with, post_with};
+use crate::bed::{
+    Bed, GET, LAST, MB, OK, everybody, get_with, haproxy_and_drip, nginx_and_drip, noise, ok_with,
+    post_with,
+};
 use crate::support::{End, Raw};
 
 #[test]
@@ -16,7 +19,7 @@ fn line_10_a_request_of_known_length_goes_on_with_it() {
 #[test]
 fn line_10_a_chunked_request_goes_on_in_chunks() {
     // nginx has the whole body, and sends its length; in line 9 it has not, and sends chunks.
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         for body in [
             "5\r\nhello\r\n0\r\n\r\n",
             "2;a=\"b\"\r\nhe\r\n03\r\nllo\r\n000\r\n\r\n",
@@ -361,7 +364,7 @@ fn line_13_a_client_of_http_1_0_never_sees_chunks() {
     const CHUNKED: &str =
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
     // haproxy sends it chunks.
-    for bed in [Bed::nginx(""), Bed::drip("", "")] {
+    for bed in nginx_and_drip() {
         for lines in ["", "Connection: keep-alive\r\n"] {
             let mut passed = bed.pass(
                 format!("GET / HTTP/1.0\r\nHost: test\r\n{lines}\r\n"),

@@ -1,6 +1,6 @@
 //! Lines 7 and 8: the target and the host.
 
-use crate::bed::{Bed, GET, LAST, everybody, post_with};
+use crate::bed::{Bed, GET, LAST, everybody, haproxy_and_drip, nginx_and_drip, post_with};
 
 /// The request line's target as the origin sees it, where the proxy lets it pass.
 fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
@@ -60,7 +60,7 @@ fn line_07_a_target_passes_byte_for_byte() {
         let seen = passed_on(&bed, long.as_bytes());
         assert_eq!(seen, Some(long), "{}", bed.who);
     }
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         for target in NOT_NGINX {
             let seen = passed_on(&bed, target.as_bytes());
             assert_eq!(seen.as_deref(), Some(target), "{}", bed.who);
@@ -147,7 +147,7 @@ fn line_08_an_absolute_target_without_a_proper_authority_is_refused() {
 #[test]
 fn line_08_a_missing_host_is_refused() {
     // haproxy lets it pass.
-    for bed in [Bed::nginx(""), Bed::drip("", "")] {
+    for bed in nginx_and_drip() {
         for lines in ["", "X-Host: test\r\n", "X-A: 1\r\n"] {
             let status = bed.own_status(format!("GET / HTTP/1.1\r\n{lines}\r\n"));
             assert_eq!(status, 400, "{}: {lines}", bed.who);
@@ -221,7 +221,7 @@ fn line_08_a_valid_host_passes_byte_for_byte() {
 #[test]
 fn line_08_an_empty_host_is_a_host() {
     // nginx refuses it.
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         let seen = bed.seen("GET /x HTTP/1.1\r\nHost:\r\n\r\n");
         assert_eq!(seen.field("host"), Some(""), "{}", bed.who);
     }
@@ -230,7 +230,7 @@ fn line_08_an_empty_host_is_a_host() {
 #[test]
 fn line_08_the_asterisk_of_options_stays_one() {
     // nginx refuses it.
-    for bed in [Bed::haproxy(""), Bed::drip("", "")] {
+    for bed in haproxy_and_drip() {
         let seen = bed.seen("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
         assert_eq!(seen.line, "OPTIONS * HTTP/1.1", "{}", bed.who);
         assert_eq!(seen.field("host"), Some("test"), "{}", bed.who);
@@ -246,7 +246,7 @@ fn line_08_the_asterisk_of_options_stays_one() {
 
 #[test]
 fn line_08_the_asterisk_is_for_options_alone() {
-    for bed in [Bed::nginx(""), Bed::drip("", "")] {
+    for bed in nginx_and_drip() {
         let status = bed.own_status("GET * HTTP/1.1\r\nHost: test\r\n\r\n");
         assert_eq!(status, 400, "{}", bed.who);
     }
