@@ -277,3 +277,22 @@ pub fn noise(length: usize) -> Vec<u8> {
     };
     std::iter::repeat_with(next).take(length).collect()
 }
+
+/// A file for drip before these servers, with further fields of the origin.
+pub fn forwarding(servers: &[SocketAddr], more: &str) -> String {
+    let servers: Vec<_> = servers
+        .iter()
+        .map(|at| format!("\"http://{at}\""))
+        .collect();
+    let servers = servers.join(", ");
+    format!(
+        "workers = 1\n[origins.app]\nservers = [{servers}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    )
+}
+
+/// The answer to one request on a connection of its own.
+pub fn ask(to: SocketAddr, request: &str) -> Message {
+    let mut client = Raw::connect(to);
+    client.send(request);
+    client.answer()
+}

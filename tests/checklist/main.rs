@@ -5,6 +5,7 @@
 //! 19 to 24.
 
 mod bed;
+mod ends;
 mod failure;
 mod framing;
 mod haproxy;
@@ -16,9 +17,11 @@ mod limits;
 #[allow(dead_code)]
 #[path = "../nginx/nginx.rs"]
 mod nginx;
+mod retries;
 mod stop;
 // Shared with the other tests, which use the rest of it.
 #[allow(dead_code, unused_imports)]
 #[path = "../gateway/support/mod.rs"]
 mod support;
 mod target;
+mod upgrades;

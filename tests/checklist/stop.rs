@@ -9,6 +9,8 @@ use crate::bed::{Bed, GET, LAST, MS, post_with};
 use crate::support::{End, eventually, now};
 
 const LIMIT: Duration = Duration::from_secs(3);
+/// Until those who got the last answers have taken them.
+const PARTING: Duration = Duration::from_millis(1500);
 
 fn stopping(server: &str) -> Bed {
     Bed::drip(
@@ -55,7 +57,7 @@ fn line_24_what_is_in_flight_is_finished_and_then_it_ends() {
     assert_eq!(amid.answer().body, b"firstlater");
     assert_eq!(bed.gateway().wait(LIMIT).code(), Some(0));
     assert!(
-        began.elapsed() < LIMIT - 500 * MS,
+        began.elapsed() + 500 * MS < LIMIT,
         "it had nothing to wait for"
     );
 }
@@ -69,7 +71,7 @@ fn line_24_what_is_idle_is_closed_at_once() {
     stop(&mut bed);
     assert_eq!(passed.client.end(), (Vec::new(), End::Closed));
     assert_eq!(unused.end().0, b"");
-    assert_eq!(bed.gateway().wait(LIMIT - 500 * MS).code(), Some(0));
+    assert_eq!(bed.gateway().wait(LIMIT / 2).code(), Some(0));
 }
 
 #[test]
@@ -85,9 +87,9 @@ fn line_24_it_ends_before_its_deadline_whatever_the_origin_does() {
     amid.wait_for("first");
     let began = now();
     stop(&mut bed);
-    bed.gateway().wait(LIMIT + 1000 * MS);
+    bed.gateway().wait(LIMIT + PARTING);
     let took = began.elapsed();
-    assert!(took > LIMIT - 1000 * MS, "they had their time: {took:?}");
+    assert!(took + 1000 * MS > LIMIT, "they had their time: {took:?}");
     // 503 and the end, or the end alone.
     let (told, _) = silent.end();
     assert!(told.is_empty() || told.starts_with(b"HTTP/1.1 503 "));
@@ -103,6 +105,6 @@ fn line_24_a_client_that_does_not_send_or_read_does_not_hold_it_up() {
     origin.head();
     let began = now();
     stop(&mut bed);
-    bed.gateway().wait(LIMIT + 1000 * MS);
-    assert!(began.elapsed() < LIMIT + 1000 * MS);
+    bed.gateway().wait(LIMIT + PARTING);
+    assert!(began.elapsed() < LIMIT + PARTING);
 }
