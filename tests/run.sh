@@ -7,13 +7,14 @@ as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Debian keeps nginx where a plain user's PATH does not look.
+# Debian keeps nginx and haproxy where a plain user's PATH does not look.
 has() {
     PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null
 }
 
 missing=()
 has nginx || missing+=(nginx)
+has haproxy || missing+=(haproxy)
 # rustup brings no linker.
 has cc || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then

@@ -22,6 +22,11 @@ pub struct Nginx {
 impl Nginx {
     /// Starts nginx before `origin`, with `http` and the locations: each a path and what is said there.
     pub fn start(origin: &Origin, http: &str, locations: &[(&str, &str)]) -> Self {
+        Self::before(origin.address, http, locations)
+    }
+
+    /// The same before whatever listens on `origin`.
+    pub fn before(origin: SocketAddr, http: &str, locations: &[(&str, &str)]) -> Self {
         let folder = TempDir::new().expect("a folder");
         let address = free_address();
         let mut server = String::new();
@@ -33,7 +38,7 @@ impl Nginx {
             .expect("a string takes it");
         }
         let file = folder.path().join("nginx.conf");
-        fs::write(&file, text(origin.address, address, http, &server)).expect("a file");
+        fs::write(&file, text(origin, address, http, &server)).expect("a file");
         let process = spawn(&folder);
         let mut nginx = Self {
             address,

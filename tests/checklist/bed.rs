@@ -1,0 +1,298 @@
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use crate::haproxy::Haproxy;
+use crate::nginx::Nginx;
+use crate::support::{Gateway, Message, Raw, RawOrigin};
+
+pub const MS: Duration = Duration::from_millis(1);
+pub const MB: usize = 1 << 20;
+
+/// The shortest answer that an origin can give.
+pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+/// The same, after which the origin may close at any time.
+pub const LAST: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+
+/// A proxy with an origin of its own behind it.
+pub struct Bed {
+    pub who: &'static str,
+    pub address: SocketAddr,
+    pub origin: RawOrigin,
+    proxy: Proxy,
+    asked: RefCell<Vec<u8>>,
+}
+
+enum Proxy {
+    Drip(Box<Gateway>),
+    Nginx { _process: Nginx },
+    Haproxy { _process: Haproxy },
+}
+
+/// Starts one proxy after the other. drip is the last one asked: the others show that the question is put right.
+pub fn each<const N: usize>(starters: [fn() -> Bed; N]) -> impl Iterator<Item = Bed> {
+    starters.into_iter().map(|start| start())
+}
+
+/// All three, as they come.
+pub fn everybody() -> impl Iterator<Item = Bed> {
+    each([|| Bed::nginx(""), || Bed::haproxy(""), || Bed::drip("", "")])
+}
+
+pub fn nginx_and_drip() -> impl Iterator<Item = Bed> {
+    each([|| Bed::nginx(""), || Bed::drip("", "")])
+}
+
+pub fn haproxy_and_drip() -> impl Iterator<Item = Bed> {
+    each([|| Bed::haproxy(""), || Bed::drip("", "")])
+}
+
+impl Bed {
+    /// drip with one worker, further fields of `[server]`, and of its origin.
+    pub fn drip(server: &str, origin: &str) -> Self {
+        Self::limited_drip(server, origin, "", "")
+    }
+
+    /// The same with zones, and further fields of the route.
+    pub fn limited_drip(server: &str, origin_fields: &str, zones: &str, route: &str) -> Self {
+        let origin = RawOrigin::start();
+        let text = format!(
+            "workers = 1\n{server}\n[origins.app]\nservers = [\"http://{}\"]\n{origin_fields}\n{zones}\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\n{route}\n",
+            origin.address
+        );
+        let gateway = Gateway::start(&text);
+        Self {
+            who: "drip",
+            address: gateway.address(),
+            origin,
+            proxy: Proxy::Drip(Box::new(gateway)),
+            asked: RefCell::default(),
+        }
+    }
+
+    /// nginx, set up to pass on what drip passes on, with further directives of `http`.
+    pub fn nginx(http: &str) -> Self {
+        const AS_DRIP: &str = "proxy_set_header Host $http_host; proxy_request_buffering off; proxy_buffering off; \
+             underscores_in_headers on;";
+        let bodies = if http.contains("client_max_body_size") {
+            ""
+        } else {
+            "client_max_body_size 0;"
+        };
+        let origin = RawOrigin::start();
+        let process = Nginx::before(
+            origin.address,
+            &format!("{AS_DRIP} {bodies} {http}"),
+            &[("/", "")],
+        );
+        Self {
+            who: "nginx",
+            address: process.address,
+            origin,
+            proxy: Proxy::Nginx { _process: process },
+            asked: RefCell::default(),
+        }
+    }
+
+    /// haproxy with further lines of its only section.
+    pub fn haproxy(more: &str) -> Self {
+        let origin = RawOrigin::start();
+        let process = Haproxy::before(origin.address, more);
+        Self {
+            who: "haproxy",
+            address: process.address,
+            origin,
+            proxy: Proxy::Haproxy { _process: process },
+            asked: RefCell::default(),
+        }
+    }
+
+    pub fn gateway(&mut self) -> &mut Gateway {
+        match &mut self.proxy {
+            Proxy::Drip(gateway) => gateway,
+            _ => panic!("{} is not drip", self.who),
+        }
+    }
+
+    pub fn is_drip(&self) -> bool {
+        matches!(self.proxy, Proxy::Drip(_))
+    }
+
+    pub fn client(&self) -> Raw {
+        Raw::connect(self.address)
+    }
+
+    /// A new client's connection on which `bytes` have been sent.
+    pub fn ask(&self, bytes: impl AsRef<[u8]>) -> Raw {
+        self.asked.replace(bytes.as_ref().to_vec());
+        let mut client = self.client();
+        client.send(bytes);
+        client
+    }
+
+    /// The same, each byte in a segment of its own.
+    pub fn ask_byte_by_byte(&self, bytes: impl AsRef<[u8]>) -> Raw {
+        self.asked.replace(bytes.as_ref().to_vec());
+        let mut client = self.client();
+        client.send_byte_by_byte(bytes);
+        client
+    }
+
+    /// Sends a whole request on a new connection, answers it at the origin, and tells both ends and what it saw.
+    pub fn pass(&self, request: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> Passed {
+        let client = self.ask(request);
+        let mut origin = self.origin.accept();
+        let seen = origin.request();
+        origin.send(answer);
+        Passed {
+            client,
+            origin,
+            seen,
+        }
+    }
+
+    /// The same where the origin answers as soon as it has the head.
+    pub fn pass_head(&self, request: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> Passed {
+        let client = self.ask(request);
+        let mut origin = self.origin.accept();
+        let seen = origin.head();
+        origin.send(answer);
+        Passed {
+            client,
+            origin,
+            seen,
+        }
+    }
+
+    /// The request as the origin sees it, which may be told of an expectation and sends a 100 then.
+    pub fn seen_at_last(&self, request: impl AsRef<[u8]>) -> Message {
+        let mut client = self.ask(request);
+        let mut origin = self.origin.accept();
+        let mut seen = origin.head();
+        if seen.has("expect") {
+            origin.send("HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        seen.body = origin.exactly(seen.length().unwrap_or_default());
+        origin.send(LAST);
+        assert_eq!(client.answer().body, b"ok", "{}", self.who);
+        seen
+    }
+
+    /// The request as the origin sees it, where its answer does not matter.
+    pub fn seen(&self, request: impl AsRef<[u8]>) -> Message {
+        let mut passed = self.pass(request, LAST);
+        assert_eq!(passed.client.answer().body, b"ok", "{}", self.who);
+        passed.seen
+    }
+
+    /// The origin's answer to a GET as the client sees it.
+    pub fn told(&self, answer: impl AsRef<[u8]>) -> Message {
+        self.pass(GET, answer).client.answer()
+    }
+
+    /// The status of the answer that the proxy gives by itself; the origin sees nothing of the request, and the
+    /// connection ends.
+    pub fn refusal(&self, request: impl AsRef<[u8]>) -> u16 {
+        self.refusal_to(self.ask(request))
+    }
+
+    /// The same where the request has been sent.
+    pub fn refusal_to(&self, mut client: Raw) -> u16 {
+        let answer = client.answer();
+        let (rest, _) = client.end();
+        assert_eq!(rest, b"", "{}: one answer, then the end", self.who);
+        self.check_unseen();
+        answer.status()
+    }
+
+    /// The status of the proxy's own answer to a request of which the origin sees nothing, whether the connection goes
+    /// on or not.
+    pub fn own_status(&self, request: impl AsRef<[u8]>) -> u16 {
+        let answer = self.ask(request).answer();
+        self.check_unseen();
+        answer.status()
+    }
+
+    /// Fails unless the next request that the origin sees is one that is sent now.
+    pub fn check_unseen(&self) {
+        let mut client = self.client();
+        client.send("GET /next HTTP/1.1\r\nHost: next\r\n\r\n");
+        let mut origin = self.origin.accept();
+        assert_eq!(origin.head().target(), "/next", "{}", self.who);
+        origin.send(LAST);
+        assert_eq!(client.answer().status(), 200, "{}", self.who);
+        let (more, _) = origin.end();
+        assert_eq!(more, b"", "{}: nothing else came", self.who);
+        let other = self.origin.accept_within(Duration::ZERO);
+        assert!(other.is_none(), "{}: no other connection came", self.who);
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        thread_local!(static NAMED: Cell<bool> = const { Cell::new(false) });
+        // A test that fails drops those too that it would have asked next.
+        if thread::panicking() && !NAMED.replace(true) {
+            let asked = self.asked.borrow();
+            let shown = String::from_utf8_lossy(&asked[..asked.len().min(500)]);
+            eprintln!("it was {}, last asked {shown:?}", self.who);
+        }
+    }
+}
+
+/// A request that the origin has answered.
+pub struct Passed {
+    pub client: Raw,
+    pub origin: Raw,
+    pub seen: Message,
+}
+
+pub const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+
+/// A GET with these field lines, each with its CRLF.
+pub fn get_with(lines: &str) -> String {
+    format!("GET / HTTP/1.1\r\nHost: test\r\n{lines}\r\n")
+}
+
+/// A POST with these field lines and this body.
+pub fn post_with(lines: &str, body: &str) -> String {
+    format!("POST / HTTP/1.1\r\nHost: test\r\n{lines}\r\n{body}")
+}
+
+/// An answer with these field lines and a body of two bytes.
+pub fn ok_with(lines: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\nok")
+}
+
+/// Bytes in which every exchange, loss or repetition shows.
+pub fn noise(length: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_u32;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_le_bytes()[0]
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+/// A file for drip before these servers, with further fields of the origin.
+pub fn forwarding(servers: &[SocketAddr], more: &str) -> String {
+    let servers: Vec<_> = servers
+        .iter()
+        .map(|at| format!("\"http://{at}\""))
+        .collect();
+    let servers = servers.join(", ");
+    format!(
+        "workers = 1\n[origins.app]\nservers = [{servers}]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    )
+}
+
+/// The answer to one request on a connection of its own.
+pub fn ask(to: SocketAddr, request: &str) -> Message {
+    let mut client = Raw::connect(to);
+    client.send(request);
+    client.answer()
+}

@@ -1,0 +1,196 @@
+//! Lines 12 and 13: how bodies end.
+
+use crate::bed::{Bed, GET, LAST, MB, OK, everybody, nginx_and_drip, noise, ok_with, post_with};
+use crate::support::{End, Raw, SOON};
+
+#[test]
+fn line_12_a_body_that_ends_with_the_connection_arrives_whole() {
+    for bed in everybody() {
+        for (version, length) in [("1.1", 5), ("1.0", 5), ("1.1", 0), ("1.0", MB), ("1.1", MB)] {
+            let body = noise(length);
+            let mut client = bed.ask(GET);
+            let mut origin = bed.origin.accept();
+            origin.head();
+            let sent = body.clone();
+            let told = std::thread::scope(|scope| {
+                scope.spawn(move || {
+                    origin.send(format!("HTTP/{version} 200 OK\r\nX-A: 1\r\n\r\n"));
+                    origin.send(sent);
+                    drop(origin);
+                });
+                client.answer()
+            });
+            assert_eq!(told.field("x-a"), Some("1"), "{}", bed.who);
+            assert!(told.body == body, "{}: {version}, {length} bytes", bed.who);
+        }
+    }
+}
+
+/// The client's side of an answer that the origin breaks off after `part`.
+fn broken_off(bed: &Bed, part: &str, end: fn(Raw)) -> std::io::Result<Vec<u8>> {
+    let mut client = bed.ask(GET);
+    let mut origin = bed.origin.accept();
+    origin.head();
+    origin.send(part);
+    // The client has had what came; only then it ends.
+    let at = part.find("\r\n\r\n").expect("a head") + 4;
+    if part.len() > at {
+        client.wait_for("part");
+    }
+    end(origin);
+    let told = client.try_answer_to("GET", SOON);
+    told.map(|told| told.body)
+}
+
+#[test]
+fn line_12_an_answer_cut_short_of_its_length_is_no_clean_end() {
+    for bed in everybody() {
+        let part = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart";
+        assert!(broken_off(&bed, part, drop).is_err(), "{}", bed.who);
+        assert!(broken_off(&bed, part, Raw::reset).is_err(), "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_12_an_answer_cut_short_of_its_last_chunk_is_no_clean_end() {
+    for bed in everybody() {
+        for rest in [
+            "4\r\npart\r\n",
+            "64\r\npart",
+            "4\r\npart\r\n5",
+            "4\r\npart\r\n0\r\n",
+            "4\r\npart",
+        ] {
+            let part = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{rest}");
+            assert!(
+                broken_off(&bed, &part, drop).is_err(),
+                "{}: {rest:?}",
+                bed.who
+            );
+            assert!(
+                broken_off(&bed, &part, Raw::reset).is_err(),
+                "{}: {rest:?}",
+                bed.who
+            );
+        }
+    }
+}
+
+#[test]
+fn line_12_nonsense_for_a_chunk_is_no_clean_end() {
+    for bed in everybody() {
+        let part = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n";
+        let ended = broken_off(&bed, part, |mut origin| {
+            origin.send("zz\r\npart\r\n0\r\n\r\n");
+        });
+        assert!(ended.is_err(), "{}: {ended:?}", bed.who);
+    }
+}
+
+#[test]
+fn line_12_a_body_that_ends_with_a_reset_is_no_clean_end() {
+    // nginx and haproxy take a reset for the end.
+    let bed = Bed::drip("", "");
+    let ended = broken_off(&bed, "HTTP/1.1 200 OK\r\n\r\npart", Raw::reset);
+    assert!(ended.is_err(), "{ended:?}");
+}
+
+#[test]
+fn line_12_a_request_cut_short_never_reaches_the_origin_whole() {
+    for bed in everybody() {
+        for (framing, part) in [
+            ("Content-Length: 100", "part"),
+            ("Transfer-Encoding: chunked", "4\r\npart\r\n"),
+        ] {
+            let client = bed.ask(post_with(&format!("{framing}\r\n"), part));
+            let mut origin = bed.origin.accept();
+            origin.head();
+            origin.wait_for("part");
+            drop(client);
+            let (rest, _) = origin.end();
+            assert!(!rest.ends_with(b"0\r\n\r\n"), "{}: {framing}", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_13_a_client_of_http_1_0_never_sees_chunks() {
+    const CHUNKED: &str =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
+    // haproxy sends it chunks.
+    for bed in nginx_and_drip() {
+        for lines in ["", "Connection: keep-alive\r\n"] {
+            let mut passed = bed.pass(
+                format!("GET / HTTP/1.0\r\nHost: test\r\n{lines}\r\n"),
+                CHUNKED,
+            );
+            let told = passed.client.head();
+            assert!(!told.has("transfer-encoding"), "{}: {told:?}", bed.who);
+            assert_eq!(
+                passed.client.end(),
+                (b"hello".to_vec(), End::Closed),
+                "{}",
+                bed.who
+            );
+            drop(passed.origin);
+        }
+    }
+}
+
+#[test]
+fn line_13_a_client_of_http_1_0_is_closed_unless_it_asks_otherwise() {
+    for bed in everybody() {
+        let mut passed = bed.pass("GET / HTTP/1.0\r\nHost: test\r\n\r\n", ok_with(""));
+        assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
+        assert_eq!(
+            passed.client.end(),
+            (Vec::new(), End::Closed),
+            "{}",
+            bed.who
+        );
+    }
+}
+
+#[test]
+fn line_13_trailers_of_a_request_break_nothing() {
+    for bed in everybody() {
+        let mut client = bed.ask(post_with(
+            "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n",
+            "5\r\nhello\r\n0\r\nX-Sum: 1\r\nContent-Length: 7\r\n\r\n",
+        ));
+        client.send(GET);
+        let mut origin = bed.origin.accept();
+        let seen = origin.request();
+        assert_eq!(seen.body, b"hello", "{}", bed.who);
+        assert!(!seen.has("x-sum"), "{}", bed.who);
+        // nginx has the whole body, and sends its length.
+        assert_ne!(seen.field("content-length"), Some("7"), "{}", bed.who);
+        origin.send(LAST);
+        assert_eq!(client.answer().body, b"ok", "{}", bed.who);
+        drop(origin);
+        let mut origin = bed.origin.accept();
+        assert_eq!(origin.request().line, "GET / HTTP/1.1", "{}", bed.who);
+        origin.send(OK);
+        assert_eq!(client.answer().body, b"ok", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_13_trailers_of_an_answer_break_nothing() {
+    for bed in everybody() {
+        let mut passed = bed.pass(
+            GET,
+            "HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\
+             X-Sum: 1\r\nX-Other: 2\r\n\r\n",
+        );
+        let told = passed.client.answer();
+        assert_eq!(told.body, b"hello", "{}", bed.who);
+        assert!(!told.has("x-sum"), "{}", bed.who);
+        drop(passed.origin);
+        passed.client.send(GET);
+        let mut origin = bed.origin.accept();
+        origin.head();
+        origin.send(OK);
+        assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
+    }
+}

@@ -1,0 +1,271 @@
+//! Lines 19 and 20: origins that fail, and clients that leave.
+
+use std::thread;
+
+use crate::bed::{
+    Bed, GET, LAST, MS, OK, ask, everybody, forwarding, get_with, haproxy_and_drip, post_with,
+};
+use crate::haproxy::Haproxy;
+use crate::nginx::Nginx;
+use crate::support::{DeafOrigin, Gateway, Origin, Raw, SOON, eventually, free_address, now};
+
+#[test]
+fn line_19_an_origin_that_refuses_is_a_502() {
+    // haproxy says 503.
+    let nginx = Nginx::before(free_address(), "", &[("/", "")]);
+    let drip = Gateway::start(&forwarding(&[free_address()], ""));
+    for to in [nginx.address, drip.address()] {
+        for request in [GET.to_owned(), post_with("Content-Length: 5\r\n", "hello")] {
+            assert_eq!(ask(to, &request).status(), 502);
+        }
+    }
+}
+
+#[test]
+fn line_19_an_origin_that_resets_or_closes_is_a_502() {
+    for bed in everybody() {
+        for end in [drop, Raw::reset] {
+            for part in ["", "HTTP/1.1 200 OK\r\nContent-"] {
+                for request in [GET.to_owned(), post_with("Content-Length: 5\r\n", "hello")] {
+                    let mut client = bed.ask(&request);
+                    let mut origin = bed.origin.accept();
+                    origin.request();
+                    origin.send(part);
+                    end(origin);
+                    // It may be asked again where that is allowed.
+                    if let Some(again) = bed.origin.accept_within(50 * MS) {
+                        end(again);
+                    }
+                    assert_eq!(client.answer().status(), 502, "{}: after {part:?}", bed.who);
+                }
+            }
+        }
+        bed.check_unseen();
+    }
+}
+
+#[test]
+fn line_19_nonsense_is_a_502() {
+    // nginx takes what is no HTTP for an answer of HTTP/0.9, and haproxy is as strict as this.
+    for bed in haproxy_and_drip() {
+        for nonsense in [
+            "what?\r\n\r\n",
+            "HTTP/1.1 abc OK\r\n\r\n",
+            "\x16\x03\x01\x02\0\x01\0\r\n\r\n",
+            "SSH-2.0-OpenSSH_9.2\r\n",
+            "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX A: 1\r\nContent-Length: 0\r\n\r\n",
+        ] {
+            let mut passed = bed.pass(GET, nonsense);
+            drop(passed.origin);
+            let told = passed.client.try_answer_to("GET", SOON);
+            let status = told.map(|told| told.status());
+            assert_eq!(status.ok(), Some(502), "{}: {nonsense:?}", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_19_a_status_that_is_none_is_a_502() {
+    // nginx and haproxy pass some of them on.
+    let bed = Bed::drip("", "");
+    for status in ["20", "2000", "-20", "099", "20x"] {
+        let mut passed = bed.pass(
+            GET,
+            format!("HTTP/1.1 {status} OK\r\nContent-Length: 0\r\n\r\n"),
+        );
+        drop(passed.origin);
+        assert_eq!(passed.client.answer().status(), 502, "{status}");
+    }
+}
+
+#[test]
+fn line_19_an_answer_of_two_lengths_is_a_502() {
+    // nginx takes the first.
+    for bed in haproxy_and_drip() {
+        for lines in [
+            "Content-Length: 2\r\nContent-Length: 3\r\n",
+            "Content-Length: 2x\r\n",
+        ] {
+            let mut passed = bed.pass(GET, format!("HTTP/1.1 200 OK\r\n{lines}\r\nok!"));
+            assert_eq!(
+                passed.client.answer().status(),
+                502,
+                "{}: {lines:?}",
+                bed.who
+            );
+        }
+    }
+}
+
+#[test]
+fn line_19_an_answers_head_past_its_limit_is_a_502() {
+    for bed in everybody() {
+        let mut client = bed.ask(GET);
+        let mut origin = bed.origin.accept();
+        origin.head();
+        // Whoever has had enough may close before the last byte.
+        let line = format!("X-Long: {}\r\n", "x".repeat(4000));
+        let head = format!("HTTP/1.1 200 OK\r\n{}\r\n", line.repeat(25));
+        let _all_sent = origin.try_send(head);
+        assert_eq!(client.answer().status(), 502, "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_19_a_full_origin_is_a_503_that_says_when_to_come_again() {
+    let bed = Bed::drip("", "max_in_flight = 1\nqueue_timeout = \"200ms\"");
+    let mut first = bed.ask(GET);
+    let mut origin = bed.origin.accept();
+    origin.head();
+    let refused = bed.ask(GET).answer();
+    assert_eq!(refused.status(), 503);
+    assert_eq!(refused.field("retry-after"), Some("1"));
+    origin.send(OK);
+    assert_eq!(first.answer().body, b"ok");
+}
+
+#[test]
+fn line_19_an_unhealthy_origin_is_a_503_that_says_when_to_come_again() {
+    let servers = [free_address(), free_address()];
+    let gateway = Gateway::start(&forwarding(&servers, "max_fails = 1"));
+    assert_eq!(ask(gateway.address(), GET).status(), 502, "both are asked");
+    let refused = ask(gateway.address(), GET);
+    assert_eq!(refused.status(), 503);
+    let seconds: u32 = refused
+        .field("retry-after")
+        .expect("a moment")
+        .parse()
+        .expect("seconds");
+    assert!((1..=10).contains(&seconds), "{seconds}");
+}
+
+#[test]
+fn line_19_an_origin_too_slow_to_connect_is_a_504() {
+    // haproxy says 503.
+    let deaf = DeafOrigin::start();
+    let nginx = Nginx::before(deaf.address, "proxy_connect_timeout 300ms;", &[("/", "")]);
+    let drip = Gateway::start(&forwarding(&[deaf.address], "connect_timeout = \"300ms\""));
+    for to in [nginx.address, drip.address()] {
+        let began = now();
+        assert_eq!(ask(to, GET).status(), 504);
+        let took = began.elapsed();
+        assert!((300..2000).contains(&took.as_millis()), "{took:?}");
+    }
+}
+
+#[test]
+fn line_19_an_origin_too_slow_to_answer_is_a_504() {
+    let origin = Origin::answering(|_| {
+        loop {
+            thread::park();
+        }
+    });
+    let nginx = Nginx::before(origin.address, "proxy_read_timeout 300ms;", &[("/", "")]);
+    let haproxy = Haproxy::before(origin.address, "    timeout server 300ms");
+    let drip = Gateway::start(&forwarding(
+        &[origin.address],
+        "response_timeout = \"300ms\"",
+    ));
+    for to in [nginx.address, haproxy.address, drip.address()] {
+        for request in [GET.to_owned(), post_with("Content-Length: 5\r\n", "hello")] {
+            let began = now();
+            assert_eq!(ask(to, &request).status(), 504);
+            let took = began.elapsed();
+            assert!((300..2000).contains(&took.as_millis()), "{took:?}");
+        }
+    }
+}
+
+#[test]
+fn line_19_a_head_that_never_ends_is_a_504() {
+    // nginx and haproxy count from the last byte.
+    let bed = Bed::drip("", "response_timeout = \"300ms\"");
+    let mut client = bed.ask(GET);
+    let mut origin = bed.origin.accept();
+    let began = now();
+    origin.head();
+    origin.send("HTTP/1.1 200 OK\r\n");
+    while origin.try_send("X-A: 1\r\n").is_ok() && began.elapsed() < 3 * SOON / 5 {
+        thread::sleep(20 * MS);
+    }
+    assert_eq!(client.answer().status(), 504);
+    let took = began.elapsed();
+    assert!((300..2000).contains(&took.as_millis()), "{took:?}");
+}
+
+#[test]
+fn line_20_a_client_that_leaves_before_its_answer_cancels_the_request_at_the_origin() {
+    for bed in everybody() {
+        for leave in [drop, Raw::reset] {
+            for request in [GET.to_owned(), post_with("Content-Length: 5\r\n", "hello")] {
+                let client = bed.ask(&request);
+                let mut origin = bed.origin.accept();
+                origin.request();
+                leave(client);
+                assert_eq!(origin.end().0, b"", "{}", bed.who);
+            }
+        }
+    }
+}
+
+#[test]
+fn line_20_a_client_that_leaves_amid_its_answer_or_its_body_cancels_the_request_at_the_origin() {
+    for bed in everybody() {
+        let mut passed = bed.pass(
+            GET,
+            "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\npart",
+        );
+        passed.client.wait_for("part");
+        drop(passed.client);
+        passed.origin.end();
+        let client = bed.ask(post_with("Content-Length: 100\r\n", "part"));
+        let mut origin = bed.origin.accept();
+        origin.wait_for("part");
+        drop(client);
+        origin.end();
+    }
+}
+
+#[test]
+fn line_20_a_client_that_leaves_gives_back_its_place_in_the_queue() {
+    let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
+    let mut bed = Bed::limited_drip("", "", zone, "limits = [{ zone = \"z\", burst = 2 }]");
+    bed.seen(GET);
+    let waiting: Vec<_> = (0..2).map(|_| bed.ask(GET)).collect();
+    bed.gateway().wait_for_depth(2);
+    assert_eq!(bed.ask(GET).answer().status(), 429, "the queue is full");
+    drop(waiting);
+    bed.gateway().wait_for_depth(0);
+    let _waiting = bed.ask(GET);
+    bed.gateway().wait_for_depth(1);
+    assert!(
+        bed.origin.accept_within(20 * MS).is_none(),
+        "none of them passed"
+    );
+}
+
+#[test]
+fn line_20_a_client_that_leaves_gives_back_its_place_at_the_origin() {
+    let mut bed = Bed::drip("", "max_in_flight = 1");
+    let first = bed.ask(GET);
+    let mut origin = bed.origin.accept();
+    origin.head();
+    let second = bed.ask(get_with("X-Second: 1\r\n"));
+    assert!(bed.origin.accept_within(50 * MS).is_none(), "it waits");
+    drop(second);
+    let mut third = bed.ask(get_with("X-Third: 1\r\n"));
+    drop(first);
+    origin.end();
+    let mut origin = bed.origin.accept();
+    assert!(
+        origin.head().has("x-third"),
+        "nobody asks for those who left"
+    );
+    origin.send(LAST);
+    assert_eq!(third.answer().body, b"ok");
+    let gateway = bed.gateway();
+    eventually("nobody is at the origin", || {
+        gateway.metrics().count("drip_origin_in_flight", &[]) == 0
+    });
+}

@@ -1,0 +1,373 @@
+//! Lines 1 to 6: which header fields go on, which end here, and which are written.
+
+use crate::bed::{
+    Bed, GET, MB, OK, everybody, get_with, haproxy_and_drip, noise, ok_with, post_with,
+};
+use crate::support::{Message, Raw};
+
+/// Fields of one hop, but for those that frame the message.
+const HOP: &str =
+    "Keep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\nTE: trailers\r\nTrailer: X-Sum\r\n";
+
+fn check_gone(message: &Message, names: &[&str], who: &str) {
+    for name in names {
+        assert!(!message.has(name), "{who}: {name} goes no further");
+    }
+}
+
+/// Neither nginx nor haproxy drops what `Connection` names (haproxy: but for `close`, `keep-alive` and `upgrade`).
+fn those_that_read_connection() -> [Bed; 1] {
+    [Bed::drip("", "")]
+}
+
+#[test]
+fn line_01_connection_and_what_it_names_do_not_reach_the_origin() {
+    for bed in those_that_read_connection() {
+        for lines in [
+            "Connection: X-One, x-two\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
+            "Connection: X-One\r\nConnection: ,, X-TWO ,\r\nX-One: 1\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
+            "X-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\nConnection: keep-alive,x-one,\tX-Two\r\n",
+        ] {
+            let seen = bed.seen(get_with(lines));
+            check_gone(&seen, &["connection", "x-one", "x-two"], bed.who);
+            assert_eq!(seen.field("x-three"), Some("3"), "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn line_01_connection_and_what_it_names_do_not_reach_the_client() {
+    for bed in those_that_read_connection() {
+        let told = bed.told(ok_with(
+            "Connection: X-One, x-two\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n",
+        ));
+        check_gone(&told, &["connection", "x-one", "x-two"], bed.who);
+        assert_eq!(told.field("x-three"), Some("3"));
+    }
+}
+
+#[test]
+fn line_01_connection_itself_ends_at_the_proxy() {
+    for bed in everybody() {
+        let seen = bed.seen(get_with("Connection: keep-alive\r\n"));
+        check_gone(&seen, &["connection"], bed.who);
+        // An origin that closes does not close the client's connection.
+        let answer = ok_with("Connection: close\r\n");
+        let mut passed = bed.pass(GET, answer);
+        let told = passed.client.answer();
+        assert_ne!(told.field("connection"), Some("close"), "{}", bed.who);
+        drop(passed.origin);
+        passed.client.send(GET);
+        let mut origin = bed.origin.accept();
+        origin.head();
+        origin.send(OK);
+        assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_01_connection_cannot_name_away_what_gives_the_message_its_meaning() {
+    const LINES: &str = "Connection: Host, Content-Length, Authorization, Cookie, X-Forwarded-For, X-Forwarded-Proto, \
+         X-Forwarded-Host\r\nAuthorization: Basic eDp5\r\nCookie: a=b\r\nContent-Length: 3\r\n";
+    // These send no X-Forwarded fields here.
+    for bed in [Bed::nginx(""), Bed::haproxy("")] {
+        let seen = bed.seen(post_with(LINES, "abc"));
+        assert_eq!(seen.field("host"), Some("test"), "{}", bed.who);
+        assert_eq!(seen.field("authorization"), Some("Basic eDp5"));
+        assert_eq!(seen.field("cookie"), Some("a=b"));
+        assert_eq!(seen.body, b"abc");
+    }
+    let bed = Bed::drip("", "");
+    let seen = bed.seen(post_with(LINES, "abc"));
+    assert_eq!(seen.field("host"), Some("test"));
+    assert_eq!(seen.field("content-length"), Some("3"));
+    assert_eq!(seen.field("authorization"), Some("Basic eDp5"));
+    assert_eq!(seen.field("cookie"), Some("a=b"));
+    assert_eq!(seen.field("x-forwarded-for"), Some("127.0.0.1"));
+    assert_eq!(seen.field("x-forwarded-proto"), Some("http"));
+    assert_eq!(seen.field("x-forwarded-host"), Some("test"));
+    assert_eq!(seen.body, b"abc");
+}
+
+#[test]
+fn line_01_an_origin_cannot_name_the_length_away() {
+    for bed in everybody() {
+        let told = bed.told(ok_with("Connection: Content-Length\r\n"));
+        assert_eq!(told.length(), Some(2), "{}", bed.who);
+        assert_eq!(told.body, b"ok", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_02_the_hops_own_fields_do_not_reach_the_origin() {
+    // nginx and haproxy pass on Proxy-Connection, and haproxy Keep-Alive, TE and Trailer too.
+    let bed = Bed::drip("", "");
+    let lines = format!("{HOP}Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n");
+    for connection in ["", "Connection: Upgrade, HTTP2-Settings, TE\r\n"] {
+        let seen = bed.seen(get_with(&format!("{lines}{connection}X-End: 1\r\n")));
+        check_gone(
+            &seen,
+            &[
+                "keep-alive",
+                "proxy-connection",
+                "te",
+                "trailer",
+                "upgrade",
+                "http2-settings",
+                "connection",
+                "transfer-encoding",
+            ],
+            bed.who,
+        );
+        assert_eq!(seen.field("x-end"), Some("1"));
+    }
+}
+
+#[test]
+fn line_02_the_hops_own_fields_do_not_reach_the_client() {
+    // As above.
+    let bed = Bed::drip("", "");
+    let told = bed.told(ok_with(&format!("{HOP}Upgrade: h2c\r\nX-End: 1\r\n")));
+    check_gone(
+        &told,
+        &["keep-alive", "proxy-connection", "te", "trailer", "upgrade"],
+        bed.who,
+    );
+    assert_eq!(told.field("x-end"), Some("1"));
+}
+
+/// What a client says of where it comes from.
+const SPOOFED: &str = "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 7.7.7.7, 8.8.8.8\r\nX-Forwarded-Proto: https\r\n\
+     X-Forwarded-Host: evil\r\nForwarded: for=6.6.6.6;proto=https\r\nX-Real-IP: 6.6.6.6\r\n";
+
+fn forwarded(bed: &Bed, lines: &str) -> Vec<(String, String)> {
+    const OF_INTEREST: [&str; 5] = [
+        "forwarded",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-proto",
+        "x-real-ip",
+    ];
+    let mut fields = bed.seen(get_with(lines)).fields;
+    fields.retain(|(name, _)| OF_INTEREST.contains(&name.as_str()));
+    fields.sort();
+    fields
+}
+
+fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    of.iter().map(own).collect()
+}
+
+// nginx and haproxy send what their files tell them to, so line 3 says nothing of them.
+#[test]
+fn line_03_what_an_untrusted_peer_says_of_itself_is_discarded() {
+    let bed = Bed::drip("trusted_proxies = [\"10.0.0.0/8\"]", "");
+    let ours = pairs(&[
+        ("x-forwarded-for", "127.0.0.1"),
+        ("x-forwarded-host", "test"),
+        ("x-forwarded-proto", "http"),
+    ]);
+    assert_eq!(forwarded(&bed, ""), ours);
+    // X-Real-IP is no field of the contract or the RFCs, but origins believe it as they do the others.
+    assert_eq!(forwarded(&bed, SPOOFED), ours);
+}
+
+#[test]
+fn line_03_what_a_trusted_peer_says_is_kept_and_the_peer_appended() {
+    let bed = Bed::drip("trusted_proxies = [\"127.0.0.1\"]", "");
+    let seen = forwarded(&bed, SPOOFED);
+    let chain: Vec<_> = seen
+        .iter()
+        .filter(|(name, _)| name == "x-forwarded-for")
+        .flat_map(|(_, value)| value.split(','))
+        .map(str::trim)
+        .collect();
+    assert_eq!(chain, ["6.6.6.6", "7.7.7.7", "8.8.8.8", "127.0.0.1"]);
+    for kept in pairs(&[
+        ("forwarded", "for=6.6.6.6;proto=https"),
+        ("x-forwarded-host", "evil"),
+        ("x-forwarded-proto", "https"),
+        ("x-real-ip", "6.6.6.6"),
+    ]) {
+        assert!(seen.contains(&kept), "{kept:?} in {seen:?}");
+    }
+    let silent = pairs(&[
+        ("x-forwarded-for", "127.0.0.1"),
+        ("x-forwarded-host", "test"),
+        ("x-forwarded-proto", "http"),
+    ]);
+    assert_eq!(forwarded(&bed, ""), silent, "where it says nothing");
+}
+
+#[test]
+fn line_04_repeated_fields_reach_the_origin_in_order() {
+    for bed in everybody() {
+        let seen = bed.seen(get_with(
+            "Cookie: a=1\r\nX-Many: 1\r\nAccept: text/html\r\nCookie: b=2; c=3\r\nX-Many: \r\nX-Many: 2, 3\r\n\
+             Accept: */*\r\nX-Bytes: caf\u{e9} \"quoted\"\r\n",
+        ));
+        assert_eq!(seen.all("cookie"), ["a=1", "b=2; c=3"], "{}", bed.who);
+        assert_eq!(seen.all("x-many"), ["1", "", "2, 3"], "{}", bed.who);
+        assert_eq!(seen.all("accept"), ["text/html", "*/*"], "{}", bed.who);
+        // UTF-8, seen byte by byte.
+        assert_eq!(seen.field("x-bytes"), Some("caf\u{c3}\u{a9} \"quoted\""));
+    }
+}
+
+#[test]
+fn line_04_repeated_fields_reach_the_client_in_order() {
+    for bed in everybody() {
+        let told = bed.told(ok_with(
+            "Set-Cookie: z=1; Path=/\r\nVary: Accept\r\nSet-Cookie: a=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT\r\n\
+             Link: </a>; rel=preload\r\nSet-Cookie: z=3\r\nVary: Cookie\r\nLink: </b>\r\nX-Empty:\r\n\
+             WWW-Authenticate: Basic realm=\"a, b\"\r\nWWW-Authenticate: Negotiate\r\n",
+        ));
+        let cookies = [
+            "z=1; Path=/",
+            "a=2; Expires=Wed, 21 Oct 2026 07:28:00 GMT",
+            "z=3",
+        ];
+        assert_eq!(told.all("set-cookie"), cookies, "{}", bed.who);
+        assert_eq!(told.all("vary"), ["Accept", "Cookie"], "{}", bed.who);
+        assert_eq!(told.all("link"), ["</a>; rel=preload", "</b>"]);
+        assert_eq!(told.all("x-empty"), [""], "{}", bed.who);
+        let offers = ["Basic realm=\"a, b\"", "Negotiate"];
+        assert_eq!(told.all("www-authenticate"), offers, "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_05_nothing_is_invented_towards_the_origin() {
+    for bed in everybody() {
+        let forwarded: &[&str] = if bed.is_drip() {
+            &["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"]
+        } else {
+            &[]
+        };
+        for method in ["GET", "HEAD", "DELETE", "PROPFIND"] {
+            let mut passed = bed.pass(
+                format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n"),
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            );
+            let wanted = [&["host"], forwarded].concat();
+            assert_eq!(passed.seen.names(), wanted, "{}: {method}", bed.who);
+            assert_eq!(passed.seen.line, format!("{method} / HTTP/1.1"));
+            passed.client.answer_to(method);
+        }
+        let seen = bed.seen(post_with("Content-Length: 1\r\n", "x"));
+        let wanted = [&["content-length", "host"], forwarded].concat();
+        assert_eq!(seen.names(), wanted, "{}: POST", bed.who);
+    }
+}
+
+#[test]
+fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
+    const DATE: &str = "Tue, 15 Nov 1994 08:12:31 GMT";
+    // nginx writes a Server of its own (and a Date over the origin's, and Connection: keep-alive).
+    for bed in haproxy_and_drip() {
+        for status in [
+            "200 OK",
+            "404 Not Found",
+            "503 Service Unavailable",
+            "299 Odd One",
+        ] {
+            let told = bed.told(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
+            assert_eq!(told.line, format!("HTTP/1.1 {status}"), "{}", bed.who);
+            // haproxy adds no Date.
+            let wanted: &[&str] = if bed.is_drip() {
+                &["content-length", "date"]
+            } else {
+                &["content-length"]
+            };
+            assert_eq!(told.names(), wanted, "{}: {status}", bed.who);
+        }
+        let told = bed.told(ok_with(&format!("Server: tiny\r\nDate: {DATE}\r\n")));
+        assert_eq!(told.names(), ["content-length", "date", "server"]);
+        assert_eq!(told.field("date"), Some(DATE), "{}", bed.who);
+        assert_eq!(told.field("server"), Some("tiny"), "{}", bed.who);
+    }
+}
+
+/// Bytes that begin as gzip's do, so that nobody who unpacks or sniffs lets them pass.
+fn gzip_like(length: usize) -> Vec<u8> {
+    let mut body = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03".to_vec();
+    body.extend(noise(length));
+    body
+}
+
+fn send_all(client: &mut Raw, head: &str, body: &[u8]) {
+    client.send(head);
+    client.send(body);
+}
+
+#[test]
+fn line_06_a_request_body_passes_byte_for_byte() {
+    for bed in everybody() {
+        for length in [0, 1, 4096, 65_537, MB] {
+            let body = gzip_like(length);
+            let mut client = bed.client();
+            let head = post_with(
+                &format!(
+                    "Content-Encoding: gzip\r\nContent-Type: x/y\r\nContent-Length: {}\r\n",
+                    body.len()
+                ),
+                "",
+            );
+            let seen = std::thread::scope(|scope| {
+                scope.spawn(|| send_all(&mut client, &head, &body));
+                let mut origin = bed.origin.accept();
+                let seen = origin.request();
+                origin.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                seen
+            });
+            assert!(seen.body == body, "{}: {length} bytes differ", bed.who);
+            assert_eq!(seen.field("content-encoding"), Some("gzip"), "{}", bed.who);
+            assert_eq!(seen.field("content-type"), Some("x/y"), "{}", bed.who);
+            assert_eq!(client.answer().status(), 200, "{}", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_06_a_range_and_what_validates_it_pass_as_they_are() {
+    const ASKED: [(&str, &str); 5] = [
+        ("range", "bytes=0-10,-5"),
+        ("if-range", "W/\"x\""),
+        ("if-none-match", "\"a\", W/\"b\""),
+        ("if-modified-since", "Tue, 15 Nov 1994 08:12:31 GMT"),
+        ("accept-encoding", "br;q=1.0, gzip;q=0"),
+    ];
+    const TOLD: [(&str, &str); 7] = [
+        ("content-encoding", "gzip"),
+        ("etag", "W/\"a b\""),
+        ("vary", "Accept-Encoding, Cookie"),
+        ("content-range", "bytes 5-14/1000"),
+        ("accept-ranges", "bytes"),
+        ("last-modified", "Tue, 15 Nov 1994 08:12:31 GMT"),
+        ("cache-control", "no-transform"),
+    ];
+    let lines = |of: &[(&str, &str)]| -> String {
+        let line = |(name, value): &(&str, &str)| format!("{name}: {value}\r\n");
+        of.iter().map(line).collect()
+    };
+    for bed in everybody() {
+        let body = gzip_like(100_000);
+        let length = body.len();
+        let head = lines(&TOLD);
+        let mut answer =
+            format!("HTTP/1.1 206 Partial Content\r\n{head}Content-Length: {length}\r\n\r\n")
+                .into_bytes();
+        answer.extend_from_slice(&body);
+        let mut passed = bed.pass(get_with(&lines(&ASKED)), answer);
+        for (name, value) in ASKED {
+            assert_eq!(passed.seen.field(name), Some(value), "{}", bed.who);
+        }
+        let told = passed.client.answer();
+        assert_eq!(told.line, "HTTP/1.1 206 Partial Content");
+        for (name, value) in TOLD {
+            assert_eq!(told.field(name), Some(value), "{}", bed.who);
+        }
+        assert!(told.body == body, "{}: the body differs", bed.who);
+    }
+}

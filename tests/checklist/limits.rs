@@ -1,0 +1,396 @@
+//! Lines 22 and 23: what is too large, what is too slow, and how much memory that costs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use crate::bed::{Bed, GET, LAST, MB, MS, OK, each, get_with, noise, post_with};
+use crate::support::{Raw, SOON, alone, eventually, now};
+
+#[test]
+fn line_22_a_head_too_large_is_a_431_and_never_reaches_the_origin() {
+    // nginx and haproxy say 400.
+    let bed = Bed::drip("", "");
+    let long = "x".repeat(40_000);
+    assert_eq!(
+        bed.refusal(get_with(&format!("X-Long: {long}\r\n"))),
+        431,
+        "one field"
+    );
+    let lines = format!("X-Long: {}\r\n", "x".repeat(990)).repeat(40);
+    assert_eq!(bed.refusal(get_with(&lines)), 431, "many fields");
+    assert_eq!(
+        bed.refusal(get_with(&"X-A: 1\r\n".repeat(120))),
+        431,
+        "many short ones"
+    );
+    let target = format!("GET /{long} HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(bed.refusal(target), 431, "the target");
+    let endless = "x".repeat(100_000);
+    assert_eq!(
+        bed.refusal(format!("GET / HTTP/1.1\r\nX-Long: {endless}")),
+        431,
+        "without an end"
+    );
+}
+
+#[test]
+fn line_22_the_limit_of_a_head_is_the_files() {
+    let bed = Bed::drip("max_header_size = \"2KB\"", "");
+    let seen = bed.seen(get_with(&format!("X-Long: {}\r\n", "x".repeat(1500))));
+    assert_eq!(seen.field("x-long").map(str::len), Some(1500));
+    let long = format!("X-Long: {}\r\n", "x".repeat(2500));
+    assert_eq!(bed.refusal(get_with(&long)), 431);
+    // On every request of a connection.
+    let mut passed = bed.pass(GET, LAST);
+    assert_eq!(passed.client.answer().status(), 200);
+    passed.client.send(get_with(&long));
+    assert_eq!(bed.refusal_to(passed.client), 431);
+}
+
+#[test]
+fn line_22_a_head_within_the_limit_passes() {
+    // haproxy takes 16 KB in all.
+    for bed in each([
+        || Bed::nginx("large_client_header_buffers 8 32k;"),
+        || Bed::drip("", ""),
+    ]) {
+        let seen = bed.seen(get_with(&format!("X-Long: {}\r\n", "x".repeat(30_000))));
+        assert_eq!(
+            seen.field("x-long").map(str::len),
+            Some(30_000),
+            "{}",
+            bed.who
+        );
+        let seen = bed.seen(get_with(&"X-A: 1\r\n".repeat(90)));
+        assert_eq!(seen.all("x-a").len(), 90, "{}", bed.who);
+    }
+}
+
+// haproxy has no such limit.
+fn small_bodies() -> impl Iterator<Item = Bed> {
+    each([
+        || Bed::nginx("client_max_body_size 1k;"),
+        || Bed::drip("max_body_size = \"1KB\"", ""),
+    ])
+}
+
+#[test]
+fn line_22_a_length_over_the_limit_is_a_413_and_never_reaches_the_origin() {
+    for bed in small_bodies() {
+        let mut client = bed.ask(post_with("Content-Length: 5000\r\n", ""));
+        assert_eq!(client.answer().status(), 413, "{}", bed.who);
+        bed.check_unseen();
+        let mut client = bed.ask(post_with(
+            "Expect: 100-continue\r\nContent-Length: 5000\r\n",
+            "",
+        ));
+        assert_eq!(client.head().status(), 413, "{}: without a 100", bed.who);
+        bed.check_unseen();
+        let seen = bed.seen(post_with("Content-Length: 900\r\n", &"x".repeat(900)));
+        assert_eq!(seen.body.len(), 900, "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_22_chunks_over_the_limit_are_a_413_and_never_reach_the_origin_whole() {
+    for bed in small_bodies() {
+        let chunk = format!("190\r\n{}\r\n", "x".repeat(400));
+        let mut client = bed.ask(post_with("Transfer-Encoding: chunked\r\n", &chunk));
+        for _ in 0..4 {
+            client.send(&chunk);
+            thread::sleep(5 * MS);
+        }
+        // It may have closed already.
+        let _late = client.try_send("0\r\n\r\n");
+        assert_eq!(client.answer().status(), 413, "{}", bed.who);
+        if let Some(mut origin) = bed.origin.accept_within(20 * MS) {
+            let (seen, _) = origin.end();
+            assert!(!seen.ends_with(b"0\r\n\r\n"), "{}: no clean end", bed.who);
+        }
+        let seen = bed.seen(post_with(
+            "Transfer-Encoding: chunked\r\n",
+            &format!("{chunk}0\r\n\r\n"),
+        ));
+        assert_eq!(seen.body.len(), 400, "{}", bed.who);
+    }
+}
+
+fn impatient_with_heads() -> impl Iterator<Item = Bed> {
+    each([
+        || Bed::nginx("client_header_timeout 500ms;"),
+        || Bed::haproxy("    timeout http-request 500ms"),
+        || Bed::drip("header_timeout = \"500ms\"", ""),
+    ])
+}
+
+/// 408 and the end in about half a second.
+fn check_timed_out(bed: &Bed, mut client: Raw, began: std::time::Instant) {
+    let (bytes, _) = client.end();
+    let took = began.elapsed();
+    let told = String::from_utf8_lossy(&bytes);
+    // nginx closes without a word.
+    let wanted = if bed.who == "nginx" {
+        ""
+    } else {
+        "HTTP/1.1 408 "
+    };
+    // haproxy's own words are of HTTP/1.0 in some cases.
+    let fits = told.starts_with(wanted) || told.starts_with("HTTP/1.0 408 ");
+    assert!(fits, "{}: {told:?} after {took:?}", bed.who);
+    assert!(
+        (400..2500).contains(&took.as_millis()),
+        "{}: {took:?}",
+        bed.who
+    );
+}
+
+/// Sends slowly, but never stops, until the other side has had enough.
+fn trickle(client: &Raw, bytes: &'static [u8]) {
+    let mut sender = client.sender();
+    thread::spawn(move || {
+        for byte in bytes.iter().cycle().take(400) {
+            if std::io::Write::write_all(&mut sender, &[*byte]).is_err() {
+                return;
+            }
+            thread::sleep(20 * MS);
+        }
+    });
+}
+
+#[test]
+fn line_22_a_slow_first_head_is_a_408_in_time() {
+    for bed in impatient_with_heads() {
+        let began = now();
+        let client = bed.ask("GET / HTTP/1.1\r\nHost: te");
+        check_timed_out(&bed, client, began);
+        let began = now();
+        let client = bed.ask("GET / HTTP/1.1\r\nX-A: ");
+        trickle(&client, b"slow");
+        check_timed_out(&bed, client, began);
+    }
+}
+
+#[test]
+fn line_22_a_connection_that_never_sends_a_byte_is_a_slow_head() {
+    for bed in impatient_with_heads() {
+        let began = now();
+        check_timed_out(&bed, bed.client(), began);
+    }
+}
+
+#[test]
+fn line_22_a_slow_later_head_is_a_408_in_time() {
+    for bed in impatient_with_heads() {
+        let mut passed = bed.pass(GET, LAST);
+        for _ in 0..2 {
+            assert_eq!(passed.client.answer().status(), 200, "{}", bed.who);
+            passed.client.send(GET);
+            let mut origin = bed.origin.accept();
+            origin.head();
+            origin.send(LAST);
+        }
+        assert_eq!(passed.client.answer().status(), 200, "{}", bed.who);
+        let began = now();
+        passed.client.send("GET / HTTP/1.1\r\nX-A: ");
+        trickle(&passed.client, b"slow");
+        check_timed_out(&bed, passed.client, began);
+    }
+}
+
+#[test]
+fn line_22_an_idle_connection_is_closed_in_time_and_without_a_word() {
+    for bed in each([
+        || Bed::nginx("keepalive_timeout 500ms;"),
+        || Bed::haproxy("    timeout http-keep-alive 500ms"),
+        || Bed::drip("keep_alive = \"500ms\"", ""),
+    ]) {
+        let mut passed = bed.pass(GET, OK);
+        assert_eq!(passed.client.answer().status(), 200, "{}", bed.who);
+        let began = now();
+        assert_eq!(passed.client.end().0, b"", "{}", bed.who);
+        let took = began.elapsed();
+        assert!(
+            (400..2500).contains(&took.as_millis()),
+            "{}: {took:?}",
+            bed.who
+        );
+    }
+}
+
+fn impatient_with_bodies() -> impl Iterator<Item = Bed> {
+    each([
+        || Bed::nginx("client_body_timeout 500ms; send_timeout 500ms;"),
+        || Bed::haproxy("    timeout client 500ms"),
+        || Bed::drip("body_timeout = \"500ms\"", ""),
+    ])
+}
+
+#[test]
+fn line_22_a_slow_body_is_a_408_in_time() {
+    // haproxy closes too, but waits for the origin's timeout with it.
+    for bed in impatient_with_bodies().filter(|bed| bed.who != "haproxy") {
+        for (framing, part) in [
+            ("Content-Length: 100", "part"),
+            ("Transfer-Encoding: chunked", "4\r\npart\r\n5"),
+        ] {
+            let began = now();
+            let client = bed.ask(post_with(&format!("{framing}\r\n"), part));
+            let mut origin = bed.origin.accept();
+            origin.head();
+            check_timed_out(&bed, client, began);
+            let (rest, _) = origin.end();
+            assert!(!rest.ends_with(b"0\r\n\r\n"), "{}: no clean end", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_22_a_body_that_moves_is_given_its_time() {
+    for bed in impatient_with_bodies() {
+        let mut client = bed.ask(post_with("Content-Length: 10\r\n", ""));
+        let mut origin = bed.origin.accept();
+        origin.head();
+        for _ in 0..10 {
+            client.send("x");
+            assert_eq!(origin.exactly(1), b"x", "{}", bed.who);
+            thread::sleep(100 * MS);
+        }
+        origin.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n");
+        assert_eq!(client.head().status(), 200, "{}", bed.who);
+        for _ in 0..10 {
+            origin.send("y");
+            assert_eq!(client.exactly(1), b"y", "{}", bed.who);
+            thread::sleep(100 * MS);
+        }
+    }
+}
+
+/// Writes without end on a thread of its own; tells how much was taken so far, and whether the other side still reads.
+fn endless(
+    bytes: std::net::TcpStream,
+    framed: bool,
+) -> (Arc<AtomicU64>, thread::JoinHandle<std::io::Error>) {
+    const PIECE: usize = 64 * 1024;
+    let sent = Arc::<AtomicU64>::default();
+    let counted = Arc::clone(&sent);
+    let mut to = bytes;
+    let sending = thread::spawn(move || {
+        let mut piece = noise(PIECE);
+        if framed {
+            piece = [
+                format!("{PIECE:x}\r\n").into_bytes(),
+                piece,
+                b"\r\n".to_vec(),
+            ]
+            .concat();
+        }
+        // Where the other side takes it all, this ends too.
+        while counted.load(Ordering::SeqCst) < 512 * MB as u64 {
+            if let Err(error) = std::io::Write::write_all(&mut to, &piece) {
+                return error;
+            }
+            counted.fetch_add(piece.len() as u64, Ordering::SeqCst);
+        }
+        std::io::Error::other("all of it was taken")
+    });
+    (sent, sending)
+}
+
+#[test]
+fn line_22_a_client_that_does_not_read_is_closed_in_time() {
+    let _alone = alone();
+    for bed in impatient_with_bodies() {
+        for framing in ["Content-Length: 1000000000", "Transfer-Encoding: chunked"] {
+            let mut passed = bed.pass(GET, format!("HTTP/1.1 200 OK\r\n{framing}\r\n\r\n"));
+            let began = now();
+            let (_, sending) = endless(passed.origin.sender(), framing.starts_with('T'));
+            let error = sending.join().expect("no panic");
+            let took = began.elapsed();
+            assert!(
+                took + 500 * MS < SOON,
+                "{}: {error} after {took:?}",
+                bed.who
+            );
+            let told = passed.client.try_answer_to("GET", SOON);
+            assert!(told.is_err(), "{}: no clean end", bed.who);
+        }
+    }
+}
+
+/// Buffers of its own, whatever passes through.
+const MAY_GROW: u64 = 16 * MB as u64;
+
+/// Waits until the bytes no longer move, and checks what they cost.
+fn check_bounded(bed: &mut Bed, before: u64, sent: &AtomicU64) {
+    let mut last = 0;
+    eventually("the bytes no longer move", || {
+        thread::sleep(100 * MS);
+        let moved = sent.load(Ordering::SeqCst);
+        moved > 0 && moved == std::mem::replace(&mut last, moved)
+    });
+    assert!(last < 64 * MB as u64, "somebody took {last} bytes");
+    let grown = bed.gateway().peak_memory().saturating_sub(before);
+    assert!(grown < MAY_GROW, "grew by {grown} bytes for {last}");
+}
+
+// nginx and haproxy are not measured: nothing of theirs is to be shown here.
+#[test]
+fn line_23_an_endless_answer_to_a_client_that_does_not_read_costs_bounded_memory() {
+    let _alone = alone();
+    let mut bed = Bed::drip("", "");
+    let before = bed.gateway().peak_memory();
+    for framing in [
+        "Transfer-Encoding: chunked\r\n",
+        "Content-Length: 10000000000\r\n",
+        "",
+    ] {
+        let passed = bed.pass(GET, format!("HTTP/1.1 200 OK\r\n{framing}\r\n"));
+        let (sent, sending) = endless(passed.origin.sender(), framing.starts_with('T'));
+        check_bounded(&mut bed, before, &sent);
+        drop(passed);
+        sending.join().expect("no panic");
+    }
+}
+
+#[test]
+fn line_23_an_endless_upload_to_an_origin_that_does_not_read_costs_bounded_memory() {
+    let _alone = alone();
+    let mut bed = Bed::drip("", "");
+    let before = bed.gateway().peak_memory();
+    for framing in [
+        "Transfer-Encoding: chunked\r\n",
+        "Content-Length: 10000000000\r\n",
+    ] {
+        let client = bed.ask(post_with(framing, ""));
+        let mut origin = bed.origin.accept();
+        origin.head();
+        let (sent, sending) = endless(client.sender(), framing.starts_with('T'));
+        check_bounded(&mut bed, before, &sent);
+        drop((client, origin));
+        sending.join().expect("no panic");
+    }
+}
+
+#[test]
+fn line_23_an_endless_upload_that_nobody_asked_for_costs_bounded_memory() {
+    let _alone = alone();
+    // The gateway's own answer does not make it read on for ever.
+    let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
+    let mut bed = Bed::limited_drip(
+        "body_timeout = \"500ms\"",
+        "",
+        zone,
+        "limits = [{ zone = \"z\" }]",
+    );
+    bed.seen(GET);
+    let before = bed.gateway().peak_memory();
+    let mut client = bed.ask(post_with("Content-Length: 10000000000\r\n", ""));
+    let (sent, sending) = endless(client.sender(), false);
+    assert_eq!(client.answer().status(), 429);
+    let error = sending.join().expect("no panic");
+    let taken = sent.load(Ordering::SeqCst);
+    assert!(taken < 512 * MB as u64, "{error}: it reads on for ever");
+    let grown = bed.gateway().peak_memory().saturating_sub(before);
+    assert!(grown < MAY_GROW, "grew by {grown} bytes for {taken}");
+}

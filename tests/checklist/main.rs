@@ -1,0 +1,27 @@
+//! What a correct reverse proxy does (RFC 9110 and 9112, and what fragile origins really send), with a raw socket on
+//! both sides. Where a line can be asked of a real nginx or a real haproxy too, it is: that proves the question.
+//!
+//! Tests are named after the lines of the checklist: headers 1 to 6, target and host 7 and 8, framing 9 to 18, failure
+//! 19 to 24.
+
+mod bed;
+mod ends;
+mod failure;
+mod framing;
+mod haproxy;
+mod headers;
+mod interim;
+mod lengths;
+mod limits;
+// Shared with the tests beside nginx, which use the rest of it.
+#[allow(dead_code)]
+#[path = "../nginx/nginx.rs"]
+mod nginx;
+mod retries;
+mod stop;
+// Shared with the other tests, which use the rest of it.
+#[allow(dead_code, unused_imports)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
+mod target;
+mod upgrades;

@@ -1,0 +1,178 @@
+//! Line 21: what is sent again, and what never is.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::bed::{GET, MS, OK, ask, everybody, forwarding, post_with};
+use crate::haproxy::Haproxy;
+use crate::nginx::Nginx;
+use crate::support::{Exchange, Gateway, Origin, Raw};
+
+/// Answers the first request of each connection, and closes without a word where the second comes.
+fn breaks_its_second_request() -> (Origin, Arc<Mutex<HashMap<String, usize>>>) {
+    let seen = Arc::<Mutex<HashMap<String, usize>>>::default();
+    let counted = Arc::clone(&seen);
+    let origin = Origin::answering(move |exchange| {
+        let target = exchange.target().to_owned();
+        *counted.lock().expect("no panic").entry(target).or_default() += 1;
+        exchange.body()?;
+        if exchange.nth > 1 {
+            Exchange::close()
+        } else {
+            exchange.reply(b"ok")
+        }
+    });
+    (origin, seen)
+}
+
+fn request(method: &str, target: &str, body: &str) -> String {
+    let length = body.len();
+    let framing = if length == 0 {
+        String::new()
+    } else {
+        format!("Content-Length: {length}\r\n")
+    };
+    format!("{method} {target} HTTP/1.1\r\nHost: test\r\n{framing}\r\n{body}")
+}
+
+#[test]
+fn line_21_what_is_idempotent_and_has_no_body_is_sent_once_more() {
+    // haproxy does so only where it is told to.
+    let (origin, seen) = breaks_its_second_request();
+    let nginx = Nginx::before(origin.address, "", &[("/", "")]);
+    let drip = Gateway::start(&forwarding(&[origin.address], ""));
+    for to in [nginx.address, drip.address()] {
+        let mut client = Raw::connect(to);
+        for method in ["GET", "HEAD", "GET", "DELETE", "OPTIONS", "GET"] {
+            client.send(request(method, "/", ""));
+            assert_eq!(client.answer_to(method).status(), 200, "{method}");
+        }
+    }
+    assert!(
+        seen.lock().expect("no panic")["/"] > 12,
+        "some were sent again"
+    );
+}
+
+#[test]
+fn line_21_a_post_or_a_body_is_never_sent_twice() {
+    let (origin, seen) = breaks_its_second_request();
+    let nginx = Nginx::before(origin.address, "", &[("/", "")]);
+    let drip = Gateway::start(&forwarding(&[origin.address], ""));
+    // haproxy closes the client's connection, so that the client may ask again.
+    for (who, to) in [("nginx", nginx.address), ("drip", drip.address())] {
+        let mut client = Raw::connect(to);
+        for (nth, (method, body)) in [
+            ("POST", "hello"),
+            ("POST", ""),
+            ("PUT", "hello"),
+            ("PATCH", "x"),
+            ("LOCK", ""),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            if who == "nginx" && method == "PUT" {
+                // It sends idempotent requests again with their bodies, which it keeps.
+                continue;
+            }
+            client.send(request("GET", "/", ""));
+            let warm = client.answer().status();
+            assert_eq!(warm, 200, "{who}");
+            let target = format!("/{who}/{nth}");
+            client.send(request(method, &target, body));
+            let status = client.answer().status();
+            assert!(status == 502 || status == 200, "{who}: {method}: {status}");
+            let times = seen.lock().expect("no panic").get(&target).copied();
+            assert_eq!(times, Some(1), "{who}: {method} {body:?}");
+        }
+    }
+}
+
+#[test]
+fn line_21_no_request_is_sent_more_than_twice() {
+    let origin = Origin::answering(|_| Exchange::close());
+    let nginx = Nginx::before(origin.address, "", &[("/", "")]);
+    let haproxy = Haproxy::before(origin.address, "");
+    let drip = Gateway::start(&forwarding(&[origin.address], ""));
+    for (who, to) in [
+        ("nginx", nginx.address),
+        ("haproxy", haproxy.address),
+        ("drip", drip.address()),
+    ] {
+        for (method, body, most) in [
+            ("GET", "", 2),
+            ("DELETE", "", 2),
+            ("POST", "", 1),
+            ("POST", "hello", 1),
+        ] {
+            let before = origin.arrivals().len();
+            assert_eq!(ask(to, &request(method, "/", body)).status(), 502, "{who}");
+            let times = origin.arrivals().len() - before;
+            assert!(times <= most, "{who}: {method} came {times} times");
+        }
+    }
+}
+
+#[test]
+fn line_21_an_origin_that_closes_after_each_answer_costs_no_client_a_5xx() {
+    let seen = Arc::<Mutex<HashMap<String, usize>>>::default();
+    let counted = Arc::clone(&seen);
+    let origin = Origin::answering(move |exchange| {
+        let target = exchange.target().to_owned();
+        *counted.lock().expect("no panic").entry(target).or_default() += 1;
+        exchange.body()?;
+        exchange.reply(b"ok")?;
+        Exchange::close()
+    });
+    let nginx = Nginx::before(origin.address, "", &[("/", "")]);
+    let drip = Gateway::start(&forwarding(&[origin.address], ""));
+    // haproxy does not send again what an idle connection took with it.
+    for (who, to) in [("nginx", nginx.address), ("drip", drip.address())] {
+        let mut client = Raw::connect(to);
+        for nth in 0..200 {
+            client.send(GET);
+            assert_eq!(client.answer().status(), 200, "{who}: request {nth}");
+        }
+        for nth in 0..50 {
+            let target = format!("/{who}/{nth}");
+            client.send(request("POST", &target, "hello"));
+            let status = client.answer().status();
+            let times = seen
+                .lock()
+                .expect("no panic")
+                .get(&target)
+                .copied()
+                .unwrap_or(0);
+            // Whether the origin has had it nobody knows where it closed at the same moment.
+            assert!(
+                times == 1 && status == 200 || times == 0 && status == 502,
+                "{who}: {nth}: {status}, {times} times"
+            );
+        }
+    }
+}
+
+#[test]
+fn line_21_a_connection_that_the_origin_closed_while_it_was_idle_costs_no_post_a_5xx() {
+    for bed in everybody() {
+        let mut client = bed.client();
+        for nth in 0..20 {
+            client.send(request("POST", "/", &"x".repeat(nth + 1)));
+            let mut origin = bed.origin.accept();
+            assert_eq!(origin.request().body.len(), nth + 1, "{}", bed.who);
+            origin.send(OK);
+            assert_eq!(client.answer().status(), 200, "{}: {nth}", bed.who);
+            drop(origin);
+            // The proxy has this long to notice.
+            thread::sleep(20 * MS);
+        }
+        assert_eq!(
+            bed.seen(post_with("Content-Length: 9\r\n", "last post"))
+                .body
+                .len(),
+            9
+        );
+    }
+}

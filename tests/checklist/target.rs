@@ -1,0 +1,273 @@
+//! Lines 7 and 8: the target and the host.
+
+use crate::bed::{Bed, GET, LAST, everybody, haproxy_and_drip, nginx_and_drip, post_with};
+
+/// The request line's target as the origin sees it, where the proxy lets it pass.
+fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
+    let mut client = bed.ask([b"GET ", target, b" HTTP/1.1\r\nHost: test\r\n\r\n"].concat());
+    let mut origin = match bed
+        .origin
+        .accept_within(std::time::Duration::from_millis(30))
+    {
+        Some(origin) => origin,
+        // Either it was refused, or the machine is slow.
+        None => match client.try_answer_to("GET", std::time::Duration::from_millis(300)) {
+            Ok(answer) => {
+                assert_eq!(answer.status(), 400, "{}: {target:?}", bed.who);
+                return None;
+            }
+            Err(_) => bed.origin.accept(),
+        },
+    };
+    let seen = origin.head();
+    origin.send(LAST);
+    assert_eq!(client.answer().status(), 200, "{}", bed.who);
+    Some(seen.target().to_owned())
+}
+
+#[test]
+fn line_07_a_target_passes_byte_for_byte() {
+    const TARGETS: [&str; 20] = [
+        "/",
+        "/?",
+        "/a?",
+        "/a??b=c?&&=/../?",
+        "/a%2Fb%2fc",
+        "//",
+        "//a//b///",
+        "/a/../b",
+        "/a/./b/.",
+        "/a%2e%2E/b",
+        "/%7Eu/%41",
+        "/caf%C3%A9?q=%C3%A9+%20",
+        "/a;b=c,d;e",
+        "/~u/!$&'()*+,;=:@",
+        "/:80/@x",
+        "/http://other/x",
+        "/a?http://other/x",
+        "/*",
+        "/a%20b%09c",
+        "/%25%32%46",
+    ];
+    // nginx refuses these, which lead out of the root or name no character.
+    const NOT_NGINX: [&str; 5] = ["/../a", "/..", "/%2e%2e/a", "/a%00b", "/?%zz%"];
+    for bed in everybody() {
+        for target in TARGETS {
+            let seen = passed_on(&bed, target.as_bytes());
+            assert_eq!(seen.as_deref(), Some(target), "{}", bed.who);
+        }
+        let long = format!("/{}?{}", "x%2F/".repeat(800), "y=".repeat(1000));
+        let seen = passed_on(&bed, long.as_bytes());
+        assert_eq!(seen, Some(long), "{}", bed.who);
+    }
+    for bed in haproxy_and_drip() {
+        for target in NOT_NGINX {
+            let seen = passed_on(&bed, target.as_bytes());
+            assert_eq!(seen.as_deref(), Some(target), "{}", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_07_a_target_that_rfc_3986_does_not_allow_is_never_changed() {
+    for bed in everybody() {
+        for target in [
+            "/a\"b",
+            "/a<b>",
+            "/a\\b",
+            "/a^b",
+            "/a`b",
+            "/a{b}",
+            "/a|b",
+            "/[a]",
+            "/%",
+            "/%zz",
+            "/a#b",
+            "/a?b#c",
+            "/caf\u{e9}",
+            "/?\u{e9}",
+        ] {
+            if let Some(seen) = passed_on(&bed, target.as_bytes()) {
+                let bytes: Vec<u8> = seen
+                    .chars()
+                    .map(|it| u8::try_from(it).expect("a byte"))
+                    .collect();
+                assert_eq!(bytes, target.as_bytes(), "{}: {target}", bed.who);
+            }
+        }
+    }
+}
+
+// nginx takes Host, not the authority, for $http_host, and haproxy leaves the target in absolute form.
+#[test]
+fn line_08_the_authority_of_an_absolute_target_is_the_host() {
+    let bed = Bed::drip("", "");
+    for (target, host, path) in [
+        ("http://a.example/x?y", "a.example", "/x?y"),
+        ("http://a.example", "a.example", "/"),
+        ("http://a.example?x=1", "a.example", "/?x=1"),
+        (
+            "HTTP://A.Example:8080//x/../%2F",
+            "A.Example:8080",
+            "//x/../%2F",
+        ),
+        ("http://[::1]:80/", "[::1]:80", "/"),
+    ] {
+        // RFC 9112, section 3.2.2: a proxy ignores the field that came.
+        for field in ["a.example", "other.example", ""] {
+            let seen = bed.seen(format!("GET {target} HTTP/1.1\r\nHost: {field}\r\n\r\n"));
+            assert_eq!(seen.target(), path, "{target}");
+            assert_eq!(seen.field("host"), Some(host), "{target}");
+            assert_eq!(seen.field("x-forwarded-host"), Some(host), "{target}");
+        }
+    }
+}
+
+#[test]
+fn line_08_an_absolute_target_without_a_proper_authority_is_refused() {
+    let bed = Bed::drip("", "");
+    for target in [
+        "http:///x",
+        "http://",
+        "http://u@h/",
+        "http://u:p@h/",
+        "http://h:port/",
+        "test/x",
+    ] {
+        let status = bed.own_status(format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n"));
+        assert_eq!(status, 400, "{target}");
+    }
+    // The field is missing, whatever the target says (section 3.2).
+    assert_eq!(
+        bed.own_status("GET http://a.example/ HTTP/1.1\r\n\r\n"),
+        400
+    );
+}
+
+#[test]
+fn line_08_a_missing_host_is_refused() {
+    // haproxy lets it pass.
+    for bed in nginx_and_drip() {
+        for lines in ["", "X-Host: test\r\n", "X-A: 1\r\n"] {
+            let status = bed.own_status(format!("GET / HTTP/1.1\r\n{lines}\r\n"));
+            assert_eq!(status, 400, "{}: {lines}", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_08_http_1_0_needs_no_host() {
+    for bed in everybody() {
+        let seen = bed.seen("GET /old HTTP/1.0\r\n\r\n");
+        assert_eq!(seen.target(), "/old", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_08_a_second_host_is_refused() {
+    for bed in everybody() {
+        for second in ["other", "test", ""] {
+            if bed.who == "haproxy" && second == "test" {
+                // It takes the same host twice for one.
+                continue;
+            }
+            let status = bed.own_status(format!(
+                "GET / HTTP/1.1\r\nHost: test\r\nX-A: 1\r\nHost: {second}\r\n\r\n"
+            ));
+            assert_eq!(status, 400, "{}: {second:?}", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_08_an_invalid_host_is_refused() {
+    const INVALID: [&str; 17] = [
+        "a b", "a/b", "u@h", "a?b", "a#b", "a\\b", "a:b", "a:80:80", "[::1", "::1", "[::1]x",
+        "[g]", "a\tb", "a<b", "\"a\"", "http://a", "a%zz",
+    ];
+    let bed = Bed::drip("", "");
+    for host in INVALID {
+        let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(status, 400, "{host}");
+    }
+    // nginx and haproxy look less closely; these nginx refuses too.
+    let bed = Bed::nginx("");
+    for host in ["a b", "a/b", "a\tb", "http://a"] {
+        let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(status, 400, "{host}");
+    }
+}
+
+#[test]
+fn line_08_a_valid_host_passes_byte_for_byte() {
+    for bed in everybody() {
+        for host in [
+            "a.example",
+            "A.Example:8080",
+            "a.example.",
+            "[::1]",
+            "[2001:db8::1]:80",
+            "a_b-c.xn--p1ai",
+            "127.0.0.1:1",
+        ] {
+            let seen = bed.seen(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+            assert_eq!(seen.field("host"), Some(host), "{}", bed.who);
+        }
+    }
+}
+
+/// RFC 9112, section 3.2, has an empty Host where the target URI has no authority, and section 3.3 lets a server that
+/// has a default for this connection use it; drip's routes without a host are that default.
+#[test]
+fn line_08_an_empty_host_is_a_host() {
+    // nginx refuses it.
+    for bed in haproxy_and_drip() {
+        let seen = bed.seen("GET /x HTTP/1.1\r\nHost:\r\n\r\n");
+        assert_eq!(seen.field("host"), Some(""), "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_08_the_asterisk_of_options_stays_one() {
+    // nginx refuses it.
+    for bed in haproxy_and_drip() {
+        let seen = bed.seen("OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n");
+        assert_eq!(seen.line, "OPTIONS * HTTP/1.1", "{}", bed.who);
+        assert_eq!(seen.field("host"), Some("test"), "{}", bed.who);
+    }
+    // RFC 9112, section 3.2.4; haproxy leaves the target as it is.
+    let bed = Bed::drip("", "");
+    let seen = bed.seen("OPTIONS http://a.example:8001 HTTP/1.1\r\nHost: a.example:8001\r\n\r\n");
+    assert_eq!(seen.line, "OPTIONS * HTTP/1.1");
+    assert_eq!(seen.field("host"), Some("a.example:8001"));
+    let seen = bed.seen("OPTIONS http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n");
+    assert_eq!(seen.line, "OPTIONS / HTTP/1.1");
+}
+
+#[test]
+fn line_08_the_asterisk_is_for_options_alone() {
+    for bed in nginx_and_drip() {
+        let status = bed.own_status("GET * HTTP/1.1\r\nHost: test\r\n\r\n");
+        assert_eq!(status, 400, "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_08_connect_is_not_allowed() {
+    // haproxy opens the tunnel, nginx answers 400.
+    let bed = Bed::drip("", "");
+    let status = bed.own_status("CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n");
+    assert_eq!(status, 405);
+}
+
+#[test]
+fn line_08_what_follows_a_refused_connect_is_no_tunnel() {
+    let bed = Bed::drip("", "");
+    let mut client =
+        bed.ask("CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n\x16\x03\x01 no HTTP\r\n\r\n");
+    assert_eq!(client.answer().status(), 405);
+    bed.check_unseen();
+    // The gateway and its other clients go on.
+    assert_eq!(bed.seen(GET).target(), "/");
+    assert_eq!(bed.seen(post_with("Content-Length: 1\r\n", "x")).body, b"x");
+}

@@ -1,0 +1,153 @@
+//! Line 18: a WebSocket, or a refusal.
+
+use crate::bed::{Bed, GET, MS, OK, each, get_with, haproxy_and_drip, noise};
+use crate::support::{End, Raw};
+
+const WEBSOCKET: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+const SWITCHED: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+     Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
+
+fn switching() -> impl Iterator<Item = Bed> {
+    each([
+        || {
+            Bed::nginx(
+                "map $http_upgrade $hop { default upgrade; '' ''; } \
+                 proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $hop;",
+            )
+        },
+        || Bed::haproxy(""),
+        || Bed::drip("", "response_timeout = \"300ms\""),
+    ])
+}
+
+/// A WebSocket's two ends, where the client sends `early` with its head and the origin `first` with its 101.
+fn switched(bed: &Bed, early: &str, first: &str) -> (Raw, Raw) {
+    let mut client = bed.ask(get_with(WEBSOCKET) + early);
+    let mut origin = bed.origin.accept();
+    let seen = origin.head();
+    assert_eq!(seen.field("upgrade"), Some("websocket"), "{}", bed.who);
+    let connection = seen
+        .field("connection")
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    assert!(connection.contains("upgrade"), "{}: {seen:?}", bed.who);
+    assert_eq!(
+        seen.field("sec-websocket-key"),
+        Some("dGhlIHNhbXBsZSBub25jZQ=="),
+        "{}",
+        bed.who
+    );
+    origin.send(format!("{SWITCHED}{first}"));
+    let told = client.head();
+    assert_eq!(told.status(), 101, "{}", bed.who);
+    assert_eq!(told.field("upgrade"), Some("websocket"), "{}", bed.who);
+    let connection = told.field("connection").unwrap_or_default();
+    assert!(
+        connection.eq_ignore_ascii_case("upgrade"),
+        "{}: {told:?}",
+        bed.who
+    );
+    assert_eq!(
+        told.field("sec-websocket-accept"),
+        Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
+        "{}",
+        bed.who
+    );
+    assert!(
+        !told.has("content-length") && !told.has("transfer-encoding"),
+        "{}",
+        bed.who
+    );
+    (client, origin)
+}
+
+#[test]
+fn line_18_bytes_pass_both_ways_after_a_101() {
+    for bed in switching() {
+        let (mut client, mut origin) = switched(&bed, "", "");
+        for piece in [noise(1), noise(100_000), b"GET / HTTP/1.1\r\n\r\n".to_vec()] {
+            client.send(&piece);
+            assert!(
+                origin.exactly(piece.len()) == piece,
+                "{}: to the origin",
+                bed.who
+            );
+            origin.send(&piece);
+            assert!(
+                client.exactly(piece.len()) == piece,
+                "{}: to the client",
+                bed.who
+            );
+        }
+        // Silence for longer than an answer may take is no offence.
+        client.stays_quiet(700 * MS);
+        origin.send("later");
+        assert_eq!(client.exactly(5), b"later", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_18_bytes_that_come_with_the_101_or_right_behind_the_head_are_not_lost() {
+    for bed in switching() {
+        let (mut client, _origin) = switched(&bed, "", "first");
+        assert_eq!(client.exactly(5), b"first", "{}", bed.who);
+        let (mut client, mut origin) = switched(&bed, "early", "first");
+        assert_eq!(client.exactly(5), b"first", "{}", bed.who);
+        assert_eq!(origin.exactly(5), b"early", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_18_either_ends_end_is_the_others() {
+    for bed in switching() {
+        let (mut client, mut origin) = switched(&bed, "", "");
+        origin.send("bye");
+        drop(origin);
+        assert_eq!(client.end(), (b"bye".to_vec(), End::Closed), "{}", bed.who);
+        let (mut client, mut open) = switched(&bed, "", "");
+        client.send("bye");
+        drop(client);
+        assert_eq!(open.end().0, b"bye", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_18_a_refusal_is_an_answer_and_the_connection_goes_on() {
+    for bed in switching() {
+        for refusal in [
+            "403 Forbidden\r\nContent-Length: 2\r\n\r\nno",
+            "426 Upgrade Required\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+            "200 OK\r\nContent-Length: 2\r\n\r\nno",
+        ] {
+            let mut passed = bed.pass(get_with(WEBSOCKET), format!("HTTP/1.1 {refusal}"));
+            let told = passed.client.answer();
+            assert!(
+                refusal.starts_with(&told.status().to_string()),
+                "{}: {told:?}",
+                bed.who
+            );
+            assert_eq!(told.body, b"no", "{}: {refusal}", bed.who);
+            drop(passed.origin);
+            passed.client.send(GET);
+            let mut origin = bed.origin.accept();
+            assert!(!origin.head().has("upgrade"), "{}", bed.who);
+            origin.send(OK);
+            assert_eq!(
+                passed.client.answer().body,
+                b"ok",
+                "{}: after {refusal}",
+                bed.who
+            );
+        }
+    }
+}
+
+#[test]
+fn line_18_a_101_that_nobody_asked_for_is_a_bad_answer() {
+    // nginx passes it on.
+    for bed in haproxy_and_drip() {
+        let mut passed = bed.pass(GET, SWITCHED);
+        assert_eq!(passed.client.answer().status(), 502, "{}", bed.who);
+    }
+}

@@ -1,0 +1,436 @@
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{SOON, now};
+
+/// A connection of which the test sees and says every byte, as a client or as an origin. It takes nothing that is not
+/// framed as RFC 9112 says. Dropped, it is closed.
+#[derive(Debug)]
+pub struct Raw {
+    stream: TcpStream,
+    unread: Vec<u8>,
+}
+
+/// A request or an answer. Field names are in lower case; each char of a value is one byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    pub line: String,
+    pub fields: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    pub trailers: Vec<(String, String)>,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Closed,
+    Reset,
+}
+
+/// How much of a message there is.
+enum Framing {
+    Nothing,
+    Length(usize),
+    Chunks,
+    UntilTheEnd,
+}
+
+impl Raw {
+    pub fn connect(to: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(to).expect("somebody takes a connection"))
+    }
+
+    pub fn over(stream: TcpStream) -> Self {
+        stream.set_nodelay(true).expect("no delay");
+        stream.set_write_timeout(Some(SOON)).expect("a timeout");
+        Self {
+            stream,
+            unread: Vec::new(),
+        }
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.try_send(bytes).expect("the other side reads");
+    }
+
+    /// The same where the other side may have closed, or does not read: then it fails, after a while.
+    pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.stream.write_all(bytes.as_ref())
+    }
+
+    /// Each byte in a segment of its own.
+    pub fn send_byte_by_byte(&mut self, bytes: impl AsRef<[u8]>) {
+        for byte in bytes.as_ref() {
+            // Whoever has seen enough may close before the last one.
+            if self.try_send([*byte]).is_err() {
+                return;
+            }
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// The same connection for another thread to send on.
+    pub fn sender(&self) -> TcpStream {
+        self.stream.try_clone().expect("a second handle")
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn shut_sending(&self) {
+        let open = self.stream.shutdown(Shutdown::Write);
+        open.expect("an open connection");
+    }
+
+    /// Ends the connection with a reset.
+    pub fn reset(self) {
+        let linger = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
+        linger.expect("a socket");
+    }
+
+    /// The first line and the fields; the body is left to come.
+    pub fn head(&mut self) -> Message {
+        self.head_within(SOON)
+    }
+
+    pub fn head_within(&mut self, limit: Duration) -> Message {
+        let head = self.try_head(now() + limit);
+        head.unwrap_or_else(|error| panic!("no head: {error}; there is {:?}", self.so_far()))
+    }
+
+    /// A request with its body.
+    pub fn request(&mut self) -> Message {
+        let mut message = self.head();
+        let framing = if message.is_chunked() {
+            Framing::Chunks
+        } else {
+            message.length().map_or(Framing::Nothing, Framing::Length)
+        };
+        self.read_body(&mut message, &framing)
+            .unwrap_or_else(|error| panic!("no body: {error}; {message:?}"));
+        message
+    }
+
+    /// A final answer to a GET, with its body.
+    pub fn answer(&mut self) -> Message {
+        self.answer_to("GET")
+    }
+
+    pub fn answer_to(&mut self, method: &str) -> Message {
+        let answer = self.try_answer_to(method, SOON);
+        answer.unwrap_or_else(|error| panic!("no answer: {error}; there is {:?}", self.so_far()))
+    }
+
+    /// The final answer; interim ones before it are dropped. An error where it is cut short, or no proper one.
+    pub fn try_answer_to(&mut self, method: &str, limit: Duration) -> io::Result<Message> {
+        let mut message = self.try_head(now() + limit)?;
+        while message.status() < 200 && message.status() != 101 {
+            message = self.try_head(now() + limit)?;
+        }
+        let framing = message.framing(method);
+        self.read_body(&mut message, &framing)?;
+        Ok(message)
+    }
+
+    fn read_body(&mut self, message: &mut Message, framing: &Framing) -> io::Result<()> {
+        match framing {
+            Framing::Nothing => {}
+            Framing::Length(length) => message.body = self.try_exactly(*length)?,
+            Framing::Chunks => self.read_chunks(message)?,
+            Framing::UntilTheEnd => match self.end() {
+                (body, End::Closed) => message.body = body,
+                (_, End::Reset) => return Err(ErrorKind::ConnectionReset.into()),
+            },
+        }
+        Ok(())
+    }
+
+    fn read_chunks(&mut self, message: &mut Message) -> io::Result<()> {
+        loop {
+            let size = self.try_line()?;
+            let size = usize::from_str_radix(&size, 16).map_err(io::Error::other)?;
+            if size == 0 {
+                break;
+            }
+            let piece = self.try_exactly(size)?;
+            message.body.extend_from_slice(&piece);
+            if !self.try_line()?.is_empty() {
+                return Err(io::Error::other("something follows a chunk"));
+            }
+        }
+        loop {
+            let line = self.try_line()?;
+            if line.is_empty() {
+                return Ok(());
+            }
+            message.trailers.push(field(&line)?);
+        }
+    }
+
+    /// So many bytes.
+    pub fn exactly(&mut self, length: usize) -> Vec<u8> {
+        let bytes = self.try_exactly(length);
+        bytes.unwrap_or_else(|error| {
+            panic!("no {length} bytes: {error}; there is {:?}", self.so_far())
+        })
+    }
+
+    fn try_exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let deadline = now() + 2 * SOON;
+        while self.unread.len() < length {
+            self.more(deadline)?;
+        }
+        Ok(self.unread.drain(..length).collect())
+    }
+
+    /// The next line, without its CRLF.
+    pub fn line(&mut self) -> String {
+        let line = self.try_line();
+        line.unwrap_or_else(|error| panic!("no line: {error}; there is {:?}", self.so_far()))
+    }
+
+    fn try_line(&mut self) -> io::Result<String> {
+        let mut bytes = self.until(b"\n", now() + SOON)?;
+        bytes.pop();
+        match bytes.pop() {
+            Some(b'\r') if !bytes.contains(&b'\r') => Ok(text(&bytes)),
+            _ => Err(io::Error::other(format!("no CRLF ends {:?}", text(&bytes)))),
+        }
+    }
+
+    fn try_head(&mut self, deadline: Instant) -> io::Result<Message> {
+        let bytes = self.until(b"\r\n\r\n", deadline)?;
+        let all = text(&bytes);
+        let mut lines = all[..all.len() - 4].split("\r\n");
+        let mut message = Message {
+            line: lines.next().unwrap_or_default().to_owned(),
+            ..Message::default()
+        };
+        for line in lines {
+            message.fields.push(field(line)?);
+        }
+        Ok(message)
+    }
+
+    /// What comes up to and with `mark`.
+    fn until(&mut self, mark: &[u8], deadline: Instant) -> io::Result<Vec<u8>> {
+        let mut from = 0;
+        loop {
+            let window = self.unread[from..].windows(mark.len());
+            if let Some(at) = window.into_iter().position(|bytes| bytes == mark) {
+                return Ok(self.unread.drain(..from + at + mark.len()).collect());
+            }
+            from = self.unread.len().saturating_sub(mark.len());
+            self.more(deadline)?;
+        }
+    }
+
+    fn more(&mut self, deadline: Instant) -> io::Result<()> {
+        let left = deadline.saturating_duration_since(now());
+        if left.is_zero() {
+            return Err(io::Error::new(ErrorKind::TimedOut, "nothing came in time"));
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        let mut buffer = [0; 16 * 1024];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(length) => self.unread.extend_from_slice(&buffer[..length]),
+            // The deadline is looked at again.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Waits until `part` has come, and leaves it to be read.
+    pub fn wait_for(&mut self, part: &str) {
+        let deadline = now() + SOON;
+        let there = |bytes: &[u8]| bytes.windows(part.len()).any(|at| at == part.as_bytes());
+        while !there(&self.unread) {
+            let came = self.more(deadline);
+            came.unwrap_or_else(|error| {
+                panic!("no {part:?}: {error}; there is {:?}", self.so_far())
+            });
+        }
+    }
+
+    /// Whatever comes until the connection ends, which must be soon, and how it ends.
+    pub fn end(&mut self) -> (Vec<u8>, End) {
+        self.end_within(SOON)
+    }
+
+    pub fn end_within(&mut self, limit: Duration) -> (Vec<u8>, End) {
+        let deadline = now() + limit;
+        let end = loop {
+            match self.more(deadline) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => break End::Closed,
+                Err(error) if error.kind() == ErrorKind::TimedOut => {
+                    panic!("still open after {limit:?}; there is {:?}", self.so_far())
+                }
+                Err(_) => break End::Reset,
+            }
+        };
+        (std::mem::take(&mut self.unread), end)
+    }
+
+    /// Fails if anything comes, or the connection ends, within `span`.
+    pub fn stays_quiet(&mut self, span: Duration) {
+        let came = self.more(now() + span);
+        assert!(came.is_ok(), "not open any more: {came:?}");
+        assert_eq!(self.so_far(), "", "nothing was to come");
+    }
+
+    fn so_far(&self) -> String {
+        text(&self.unread[..self.unread.len().min(2000)])
+    }
+}
+
+impl Message {
+    pub fn status(&self) -> u16 {
+        let status = self.line.split(' ').nth(1).and_then(|it| it.parse().ok());
+        status.unwrap_or_else(|| panic!("no status in {:?}", self.line))
+    }
+
+    pub fn target(&self) -> &str {
+        self.line.split(' ').nth(1).unwrap_or_default()
+    }
+
+    /// All values of a field, in order.
+    pub fn all(&self, name: &str) -> Vec<&str> {
+        let named = self.fields.iter().filter(|(found, _)| found == name);
+        named.map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// The value of a field that may stand there once.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let all = self.all(name);
+        assert!(all.len() < 2, "{name} stands there twice: {self:?}");
+        all.first().copied()
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        !self.all(name).is_empty()
+    }
+
+    /// The names of all fields, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.fields.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    pub fn is_chunked(&self) -> bool {
+        self.field("transfer-encoding") == Some("chunked")
+    }
+
+    pub fn length(&self) -> Option<usize> {
+        let length = self.field("content-length")?;
+        Some(length.parse().expect("a length"))
+    }
+
+    /// How the body of this answer is framed (RFC 9112, section 6.3).
+    fn framing(&self, method: &str) -> Framing {
+        assert!(
+            !(self.is_chunked() && self.has("content-length")),
+            "a message is framed in one way: {self:?}"
+        );
+        if method == "HEAD" || matches!(self.status(), 100..200 | 204 | 304) {
+            Framing::Nothing
+        } else if self.is_chunked() {
+            Framing::Chunks
+        } else {
+            self.length().map_or(Framing::UntilTheEnd, Framing::Length)
+        }
+    }
+}
+
+/// An origin whose every byte the test says itself.
+pub struct RawOrigin {
+    pub address: SocketAddr,
+    connections: Receiver<TcpStream>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl RawOrigin {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let stopped = Arc::<AtomicBool>::default();
+        let to_stop = Arc::clone(&stopped);
+        let (came, connections) = mpsc::channel();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if to_stop.load(Ordering::SeqCst) || came.send(stream).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            address,
+            connections,
+            stopped,
+        }
+    }
+
+    /// The next connection, which must come soon.
+    pub fn accept(&self) -> Raw {
+        let stream = self.connections.recv_timeout(SOON);
+        Raw::over(stream.expect("the proxy connects to the origin"))
+    }
+
+    /// A connection that has come, or comes within `span`.
+    pub fn accept_within(&self, span: Duration) -> Option<Raw> {
+        self.connections.recv_timeout(span).ok().map(Raw::over)
+    }
+}
+
+/// An address at which connecting neither succeeds nor fails, while this lives.
+pub struct DeafOrigin {
+    pub address: SocketAddr,
+    _listener: TcpListener,
+    _in_its_backlog: Vec<TcpStream>,
+}
+
+impl DeafOrigin {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        rustix::net::listen(&listener, 0).expect("a shorter backlog");
+        let address = listener.local_addr().expect("an address");
+        let mut backlog = Vec::new();
+        while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100)) {
+            backlog.push(stream);
+            assert!(backlog.len() < 16, "the backlog has no end");
+        }
+        Self {
+            address,
+            _listener: listener,
+            _in_its_backlog: backlog,
+        }
+    }
+}
+
+impl Drop for RawOrigin {
+    fn drop(&mut self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        // Wakes the listener; where it is gone there is nothing to wake.
+        let _gone = TcpStream::connect(self.address);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| char::from(*byte)).collect()
+}
+
+fn field(line: &str) -> io::Result<(String, String)> {
+    let odd = || io::Error::other(format!("no field: {line:?}"));
+    let (name, value) = line.split_once(':').ok_or_else(odd)?;
+    if name.is_empty() || name.contains([' ', '\t']) || line.contains(['\r', '\n', '\0']) {
+        return Err(odd());
+    }
+    let value = value.trim_matches([' ', '\t']);
+    Ok((name.to_ascii_lowercase(), value.to_owned()))
+}
