@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub use client::{Client, fetch};
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use origin::{Exchange, Origin};
-pub use wire::Answer;
+pub use wire::{Answer, Head};
 
 /// For what should happen at once. Only a test that fails waits this long.
 pub const SOON: Duration = Duration::from_secs(5);
