@@ -54,6 +54,6 @@ impl Process {
     pub fn load(self) -> f64 {
         let (began, before) = (now(), self.processor());
         thread::sleep(Duration::from_secs(1));
-        (self.processor() - before).as_secs_f64() / began.elapsed().as_secs_f64()
+        self.processor().saturating_sub(before).as_secs_f64() / began.elapsed().as_secs_f64()
     }
 }

@@ -197,7 +197,7 @@ impl Client {
         let on = self.connect();
         Self::send(&on, &bytes);
         self.pause(300);
-        self.leave(on);
+        self.leave(&on);
         self.board.ended(Fate::LeftWaiting);
     }
 
@@ -211,7 +211,7 @@ impl Client {
             Ok(0) => "closed without an answer".to_owned(),
             Err(error) => format!("no answer: {error}"),
             Ok(_) => {
-                self.leave(on);
+                self.leave(&on);
                 self.board.ended(Fate::LeftMidAnswer);
                 return;
             }
@@ -219,7 +219,7 @@ impl Client {
         self.fail(&sent, &what);
     }
 
-    fn leave(&mut self, on: BufReader<TcpStream>) {
+    fn leave(&mut self, on: &BufReader<TcpStream>) {
         if self.rng.percent(50) {
             // Dropped, it resets.
             set_socket_linger(on.get_ref(), Some(Duration::ZERO)).expect("a socket");

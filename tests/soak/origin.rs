@@ -269,7 +269,7 @@ impl Exchange<'_> {
         };
         let mut head = format!("HTTP/1.1 200 OK\r\nX-Id: {}\r\n", self.request.id);
         match framing {
-            Framing::Length => head += &format!("Content-Length: {}\r\n", body.len()),
+            Framing::Length => head.extend(["Content-Length: ", &body.len().to_string(), "\r\n"]),
             Framing::Chunked => head += "Transfer-Encoding: chunked\r\n",
             Framing::End => {}
         }
