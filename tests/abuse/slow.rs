@@ -196,7 +196,7 @@ fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_a
         let piece = [b'x'; 64 << 10];
         (0..BIG / piece.len()).try_for_each(|_| Exchange::send(exchange, &piece))
     });
-    let gateway = open_gateway(&origin, "body_timeout = \"1s\"");
+    let gateway = open_gateway(&origin, "body_timeout = \"3s\"");
     let process = Process::of(gateway.id());
     let others = Others::start(gateway.address());
     let (descriptors, memory) = (process.descriptors(), process.memory());
@@ -220,11 +220,15 @@ fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_a
         .map(|nth| {
             let mut one = One::with_buffer(gateway.address(), nth, Some(4 << 10));
             assert_eq!(one.send(request), request.len());
+            if nth % 50 == 0 {
+                // What the kernel's buffers take, a gigabyte or two in all, has to be copied by the cores of this machine.
+                thread::sleep(Duration::from_millis(150));
+            }
             one
         })
         .collect();
     // All are stuck before the first is cut off, but on a very slow machine.
-    thread::sleep(Duration::from_millis(800));
+    thread::sleep(Duration::from_millis(500));
     let most = process.memory();
     let bound = u64::try_from(READERS).expect("few") * 512 * KB;
     assert!(
@@ -236,7 +240,7 @@ fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_a
     let took = long_until("the answers to those who do not read are given up", || {
         in_flight() <= 1
     });
-    assert!(took < TIMEOUT + LATER, "given up after {took:?}");
+    assert!(took < 3 * TIMEOUT + LATER, "given up after {took:?}");
     assert!(
         steady.join().expect("no panic") > BIG,
         "who reads slowly gets it all"
