@@ -18,7 +18,7 @@ pub use gateway::{Gateway, Site, drip, free_address};
 pub use origin::{Exchange, Origin};
 #[allow(unused_imports)]
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
-pub use wire::Answer;
+pub use wire::{Answer, Head};
 
 /// For what should happen at once. Only a test that fails waits this long.
 pub const SOON: Duration = Duration::from_secs(5);

@@ -1,0 +1,93 @@
+//! Very many connections that do nothing.
+
+use std::time::Duration;
+
+use crate::crowd::{One, raise_descriptors};
+use crate::others::Others;
+use crate::process::Process;
+use crate::support::{Client, Origin, alone, eventually};
+use crate::{KB, MORE_DESCRIPTORS, long_until, open_gateway};
+
+/// As many as the limit of file descriptors allows, with some to spare for the test, and for the gateway.
+const MOST: usize = 20_000;
+const SPARE: usize = 500;
+
+const REQUEST: &[u8] = b"GET /unlimited HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[test]
+fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
+    let _alone = alone();
+    let count = MOST.min(raise_descriptors().saturating_sub(SPARE));
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "header_timeout = \"120s\"\nkeep_alive = \"120s\"");
+    let process = Process::of(gateway.id());
+    let others = Others::start(gateway.address());
+    let (descriptors, memory) = (process.descriptors(), process.memory());
+
+    let mut crowd = Vec::with_capacity(count);
+    for nth in 0..count {
+        let mut one = One::connect(gateway.address(), nth);
+        // One in ten has been served before.
+        if nth % 10 == 0 {
+            assert_eq!(one.send(REQUEST), REQUEST.len());
+        }
+        crowd.push(one);
+    }
+    long_until("they are all taken", || process.descriptors() >= count);
+    long_until("those who asked are answered", || {
+        crowd.iter_mut().step_by(10).all(|one| {
+            one.take(usize::MAX);
+            one.got.ends_with(b"ok")
+        })
+    });
+    let grown = process.memory().saturating_sub(memory);
+    let each = grown / u64::try_from(count).expect("few");
+    println!("{count} idle connections, {each} bytes each");
+    assert!(each < 24 * KB, "{each} bytes for an idle connection");
+    let load = process.load();
+    assert!(
+        load < 0.3,
+        "{load:.2} of a core for {count} that do nothing"
+    );
+    assert!(crowd.iter_mut().all(|one| {
+        one.take(1);
+        one.ended.is_none()
+    }));
+    others.check();
+
+    drop(crowd);
+    long_until("their descriptors are free again", || {
+        process.descriptors() <= descriptors + MORE_DESCRIPTORS
+    });
+    Others::start(gateway.address()).check();
+}
+
+#[test]
+fn connections_past_the_most_wait_until_others_have_gone() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "max_connections = 40");
+    let others = Others::on_one_connection(gateway.address());
+    let crowd: Vec<_> = (0..60)
+        .map(|nth| One::connect(gateway.address(), nth))
+        .collect();
+    let process = Process::of(gateway.id());
+    eventually("the gateway has taken what it may", || {
+        process.descriptors() >= 40
+    });
+    // Behind those in the kernel's queue.
+    let mut newcomer = Client::ask(gateway.address(), "/?key=new");
+    let load = process.load();
+    assert!(load < 0.3, "{load:.2} of a core to let them wait");
+    assert!(process.descriptors() < 40 + 40, "it has taken more");
+    assert!(
+        !origin
+            .arrivals()
+            .iter()
+            .any(|arrival| arrival.target.contains("new")),
+        "it has been taken"
+    );
+    others.check();
+    drop(crowd);
+    assert_eq!(newcomer.answer().status, 200);
+}

@@ -1,0 +1,120 @@
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::{set_socket_linger, set_socket_recv_buffer_size};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::support::now;
+
+/// One of many connections that one thread looks after.
+#[derive(Debug)]
+pub struct One {
+    stream: TcpStream,
+    /// What has come so far.
+    pub got: Vec<u8>,
+    /// When the connection was seen to have ended.
+    pub ended: Option<Instant>,
+}
+
+impl One {
+    /// Connects from one of several local addresses, which have ports enough for all together.
+    pub fn connect(to: SocketAddr, nth: usize) -> Self {
+        Self::with_buffer(to, nth, None)
+    }
+
+    /// The same, with a receive buffer of so many bytes.
+    pub fn with_buffer(to: SocketAddr, nth: usize, buffer: Option<usize>) -> Self {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None);
+        let socket = socket.expect("a file descriptor");
+        if let Some(size) = buffer {
+            set_socket_recv_buffer_size(&socket, size).expect("a socket");
+        }
+        let last = u8::try_from(2 + nth % 8).expect("few");
+        let from = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, last), 0);
+        bind(&socket, &from).expect("a port");
+        connect(&socket, &to).expect("the gateway takes a connection");
+        let stream = TcpStream::from(socket);
+        stream.set_nonblocking(true).expect("a socket");
+        stream.set_nodelay(true).expect("a socket");
+        Self {
+            stream,
+            got: Vec::new(),
+            ended: None,
+        }
+    }
+
+    /// Sends what the kernel takes at once, and says how much that was.
+    pub fn send(&mut self, bytes: &[u8]) -> usize {
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match self.stream.write(&bytes[sent..]) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // Full, or the connection has ended, as a look at it will tell.
+                Err(_) => break,
+            }
+        }
+        sent
+    }
+
+    /// Takes what has come, at most about `most` bytes, and says how much that was.
+    pub fn take(&mut self, most: usize) -> usize {
+        let mut piece = [0; 16 << 10];
+        let mut taken = 0;
+        while self.ended.is_none() && taken < most {
+            match self.stream.read(&mut piece) {
+                Ok(0) => self.ended = Some(now()),
+                Ok(count) => {
+                    self.got.extend_from_slice(&piece[..count]);
+                    taken += count;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => self.ended = Some(now()),
+            }
+        }
+        taken
+    }
+
+    /// The status of the one answer that came, if any did.
+    pub fn status(&self) -> Option<u16> {
+        let text = String::from_utf8_lossy(&self.got);
+        text.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
+    }
+
+    /// Ends the connection with a reset, at once.
+    pub fn reset(self) {
+        set_socket_linger(&self.stream, Some(Duration::ZERO)).expect("a socket");
+    }
+}
+
+/// Looks at all connections until each has ended, or until `limit` is over; how many have not.
+pub fn watch(crowd: &mut [One], limit: Duration) -> usize {
+    let deadline = now() + limit;
+    loop {
+        for one in crowd.iter_mut() {
+            one.take(1 << 20);
+        }
+        let open = crowd.iter().filter(|one| one.ended.is_none()).count();
+        if open == 0 || now() > deadline {
+            return open;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Raises this process's limit of file descriptors, and so that of the programs that it starts, as far as it may go.
+pub fn raise_descriptors() -> usize {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    setrlimit(Resource::Nofile, raised).expect("up to the hard limit");
+    maximum.map_or(usize::MAX, |most| {
+        usize::try_from(most).unwrap_or(usize::MAX)
+    })
+}

@@ -1,0 +1,120 @@
+//! No file descriptors left.
+
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use crate::crowd::One;
+use crate::long_until;
+use crate::open_gateway;
+use crate::others::Others;
+use crate::process::Process;
+use crate::support::{Client, Gateway, Origin, alone, eventually, now};
+
+/// How many more the gateway may open than it has.
+const MORE: usize = 24;
+
+fn limit_descriptors(gateway: &Gateway, most: usize) {
+    let id = i32::try_from(gateway.id()).ok().and_then(Pid::from_raw);
+    let most = u64::try_from(most).ok();
+    let limit = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    prlimit(id, Resource::Nofile, limit).expect("a lower limit");
+}
+
+#[test]
+fn without_descriptors_those_connected_are_served_nothing_spins_and_it_recovers() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
+    let process = Process::of(gateway.id());
+    // Its connection, and that to the origin, are there before the others take the rest.
+    let others = Others::on_one_connection(gateway.address());
+    let most = process.descriptors() + MORE;
+    limit_descriptors(&gateway, most);
+
+    let crowd: Vec<_> = (0..200)
+        .map(|nth| One::connect(gateway.address(), nth))
+        .collect();
+    // Descriptors are numbered without gaps but for those just closed: one or two may be missing.
+    eventually("the descriptors are used up", || {
+        process.descriptors() + 2 >= most
+    });
+    // Longer than it takes to try again once or twice.
+    thread::sleep(Duration::from_millis(500));
+    let load = process.load();
+    assert!(load < 0.3, "{load:.2} of a core without descriptors");
+    others.check();
+
+    drop(crowd);
+    let back = now();
+    let mut newcomer = Client::ask(gateway.address(), "/?key=new");
+    assert_eq!(newcomer.answer().status, 200);
+    assert!(
+        back.elapsed() < Duration::from_secs(5),
+        "served again after {:?}",
+        back.elapsed()
+    );
+    let others = Others::start(gateway.address());
+    long_until("the admin port answers again", || {
+        gateway
+            .admin("/readyz")
+            .is_some_and(|answer| answer.status == 200)
+    });
+    others.check();
+    let log = gateway.log();
+    assert!(log.lines().count() < 100, "a flood of log lines:\n{log}");
+}
+
+#[test]
+fn without_a_descriptor_for_the_origin_a_request_is_answered_with_an_error_and_the_next_one_served()
+{
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
+    let process = Process::of(gateway.id());
+    let mut client = Client::connect(gateway.address());
+    eventually("the connection is taken", || {
+        client.get("/?key=a");
+        client.answer().status == 200
+    });
+    let mut crowd: Vec<_> = (0..30)
+        .map(|nth| One::connect(gateway.address(), nth))
+        .collect();
+    long_until("they are taken", || {
+        for one in &mut crowd {
+            one.send(b"");
+        }
+        process.descriptors() >= 30
+    });
+    thread::sleep(Duration::from_millis(100));
+    // From now on there is none for a new connection to the origin, and one kept connection for all of them.
+    limit_descriptors(&gateway, process.descriptors());
+    for one in &mut crowd {
+        assert!(one.send(b"GET /?key=b HTTP/1.1\r\nHost: a\r\n\r\n") > 0);
+    }
+    long_until("each is answered, one way or the other", || {
+        crowd.iter_mut().all(|one| {
+            one.take(1 << 20);
+            one.status().is_some()
+        })
+    });
+    for one in &crowd {
+        assert!(
+            matches!(one.status(), Some(200 | 502 | 503 | 504)),
+            "{:?}",
+            String::from_utf8_lossy(&one.got)
+        );
+    }
+    drop(crowd);
+    eventually("it is served again", || {
+        client.get("/?key=a");
+        client.answer().status == 200
+    });
+    eventually("nothing is in flight", || {
+        gateway.metrics().count("drip_origin_in_flight", &[]) == 0
+    });
+}

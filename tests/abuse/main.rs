@@ -1,0 +1,51 @@
+//! Abuse, of each kind that a gateway must bear: slow heads, bodies and readers, very many connections, floods of keys,
+//! heads and pipelined requests, and no file descriptors left.
+//!
+//! In each a well-behaved client asks all the while, and each of its requests is answered with 200 within
+//! [`others::BOUND`]; memory stays below a bound that is computed of the number of abusers; and when they have gone the
+//! gateway is as it was.
+
+mod connections;
+mod crowd;
+mod descriptors;
+mod heads;
+mod keys;
+mod others;
+mod pipelined;
+mod process;
+mod slow;
+// Shared with the other tests, which use the rest of it.
+#[allow(dead_code, unused_imports)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
+
+use std::time::Duration;
+
+use support::{Gateway, Origin, now, one_zone};
+
+const KB: u64 = 1 << 10;
+const MB: u64 = 1 << 20;
+
+/// Descriptors that may be open beyond those before: kept connections to the origin, and one or two of the admin port.
+const MORE_DESCRIPTORS: usize = 12;
+
+/// A gateway on this origin whose limit is in nobody's way; `server` are fields of `[server]`.
+fn open_gateway(origin: &Origin, server: &str) -> Gateway {
+    let zone = one_zone(origin, "1000r/s", "burst = 1000");
+    let zone = zone.replace("servers =", "keep_alive = 4\nservers =");
+    Gateway::start(&format!("workers = 2\n{server}\n{zone}"))
+}
+
+/// Waits until `is_so`, much longer than it may take, and says how long it took.
+fn long_until(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
+    const PATIENCE: Duration = Duration::from_secs(15);
+    let began = now();
+    while !is_so() {
+        assert!(
+            began.elapsed() < PATIENCE,
+            "waited {PATIENCE:?} in vain for this: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    began.elapsed()
+}

@@ -1,0 +1,81 @@
+use std::net::SocketAddr;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::support::{Client, now};
+
+/// In which others' requests are answered during any abuse. An undisturbed one takes milliseconds; this is for two busy
+/// cores, on which the abusers run too. A gateway that lets the others wait for the abuse to end takes longer.
+pub const BOUND: Duration = Duration::from_secs(2);
+
+const EVERY: Duration = Duration::from_millis(70);
+
+/// A well-behaved client that asks now and then until it is told to stop.
+pub struct Others {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Duration>>,
+}
+
+impl Others {
+    /// Asks for `/?key=other`, on one connection that is kept and on new ones in turn.
+    pub fn start(to: SocketAddr) -> Self {
+        Self::run(to, true)
+    }
+
+    /// The same on the connection that it has, alone.
+    pub fn on_one_connection(to: SocketAddr) -> Self {
+        Self::run(to, false)
+    }
+
+    fn run(to: SocketAddr, also_new: bool) -> Self {
+        let stop = Arc::<AtomicBool>::default();
+        let to_stop = Arc::clone(&stop);
+        let mut kept = Client::connect(to);
+        let took = ask(&mut kept);
+        let thread = thread::spawn(move || {
+            let mut all = vec![took];
+            while !to_stop.load(Ordering::SeqCst) {
+                all.push(ask(&mut kept));
+                thread::sleep(EVERY);
+                if also_new {
+                    let began = now();
+                    let mut new = Client::connect(to);
+                    ask(&mut new);
+                    all.push(began.elapsed());
+                    thread::sleep(EVERY);
+                }
+            }
+            all
+        });
+        Self { stop, thread }
+    }
+
+    /// Fails unless all requests so far, and those of the next moment, have been answered in time.
+    pub fn check(self) {
+        thread::sleep(6 * EVERY);
+        self.stop.store(true, Ordering::SeqCst);
+        let all = self
+            .thread
+            .join()
+            .unwrap_or_else(|panic| resume_unwind(panic));
+        let longest = all.iter().max().copied().unwrap_or_default();
+        assert!(all.len() > 3, "only {} requests of others", all.len());
+        assert!(
+            longest < BOUND,
+            "one of {} requests of others took {longest:?}",
+            all.len()
+        );
+        println!("{} requests of others, the longest {longest:?}", all.len());
+    }
+}
+
+fn ask(client: &mut Client) -> Duration {
+    let began = now();
+    client.get("/?key=other");
+    let answer = client.answer();
+    assert_eq!(answer.status, 200, "another's request: {:?}", answer.head);
+    began.elapsed()
+}

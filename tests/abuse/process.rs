@@ -1,0 +1,59 @@
+//! What a process takes of the machine, as the kernel tells it.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::now;
+
+/// A running process.
+#[derive(Clone, Copy, Debug)]
+pub struct Process(u32);
+
+impl Process {
+    pub fn of(id: u32) -> Self {
+        Self(id)
+    }
+
+    fn read(self, file: &str) -> String {
+        fs::read_to_string(format!("/proc/{}/{file}", self.0)).expect("a running process")
+    }
+
+    /// Its resident memory now, in bytes.
+    pub fn memory(self) -> u64 {
+        let status = self.read("status");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .expect("its memory");
+        let kilobytes = line.trim().trim_end_matches(" kB").parse::<u64>();
+        kilobytes.expect("a number") * 1024
+    }
+
+    /// How many file descriptors it has open.
+    pub fn descriptors(self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.0))
+            .expect("a running process")
+            .count()
+    }
+
+    /// The processor time it has used so far, in user and kernel mode.
+    fn processor(self) -> Duration {
+        let stat = self.read("stat");
+        // Its name, in parentheses, may have spaces in it. After it, user and system time are fields 12 and 13.
+        let (_, fields) = stat.rsplit_once(')').expect("a name");
+        let ticks = |nth| -> u64 {
+            let field = fields.split_whitespace().nth(nth);
+            field.and_then(|field| field.parse().ok()).expect("ticks")
+        };
+        // Linux tells them in hundredths of a second, whatever it ticks at.
+        Duration::from_millis((ticks(11) + ticks(12)) * 10)
+    }
+
+    /// Which share of one core it uses, measured over a second: 1.0 is one core all the time.
+    pub fn load(self) -> f64 {
+        let (began, before) = (now(), self.processor());
+        thread::sleep(Duration::from_secs(1));
+        self.processor().saturating_sub(before).as_secs_f64() / began.elapsed().as_secs_f64()
+    }
+}

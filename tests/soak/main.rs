@@ -1,0 +1,253 @@
+//! A soak: many clients, origins that fail in every way, and a file that changes all the time, all at once.
+//!
+//! **Each request that was sent is accounted for**: its client got a complete and right answer with a status that fits
+//! what was wrong at that moment, or saw the answer break off where an origin had broken it off, or left by itself, or
+//! had pipelined it behind an answer with which the connection ended. No POST reaches the origins twice, and nobody gets
+//! another's answer. At the end nobody waits, nothing is in flight, the gateway has counted what the clients have, memory
+//! and descriptors are back to where they were, and SIGTERM ends the gateway with exit code 0.
+//!
+//! It takes a minute. For longer, or the same faults and requests once more:
+//!
+//! ```text
+//! DRIP_SOAK_SECONDS=3600 DRIP_SOAK_SEED=42 cargo test --test soak -- --nocapture
+//! ```
+
+mod board;
+mod client;
+mod content;
+mod file;
+mod origin;
+#[path = "../abuse/process.rs"]
+mod process;
+mod rng;
+// Shared with the other tests, which use the rest of it.
+#[allow(dead_code, unused_imports)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
+
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use board::{Board, Fate, Trouble};
+use client::Client;
+use file::Terms;
+use origin::Origin;
+use process::Process;
+use rng::Rng;
+use support::{Gateway, now};
+
+const SECONDS: u64 = 60;
+const ORIGINS: usize = 4;
+const CLIENTS: u64 = 24;
+/// Of these at the end nothing is wrong any more.
+const CALM: Duration = Duration::from_secs(6);
+/// The gateway takes so long to notice the last of something, on a busy machine.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// After the first half, memory grows by less than this, however long the soak.
+const MORE_MEMORY: u64 = 48 << 20;
+/// Descriptors that may be open at the end beyond those at the start.
+const MORE_DESCRIPTORS: usize = 8;
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name)
+        .ok()
+        .map(|value| value.parse().expect("a whole number"))
+}
+
+/// Written where no test's output is kept back.
+fn tell(text: &str) {
+    let _nobody_listens = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Lets one origin after another have trouble, as `seed` has it, until it is told to stop.
+fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) -> Origin {
+    let mut rng = Rng::of(seed, u64::try_from(place).expect("few"));
+    while !stop.load(Ordering::SeqCst) {
+        let trouble = rng.pick(&[
+            Trouble::Down,
+            Trouble::Reset,
+            Trouble::CloseIdle,
+            Trouble::Slow,
+            Trouble::Stall,
+            Trouble::Garbage,
+            Trouble::Close,
+        ]);
+        for state in [None, Some(trouble)] {
+            origin.set(state);
+            let until = now() + Duration::from_millis(rng.within(300, 3000));
+            while now() < until && !stop.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+    origin.set(None);
+    origin
+}
+
+#[test]
+fn every_request_is_accounted_for_whatever_happens() {
+    let seconds = number("DRIP_SOAK_SECONDS").unwrap_or(SECONDS);
+    let seed = number("DRIP_SOAK_SEED").unwrap_or_else(|| RandomState::new().hash_one(0) >> 32);
+    tell(&format!("\nsoak: {seconds} s, DRIP_SOAK_SEED={seed}\n"));
+    let board = Arc::<Board>::default();
+    let origins: Vec<Origin> = (0..ORIGINS)
+        .map(|place| Origin::start(place, seed, Arc::clone(&board)))
+        .collect();
+    let servers: Vec<SocketAddr> = origins.iter().map(|origin| origin.address).collect();
+    let mut gateway = Gateway::start(&Terms::calm(&servers).text());
+    let process = Process::of(gateway.id());
+    let descriptors = process.descriptors();
+    let (calm, end) = (AtomicBool::default(), AtomicBool::default());
+    let began = now();
+    let mut memory = [process.memory(), 0, 0];
+    let mut changes = 0;
+
+    let mut origins = thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|nth| {
+                let client = Client::new(nth, seed, gateway.address(), Arc::clone(&board));
+                let end = &end;
+                scope.spawn(move || client.run(began, end))
+            })
+            .collect();
+        let troubled: Vec<_> = (0..)
+            .zip(origins)
+            .map(|(place, origin)| {
+                let calm = &calm;
+                scope.spawn(move || make_trouble(origin, place, seed, calm))
+            })
+            .collect();
+        let rewriting = scope.spawn(|| file::rewrite(&gateway, &servers, seed, &board, &calm));
+        let whole = Duration::from_secs(seconds);
+        thread::sleep(whole / 2);
+        memory[1] = process.memory();
+        thread::sleep((whole / 2).saturating_sub(CALM));
+        calm.store(true, Ordering::SeqCst);
+        thread::sleep(CALM);
+        end.store(true, Ordering::SeqCst);
+        for client in clients {
+            if client.join().is_err() {
+                board.fail("a client failed".to_owned());
+            }
+        }
+        changes = rewriting.join().expect("the file is rewritten");
+        let origins = troubled.into_iter().map(thread::ScopedJoinHandle::join);
+        origins
+            .collect::<Result<Vec<_>, _>>()
+            .expect("the origins are there")
+    });
+
+    check_books(&gateway, &board);
+    for origin in &mut origins {
+        origin.stop();
+    }
+    wait(&board, "descriptors are back to where they were", || {
+        process.descriptors() <= descriptors + MORE_DESCRIPTORS
+    });
+    let load = process.load();
+    if load > 0.2 {
+        board.fail(format!("with nothing to do it uses {load:.2} of a core"));
+    }
+    memory[2] = process.memory();
+    if memory[2] > memory[1] + MORE_MEMORY {
+        board.fail(format!("memory grows: {memory:?}"));
+    }
+    gateway.signal(Signal::TERM);
+    let status = gateway.wait(SETTLED);
+    if status.code() != Some(0) {
+        board.fail(format!("the gateway ended with {status}"));
+    }
+    let [_, _, megabytes] = memory.map(|bytes| bytes >> 20);
+    tell(&table(&board, changes, megabytes));
+    let failures = board.failures();
+    assert!(
+        failures.is_none(),
+        "DRIP_SOAK_SEED={seed}: {}",
+        failures.unwrap_or_default()
+    );
+}
+
+fn wait(board: &Board, what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = now() + SETTLED;
+    while !is_so() {
+        if now() > deadline {
+            board.fail(format!("waited {SETTLED:?} in vain for this: {what}"));
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Compares what the gateway has counted with what the clients have.
+///
+/// Each answer that a client got, whole or broken off, is counted once and with its code. Of those who left, or whose
+/// connection ended before their turn to be read, each is counted at most once, with whatever code it came to; and
+/// nothing else is counted.
+fn check_books(gateway: &Gateway, board: &Board) {
+    let fates = board.fates();
+    let mut answers = std::collections::BTreeMap::<u16, i64>::new();
+    let mut gone = 0;
+    for (fate, count) in &fates {
+        match fate {
+            Fate::Answered(status) => *answers.entry(*status).or_default() += count,
+            Fate::CutByOrigin => *answers.entry(200).or_default() += count,
+            Fate::LeftWaiting | Fate::LeftMidAnswer | Fate::BehindTheEnd => gone += count,
+        }
+    }
+    wait(board, "nobody waits, and nothing is in flight", || {
+        let metrics = gateway.metrics();
+        let in_flight = metrics.count("drip_origin_in_flight", &[]);
+        metrics.count("drip_zone_queue_depth", &[]) == 0 && in_flight == 0
+    });
+    if board.failures().is_some() {
+        // Its requests are missing in the books.
+        return;
+    }
+    let metrics = gateway.metrics();
+    let counted = |labels: &[(&str, &str)]| metrics.count("drip_requests_total", labels);
+    for (status, count) in &answers {
+        let code = counted(&[("code", &status.to_string())]);
+        if !(*count..=count + gone).contains(&code) {
+            board.fail(format!("{count} got {status}, and {code} are counted"));
+        }
+    }
+    let (total, answered) = (counted(&[]), answers.values().sum::<i64>());
+    if !(answered..=answered + gone).contains(&total) {
+        board.fail(format!(
+            "{answered} were answered, {gone} had gone, and {total} are counted"
+        ));
+    }
+    let left = counted(&[("code", "499")]);
+    if left > gone {
+        board.fail(format!("{left} are counted as gone, of {gone} at the most"));
+    }
+}
+
+fn table(board: &Board, changes: u32, megabytes: u64) -> String {
+    let fates = board.fates();
+    let line = |(fate, count): (&Fate, &i64)| {
+        let what = match fate {
+            Fate::Answered(status) => format!("answered {status}"),
+            Fate::CutByOrigin => "broken off by an origin".to_owned(),
+            Fate::LeftWaiting => "left while waiting".to_owned(),
+            Fate::LeftMidAnswer => "left mid-answer".to_owned(),
+            Fate::BehindTheEnd => "pipelined behind an end".to_owned(),
+        };
+        format!("{what:<26}{count:>8}\n")
+    };
+    let lines: String = fates.iter().map(line).collect();
+    let all: i64 = fates.values().sum();
+    format!(
+        "{lines}{:<26}{all:>8}\n{changes} changes of the file; {megabytes} MiB at the end\n",
+        "all requests"
+    )
+}
