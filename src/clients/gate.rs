@@ -24,6 +24,8 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How long a client that still sends gets to take the last answer: a connection that is closed on unread bytes is
 /// reset, and a reset takes the answer with it (RFC 9112, section 9.6).
 const LINGER: Duration = Duration::from_secs(5);
+/// How much of what it still sends is thrown away meanwhile.
+const MOST_LINGERED: usize = 32 * 1024 * 1024;
 
 /// A client's connection as hyper sees it: one request at a time.
 ///
@@ -62,8 +64,8 @@ enum Closing {
         words: Vec<u8>,
         written: usize,
     },
-    /// Nothing is sent any more; what still comes is thrown away.
-    Lingering,
+    /// Nothing is sent any more; what still comes, so many bytes so far, is thrown away.
+    Lingering(usize),
     Closed,
 }
 
@@ -212,6 +214,18 @@ impl<S: Socket> Gate<S> {
         })
     }
 
+    /// hyper flushes after each answer, and then reads on only once the connection tells of new bytes. So here the wait
+    /// for the next request begins; one that has come meanwhile is read at once.
+    fn after_answer(&mut self, cx: &mut Context<'_>) {
+        let between = self.body.is_none() && self.judged == 0 && !self.exchange.is_under_way();
+        if !between || self.reading.is_running() || !matches!(self.closing, Closing::Open) {
+            return;
+        }
+        if !self.held.is_empty() || self.poll_patience(cx).is_ready() {
+            cx.waker().wake_by_ref();
+        }
+    }
+
     fn let_in(&mut self, to: &mut ReadBuf<'_>) {
         let length = self.judged.min(to.remaining());
         to.put_slice(&self.held[..length]);
@@ -315,7 +329,9 @@ impl<S: Socket> AsyncWrite for Gate<S> {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let gate = self.get_mut();
         let attempt = Pin::new(&mut gate.socket).poll_flush(cx);
-        gate.wrote(cx, attempt)
+        ready!(gate.wrote(cx, attempt))?;
+        gate.after_answer(cx);
+        Poll::Ready(Ok(()))
     }
 
     /// Says the last words, if any, and waits until the client has taken them.
@@ -336,18 +352,21 @@ impl<S: Socket> AsyncWrite for Gate<S> {
                         || gate.body.is_some()
                         || matches!(gate.closing, Closing::Refusing { .. });
                     gate.closing = if more_comes {
-                        Closing::Lingering
+                        Closing::Lingering(0)
                     } else {
                         Closing::Closed
                     };
                 }
-                Closing::Lingering => {
+                Closing::Lingering(thrown) => {
                     gate.looking.start(LINGER);
-                    let mut piece = [0; 2048];
+                    let mut piece = [0; 8192];
                     let mut piece = ReadBuf::new(&mut piece);
                     let read = Pin::new(&mut gate.socket).poll_read(cx, &mut piece);
                     let over = match read {
-                        Poll::Ready(read) => read.is_err() || piece.filled().is_empty(),
+                        Poll::Ready(read) => {
+                            *thrown += piece.filled().len();
+                            read.is_err() || piece.filled().is_empty() || *thrown > MOST_LINGERED
+                        }
                         Poll::Pending => {
                             ready!(gate.looking.poll(cx));
                             true

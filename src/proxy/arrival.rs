@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::net::Ipv6Addr;
 
 use http::HeaderMap;
 use http::header::{EXPECT, HOST, HeaderValue};
@@ -29,6 +30,8 @@ pub(super) enum Unfit {
     Connect,
     /// It names no host, several, or one that is none (RFC 9112, section 3.2).
     Host,
+    /// It asks something else than `OPTIONS` of the whole server (RFC 9112, section 3.2.4).
+    Target,
     /// It expects something else than `100-continue` (RFC 9110, section 10.1.1).
     Expectation,
 }
@@ -88,16 +91,37 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// Whether a host, with a port or without, is one that nobody takes for more: no user before it, no path after it.
-/// Bytes beyond ASCII are left to the origin.
+/// Whether `text` is a host, with a port or without, as RFC 3986 (section 3.2.2) writes one, and nobody can take it for
+/// more. It may be empty (RFC 9112, section 3.2).
 fn is_authority(text: &[u8]) -> bool {
-    let strange = |byte: &u8| {
-        byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?#@\\,".contains(byte)
+    let Ok(text) = str::from_utf8(text) else {
+        return false;
     };
-    let port = text.iter().rposition(|byte| *byte == b':');
-    let port = port.filter(|colon| !text[*colon..].contains(&b']'));
-    !text.iter().any(strange)
-        && port.is_none_or(|colon| text[colon + 1..].iter().all(u8::is_ascii_digit))
+    let (host_is_good, rest) = match text.strip_prefix('[') {
+        Some(literal) => match literal.split_once(']') {
+            Some((address, rest)) => (address.parse::<Ipv6Addr>().is_ok(), rest),
+            None => (false, ""),
+        },
+        None => {
+            let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+            (is_name(name.as_bytes()), rest)
+        }
+    };
+    let port = rest.strip_prefix(':').unwrap_or(rest);
+    let port_is_good = port.bytes().all(|byte| byte.is_ascii_digit());
+    host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
+}
+
+fn is_name(name: &[u8]) -> bool {
+    match name {
+        [] => true,
+        [b'%', first, second, rest @ ..] => {
+            first.is_ascii_hexdigit() && second.is_ascii_hexdigit() && is_name(rest)
+        }
+        [byte, rest @ ..] => {
+            (byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte)) && is_name(rest)
+        }
+    }
 }
 
 /// The host that the request is for, without its port or a dot at its end, in lower case; empty where it names none.

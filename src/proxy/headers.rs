@@ -39,8 +39,9 @@ const KEPT: [HeaderName; 8] = [
 ];
 
 /// Fields that tell the origin where a request came from: kept from a trusted peer, anybody else's word is discarded.
-const TOLD: [HeaderName; 4] = [
+const TOLD: [HeaderName; 5] = [
     FORWARDED,
+    HeaderName::from_static("x-real-ip"),
     X_FORWARDED_FOR,
     X_FORWARDED_PROTO,
     X_FORWARDED_HOST,

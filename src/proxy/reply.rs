@@ -22,6 +22,7 @@ pub(super) fn unfit(unfit: Unfit) -> Response<Body> {
             response.headers_mut().insert(ALLOW, others);
             response
         }
+        Unfit::Target => plain(400, "Only OPTIONS can be asked of *\n".to_owned()),
         Unfit::Host => plain(400, "One valid Host is needed\n".to_owned()),
         Unfit::Expectation => plain(417, "Only 100-continue can be expected\n".to_owned()),
     }

@@ -102,10 +102,12 @@ pub(super) fn empty_lines(bytes: &[u8]) -> usize {
 /// to the parser.
 pub(super) fn body_after(head: &[u8]) -> Result<Body, Refusal> {
     let mut lines = Lines(head);
-    let is_http_10 = lines
-        .next()
-        .ok_or(Refusal::Malformed)??
-        .ends_with(b"HTTP/1.0");
+    let first = lines.next().ok_or(Refusal::Malformed)??;
+    if memchr(b'#', first).is_some() {
+        // A target has no fragment (RFC 9112, section 3.2), and the parser would cut it off.
+        return Err(Refusal::Malformed);
+    }
+    let is_http_10 = first.ends_with(b"HTTP/1.0");
     let (mut length, mut chunked) = (None, false);
     for (index, line) in lines.enumerate() {
         let line = line?;
