@@ -101,7 +101,6 @@ fn line_09_a_coding_other_than_chunked_is_refused_and_never_reaches_the_origin()
         "chunked;q=1",
         "\"chunked\"",
         "",
-        "chunked,",
         "\x0bchunked",
     ];
     let mut requests: Vec<_> = odd

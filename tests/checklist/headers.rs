@@ -273,7 +273,11 @@ fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
             "299 Odd One",
         ] {
             let told = bed.told(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
-            assert_eq!(told.line, format!("HTTP/1.1 {status}"), "{}", bed.who);
+            let code = &status[..4];
+            // A reason may be dropped (RFC 9112, section 4), not made up.
+            let fits = told.line == format!("HTTP/1.1 {status}")
+                || told.line == format!("HTTP/1.1 {code}");
+            assert!(fits, "{}: {:?} for {status:?}", bed.who, told.line);
             // haproxy adds no Date.
             let wanted: &[&str] = if bed.is_drip() {
                 &["content-length", "date"]

@@ -218,7 +218,7 @@ fn line_17_an_expected_100_continue_comes_and_then_the_answer() {
     for bed in everybody() {
         let mut client = bed.ask(post_with(EXPECTING, ""));
         // The proxy may tell the client to go on by itself, or ask the origin.
-        let origin = bed.origin.accept_within(50 * MS);
+        let origin = bed.origin.accept_within(300 * MS);
         let serve = move |mut origin: Raw| {
             if origin.head().has("expect") {
                 origin.send("HTTP/1.1 100 Continue\r\n\r\n");
