@@ -1,7 +1,5 @@
 //! Very many connections that do nothing.
 
-use std::time::Duration;
-
 use crate::crowd::{One, raise_descriptors};
 use crate::others::Others;
 use crate::process::Process;

@@ -195,7 +195,7 @@ fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_a
             return exchange.reply(b"ok");
         }
         exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {BIG}\r\n\r\n").as_bytes())?;
-        let piece = [b'x'; 64 << 10];
+        let piece = vec![b'x'; 64 << 10];
         (0..BIG / piece.len()).try_for_each(|_| Exchange::send(exchange, &piece))
     });
     let gateway = open_gateway(&origin, "body_timeout = \"3s\"");
