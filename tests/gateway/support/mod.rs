@@ -4,7 +4,7 @@ mod client;
 mod gateway;
 mod metrics;
 mod origin;
-mod wire;
+pub mod wire;
 
 use std::panic::panic_any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub use client::{Client, fetch};
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use origin::{Exchange, Origin};
-pub use wire::{Answer, Head};
+pub use wire::Answer;
 
 /// For what should happen at once. Only a test that fails waits this long.
 pub const SOON: Duration = Duration::from_secs(5);
