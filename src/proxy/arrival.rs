@@ -70,6 +70,9 @@ impl<'a> Arrival<'a> {
         if !self.names_a_host() {
             return Some(Unfit::Host);
         }
+        if self.head.uri.path() == "*" && self.head.method != Method::OPTIONS {
+            return Some(Unfit::Target);
+        }
         let known =
             |expected: &HeaderValue| expected.as_bytes().eq_ignore_ascii_case(b"100-continue");
         (!expected.is_none_or(known)).then_some(Unfit::Expectation)

@@ -1,7 +1,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use http::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use http::request::Parts;
 use hyper::body::{Body as _, Incoming};
 use hyper::{Request, Response, StatusCode, Uri, Version};
@@ -10,7 +10,7 @@ use super::answer::{Answer, Body};
 use super::arrival::Arrival;
 use super::client::Client;
 use super::served::Served;
-use super::{Worker, dialects, headers, limits, reply, tunnel};
+use super::{Worker, dialects, headers, limits, reply, tunnel, unread};
 use crate::clients::{Answering, Peer, Visit};
 use crate::config::{Route, Server};
 use crate::gateway::Gateway;
@@ -31,7 +31,10 @@ impl Answering for Worker {
         let mut served = Served::new(Arc::clone(&gateway), pacer, client, Some(&arrival));
         let length = body.size_hint().exact();
         let mut response = match admit(self, &gateway, &arrival, length, &mut served).await {
-            Err(response) => response,
+            Err(mut response) => {
+                unread::discard(&head, body, response.headers_mut()).await;
+                response
+            }
             Ok(route) => {
                 let request = Admitted {
                     head,
@@ -124,6 +127,7 @@ impl Admitted<'_> {
         served: &mut Served,
     ) -> Response<Body> {
         let origin = gateway.origin(route.origin);
+        let had_body = !self.body.is_end_stream();
         let forwarded = forward(
             &worker.pools,
             &worker.pacer,
@@ -149,7 +153,15 @@ impl Admitted<'_> {
                 *response.version_mut() = Version::HTTP_11;
                 response
             }
-            Err(error) => reply::unanswered(&error),
+            Err(error) => {
+                let mut response = reply::unanswered(&error);
+                if had_body {
+                    // What is left of it nobody reads any more.
+                    let close = const { HeaderValue::from_static("close") };
+                    response.headers_mut().insert(CONNECTION, close);
+                }
+                response
+            }
         }
     }
 

@@ -11,6 +11,7 @@ mod limits;
 mod reply;
 mod served;
 mod tunnel;
+mod unread;
 mod worker;
 
 pub use answer::Answer;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 
 use super::answer::Body;
@@ -40,7 +40,7 @@ pub(super) fn rejected(route: &Route, rejection: &Rejection) -> Response<Body> {
     response
 }
 
-/// The answer where the origin gave none. What is left of a body that broke nobody reads any more.
+/// The answer where the origin gave none.
 pub(super) fn unanswered(error: &OriginError) -> Response<Body> {
     let status = error.status();
     let reason = StatusCode::from_u16(status)
@@ -49,10 +49,6 @@ pub(super) fn unanswered(error: &OriginError) -> Response<Body> {
     let mut response = plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")));
     if let Some(retry_after) = error.retry_after() {
         set_retry_after(&mut response, retry_after);
-    }
-    if matches!(error, OriginError::ClientBody(_)) {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(CONNECTION, close);
     }
     response
 }

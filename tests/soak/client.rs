@@ -10,7 +10,8 @@ use rustix::net::sockopt::set_socket_linger;
 use crate::board::{Board, Fate};
 use crate::content::{Checksum, Request, pattern, write_body};
 use crate::rng::Rng;
-use crate::support::{Head, now};
+use crate::support::now;
+use crate::support::wire::Head;
 
 /// Longer than any request may take: the longest queue, `queue_timeout`, `response_timeout` twice, a slow body.
 const DEADLINE: Duration = Duration::from_secs(15);

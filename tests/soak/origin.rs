@@ -11,7 +11,8 @@ use rustix::net::sockopt::set_socket_linger;
 use crate::board::{Board, Trouble};
 use crate::content::{Checksum, Request, pattern};
 use crate::rng::Rng;
-use crate::support::{Head, free_address, now};
+use crate::support::wire::Head;
+use crate::support::{free_address, now};
 
 const TICK: Duration = Duration::from_millis(10);
 /// How long a connection idles before an origin that closes idle ones does so.
