@@ -43,12 +43,23 @@ pub enum BrokenBody {
 
 /// How an upload is getting on, for whoever waits for the answer to it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Upload(Rc<Cell<Moment>>);
+pub(super) struct Upload(Rc<Progress>);
+
+#[derive(Debug, Default)]
+struct Progress {
+    last_piece: Cell<Moment>,
+    is_over: Cell<bool>,
+}
 
 impl Upload {
     /// When the client's last piece, or its end, came.
     pub(super) fn last_piece(&self) -> Moment {
-        self.0.get()
+        self.0.last_piece.get()
+    }
+
+    /// Whether all of it was read, or there was none.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_over.get()
     }
 }
 
@@ -68,12 +79,14 @@ impl FromClient {
     /// The body of a request: at most `most` bytes, and no longer than `pause` between two pieces.
     #[must_use]
     pub fn new(body: Incoming, most: Option<NonZeroU64>, pause: Duration) -> Self {
-        Self {
+        let body = Self {
             body: Some(body).filter(|body| !body.is_end_stream()),
             room: most.map(NonZeroU64::get),
             pause,
             ..Self::none()
-        }
+        };
+        body.upload.0.is_over.set(body.is_none());
+        body
     }
 
     /// Whether nobody knows how long it will be.
@@ -110,7 +123,7 @@ impl Body for FromClient {
                 return Poll::Ready(Some(Err(BrokenBody::TooSlow)));
             };
             this.silence.stop();
-            this.upload.0.set(clock::now());
+            this.upload.0.last_piece.set(clock::now());
             // Trailers end here: the origin was not promised any.
             match piece
                 .transpose()
@@ -122,10 +135,14 @@ impl Body for FromClient {
                         let left = room.checked_sub(data.len() as u64);
                         *room = left.ok_or(BrokenBody::TooLarge)?;
                     }
+                    this.upload.0.is_over.set(this.is_end_stream());
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
                 Some(Err(_trailers)) => {}
-                None => this.body = None,
+                None => {
+                    this.body = None;
+                    this.upload.0.is_over.set(true);
+                }
             }
         }
     }

@@ -20,6 +20,8 @@ pub struct Forwarded {
     pub server: Option<ServerUrl>,
     /// How long it took until there was an answer's head, or none.
     pub took: Duration,
+    /// Whether some of the client's body was left unread.
+    pub unread: bool,
     /// The answer, or why there is none.
     pub answer: Result<Response<ToClient>, OriginError>,
 }
@@ -37,6 +39,7 @@ pub async fn forward(
 ) -> Forwarded {
     let began = pacer.now();
     let mut server = None;
+    let upload = request.body().upload();
     let answer = Attempt {
         pools,
         pacer,
@@ -53,6 +56,7 @@ pub async fn forward(
     Forwarded {
         server,
         took: pacer.now().since(began),
+        unread: !upload.is_over(),
         answer,
     }
 }

@@ -100,15 +100,12 @@ fn is_authority(text: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(text) else {
         return false;
     };
-    let (host_is_good, rest) = match text.strip_prefix('[') {
-        Some(literal) => match literal.split_once(']') {
-            Some((address, rest)) => (address.parse::<Ipv6Addr>().is_ok(), rest),
-            None => (false, ""),
-        },
-        None => {
-            let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-            (is_name(name.as_bytes()), rest)
-        }
+    let (host_is_good, rest) = if let Some(literal) = text.strip_prefix('[') {
+        let (address, rest) = literal.split_once(']').unwrap_or_default();
+        (address.parse::<Ipv6Addr>().is_ok(), rest)
+    } else {
+        let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+        (is_name(name.as_bytes()), rest)
     };
     let port = rest.strip_prefix(':').unwrap_or(rest);
     let port_is_good = port.bytes().all(|byte| byte.is_ascii_digit());

@@ -127,7 +127,6 @@ impl Admitted<'_> {
         served: &mut Served,
     ) -> Response<Body> {
         let origin = gateway.origin(route.origin);
-        let had_body = !self.body.is_end_stream();
         let forwarded = forward(
             &worker.pools,
             &worker.pacer,
@@ -155,7 +154,7 @@ impl Admitted<'_> {
             }
             Err(error) => {
                 let mut response = reply::unanswered(&error);
-                if had_body {
+                if forwarded.unread {
                     // What is left of it nobody reads any more.
                     let close = const { HeaderValue::from_static("close") };
                     response.headers_mut().insert(CONNECTION, close);

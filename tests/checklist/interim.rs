@@ -156,6 +156,9 @@ fn early_answer(bed: &Bed, then: fn(Raw) -> Option<Raw>, reads_last: bool) {
 fn line_16_an_early_413_reaches_a_client_that_still_uploads() {
     for bed in everybody() {
         early_answer(&bed, Some, false);
+    }
+    // nginx takes the origin's reset for its answer where it is busy writing as that comes.
+    for bed in haproxy_and_drip() {
         early_answer(
             &bed,
             |origin| {
@@ -172,15 +175,16 @@ fn line_16_an_early_413_is_not_lost_by_a_reset_before_the_client_reads_it() {
     // haproxy resets the connection.
     for bed in nginx_and_drip() {
         early_answer(&bed, Some, true);
-        early_answer(
-            &bed,
-            |origin| {
-                drop(origin);
-                None
-            },
-            true,
-        );
     }
+    let bed = Bed::drip("", "");
+    early_answer(
+        &bed,
+        |origin| {
+            drop(origin);
+            None
+        },
+        true,
+    );
 }
 
 #[test]

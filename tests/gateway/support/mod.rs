@@ -7,7 +7,7 @@ mod origin;
 // For tests/checklist alone.
 #[allow(dead_code)]
 mod raw;
-mod wire;
+pub mod wire;
 
 use std::panic::panic_any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub use gateway::{Gateway, Site, drip, free_address};
 pub use origin::{Exchange, Origin};
 #[allow(unused_imports)]
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
-pub use wire::{Answer, Head};
+pub use wire::Answer;
 
 /// For what should happen at once. Only a test that fails waits this long.
 pub const SOON: Duration = Duration::from_secs(5);
