@@ -50,6 +50,7 @@ pub(super) async fn serve<S, A>(
     A: Answering,
 {
     let (visit, streams) = (Rc::new(Visit::new(peer)), Rc::new(Streams::default()));
+    streams.quiet_since.set(clock::now());
     let service = service_fn({
         let streams = Rc::clone(&streams);
         move |request: Request<Incoming>| {
@@ -102,51 +103,62 @@ enum Worn {
 }
 
 /// The requests under way on a connection.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Streams {
-    offers: RefCell<Vec<Weak<Offer>>>,
-    begun: Cell<u64>,
+    under_way: RefCell<Vec<Weak<Offer>>>,
+    any_yet: Cell<bool>,
+    /// When the last of them ended; of a new connection, when that began.
+    quiet_since: Cell<Moment>,
 }
 
-/// Since when the client has had a piece of an answer before it and not asked for the next.
-#[derive(Default)]
-struct Offer(Cell<Option<Moment>>);
+/// How one request's answer gets on.
+#[derive(Debug)]
+struct Offer {
+    streams: Rc<Streams>,
+    /// Since when the client has had a piece of the answer before it and not asked for the next.
+    since: Cell<Option<Moment>>,
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        self.streams.quiet_since.set(clock::now());
+    }
+}
 
 impl Streams {
-    fn begin(&self) -> Rc<Offer> {
-        let offer = Rc::new(Offer::default());
-        let mut offers = self.offers.borrow_mut();
-        offers.retain(|offer| offer.strong_count() > 0);
-        offers.push(Rc::downgrade(&offer));
-        self.begun.set(self.begun.get() + 1);
+    fn begin(self: &Rc<Self>) -> Rc<Offer> {
+        let offer = Rc::new(Offer {
+            streams: Rc::clone(self),
+            since: Cell::default(),
+        });
+        let mut under_way = self.under_way.borrow_mut();
+        under_way.retain(|offer| offer.strong_count() > 0);
+        under_way.push(Rc::downgrade(&offer));
+        self.any_yet.set(true);
         offer
     }
 
     /// Waits until patience with the client ends.
     async fn wear_out(&self, patience: Patience) -> Worn {
-        let (mut idle_since, mut begun) = (clock::now(), self.begun.get());
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let now = clock::now();
-            let offers = self.offers.borrow();
-            let mut under_way = offers.iter().filter_map(Weak::upgrade).peekable();
-            if under_way.peek().is_some() || self.begun.get() != begun {
-                (idle_since, begun) = (now, self.begun.get());
+            let under_way = self.under_way.borrow();
+            let mut under_way = under_way.iter().filter_map(Weak::upgrade).peekable();
+            let limit = if self.any_yet.get() {
+                patience.idle
+            } else {
+                patience.head
+            };
+            if under_way.peek().is_none() && now.since(self.quiet_since.get()) >= limit {
+                return Worn::Idle;
             }
             let stalled = |offer: Rc<Offer>| {
-                let since = offer.0.get();
+                let since = offer.since.get();
                 since.is_some_and(|since| now.since(since) >= patience.body)
             };
             if under_way.any(stalled) {
                 return Worn::Stalled;
-            }
-            let limit = if begun == 0 {
-                patience.head
-            } else {
-                patience.idle
-            };
-            if now.since(idle_since) >= limit {
-                return Worn::Idle;
             }
         }
     }
@@ -169,7 +181,7 @@ impl<B: Body + Unpin> Body for Watched<B> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         // hyper asks for the next piece once there is room for it.
         let offered = matches!(frame, Poll::Ready(Some(Ok(_))));
-        self.offer.0.set(offered.then(clock::now));
+        self.offer.since.set(offered.then(clock::now));
         frame
     }
 

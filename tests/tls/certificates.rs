@@ -1,0 +1,115 @@
+//! Which certificate is shown, and when it changes.
+
+use std::fs;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+
+use crate::secure::{connect, gateway, started, write_pair};
+use crate::support::{Gateway, Origin, Site, drip, now, one_zone};
+
+/// Renewed certificates are in force after this at the latest.
+const RENEWED_WITHIN: Duration = Duration::from_secs(5);
+
+async fn shown(gateway: &Gateway, name: &str) -> CertificateDer<'static> {
+    connect(gateway, name, &[]).await.1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_certificate_is_that_of_the_name_and_else_the_first() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let first = write_pair(site.folder(), "first", &["a.test"]);
+    let second = write_pair(site.folder(), "second", &["b.test", "*.c.test"]);
+    let files = "cert = [\"first.pem\", \"second.pem\"]\nkey = [\"first.key\", \"second.key\"]";
+    let zone = one_zone(&origin, "1000r/s", "burst = 9");
+    site.write(&format!("[server.tls]\n{files}\n{zone}"));
+    let gateway = started(site);
+    for (name, expected) in [
+        ("a.test", &first),
+        ("b.test", &second),
+        ("B.TEST", &second),
+        ("x.c.test", &second),
+        ("c.test", &first),
+        ("unknown.test", &first),
+        ("127.0.0.1", &first),
+    ] {
+        assert_eq!(shown(&gateway, name).await, *expected, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renewed_certificate_is_shown_within_five_seconds_and_half_a_pair_never() {
+    let origin = Origin::start();
+    let gateway = gateway("", &one_zone(&origin, "1000r/s", "burst = 9"));
+    let folder = gateway.site.folder();
+    let old = shown(&gateway, "a.test").await;
+
+    // A renewal writes one file and then the other.
+    let scratch = tempfile::tempdir().expect("a folder");
+    let new = write_pair(scratch.path(), "a", &["a.test"]);
+    let put = |name| fs::copy(scratch.path().join(name), folder.join(name)).expect("a copy");
+    put("a.pem");
+    gateway.wait_for_line("is not the key of");
+    assert_eq!(shown(&gateway, "a.test").await, old);
+    put("a.key");
+    let since = now();
+    while shown(&gateway, "a.test").await != new {
+        assert!(
+            since.elapsed() < RENEWED_WITHIN,
+            "the old one is still shown"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    gateway.wait_for_line("the renewed certificate is in force");
+}
+
+#[test]
+fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
+    let origin = Origin::start();
+    let site = Site::new();
+    write_pair(site.folder(), "a", &["a.test"]);
+    write_pair(site.folder(), "b", &["b.test"]);
+    fs::write(site.folder().join("empty"), "").expect("a file");
+    let zone = one_zone(&origin, "1r/s", "burst = 1");
+    for (cert, key, wrong) in [
+        ("a.pem", "b.key", "b.key is not the key of "),
+        ("a.pem", "none.key", "none.key: "),
+        ("empty", "a.key", "empty: no certificate in PEM"),
+        ("a.key", "a.key", "a.key: no certificate in PEM"),
+        ("a.pem", "a.pem", "a.pem: no private key in PEM"),
+    ] {
+        site.write(&format!(
+            "[server.tls]\ncert = {cert:?}\nkey = {key:?}\n{zone}"
+        ));
+        for command in ["check", "run"] {
+            let ended = drip().arg(command).arg("-c").arg(site.file()).output();
+            let ended = ended.expect("the program runs");
+            assert_eq!(ended.status.code(), Some(1), "{command} {cert} {key}");
+            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+            assert!(
+                said.contains("server.tls: ") && said.contains(wrong),
+                "{command}: {said}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_slow_to_greet_is_cut_off() {
+    let origin = Origin::start();
+    let server = "header_timeout = \"300ms\"";
+    let gateway = gateway(server, &one_zone(&origin, "1000r/s", "burst = 9"));
+    let silent = TcpStream::connect(gateway.address())
+        .await
+        .expect("a connection");
+    let since = now();
+    silent.readable().await.expect("an end");
+    assert_eq!(silent.try_read(&mut [0; 16]).ok(), Some(0));
+    assert!(
+        since.elapsed() >= Duration::from_millis(290),
+        "{:?}",
+        since.elapsed()
+    );
+}

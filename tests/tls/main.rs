@@ -1,0 +1,9 @@
+//! The program with `[server.tls]`, asked by TLS clients over HTTP/1.1 and HTTP/2.
+
+mod certificates;
+mod http1;
+mod http2;
+mod secure;
+#[allow(dead_code, unused_imports)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
