@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 /// which answers it. Both are on one thread; the locks are there because upgraded connections may move between threads.
 #[derive(Debug, Default)]
 pub(super) struct Exchange {
+    /// A request has come, now or before.
+    any_yet: AtomicBool,
     /// A request has come whole, or its head has, and its answer is not over.
     under_way: AtomicBool,
     /// The connection carries HTTP no longer.
@@ -19,6 +21,7 @@ pub(super) struct Exchange {
 impl Exchange {
     /// A head was let in. `socket` is told where there is a body to come.
     pub(super) fn begin(&self, socket: Option<OwnedFd>) {
+        self.any_yet.store(true, Ordering::Relaxed);
         self.under_way.store(true, Ordering::Relaxed);
         if socket.is_some() {
             *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = socket;
@@ -28,6 +31,10 @@ impl Exchange {
     /// The answer is over.
     pub(super) fn end(&self) {
         self.under_way.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.any_yet.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_under_way(&self) -> bool {

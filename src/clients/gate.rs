@@ -47,8 +47,6 @@ pub(super) struct Gate<S> {
     /// Until the present head is whole or, while the connection is `idle`, until there is one.
     reading: Deadline,
     idle: bool,
-    /// A request has come before.
-    served: bool,
     /// While nothing can be written.
     writing: Deadline,
     looking: Deadline,
@@ -81,7 +79,6 @@ impl<S: Socket> Gate<S> {
             searched: 0,
             reading: Deadline::default(),
             idle: false,
-            served: false,
             writing: Deadline::default(),
             looking: Deadline::default(),
             closing: Closing::Open,
@@ -116,7 +113,6 @@ impl<S: Socket> Gate<S> {
             socket = self.socket.fd().try_clone_to_owned().ok();
             self.body = Some(body);
         }
-        self.served = true;
         self.exchange.begin(socket);
         Ok(end + taken)
     }
@@ -196,7 +192,7 @@ impl<S: Socket> Gate<S> {
             return Poll::Pending;
         }
         // A connection that never sends a byte is one with a slow head.
-        let idle = self.held.is_empty() && self.served;
+        let idle = self.held.is_empty() && self.exchange.has_begun();
         if idle != self.idle {
             self.idle = idle;
             self.reading.stop();

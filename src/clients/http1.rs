@@ -3,6 +3,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -11,6 +12,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::answering::{Answering, Visit};
 use super::exchange::Exchange;
@@ -22,6 +24,8 @@ use super::socket::{Socket, has_left};
 
 /// Past it hyper stops to read before what it has was taken.
 const MOST_BUFFERED: usize = 64 * 1024;
+/// How long a connection that has asked for nothing yet may still do so after the gateway was told to stop.
+const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
 /// The client left while its request was under way.
 #[derive(Debug, Error)]
@@ -53,8 +57,20 @@ pub async fn serve<S: Socket, A: Answering>(
         biased;
         ended = connection.as_mut() => ended,
         _ = stopping.wait_for(|stopping| *stopping) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            let first_request = async {
+                while !exchange.has_begun() {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            };
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => ended,
+                // Its request may be on the way: whoever was let in is answered.
+                _come = timeout(FIRST_REQUEST, first_request) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            }
         }
     };
     let unreadable = ended.err().filter(hyper::Error::is_parse);

@@ -5,6 +5,7 @@ mod bodies;
 mod check;
 mod eviction;
 mod fields;
+mod handover;
 mod origins;
 mod pacing;
 mod queue;

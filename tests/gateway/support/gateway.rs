@@ -108,11 +108,13 @@ impl Gateway {
     /// Starts the program on the file of `site`.
     pub fn run(site: Site) -> Self {
         let mut command = drip();
-        command
-            .arg("-c")
-            .arg(site.file())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
+        command.arg("-c").arg(site.file());
+        Self::run_as(site, command)
+    }
+
+    /// Starts the program by `command`, on the file of `site`.
+    pub fn run_as(site: Site, mut command: Command) -> Self {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("the program starts");
         let stderr = process.stderr.take().expect("a pipe");
         let log = Arc::<Log>::default();

@@ -1,0 +1,163 @@
+//! Listening sockets that a service manager holds, so that a restart refuses nobody.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::{
+    Client, Gateway, Origin, Site, eventually, fetch, free_address, now, one_zone,
+};
+
+/// The program as a service manager starts it: `socket` is its descriptor 3.
+fn handed(site: &Site, socket: impl Into<OwnedFd>) -> Command {
+    let mut shell = Command::new("sh");
+    let script = "exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" \"$@\"";
+    shell
+        .args(["-c", script, env!("CARGO_BIN_EXE_drip"), "-c"])
+        .arg(site.file())
+        .env_remove("DRIP_ADMIN_TOKEN")
+        .stdin(Stdio::from(socket.into()));
+    shell
+}
+
+fn start(site: Site, socket: impl Into<OwnedFd>) -> Gateway {
+    let command = handed(&site, socket);
+    Gateway::run_as(site, command)
+}
+
+/// A place for a gateway that listens at `address`.
+fn site_at(address: SocketAddr, rest: &str) -> Site {
+    let site = Site::new();
+    let text = format!(
+        "[server]\nlisten = [\"{address}\"]\nadmin = \"{}\"\n{rest}",
+        site.admin
+    );
+    fs::write(site.file(), text).expect("a file");
+    site
+}
+
+fn wait_until_ready(gateway: &Gateway) {
+    eventually("the gateway is ready", || {
+        gateway
+            .admin("/readyz")
+            .is_some_and(|answer| answer.status == 200)
+    });
+}
+
+#[test]
+fn a_restart_on_a_socket_that_is_held_refuses_nobody_and_loses_nothing() {
+    let origin = Origin::start();
+    let address = free_address();
+    let socket = TcpListener::bind(address).expect("a socket");
+    let file = one_zone(&origin, "50r/s", "burst = 200");
+    let start = || {
+        let held = socket.try_clone().expect("a second handle");
+        start(site_at(address, &file), held)
+    };
+    let mut gateway = start();
+    wait_until_ready(&gateway);
+
+    let over = Arc::new(AtomicBool::new(false));
+    let crowd: Vec<_> = (0..4)
+        .map(|_| {
+            let over = Arc::clone(&over);
+            thread::spawn(move || {
+                let mut answered = 0;
+                while !over.load(Ordering::SeqCst) {
+                    assert_eq!(fetch(address, "/?key=a").status, 200);
+                    answered += 1;
+                }
+                answered
+            })
+        })
+        .collect();
+    for _restart in 0..2 {
+        origin.wait_for(origin.arrivals().len() + 20);
+        gateway.signal(Signal::TERM);
+        assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
+        // For a moment nobody serves, and whoever connects waits.
+        gateway = start();
+        wait_until_ready(&gateway);
+    }
+    origin.wait_for(origin.arrivals().len() + 20);
+    over.store(true, Ordering::SeqCst);
+    let answered: usize = crowd
+        .into_iter()
+        .map(|one| one.join().expect("all are answered"))
+        .sum();
+    assert_eq!(origin.arrivals().len(), answered);
+}
+
+#[test]
+fn a_unix_socket_can_be_handed_down_and_its_file_stays() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let path = site.folder().join("drip.sock");
+    let socket = UnixListener::bind(&path).expect("a socket");
+    let text = format!(
+        "[server]\nlisten = [\"unix:drip.sock\"]\nadmin = \"{}\"\n{}",
+        site.admin,
+        one_zone(&origin, "50r/s", "burst = 9")
+    );
+    fs::write(site.file(), text).expect("a file");
+    let mut gateway = start(site, socket.try_clone().expect("a second handle"));
+    wait_until_ready(&gateway);
+    let mut client = std::os::unix::net::UnixStream::connect(&path).expect("a connection");
+    std::io::Write::write_all(&mut client, b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut client, &mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.wait(Duration::from_secs(5)).code(), Some(0));
+    assert!(path.exists());
+}
+
+#[test]
+fn a_socket_that_the_file_does_not_name_is_an_error_that_says_so() {
+    let origin = Origin::start();
+    let site = Site::new();
+    site.write(&one_zone(&origin, "1r/s", "burst = 1"));
+    let other = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let address = other.local_addr().expect("an address");
+    let ended = handed(&site, other).output().expect("the program runs");
+    assert_eq!(ended.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let expected = format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
+    assert!(said.contains(&expected), "{said}");
+}
+
+#[test]
+fn those_who_wait_are_answered_by_the_old_process_while_the_new_one_serves() {
+    let origin = Origin::start();
+    let address = free_address();
+    let socket = TcpListener::bind(address).expect("a socket");
+    let site = || site_at(address, &one_zone(&origin, "2r/s", "burst = 9"));
+    let mut old = start(site(), socket.try_clone().expect("a second handle"));
+    wait_until_ready(&old);
+    let mut waiting: Vec<_> = (0..5).map(|_| Client::ask(address, "/?key=a")).collect();
+    old.wait_for_depth(4);
+    old.signal(Signal::TERM);
+    old.wait_for_line("stopping");
+
+    let new = start(site(), socket);
+    wait_until_ready(&new);
+    let since = now();
+    assert_eq!(fetch(address, "/?key=b").status, 200);
+    assert!(
+        since.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        since.elapsed()
+    );
+    for client in &mut waiting {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!(old.wait(Duration::from_secs(5)).code(), Some(0));
+}
