@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::connection::Connection;
-use super::servers::InFlight;
+use super::server::InFlight;
 use crate::clock;
 use crate::limit::Moment;
 

@@ -1,0 +1,112 @@
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::names::Names;
+use super::stream::Stream;
+use super::tls::Tls;
+use crate::config::{Host, Scheme, ServerUrl};
+
+/// How long an address has before the next one of the same name is tried beside it (RFC 8305 says so).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Opens connections to servers, for all workers.
+#[derive(Clone, Debug, Default)]
+pub struct Dialer(Arc<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    names: Names,
+    tls: Tls,
+}
+
+impl Dialer {
+    pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<Stream> {
+        let (scheme, host, port) = match server {
+            ServerUrl::Unix(path) => return UnixStream::connect(path).await.map(Stream::Unix),
+            ServerUrl::Tcp { scheme, host, port } => (scheme, host, port.get()),
+        };
+        let tcp = match host {
+            Host::Address(address) => TcpStream::connect((*address, port)).await?,
+            Host::Name(name) => first_of(&self.0.names.addresses(name).await?, port).await?,
+        };
+        tcp.set_nodelay(true)?;
+        match scheme {
+            Scheme::Http => Ok(Stream::Tcp(tcp)),
+            Scheme::Https => {
+                let tls = self.0.tls.connect(host, tcp).await?;
+                Ok(Stream::Tls(Box::new(tls)))
+            }
+        }
+    }
+}
+
+/// The first connection that comes about. The addresses are tried in their order: the next one where one refuses, or
+/// has not answered for a while.
+async fn first_of(addresses: &[SocketAddr], port: u16) -> io::Result<TcpStream> {
+    let mut untried = addresses.iter();
+    let mut trying = JoinSet::new();
+    let mut refused = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    loop {
+        if let Some(address) = untried.next() {
+            let mut address = *address;
+            address.set_port(port);
+            trying.spawn(TcpStream::connect(address));
+        }
+        tokio::select! {
+            tried = trying.join_next() => match tried {
+                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Err(error))) => refused = error,
+                Some(Err(error)) => refused = io::Error::other(error),
+                None => return Err(refused),
+            },
+            () = sleep(HEAD_START), if untried.len() > 0 => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// An address of each family on the same port, of which only the one that `listens` is listened on.
+    async fn one_of_two(listens: &str) -> (Vec<SocketAddr>, TcpListener) {
+        let both = ["[::1]:0", "127.0.0.1:0"];
+        let listener = TcpListener::bind(format!("{listens}:0")).await.unwrap();
+        (
+            both.map(|address| address.parse().unwrap()).into(),
+            listener,
+        )
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_where_one_refuses_in_either_order() {
+        for listens in ["[::1]", "127.0.0.1"] {
+            let (mut addresses, listener) = one_of_two(listens).await;
+            let wanted = listener.local_addr().unwrap();
+            for _ in 0..2 {
+                let stream = first_of(&addresses, wanted.port()).await.unwrap();
+                assert_eq!(stream.peer_addr().unwrap(), wanted);
+                addresses.reverse();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn where_all_refuse_the_error_says_so() {
+        let (addresses, listener) = one_of_two("127.0.0.1").await;
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let error = first_of(&addresses, port).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let error = first_of(&[], port).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+    }
+}
