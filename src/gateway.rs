@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::access::AccessLog;
 use crate::actors::Zone;
+use crate::clock;
 use crate::config::{self, Settings};
 use crate::events::Events;
 use crate::metrics::RouteMetrics;
@@ -167,6 +168,19 @@ impl Gateway {
     #[must_use]
     pub fn origin(&self, index: usize) -> &Origin {
         &self.origins[index]
+    }
+
+    /// All origins.
+    #[must_use]
+    pub fn origins(&self) -> &[Origin] {
+        &self.origins
+    }
+
+    /// Whether any origin has a server that is asked.
+    #[must_use]
+    pub fn has_origin(&self) -> bool {
+        let now = clock::now();
+        self.origins.iter().any(|origin| origin.has_server_in(now))
     }
 
     /// Counts an answered request by its route; `None`: no route took it.

@@ -49,7 +49,7 @@ pub(super) async fn serve(
     let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;
     let gateway = tell.subscribe();
     let (enrol, enrolled) = mpsc::channel(settings.server.workers.get());
-    let health = Health::default();
+    let health = Health::of(gateway.clone());
 
     if let Some(address) = settings.server.admin {
         let admin = admin::listen(address, health.clone(), recorder);
@@ -63,7 +63,7 @@ pub(super) async fn serve(
         tracing::info!(%address, "listening");
     }
     let reloader = Reloader::start(file, settings, workers, tell)?;
-    health.set_ready(true);
+    health.set_accepting(true);
 
     loop {
         tokio::select! {
@@ -75,7 +75,7 @@ pub(super) async fn serve(
             ended = &mut serving => return ended.map_err(io::Error::other)?,
         }
     }
-    health.set_ready(false);
+    health.set_accepting(false);
     stop(&reloader.gateway(), &handle, listeners, &mut signals).await;
     Ok(())
 }

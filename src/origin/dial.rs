@@ -1,5 +1,6 @@
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use crate::config::{Host, Scheme, ServerUrl};
 /// How long an address has before the next one of the same name is tried beside it (RFC 8305 says so).
 const HEAD_START: Duration = Duration::from_millis(250);
 
+/// How long until a full backlog is tried again.
+const FULL: Duration = Duration::from_millis(5);
+
 /// Opens connections to servers, for all workers.
 #[derive(Clone, Debug, Default)]
 pub struct Dialer(Arc<Known>);
@@ -28,7 +32,7 @@ struct Known {
 impl Dialer {
     pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<Stream> {
         let (scheme, host, port) = match server {
-            ServerUrl::Unix(path) => return UnixStream::connect(path).await.map(Stream::Unix),
+            ServerUrl::Unix(path) => return through(path).await.map(Stream::Unix),
             ServerUrl::Tcp { scheme, host, port } => (scheme, host, port.get()),
         };
         let tcp = match host {
@@ -42,6 +46,17 @@ impl Dialer {
                 let tls = self.0.tls.connect(host, tcp).await?;
                 Ok(Stream::Tls(Box::new(tls)))
             }
+        }
+    }
+}
+
+/// Connects to a socket file. Where its backlog is full the kernel says so at once instead of waiting, as it does over
+/// TCP: so the waiting is here.
+async fn through(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(full) if full.kind() == io::ErrorKind::WouldBlock => sleep(FULL).await,
+            done => return done,
         }
     }
 }
@@ -97,6 +112,24 @@ mod tests {
                 addresses.reverse();
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_full_backlog_of_a_socket_file_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.sock");
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 1).unwrap();
+        let mut opening = JoinSet::new();
+        for _ in 0..20 {
+            let path = path.clone();
+            opening.spawn(async move { through(&path).await });
+        }
+        sleep(FULL * 4).await;
+        for _ in 0..20 {
+            listener.accept().await.unwrap();
+        }
+        assert!(opening.join_all().await.iter().all(Result::is_ok));
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@
 //! | `forward`, `body`, `error` | a request's way over a connection, and back |
 //! | `servers`, `slots` | the servers of an origin, who of them is asked, and how many requests at once |
 //! | `server`, `condition` | one server, the requests at it, and whether it is in |
+//! | `prober`, `probe` | health checks |
 //! | `connection` | kept connections |
 //! | `dial`, `stream`, `tls`, `names`, `resolver` | new connections: over TCP, TLS and unix sockets, to addresses and names |
 
@@ -16,6 +17,8 @@ mod dial;
 mod error;
 mod forward;
 mod names;
+mod probe;
+mod prober;
 mod resolver;
 mod server;
 mod servers;
@@ -28,5 +31,6 @@ pub use connection::Pools;
 pub use dial::Dialer;
 pub use error::OriginError;
 pub use forward::{Forwarded, forward};
+pub use prober::Prober;
 pub use server::InFlight;
 pub use servers::Origin;

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::condition::Condition;
 use super::slots::Slot;
-use crate::config::ServerUrl;
+use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
 use crate::metrics::{Outcome, ServerMetrics};
 
@@ -51,12 +51,31 @@ impl Server {
 
     /// Whether it is asked; `alone`: the origin has no other.
     pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
-        alone || self.out_for(now).is_zero()
+        self.condition.passes_checks() && (alone || self.out_for(now).is_zero())
+    }
+
+    /// How long until it may be asked again; `check`: between two of its checks.
+    pub(super) fn back_in(&self, check: Duration, now: Moment) -> Duration {
+        if self.condition.passes_checks() {
+            self.out_for(now)
+        } else {
+            self.out_for(now).max(check)
+        }
     }
 
     /// For how long requests that failed still keep it out.
-    pub(super) fn out_for(&self, now: Moment) -> Duration {
+    fn out_for(&self, now: Moment) -> Duration {
         self.condition.out_until().since(now)
+    }
+
+    /// A health check came out well, or it did not: why.
+    pub(super) fn checked(&self, found: Result<(), String>, health: &Health) {
+        self.condition.checked(&self.url, found, health);
+    }
+
+    /// From now on nobody checks it.
+    pub(super) fn unchecked(&self) {
+        self.condition.unchecked();
     }
 
     /// It left the file.

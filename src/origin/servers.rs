@@ -1,7 +1,9 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::dial::Dialer;
 use super::error::OriginError;
+use super::probe::Check;
 use super::server::{InFlight, Server};
 use super::slots::Slots;
 use crate::config::{self, ServerUrl};
@@ -53,6 +55,8 @@ impl Origin {
         for server in &self.servers {
             if !settings.servers.contains(server.url()) {
                 server.retire();
+            } else if settings.health.is_none() {
+                server.unchecked();
             }
         }
         let slots = match (
@@ -80,6 +84,20 @@ impl Origin {
         for server in &self.servers {
             server.retire();
         }
+    }
+
+    /// Whether any server is asked.
+    #[must_use]
+    pub fn has_server_in(&self, now: Moment) -> bool {
+        let alone = self.is_alone();
+        self.servers.iter().any(|server| server.is_in(alone, now))
+    }
+
+    /// What is to be checked of its servers, if anything.
+    pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
+        let health = self.settings.health.iter();
+        let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
+        checks.map(|(server, health)| Check::new(server, health, &self.settings.host, &self.dialer))
     }
 
     pub(super) fn dialer(&self) -> &Dialer {
@@ -150,15 +168,13 @@ impl Origin {
             .filter(untried)
             .filter(|server| server.is_in(alone, now));
         let Some(server) = candidates.min_by_key(|server| server.in_flight()) else {
-            let back = self.servers.iter().map(|server| server.out_for(now));
-            // A server whom checks hold back is in at the earliest with its next check.
-            let check = self.settings.health.as_ref().map(|health| health.interval);
+            // A server that fails its checks is in with one of the next at the earliest.
+            let check = self.settings.health.as_ref();
+            let check = check.map_or(Duration::ZERO, |health| health.interval);
+            let back = self.servers.iter().map(|server| server.back_in(check, now));
             return Err(OriginError::AllOut {
                 origin: self.settings.name.clone(),
-                retry_after: back
-                    .min()
-                    .unwrap_or_default()
-                    .max(check.unwrap_or_default()),
+                retry_after: back.min().unwrap_or_default(),
             });
         };
         // A single server is always tried, whatever became of the requests before.

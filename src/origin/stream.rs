@@ -2,6 +2,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use actix_rt::net::{ActixStream, Ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
@@ -69,5 +70,24 @@ impl AsyncWrite for Stream {
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.inner().poll_shutdown(cx)
+    }
+}
+
+/// What awc asks of a stream.
+impl ActixStream for Stream {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        match self {
+            Self::Tcp(stream) => ActixStream::poll_read_ready(stream, cx),
+            Self::Unix(stream) => ActixStream::poll_read_ready(stream, cx),
+            Self::Tls(stream) => ActixStream::poll_read_ready(stream.get_ref().0, cx),
+        }
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        match self {
+            Self::Tcp(stream) => ActixStream::poll_write_ready(stream, cx),
+            Self::Unix(stream) => ActixStream::poll_write_ready(stream, cx),
+            Self::Tls(stream) => ActixStream::poll_write_ready(stream.get_ref().0, cx),
+        }
     }
 }

@@ -6,6 +6,7 @@ mod check;
 mod eviction;
 mod fields;
 mod heads;
+mod health;
 mod origins;
 mod pacing;
 mod queue;

@@ -261,3 +261,33 @@ fn idle_connections_to_a_server_that_left_the_file_are_closed() {
     client.get("/");
     assert_eq!(client.answer().text(), "ok");
 }
+
+#[test]
+fn a_server_over_tls_is_checked_over_tls() {
+    let authority = Authority::new("known");
+    let tls = authority.server("127.0.0.1", &[]);
+    let answer = |exchange: &mut Exchange| exchange.reply(b"ok");
+    let origin = Origin::with_tls("127.0.0.1:0", Arc::clone(&tls), answer);
+    let (address, server) = (
+        origin.address.to_string(),
+        format!("https://{}", origin.address),
+    );
+    let more = "[origins.app.health]\npath = \"/\"\ninterval = \"50ms\"\nunhealthy_after = 1\n";
+    let gateway = believing(&authority.roots(), &server, more);
+    let healthy = || {
+        gateway
+            .metrics()
+            .count("drip_origin_healthy", &[("server", &server)])
+    };
+    origin.wait_for(3);
+    assert_eq!(healthy(), 1);
+    drop(origin);
+    eventually("it is out", || healthy() == 0);
+    let stranger = Authority::new("stranger").server("127.0.0.1", &[]);
+    let origin = Origin::with_tls(&address, stranger, answer);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(healthy(), 0, "it is not whom the certificate should be for");
+    drop(origin);
+    let _origin = Origin::with_tls(&address, tls, answer);
+    eventually("it is in", || healthy() == 1);
+}
