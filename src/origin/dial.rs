@@ -37,7 +37,14 @@ impl Dialer {
         };
         let tcp = match host {
             Host::Address(address) => TcpStream::connect((*address, port)).await?,
-            Host::Name(name) => first_of(&self.0.names.addresses(name).await?, port).await?,
+            Host::Name(name) => {
+                let addresses = self.0.names.addresses(name).await?;
+                let connect = |mut address: SocketAddr| {
+                    address.set_port(port);
+                    TcpStream::connect(address)
+                };
+                first_of(&addresses, connect).await?
+            }
         };
         tcp.set_nodelay(true)?;
         match scheme {
@@ -63,15 +70,20 @@ async fn through(path: &Path) -> io::Result<UnixStream> {
 
 /// The first connection that comes about. The addresses are tried in their order: the next one where one refuses, or
 /// has not answered for a while.
-async fn first_of(addresses: &[SocketAddr], port: u16) -> io::Result<TcpStream> {
+async fn first_of<T, C>(
+    addresses: &[SocketAddr],
+    connect: impl Fn(SocketAddr) -> C,
+) -> io::Result<T>
+where
+    T: Send + 'static,
+    C: Future<Output = io::Result<T>> + Send + 'static,
+{
     let mut untried = addresses.iter();
     let mut trying = JoinSet::new();
     let mut refused = io::Error::from(io::ErrorKind::AddrNotAvailable);
     loop {
         if let Some(address) = untried.next() {
-            let mut address = *address;
-            address.set_port(port);
-            trying.spawn(TcpStream::connect(address));
+            trying.spawn(connect(*address));
         }
         tokio::select! {
             tried = trying.join_next() => match tried {
@@ -88,6 +100,7 @@ async fn first_of(addresses: &[SocketAddr], port: u16) -> io::Result<TcpStream> 
 #[cfg(test)]
 mod tests {
     use tokio::net::TcpListener;
+    use tokio::time::Instant;
 
     use super::*;
 
@@ -107,7 +120,8 @@ mod tests {
             let (mut addresses, listener) = one_of_two(listens).await;
             let wanted = listener.local_addr().unwrap();
             for _ in 0..2 {
-                let stream = first_of(&addresses, wanted.port()).await.unwrap();
+                let connect = |it: SocketAddr| TcpStream::connect((it.ip(), wanted.port()));
+                let stream = first_of(&addresses, connect).await.unwrap();
                 assert_eq!(stream.peer_addr().unwrap(), wanted);
                 addresses.reverse();
             }
@@ -137,9 +151,25 @@ mod tests {
         let (addresses, listener) = one_of_two("127.0.0.1").await;
         let port = listener.local_addr().unwrap().port();
         drop(listener);
-        let error = first_of(&addresses, port).await.unwrap_err();
+        let connect = |it: SocketAddr| TcpStream::connect((it.ip(), port));
+        let error = first_of(&addresses, connect).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
-        let error = first_of(&[], port).await.unwrap_err();
+        let error = first_of(&[], connect).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_never_answers_costs_a_head_start() {
+        let address = |last| SocketAddr::from(([10, 0, 0, last], 0));
+        let addresses = [1, 2, 3].map(address);
+        let began = Instant::now();
+        let connected = first_of(&addresses, |address| async move {
+            if address.ip() != addresses[2].ip() {
+                sleep(HEAD_START * 100).await;
+            }
+            Ok(address)
+        });
+        assert_eq!(connected.await.unwrap(), addresses[2]);
+        assert!(began.elapsed() < HEAD_START * 3);
     }
 }
