@@ -9,10 +9,11 @@ use tokio::sync::watch;
 
 use crate::access::AccessLog;
 use crate::actors::Zone;
+use crate::clock;
 use crate::config::{self, Settings};
 use crate::events::Events;
 use crate::metrics::RouteMetrics;
-use crate::origin::Origin;
+use crate::origin::{Dialer, Origin};
 
 /// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub struct Gateway {
 struct Course {
     stopping: watch::Sender<bool>,
     waiting: AtomicUsize,
+    dialer: Dialer,
 }
 
 /// A request that asks for its turns, counted until this is dropped.
@@ -54,8 +56,10 @@ impl Gateway {
     pub fn start(settings: Settings, workers: &[ArbiterHandle], access: Option<AccessLog>) -> Self {
         let start = |zone: &config::Zone| Arc::new(Zone::start(zone.clone(), workers));
         let zones = settings.zones.iter().map(start).collect();
-        let origins = settings.origins.iter().cloned().map(Origin::new).collect();
-        Self::new(settings, origins, zones, Vec::new(), access, Arc::default())
+        let course = Arc::<Course>::default();
+        let origin = |origin: &config::Origin| Origin::new(origin.clone(), course.dialer.clone());
+        let origins = settings.origins.iter().map(origin).collect();
+        Self::new(settings, origins, zones, Vec::new(), access, course)
     }
 
     /// The gateway under new settings: zones whose name, key and algorithm stay go on with their keys and queues, new
@@ -95,11 +99,17 @@ impl Gateway {
                 .iter()
                 .find(|origin| origin.settings().name == wanted.name);
             known.map_or_else(
-                || Origin::new(wanted.clone()),
+                || Origin::new(wanted.clone(), self.course.dialer.clone()),
                 |origin| origin.reload(wanted.clone()),
             )
         };
         let origins = settings.origins.iter().map(origin).collect();
+        for origin in &self.origins {
+            let name = &origin.settings().name;
+            if !settings.origins.iter().any(|wanted| wanted.name == *name) {
+                origin.retire();
+            }
+        }
         Self::new(
             settings,
             origins,
@@ -158,6 +168,19 @@ impl Gateway {
     #[must_use]
     pub fn origin(&self, index: usize) -> &Origin {
         &self.origins[index]
+    }
+
+    /// All origins.
+    #[must_use]
+    pub fn origins(&self) -> &[Origin] {
+        &self.origins
+    }
+
+    /// Whether any origin has a server that is asked.
+    #[must_use]
+    pub fn has_origin(&self) -> bool {
+        let now = clock::now();
+        self.origins.iter().any(|origin| origin.has_server_in(now))
     }
 
     /// Counts an answered request by its route; `None`: no route took it.

@@ -1,19 +1,36 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::watch;
+
+use crate::gateway::Gateway;
+
 /// Whether the gateway accepts traffic, from any thread.
-#[derive(Clone, Debug, Default)]
-pub struct Health(Arc<AtomicBool>);
+#[derive(Clone, Debug)]
+pub struct Health {
+    accepting: Arc<AtomicBool>,
+    gateway: watch::Receiver<Option<Arc<Gateway>>>,
+}
 
 impl Health {
-    /// Sets whether it does.
-    pub fn set_ready(&self, ready: bool) {
-        self.0.store(ready, Ordering::Relaxed);
+    /// Of the gateway that `gateway` tells of, which does not accept traffic yet.
+    #[must_use]
+    pub fn of(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Self {
+        Self {
+            accepting: Arc::default(),
+            gateway,
+        }
     }
 
-    /// Whether it does.
+    /// Sets whether clients are listened to.
+    pub fn set_accepting(&self, accepting: bool) {
+        self.accepting.store(accepting, Ordering::Relaxed);
+    }
+
+    /// Whether they are, and there is an origin that could answer them.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        let gateway = self.gateway.borrow().as_ref().map(Arc::clone);
+        self.accepting.load(Ordering::Relaxed) && gateway.is_some_and(|it| it.has_origin())
     }
 }

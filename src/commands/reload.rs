@@ -11,6 +11,7 @@ use crate::access::AccessLog;
 use crate::config::{self, LoadError, Settings};
 use crate::gateway::Gateway;
 use crate::metrics::ConfigMetrics;
+use crate::origin::Prober;
 
 /// Puts a changed file into force.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub(super) struct Reloader {
     in_force: RefCell<Arc<Gateway>>,
     tell: watch::Sender<Option<Arc<Gateway>>>,
     metrics: ConfigMetrics,
+    prober: Prober,
     /// As the process was started: what of it changes in the file waits for a restart.
     started_with: Settings,
 }
@@ -39,6 +41,8 @@ impl Reloader {
         let started_with = settings.clone();
         let access = AccessLog::open(&settings.log)?;
         let gateway = Arc::new(Gateway::start(settings, &workers, access));
+        let prober = Prober::default();
+        prober.follow(gateway.origins());
         tell.send_replace(Some(Arc::clone(&gateway)));
         let metrics = ConfigMetrics::of_this_process();
         metrics.loaded();
@@ -48,6 +52,7 @@ impl Reloader {
             in_force: RefCell::new(gateway),
             tell,
             metrics,
+            prober,
             started_with,
         })
     }
@@ -76,6 +81,7 @@ impl Reloader {
             tracing::warn!(setting, "a change of this setting needs a restart");
         }
         let new = Arc::new(self.gateway().reload(settings, &self.workers, access));
+        self.prober.follow(new.origins());
         self.in_force.replace(Arc::clone(&new));
         self.tell.send_replace(Some(new));
         self.metrics.reloaded();

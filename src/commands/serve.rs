@@ -34,7 +34,7 @@ pub(super) async fn serve(
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
     let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;
-    let health = Health::default();
+    let health = Health::of(tell.subscribe());
 
     if let Some(address) = settings.server.admin {
         let admin = admin::listen(address, health.clone(), recorder);
@@ -46,7 +46,7 @@ pub(super) async fn serve(
         tracing::info!(%address, "listening");
     }
     let reloader = Reloader::start(file, settings, accepting.workers, tell)?;
-    health.set_ready(true);
+    health.set_accepting(true);
 
     loop {
         tokio::select! {
@@ -58,7 +58,7 @@ pub(super) async fn serve(
             ended = &mut serving => return ended.map_err(io::Error::other)?,
         }
     }
-    health.set_ready(false);
+    health.set_accepting(false);
     stop(
         &reloader.gateway(),
         &accepting.handle,

@@ -96,7 +96,7 @@ pub fn describe() {
     );
     describe_gauge!(
         ORIGIN_HEALTHY,
-        "1 while the server is asked, 0 while it is out after failures."
+        "1 while the server is asked, 0 while it is out, after failures or by its health checks."
     );
     describe_counter!(RELOADS, "Times that the changed file was read, by result.");
     describe_gauge!(

@@ -11,7 +11,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use thiserror::Error;
 
 use super::connection::Connection;
-use super::servers::InFlight;
+use super::server::InFlight;
 use crate::clock;
 use crate::deadline::Deadline;
 use crate::limit::Moment;

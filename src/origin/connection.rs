@@ -2,36 +2,67 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 
 use super::body::FromClient;
+use super::dial::Dialer;
 use super::error::OriginError;
-use crate::config::{Origin, Scheme, ServerUrl};
+use super::server::Server;
+use super::stream::Stream;
+use crate::config::Origin;
+
+/// How many lines the head of an answer may have. Room for as many is taken at each answer: this many cost 40 ns of its
+/// time, and twice as many microseconds, for then the allocator asks the kernel.
+const LINES: usize = 2048;
+/// How much hyper buffers of an answer by itself.
+const BUFFER: usize = 408 * 1024;
 
 /// A worker's idle connections, by server.
 #[derive(Debug, Default)]
-pub struct Pools(RefCell<HashMap<ServerUrl, Rc<Pool>>>);
+pub struct Pools(Rc<RefCell<ByServer>>);
+
+/// By where the server lies in memory: each pool holds on to its own.
+type ByServer = HashMap<*const Server, Rc<Pool>>;
 
 #[derive(Debug)]
 pub(super) struct Pool {
-    server: ServerUrl,
-    idle: RefCell<Vec<SendRequest<FromClient>>>,
+    server: Arc<Server>,
+    idle: RefCell<Vec<Idle>>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    sender: SendRequest<FromClient>,
+    /// Of an answer's head, as it was when the connection was opened.
+    max_header_size: usize,
 }
 
 impl Pools {
-    pub(super) fn of(&self, server: &ServerUrl) -> Rc<Pool> {
+    /// The pool of a server. It ends when the server leaves the file.
+    pub(super) fn of(&self, server: &Arc<Server>) -> Rc<Pool> {
+        let key = Arc::as_ptr(server);
         let mut pools = self.0.borrow_mut();
-        if let Some(pool) = pools.get(server) {
+        if let Some(pool) = pools.get(&key) {
             return Rc::clone(pool);
         }
         let pool = Rc::new(Pool {
-            server: server.clone(),
+            server: Arc::clone(server),
             idle: RefCell::default(),
         });
-        pools.insert(server.clone(), Rc::clone(&pool));
+        // A request that was waiting when its server left may still go there, but nothing is kept for others.
+        if !server.is_retired() {
+            pools.insert(key, Rc::clone(&pool));
+            let (retirement, pools) = (server.retirement(), Rc::downgrade(&self.0));
+            actix_rt::spawn(async move {
+                retirement.await;
+                if let Some(pools) = pools.upgrade() {
+                    pools.borrow_mut().remove(&key);
+                }
+            });
+        }
         pool
     }
 }
@@ -42,6 +73,7 @@ pub(super) struct Connection {
     pub(super) sender: SendRequest<FromClient>,
     /// Whether it has carried a request before: then the origin may just be closing it.
     pub(super) reused: bool,
+    max_header_size: usize,
     most_idle: usize,
     pool: Weak<Pool>,
 }
@@ -53,34 +85,37 @@ impl Connection {
         };
         let mut idle = pool.idle.borrow_mut();
         if idle.len() < self.most_idle && !self.sender.is_closed() {
-            idle.push(self.sender);
+            idle.push(Idle {
+                sender: self.sender,
+                max_header_size: self.max_header_size,
+            });
         }
     }
 }
 
 impl Pool {
     /// The connection that was used last, which the origin is least likely to have closed.
-    pub(super) fn take(self: &Rc<Self>, most_idle: usize) -> Option<Connection> {
+    pub(super) fn take(self: &Rc<Self>, settings: &Origin) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
-        idle.retain(|sender| !sender.is_closed());
-        let ready = idle.iter().rposition(SendRequest::is_ready)?;
-        let sender = idle.remove(ready);
-        Some(Connection {
-            sender,
-            reused: true,
-            most_idle,
-            pool: Rc::downgrade(self),
-        })
+        let size = settings.max_header_size;
+        idle.retain(|idle| !idle.sender.is_closed() && idle.max_header_size == size);
+        let ready = idle.iter().rposition(|idle| idle.sender.is_ready())?;
+        let sender = idle.remove(ready).sender;
+        Some(self.connection(sender, true, settings))
     }
 
     pub(super) async fn connect(
         self: &Rc<Self>,
         settings: &Origin,
+        dialer: &Dialer,
     ) -> Result<Connection, OriginError> {
-        let (most_idle, limit) = (settings.keep_alive, settings.connect_timeout);
-        let server = || self.server.to_string();
-        let connecting = tokio::time::timeout(limit, open(&self.server));
-        let sender = connecting
+        let limit = settings.connect_timeout;
+        let server = || self.server.url().to_string();
+        let connecting = async {
+            let stream = dialer.open(self.server.url()).await?;
+            begin(stream, settings.max_header_size).await
+        };
+        let sender = tokio::time::timeout(limit, connecting)
             .await
             .map_err(|_| OriginError::ConnectTimeout {
                 server: server(),
@@ -90,27 +125,32 @@ impl Pool {
                 server: server(),
                 source,
             })?;
-        Ok(Connection {
+        Ok(self.connection(sender, false, settings))
+    }
+
+    fn connection(
+        self: &Rc<Self>,
+        sender: SendRequest<FromClient>,
+        reused: bool,
+        settings: &Origin,
+    ) -> Connection {
+        Connection {
             sender,
-            reused: false,
-            most_idle,
+            reused,
+            max_header_size: settings.max_header_size,
+            most_idle: settings.keep_alive,
             pool: Rc::downgrade(self),
-        })
+        }
     }
 }
 
-async fn open(server: &ServerUrl) -> io::Result<SendRequest<FromClient>> {
-    let ServerUrl::Tcp {
-        scheme: Scheme::Http,
-        host,
-        port,
-    } = server
-    else {
-        return Err(io::ErrorKind::Unsupported.into());
-    };
-    let stream = TcpStream::connect((&*host.bare(), port.get())).await?;
-    stream.set_nodelay(true)?;
-    let (sender, connection) = http1::handshake(TokioIo::new(stream))
+async fn begin(stream: Stream, max_header_size: usize) -> io::Result<SendRequest<FromClient>> {
+    let (sender, connection) = http1::Builder::new()
+        .max_headers(LINES)
+        .max_header_size(max_header_size)
+        // A head must fit in as a whole.
+        .max_buf_size(BUFFER.max(max_header_size))
+        .handshake(TokioIo::new(stream))
         .await
         .map_err(io::Error::other)?;
     actix_rt::spawn(async move {

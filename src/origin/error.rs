@@ -55,12 +55,12 @@ pub enum OriginError {
         /// `queue_timeout`.
         limit: Duration,
     },
-    /// All its servers are out after failures.
-    #[error("no server of the origin {origin} is in; the first is asked again in {retry_after:?}")]
+    /// All its servers are out, after failures or by their health checks.
+    #[error("no server of the origin {origin} is in; try again in {retry_after:?}")]
     AllOut {
         /// Which origin.
         origin: String,
-        /// How long until the first of them is asked again.
+        /// How long until the first of them may be asked again.
         retry_after: Duration,
     },
     /// The client's body ended before its end: the origin has no part in it.

@@ -9,7 +9,8 @@ use hyper::body::Incoming;
 use super::body::{FromClient, ToClient, Upload};
 use super::connection::{Connection, Pools};
 use super::error::OriginError;
-use super::servers::{InFlight, Origin};
+use super::server::InFlight;
+use super::servers::Origin;
 use crate::config::{HostRule, ServerUrl};
 use crate::limit::Moment;
 use crate::pacer::Pacer;
@@ -86,7 +87,7 @@ impl Attempt<'_> {
             // It cannot be sent twice: first hear whether the origin has closed any of the kept connections.
             tokio::task::yield_now().await;
         }
-        let kept = self.pools.of(in_flight.server()).take(settings.keep_alive);
+        let kept = self.pools.of(in_flight.at()).take(settings);
         let mut connection = match kept {
             Some(connection) => connection,
             None => self.connect(&mut in_flight).await?,
@@ -129,7 +130,8 @@ impl Attempt<'_> {
                     return Err(self.failed(&in_flight, OriginError::Answer { server, source }));
                 }
             };
-            connection = self.pools.of(in_flight.server()).connect(settings).await?;
+            connection = self.connect(&mut in_flight).await?;
+            *self.server = Some(in_flight.server().clone());
         }
     }
 
@@ -155,16 +157,21 @@ impl Attempt<'_> {
 
     /// A new connection, to another server where the first cannot be reached: nothing was sent yet.
     async fn connect(&self, in_flight: &mut InFlight) -> Result<Connection, OriginError> {
-        let settings = self.origin.settings();
-        let first = match self.pools.of(in_flight.server()).connect(settings).await {
+        let first = match self.connect_to(in_flight).await {
             Ok(connection) => return Ok(connection),
             Err(error) => self.failed(in_flight, error),
         };
         if self.origin.another(in_flight, self.pacer.now()).is_err() {
             return Err(first);
         }
-        let connection = self.pools.of(in_flight.server()).connect(settings).await;
+        let connection = self.connect_to(in_flight).await;
         connection.map_err(|error| self.failed(in_flight, error))
+    }
+
+    async fn connect_to(&self, in_flight: &InFlight) -> Result<Connection, OriginError> {
+        let pool = self.pools.of(in_flight.at());
+        pool.connect(self.origin.settings(), self.origin.dialer())
+            .await
     }
 
     /// Until the origin has had all that the client has sent so far for as long as `limit`.

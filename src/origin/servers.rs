@@ -1,49 +1,31 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use super::dial::Dialer;
 use super::error::OriginError;
-use super::slots::{Slot, Slots};
+use super::probe::Check;
+use super::server::{InFlight, Server};
+use super::slots::Slots;
 use crate::config::{self, ServerUrl};
 use crate::events::Throttle;
 use crate::limit::Moment;
-use crate::metrics::{Outcome, ServerMetrics};
 
 /// An origin's servers, and how they are doing: shared by all workers, and handed on at a reload.
 #[derive(Debug)]
 pub struct Origin {
     settings: config::Origin,
     servers: Vec<Arc<Server>>,
+    dialer: Dialer,
     /// `None`: as many as there are.
     slots: Option<Arc<Slots>>,
     /// Log events of requests that got no answer.
     unanswered: Throttle,
 }
 
-#[derive(Debug)]
-struct Server {
-    url: ServerUrl,
-    in_flight: AtomicUsize,
-    /// Failures since the last answer.
-    failures: AtomicU32,
-    /// The moment, in nanoseconds, until which it is not asked; zero while it is in.
-    out_until: AtomicU64,
-    metrics: ServerMetrics,
-}
-
-/// A request at one of the servers, counted until this is dropped.
-#[derive(Debug)]
-pub struct InFlight {
-    server: Arc<Server>,
-    /// How many failures in a row take the server out, and for how long.
-    max_fails: Option<(u32, Duration)>,
-    slot: Option<Slot>,
-}
-
 impl Origin {
-    /// The servers of `settings`, all of them in.
+    /// The servers of `settings`, all of them in; connections to them are opened by `dialer`.
     #[must_use]
-    pub fn new(settings: config::Origin) -> Self {
+    pub fn new(settings: config::Origin, dialer: Dialer) -> Self {
         let servers = settings
             .servers
             .iter()
@@ -55,6 +37,7 @@ impl Origin {
         Self {
             settings,
             servers,
+            dialer,
             slots,
             unanswered: Throttle::default(),
         }
@@ -65,10 +48,17 @@ impl Origin {
     #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {
         let server = |url: &ServerUrl| {
-            let known = self.servers.iter().find(|server| server.url == *url);
+            let known = self.servers.iter().find(|server| server.url() == url);
             known.map_or_else(|| Arc::new(Server::new(&settings.name, url)), Arc::clone)
         };
-        let servers = settings.servers.iter().map(server).collect();
+        let servers: Vec<_> = settings.servers.iter().map(server).collect();
+        for server in &self.servers {
+            if !settings.servers.contains(server.url()) {
+                server.retire();
+            } else if settings.health.is_none() {
+                server.unchecked();
+            }
+        }
         let slots = match (
             &self.slots,
             self.settings.max_in_flight,
@@ -83,9 +73,39 @@ impl Origin {
         Self {
             settings,
             servers,
+            dialer: self.dialer.clone(),
             slots,
             unanswered: Throttle::default(),
         }
+    }
+
+    /// It left the file: connections to its servers are not kept any more.
+    pub fn retire(&self) {
+        for server in &self.servers {
+            server.retire();
+        }
+    }
+
+    /// Whether any server is asked.
+    #[must_use]
+    pub fn has_server_in(&self, now: Moment) -> bool {
+        let alone = self.is_alone();
+        self.servers.iter().any(|server| server.is_in(alone, now))
+    }
+
+    /// What is to be checked of its servers, if anything.
+    pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
+        let health = self.settings.health.iter();
+        let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
+        checks.map(|(server, health)| Check::new(server, health, &self.settings.host, &self.dialer))
+    }
+
+    pub(super) fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    fn is_alone(&self) -> bool {
+        self.servers.len() == 1
     }
 
     /// Tells the log of a request that got no answer, at most once a second.
@@ -114,9 +134,7 @@ impl Origin {
                     .map_err(full)?
             }
         };
-        let mut admitted = self.pick(None, now)?;
-        admitted.slot = slot;
-        Ok(admitted)
+        Ok(self.pick(None, now)?.with(slot))
     }
 
     /// Moves on to another server than the one that `tried` is at; the place at the origin is kept.
@@ -125,9 +143,8 @@ impl Origin {
     ///
     /// Where no other server is in.
     pub(super) fn another(&self, tried: &mut InFlight, now: Moment) -> Result<(), OriginError> {
-        let mut other = self.pick(Some(tried), now)?;
-        other.slot = tried.slot.take();
-        *tried = other;
+        let other = self.pick(Some(tried), now)?;
+        *tried = other.with(tried.take_slot());
         Ok(())
     }
 
@@ -138,119 +155,30 @@ impl Origin {
     }
 
     /// The server with the least in flight of those that are in and not `tried` yet; of equals the first in the file.
-    /// A single server is always in.
     ///
     /// # Errors
     ///
     /// Where no server is left: when the first of those that are out is asked again.
     fn pick(&self, tried: Option<&InFlight>, now: Moment) -> Result<InFlight, OriginError> {
-        let alone = self.servers.len() == 1;
-        let untried =
-            |server: &&Arc<Server>| tried.is_none_or(|tried| !Arc::ptr_eq(&tried.server, server));
+        let alone = self.is_alone();
+        let untried = |server: &&Arc<Server>| tried.is_none_or(|tried| !tried.is_at(server));
         let candidates = self
             .servers
             .iter()
             .filter(untried)
-            .filter(|server| alone || server.is_in(now));
-        let least = candidates.min_by_key(|server| server.in_flight.load(Ordering::Relaxed));
-        let Some(server) = least else {
-            let back = self
-                .servers
-                .iter()
-                .map(|server| server.out_until())
-                .min()
-                .unwrap_or(now);
+            .filter(|server| server.is_in(alone, now));
+        let Some(server) = candidates.min_by_key(|server| server.in_flight()) else {
+            // A server that fails its checks is in with one of the next at the earliest.
+            let check = self.settings.health.as_ref();
+            let check = check.map_or(Duration::ZERO, |health| health.interval);
+            let back = self.servers.iter().map(|server| server.back_in(check, now));
             return Err(OriginError::AllOut {
                 origin: self.settings.name.clone(),
-                retry_after: back.since(now),
+                retry_after: back.min().unwrap_or_default(),
             });
         };
-        server.in_flight.fetch_add(1, Ordering::Relaxed);
-        server.metrics.in_flight.increment(1.0);
+        // A single server is always tried, whatever became of the requests before.
         let max_fails = (!alone).then_some((self.settings.max_fails, self.settings.fail_timeout));
-        Ok(InFlight {
-            server: Arc::clone(server),
-            max_fails,
-            slot: None,
-        })
-    }
-}
-
-impl Server {
-    fn new(origin: &str, url: &ServerUrl) -> Self {
-        let metrics = ServerMetrics::of(origin, &url.to_string());
-        metrics.healthy.set(1.0);
-        Self {
-            url: url.clone(),
-            in_flight: AtomicUsize::new(0),
-            failures: AtomicU32::new(0),
-            out_until: AtomicU64::new(0),
-            metrics,
-        }
-    }
-
-    fn out_until(&self) -> Moment {
-        Moment::from_nanos(self.out_until.load(Ordering::Relaxed))
-    }
-
-    fn is_in(&self, now: Moment) -> bool {
-        self.out_until() <= now
-    }
-}
-
-impl InFlight {
-    /// Where the request is.
-    #[must_use]
-    pub fn server(&self) -> &ServerUrl {
-        &self.server.url
-    }
-
-    /// The head of an answer came after `took`.
-    pub(super) fn answered(&self, took: Duration) {
-        let Server {
-            failures,
-            out_until,
-            metrics,
-            ..
-        } = &*self.server;
-        metrics.count(Outcome::Answered, took);
-        // Loads are cheap and shared; stores are not, and after most answers there is nothing to change.
-        if failures.load(Ordering::Relaxed) > 0 {
-            failures.store(0, Ordering::Relaxed);
-        }
-        if out_until.load(Ordering::Relaxed) > 0 {
-            out_until.store(0, Ordering::Relaxed);
-            metrics.healthy.set(1.0);
-            tracing::info!(server = %self.server.url, "the server answers again");
-        }
-    }
-
-    /// No answer came, for all of `took`. After `max_fails` of these in a row the server is out for `fail_timeout`;
-    /// from then on each further failure takes it out again, until it answers.
-    pub(super) fn failed(&self, outcome: Outcome, took: Duration, now: Moment) {
-        let Server {
-            failures,
-            out_until,
-            metrics,
-            url,
-            ..
-        } = &*self.server;
-        metrics.count(outcome, took);
-        let in_a_row = failures.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        let Some((max_fails, fail_timeout)) = self.max_fails else {
-            return;
-        };
-        if in_a_row >= max_fails {
-            out_until.store((now + fail_timeout).as_nanos(), Ordering::Relaxed);
-            metrics.healthy.set(0.0);
-            tracing::warn!(server = %url, in_a_row, ?fail_timeout, "the server is taken out");
-        }
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.server.metrics.in_flight.decrement(1.0);
+        Ok(InFlight::new(server, max_fails))
     }
 }

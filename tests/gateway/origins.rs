@@ -95,6 +95,25 @@ fn an_origin_that_closes_idle_connections_costs_no_client_an_error() {
 }
 
 #[test]
+fn a_post_is_not_sent_over_a_connection_that_the_origin_has_closed_while_it_was_idle() {
+    let origin = Origin::answering(|exchange| {
+        let body = exchange.body()?;
+        exchange.reply(&body)?;
+        thread::sleep(Duration::from_millis(2));
+        Exchange::close()
+    });
+    let gateway = Gateway::start(&forwarding(origin.address, ""));
+    let mut client = Client::connect(gateway.address());
+    for nth in 1..=50 {
+        client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.text().as_str()), (200, "hello"));
+        assert_eq!(origin.arrivals().len(), nth);
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
 fn connections_to_the_origin_are_used_again() {
     let origin = Origin::start();
     let gateway = Gateway::start(&format!("workers = 2\n{}", forwarding(origin.address, "")));

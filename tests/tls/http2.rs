@@ -237,7 +237,7 @@ async fn an_idle_connection_ends_after_keep_alive_and_one_in_use_does_not() {
 async fn a_client_that_takes_its_answer_no_further_is_cut_off_and_frees_its_place() {
     let origin = Origin::answering(|exchange| {
         exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")?;
-        (0..1526).try_for_each(|_| exchange.send(&[b'x'; 65536]))
+        (0..1526).try_for_each(|_| exchange.send(&vec![b'x'; 65536]))
     });
     let server = "body_timeout = \"1s\"";
     let gateway = gateway(server, &one_zone(&origin, "1000r/s", "burst = 5"));

@@ -43,7 +43,7 @@ pub struct Health {
     pub path: PathAndQuery,
     /// Between two questions; never zero.
     pub interval: Duration,
-    /// For the whole answer; never zero, and may be longer than the interval.
+    /// From connecting to the head of the answer; never zero, and may be longer than the interval.
     pub timeout: Duration,
     /// Failures in a row that make a server unhealthy; at least 1.
     pub unhealthy_after: u32,

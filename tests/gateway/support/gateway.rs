@@ -17,7 +17,10 @@ use super::{Answer, SOON, eventually, fetch, now};
 /// The program, with a clean environment as far as it reads it.
 pub fn drip() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
-    command.env_remove("DRIP_ADMIN_TOKEN").stdin(Stdio::null());
+    for variable in ["DRIP_ADMIN_TOKEN", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
+        command.env_remove(variable);
+    }
+    command.stdin(Stdio::null());
     command
 }
 
@@ -94,9 +97,14 @@ struct Log {
 impl Gateway {
     /// Starts the program on a file with `rest` after the addresses, and waits until it is ready.
     pub fn start(rest: &str) -> Self {
+        Self::start_with(rest, &[])
+    }
+
+    /// The same in an environment with `variables`.
+    pub fn start_with(rest: &str, variables: &[(&str, &Path)]) -> Self {
         let site = Site::new();
         site.write(rest);
-        let gateway = Self::run(site);
+        let gateway = Self::run_with(site, variables);
         eventually("the gateway is ready", || {
             gateway
                 .admin("/readyz")
@@ -107,8 +115,15 @@ impl Gateway {
 
     /// Starts the program on the file of `site`.
     pub fn run(site: Site) -> Self {
+        Self::run_with(site, &[])
+    }
+
+    fn run_with(site: Site, variables: &[(&str, &Path)]) -> Self {
         let mut command = drip();
-        command.arg("-c").arg(site.file());
+        command
+            .envs(variables.iter().copied())
+            .arg("-c")
+            .arg(site.file());
         Self::run_as(site, command)
     }
 

@@ -1,9 +1,13 @@
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::wire::Head;
 use super::{SOON, now};
@@ -18,12 +22,20 @@ pub struct Arrival {
     pub connection: usize,
 }
 
-/// An origin on a port of its own that stamps each request as it arrives.
+/// An origin on a port of its own that stamps each request as it arrives. Dropped, it takes no more connections; those
+/// that there are go on.
 pub struct Origin {
+    /// Where there is one: not of a unix socket.
     pub address: SocketAddr,
     seen: Arc<Seen>,
     stopped: Arc<AtomicBool>,
+    wake: Box<dyn Fn()>,
+    accepting: Option<thread::JoinHandle<()>>,
 }
+
+/// The bytes to and from the gateway.
+pub trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
 
 #[derive(Default)]
 struct Seen {
@@ -36,7 +48,7 @@ pub struct Exchange {
     pub head: Head,
     /// How many requests this connection has brought, with this one.
     pub nth: usize,
-    reader: BufReader<TcpStream>,
+    reader: BufReader<Box<dyn Stream>>,
 }
 
 impl Origin {
@@ -49,12 +61,69 @@ impl Origin {
     pub fn answering(
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::at("127.0.0.1:0", answer)
+    }
+
+    /// The same at an address that the test has chosen.
+    pub fn at(
+        address: &str,
+        answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        Self::over_tcp(address, |tcp| Ok(Box::new(tcp)), answer)
+    }
+
+    /// The same at a socket file.
+    pub fn at_unix(
+        path: &Path,
+        answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = UnixListener::bind(path).expect("a socket");
+        let accept = move || Ok(Box::new(listener.accept()?.0) as Box<dyn Stream>);
+        let path = path.to_owned();
+        let wake = move || drop(UnixStream::connect(&path));
+        Self::new(SocketAddr::from(([0; 4], 0)), accept, wake, answer)
+    }
+
+    /// The same over TLS.
+    pub fn with_tls(
+        address: &str,
+        config: Arc<ServerConfig>,
+        answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let encrypt = move |tcp| -> io::Result<Box<dyn Stream>> {
+            let tls = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
+            Ok(Box::new(StreamOwned::new(tls, tcp)))
+        };
+        Self::over_tcp(address, encrypt, answer)
+    }
+
+    fn over_tcp(
+        address: &str,
+        wrap: impl Fn(TcpStream) -> io::Result<Box<dyn Stream>> + Send + 'static,
+        answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).expect("a port");
         let address = listener.local_addr().expect("an address");
+        let accept = move || {
+            let (tcp, _) = listener.accept()?;
+            tcp.set_nodelay(true)?;
+            wrap(tcp)
+        };
+        let wake = move || drop(TcpStream::connect(address));
+        Self::new(address, accept, wake, answer)
+    }
+
+    fn new(
+        address: SocketAddr,
+        accept: impl Fn() -> io::Result<Box<dyn Stream>> + Send + 'static,
+        wake: impl Fn() + 'static,
+        answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         let (seen, stopped) = (Arc::<Seen>::default(), Arc::<AtomicBool>::default());
         let (to_see, to_stop, answer) = (Arc::clone(&seen), Arc::clone(&stopped), Arc::new(answer));
-        thread::spawn(move || {
-            for (connection, stream) in listener.incoming().enumerate() {
+        let accepting = thread::spawn(move || {
+            for connection in 0.. {
+                let stream = accept();
                 if to_stop.load(Ordering::SeqCst) {
                     break;
                 }
@@ -67,6 +136,8 @@ impl Origin {
             address,
             seen,
             stopped,
+            wake: Box::new(wake),
+            accepting: Some(accepting),
         }
     }
 
@@ -109,8 +180,9 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
-        // Wakes the listener; where it is gone there is nothing to wake.
-        let _gone = TcpStream::connect(self.address);
+        (self.wake)();
+        // Once this returns nobody listens there.
+        let _ended = self.accepting.take().map(thread::JoinHandle::join);
     }
 }
 
@@ -136,6 +208,11 @@ impl Exchange {
         self.reader.get_mut().write_all(bytes)
     }
 
+    /// What the gateway still sends.
+    pub fn stream(&mut self) -> &mut impl Read {
+        &mut self.reader
+    }
+
     pub fn reply(&mut self, body: &[u8]) -> io::Result<()> {
         let mut reply =
             format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
@@ -150,14 +227,11 @@ impl Exchange {
 }
 
 fn serve(
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     connection: usize,
     seen: &Seen,
     answer: impl Fn(&mut Exchange) -> io::Result<()>,
 ) {
-    if stream.set_nodelay(true).is_err() {
-        return;
-    }
     let mut reader = BufReader::new(stream);
     for nth in 1.. {
         let Ok(Some(head)) = Head::read(&mut reader) else {

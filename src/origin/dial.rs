@@ -1,0 +1,175 @@
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::names::Names;
+use super::stream::Stream;
+use super::tls::Tls;
+use crate::config::{Host, Scheme, ServerUrl};
+
+/// How long an address has before the next one of the same name is tried beside it (RFC 8305 says so).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// How long until a full backlog is tried again.
+const FULL: Duration = Duration::from_millis(5);
+
+/// Opens connections to servers, for all workers.
+#[derive(Clone, Debug, Default)]
+pub struct Dialer(Arc<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    names: Names,
+    tls: Tls,
+}
+
+impl Dialer {
+    pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<Stream> {
+        let (scheme, host, port) = match server {
+            ServerUrl::Unix(path) => return through(path).await.map(Stream::Unix),
+            ServerUrl::Tcp { scheme, host, port } => (scheme, host, port.get()),
+        };
+        let tcp = match host {
+            Host::Address(address) => TcpStream::connect((*address, port)).await?,
+            Host::Name(name) => {
+                let addresses = self.0.names.addresses(name).await?;
+                let connect = |mut address: SocketAddr| {
+                    address.set_port(port);
+                    TcpStream::connect(address)
+                };
+                first_of(&addresses, connect).await?
+            }
+        };
+        tcp.set_nodelay(true)?;
+        match scheme {
+            Scheme::Http => Ok(Stream::Tcp(tcp)),
+            Scheme::Https => {
+                let tls = self.0.tls.connect(host, tcp).await?;
+                Ok(Stream::Tls(Box::new(tls)))
+            }
+        }
+    }
+}
+
+/// Connects to a socket file. Where its backlog is full the kernel says so at once instead of waiting, as it does over
+/// TCP: so the waiting is here.
+async fn through(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(full) if full.kind() == io::ErrorKind::WouldBlock => sleep(FULL).await,
+            done => return done,
+        }
+    }
+}
+
+/// The first connection that comes about. The addresses are tried in their order: the next one where one refuses, or
+/// has not answered for a while.
+async fn first_of<T, C>(
+    addresses: &[SocketAddr],
+    connect: impl Fn(SocketAddr) -> C,
+) -> io::Result<T>
+where
+    T: Send + 'static,
+    C: Future<Output = io::Result<T>> + Send + 'static,
+{
+    let mut untried = addresses.iter();
+    let mut trying = JoinSet::new();
+    let mut refused = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    loop {
+        if let Some(address) = untried.next() {
+            trying.spawn(connect(*address));
+        }
+        tokio::select! {
+            tried = trying.join_next() => match tried {
+                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Err(error))) => refused = error,
+                Some(Err(error)) => refused = io::Error::other(error),
+                None => return Err(refused),
+            },
+            () = sleep(HEAD_START), if untried.len() > 0 => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// An address of each family on the same port, of which only the one that `listens` is listened on.
+    async fn one_of_two(listens: &str) -> (Vec<SocketAddr>, TcpListener) {
+        let both = ["[::1]:0", "127.0.0.1:0"];
+        let listener = TcpListener::bind(format!("{listens}:0")).await.unwrap();
+        (
+            both.map(|address| address.parse().unwrap()).into(),
+            listener,
+        )
+    }
+
+    #[tokio::test]
+    async fn the_next_address_is_tried_where_one_refuses_in_either_order() {
+        for listens in ["[::1]", "127.0.0.1"] {
+            let (mut addresses, listener) = one_of_two(listens).await;
+            let wanted = listener.local_addr().unwrap();
+            for _ in 0..2 {
+                let connect = |it: SocketAddr| TcpStream::connect((it.ip(), wanted.port()));
+                let stream = first_of(&addresses, connect).await.unwrap();
+                assert_eq!(stream.peer_addr().unwrap(), wanted);
+                addresses.reverse();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_backlog_of_a_socket_file_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app.sock");
+        let listener = tokio::net::UnixListener::bind(&path).unwrap();
+        rustix::net::listen(&listener, 1).unwrap();
+        let mut opening = JoinSet::new();
+        for _ in 0..20 {
+            let path = path.clone();
+            opening.spawn(async move { through(&path).await });
+        }
+        sleep(FULL * 4).await;
+        for _ in 0..20 {
+            listener.accept().await.unwrap();
+        }
+        assert!(opening.join_all().await.iter().all(Result::is_ok));
+    }
+
+    #[tokio::test]
+    async fn where_all_refuse_the_error_says_so() {
+        let (addresses, listener) = one_of_two("127.0.0.1").await;
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        let connect = |it: SocketAddr| TcpStream::connect((it.ip(), port));
+        let error = first_of(&addresses, connect).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        let error = first_of(&[], connect).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_never_answers_costs_a_head_start() {
+        let address = |last| SocketAddr::from(([10, 0, 0, last], 0));
+        let addresses = [1, 2, 3].map(address);
+        let began = Instant::now();
+        let connected = first_of(&addresses, |address| async move {
+            if address.ip() != addresses[2].ip() {
+                sleep(HEAD_START * 100).await;
+            }
+            Ok(address)
+        });
+        assert_eq!(connected.await.unwrap(), addresses[2]);
+        assert!(began.elapsed() < HEAD_START * 3);
+    }
+}

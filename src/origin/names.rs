@@ -1,0 +1,312 @@
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use super::resolver::{Resolve, System};
+
+/// How long addresses are taken as they are.
+const FRESH: Duration = Duration::from_secs(5);
+/// How long addresses are used while they are looked up anew; past it, who wants them waits a little first.
+const STALE: Duration = Duration::from_secs(30);
+/// How long one waits for new addresses who could use old ones.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// How long a name that could not be looked up is not looked up again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+type Addresses = Arc<[SocketAddr]>;
+
+/// The addresses of names, shared by all workers. A name is looked up by one at a time, however many ask for it and
+/// however long it takes; and where that fails, the addresses that it had before go on.
+#[derive(Debug, Default)]
+pub(super) struct Names<R = System>(Arc<Shared<R>>);
+
+#[derive(Debug, Default)]
+struct Shared<R> {
+    resolver: R,
+    names: Mutex<HashMap<String, Name>>,
+}
+
+#[derive(Debug, Default)]
+struct Name {
+    /// What was found last, and when.
+    found: Option<(Addresses, Instant)>,
+    /// Why nothing was found since, and when.
+    failed: Option<(String, Instant)>,
+    /// Closes with the end of the lookup that is under way.
+    lookup: Option<watch::Receiver<()>>,
+}
+
+/// What somebody who wants addresses is to do.
+enum Plan {
+    Use(Addresses),
+    GiveUp(io::Error),
+    /// Wait for the end of the lookup; not long where there are old addresses.
+    Wait(watch::Receiver<()>, Option<Addresses>),
+}
+
+impl<R: Resolve> Names<R> {
+    /// The addresses of `name`, best first, with a port that means nothing; at least one.
+    ///
+    /// # Errors
+    ///
+    /// Where it has none, or nobody could tell.
+    pub(super) async fn addresses(&self, name: &str) -> io::Result<Addresses> {
+        match self.plan(name, Instant::now()) {
+            Plan::Use(addresses) => Ok(addresses),
+            Plan::GiveUp(error) => Err(error),
+            Plan::Wait(mut lookup, old) => {
+                let ended = async { while lookup.changed().await.is_ok() {} };
+                match old {
+                    None => ended.await,
+                    // In time or not: then the old ones are the best that there is.
+                    Some(_) => timeout(PATIENCE, ended).await.unwrap_or_default(),
+                }
+                self.0.known(name)
+            }
+        }
+    }
+
+    fn plan(&self, name: &str, now: Instant) -> Plan {
+        let mut names = self.0.names();
+        let known = names.entry(name.to_owned()).or_default();
+        let old = known.found.as_ref().map(|(addresses, at)| {
+            let age = now.duration_since(*at);
+            (Arc::clone(addresses), age)
+        });
+        if let Some((addresses, age)) = &old
+            && *age < FRESH
+        {
+            return Plan::Use(Arc::clone(addresses));
+        }
+        if let Some((_, at)) = &known.failed
+            && now.duration_since(*at) < PAUSE
+        {
+            return match old {
+                Some((addresses, _)) => Plan::Use(addresses),
+                None => Plan::GiveUp(known.error(name)),
+            };
+        }
+        // One whose task was dropped with its worker has ended too.
+        let running = |lookup: &&watch::Receiver<()>| lookup.has_changed().is_ok();
+        let lookup = match known.lookup.as_ref().filter(running) {
+            Some(lookup) => lookup.clone(),
+            None => known.lookup.insert(self.look_up(name)).clone(),
+        };
+        match old {
+            Some((addresses, age)) if age < STALE => Plan::Use(addresses),
+            old => Plan::Wait(lookup, old.map(|(addresses, _)| addresses)),
+        }
+    }
+
+    fn look_up(&self, name: &str) -> watch::Receiver<()> {
+        let (end, ended) = watch::channel(());
+        let (shared, name) = (Arc::clone(&self.0), name.to_owned());
+        tokio::spawn(async move {
+            let found = shared.resolver.resolve(name.clone()).await;
+            shared.note(&name, found);
+            drop(end);
+        });
+        ended
+    }
+}
+
+impl<R> Shared<R> {
+    fn names(&self) -> MutexGuard<'_, HashMap<String, Name>> {
+        // Whole at every moment, whoever panicked.
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The addresses that are known now, however old.
+    fn known(&self, name: &str) -> io::Result<Addresses> {
+        let names = self.names();
+        let known = names.get(name);
+        match known.and_then(|known| known.found.as_ref()) {
+            Some((addresses, _)) => Ok(Arc::clone(addresses)),
+            None => Err(known.map_or_else(|| Name::default().error(name), |it| it.error(name))),
+        }
+    }
+
+    fn note(&self, name: &str, found: io::Result<Vec<SocketAddr>>) {
+        let now = Instant::now();
+        let mut names = self.names();
+        let known = names.entry(name.to_owned()).or_default();
+        let error = match found {
+            Ok(addresses) if !addresses.is_empty() => {
+                if known.failed.take().is_some() {
+                    tracing::info!(name, "the name is resolved again");
+                }
+                known.found = Some((addresses.into(), now));
+                return;
+            }
+            Ok(_) => "it has no addresses".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        // Once until it is resolved again. Where there are no addresses to go on with, the requests tell it.
+        if known.failed.is_none() && known.found.is_some() {
+            tracing::warn!(
+                name,
+                error,
+                "the name is not resolved; the addresses that it had go on"
+            );
+        }
+        known.failed = Some((error, now));
+    }
+}
+
+impl Name {
+    fn error(&self, name: &str) -> io::Error {
+        let why = self.failed.as_ref().map_or("interrupted", |(why, _)| why);
+        io::Error::other(format!("looking up {name}: {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::time::{advance, sleep};
+
+    use super::*;
+
+    /// Answers each lookup in turn, after a while.
+    #[derive(Debug)]
+    struct Script {
+        takes: Duration,
+        answers: Vec<Result<&'static str, &'static str>>,
+        asked: Arc<AtomicUsize>,
+    }
+
+    impl Resolve for Script {
+        async fn resolve(&self, _: String) -> io::Result<Vec<SocketAddr>> {
+            let nth = self.asked.fetch_add(1, Ordering::SeqCst);
+            sleep(self.takes).await;
+            let answer = self.answers.get(nth).copied().unwrap_or(Err("no more"));
+            let address = |address: &str| SocketAddr::new(address.parse().unwrap(), 0);
+            answer
+                .map(|found| found.split_terminator(' ').map(address).collect())
+                .map_err(io::Error::other)
+        }
+    }
+
+    fn names(
+        takes: Duration,
+        answers: &[Result<&'static str, &'static str>],
+    ) -> (Arc<Names<Script>>, Arc<AtomicUsize>) {
+        let asked = Arc::<AtomicUsize>::default();
+        let resolver = Script {
+            takes,
+            answers: answers.to_vec(),
+            asked: Arc::clone(&asked),
+        };
+        let names = Mutex::default();
+        (Arc::new(Names(Arc::new(Shared { resolver, names }))), asked)
+    }
+
+    async fn told(names: &Names<Script>) -> Result<String, String> {
+        let told = names.addresses("app").await;
+        told.map(|found| found[0].ip().to_string())
+            .map_err(|error| error.to_string())
+    }
+
+    const QUICK: Duration = Duration::from_millis(1);
+
+    /// Lets a lookup that was begun in the background end.
+    async fn a_moment() {
+        sleep(QUICK * 2).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_is_looked_up_once_for_all_who_ask_meanwhile_and_for_a_while_after() {
+        let (names, asked) = names(Duration::from_secs(3), &[Ok("10.0.0.1")]);
+        let asking: Vec<_> = (0..100)
+            .map(|_| {
+                let names = Arc::clone(&names);
+                tokio::spawn(async move { told(&names).await })
+            })
+            .collect();
+        for asking in asking {
+            assert_eq!(asking.await.unwrap().unwrap(), "10.0.0.1");
+        }
+        advance(FRESH.saturating_sub(QUICK)).await;
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_changed_record_is_followed_without_a_wait() {
+        let (names, asked) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2")]);
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        advance(FRESH).await;
+        let began = Instant::now();
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        a_moment().await;
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.2");
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn addresses_that_nobody_wanted_for_long_are_looked_up_first() {
+        let (names, _) = names(QUICK, &[Ok("10.0.0.1"), Ok("10.0.0.2")]);
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        advance(STALE).await;
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.2");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_resolver_that_hangs_delays_nobody_who_has_old_addresses_for_long() {
+        let (names, asked) = names(QUICK, &[Ok("10.0.0.1")]);
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        let hanging = Names(Arc::new(Shared {
+            resolver: Script {
+                takes: Duration::from_secs(3600),
+                answers: Vec::new(),
+                asked: Arc::clone(&asked),
+            },
+            names: Mutex::new(std::mem::take(&mut *names.0.names())),
+        }));
+        advance(STALE).await;
+        for _ in 0..3 {
+            let began = Instant::now();
+            assert_eq!(told(&hanging).await.unwrap(), "10.0.0.1");
+            assert!(began.elapsed() <= PATIENCE + QUICK);
+        }
+        assert_eq!(
+            asked.load(Ordering::SeqCst),
+            2,
+            "one lookup hangs, not three"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failed_lookup_keeps_the_old_addresses_and_is_not_repeated_at_once() {
+        let answers = [Ok("10.0.0.1"), Err("down"), Ok(""), Ok("10.0.0.2")];
+        let (names, asked) = names(QUICK, &answers);
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+        advance(FRESH).await;
+        for lookups in [2, 2, 3, 3, 4] {
+            assert_eq!(told(&names).await.unwrap(), "10.0.0.1");
+            a_moment().await;
+            assert_eq!(asked.load(Ordering::SeqCst), lookups);
+            advance(PAUSE / 2).await;
+        }
+        assert_eq!(told(&names).await.unwrap(), "10.0.0.2");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_never_was_resolved_says_why_and_is_tried_again() {
+        let (names, asked) = names(QUICK, &[Err("no such host"), Ok("::1")]);
+        for _ in 0..10 {
+            let error = told(&names).await.unwrap_err();
+            assert_eq!(error, "looking up app: no such host");
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        advance(PAUSE).await;
+        assert_eq!(told(&names).await.unwrap(), "::1");
+    }
+}

@@ -1,0 +1,45 @@
+use std::cell::RefCell;
+
+use actix_rt::task::JoinHandle;
+
+use super::probe::Check;
+use super::servers::Origin;
+
+/// Checks the servers of origins that have `health`, one task a server. There is one for the whole process, on the
+/// thread that follows the file.
+#[derive(Debug, Default)]
+pub struct Prober(RefCell<Vec<UnderWay>>);
+
+#[derive(Debug)]
+struct UnderWay {
+    check: Check,
+    task: JoinHandle<()>,
+}
+
+impl Prober {
+    /// From now on checks the servers of `origins`, and no others. Checks that stay as they are go on undisturbed.
+    pub fn follow(&self, origins: &[Origin]) {
+        let mut before = self.0.take();
+        let after = origins.iter().flat_map(Origin::checks).map(|check| {
+            match before.iter().position(|known| known.check.is(&check)) {
+                Some(known) => before.swap_remove(known),
+                None => UnderWay::start(check),
+            }
+        });
+        let after = after.collect();
+        self.0.replace(after);
+    }
+}
+
+impl UnderWay {
+    fn start(check: Check) -> Self {
+        let task = actix_rt::spawn(check.clone().run());
+        Self { check, task }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

@@ -1,0 +1,95 @@
+//! The heads of origins' answers, which may be too large.
+
+use crate::support::{Exchange, Gateway, Origin, fetch};
+
+/// The head of an answer: `size` bytes in all, in lines of about `line` bytes, and an empty body.
+fn head(size: usize, line: usize) -> Vec<u8> {
+    let mut head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".to_vec();
+    let end = b"\r\n";
+    while head.len() + end.len() < size {
+        let left = size - head.len() - end.len();
+        // What is left must not be too short for a line.
+        let next = if left < line + 8 { left } else { line };
+        let value = next - b"x: \r\n".len();
+        head.extend_from_slice(format!("x: {}\r\n", "v".repeat(value)).as_bytes());
+    }
+    head.extend_from_slice(end);
+    assert_eq!(head.len(), size);
+    head
+}
+
+/// The status that a client gets where the origin's answer has this head, and the size of what came with it.
+fn status(limit: &str, head: Vec<u8>) -> u16 {
+    let origin = Origin::answering(move |exchange| exchange.send(&head));
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n{limit}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    let answer = fetch(gateway.address(), "/");
+    if answer.status == 502 {
+        gateway.wait_for_line("too large");
+    } else {
+        let fields = answer.head.fields.iter();
+        assert!(fields.filter(|(name, _)| name == "x").count() > 0);
+    }
+    answer.status
+}
+
+#[test]
+fn a_head_of_max_header_size_is_served_and_one_above_it_is_a_502() {
+    for (limit, size) in [
+        ("", 64 << 10),
+        ("max_header_size = \"4KB\"", 4 << 10),
+        ("max_header_size = \"1KB\"", 1 << 10),
+        ("max_header_size = \"1MB\"", 1 << 20),
+    ] {
+        assert_eq!(status(limit, head(size, 1000)), 200, "{limit}");
+        assert_eq!(status(limit, head(size + 1, 1000)), 502, "{limit}");
+    }
+}
+
+#[test]
+fn a_head_of_a_single_long_line_is_served() {
+    assert_eq!(status("", head(60 << 10, 60 << 10)), 200);
+}
+
+#[test]
+fn a_head_of_many_short_lines_is_served() {
+    assert_eq!(status("", head(16_000, 20)), 200);
+}
+
+#[test]
+fn a_head_that_never_ends_is_a_502_before_it_takes_much_memory() {
+    let origin = Origin::answering(|exchange| {
+        exchange.send(b"HTTP/1.1 200 OK\r\n")?;
+        loop {
+            exchange.send(b"x: vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv\r\n")?;
+        }
+    });
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    let before = gateway.peak_memory();
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert!(gateway.peak_memory() - before < 4 << 20);
+}
+
+#[test]
+fn early_hints_count_for_themselves() {
+    let origin = Origin::answering(|exchange: &mut Exchange| {
+        let hint = format!(
+            "HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n",
+            "l".repeat(900)
+        );
+        for _ in 0..3 {
+            exchange.send(hint.as_bytes())?;
+        }
+        exchange.reply(b"ok")
+    });
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\nmax_header_size = \"1KB\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    assert_eq!(fetch(gateway.address(), "/").text(), "ok");
+}

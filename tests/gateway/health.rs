@@ -1,0 +1,274 @@
+//! Health checks: who is asked while they fail, and once they pass again.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::support::{Exchange, Gateway, Origin, SOON, eventually, fetch, free_address, now};
+
+/// A file whose origin is checked every 50 ms; `more` are further fields of the checks.
+fn checked(servers: &[String], fields: &str, more: &str) -> String {
+    format!(
+        "[origins.app]\nservers = {servers:?}\n{fields}\n\
+         [origins.app.health]\npath = \"/up?deep=1\"\ninterval = \"50ms\"\n{more}\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    )
+}
+
+fn url(origin: &Origin) -> String {
+    format!("http://{}", origin.address)
+}
+
+/// An origin that answers checks with a status that can be changed, and all else with `ok`.
+fn ailing(status: u16) -> (Origin, Arc<AtomicU16>) {
+    let status = Arc::new(AtomicU16::new(status));
+    let now = Arc::clone(&status);
+    let origin = Origin::answering(move |exchange| {
+        if exchange.target() == "/up?deep=1" {
+            let status = now.load(Ordering::SeqCst);
+            exchange.send(format!("HTTP/1.1 {status} So\r\nContent-Length: 0\r\n\r\n").as_bytes())
+        } else {
+            exchange.reply(b"ok")
+        }
+    });
+    (origin, status)
+}
+
+fn healthy(gateway: &Gateway, server: &str) -> Option<f64> {
+    let labels = [("origin", "app"), ("server", server)];
+    gateway.metrics().value("drip_origin_healthy", &labels)
+}
+
+fn ready(gateway: &Gateway) -> Option<u16> {
+    gateway.admin("/readyz").map(|answer| answer.status)
+}
+
+#[test]
+fn an_origin_that_goes_down_is_out_and_once_it_is_back_is_in() {
+    let address = free_address();
+    let begin = || Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
+    let server = format!("http://{address}");
+    let origin = begin();
+    let gateway = Gateway::start(&checked(std::slice::from_ref(&server), "", ""));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(
+        (healthy(&gateway, &server), ready(&gateway)),
+        (Some(1.0), Some(200))
+    );
+
+    drop(origin);
+    eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
+    assert_eq!(ready(&gateway), Some(503));
+    let answer = fetch(gateway.address(), "/");
+    assert_eq!(answer.status, 503);
+    assert_eq!(answer.field("retry-after"), Some("1"));
+    let line = gateway.wait_for_line("the server is unhealthy");
+    assert!(
+        line.contains("Connection refused") && line.contains("in_a_row=3"),
+        "{line}"
+    );
+
+    let _origin = begin();
+    eventually("it is in", || healthy(&gateway, &server) == Some(1.0));
+    assert_eq!(ready(&gateway), Some(200));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    gateway.wait_for_line("the server is healthy again");
+}
+
+#[test]
+fn every_status_but_2xx_and_3xx_is_a_failure() {
+    for (status, passes) in [
+        (204, true),
+        (302, true),
+        (404, false),
+        (500, false),
+        (429, false),
+    ] {
+        let (origin, answer) = ailing(200);
+        let gateway = Gateway::start(&checked(&[url(&origin)], "", "unhealthy_after = 1"));
+        answer.store(status, Ordering::SeqCst);
+        origin.wait_for(origin.arrivals().len() + 3);
+        let wanted = if passes { 200 } else { 503 };
+        assert_eq!(fetch(gateway.address(), "/").status, wanted, "{status}");
+    }
+}
+
+#[test]
+fn a_check_that_is_not_answered_in_time_is_a_failure() {
+    let slow = Arc::new(AtomicBool::new(false));
+    let to_see = Arc::clone(&slow);
+    let origin = Origin::answering(move |exchange| {
+        if exchange.target() != "/" && to_see.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(400));
+        }
+        exchange.reply(b"ok")
+    });
+    let more = "timeout = \"100ms\"\nunhealthy_after = 2";
+    let gateway = Gateway::start(&checked(&[url(&origin)], "", more));
+    slow.store(true, Ordering::SeqCst);
+    eventually("it is out", || {
+        healthy(&gateway, &url(&origin)) == Some(0.0)
+    });
+    gateway.wait_for_line("no answer within 100ms");
+    slow.store(false, Ordering::SeqCst);
+    eventually("it is in", || healthy(&gateway, &url(&origin)) == Some(1.0));
+}
+
+#[test]
+fn checks_fail_and_pass_so_many_times_in_a_row_before_anything_changes() {
+    let (origin, status) = ailing(200);
+    let more = "unhealthy_after = 4\nhealthy_after = 3";
+    let gateway = Gateway::start(&checked(&[url(&origin)], "", more));
+    status.store(500, Ordering::SeqCst);
+    gateway.wait_for_line("in_a_row=4");
+    assert!(origin.moments("/up").len() >= 4);
+    assert_eq!(healthy(&gateway, &url(&origin)), Some(0.0));
+    status.store(200, Ordering::SeqCst);
+    gateway.wait_for_line("in_a_row=3");
+    assert_eq!(healthy(&gateway, &url(&origin)), Some(1.0));
+}
+
+#[test]
+fn of_several_only_the_healthy_are_asked() {
+    let ((first, status), (second, _)) = (ailing(503), ailing(200));
+    let gateway = Gateway::start(&checked(
+        &[url(&first), url(&second)],
+        "",
+        "unhealthy_after = 1",
+    ));
+    eventually("one is out", || {
+        healthy(&gateway, &url(&first)) == Some(0.0)
+    });
+    let served = |origin: &Origin| {
+        origin
+            .arrivals()
+            .iter()
+            .filter(|arrival| arrival.target == "/")
+            .count()
+    };
+    for _ in 0..5 {
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+    }
+    assert_eq!((served(&first), served(&second)), (0, 5));
+    assert_eq!(ready(&gateway), Some(200), "one is enough");
+    status.store(200, Ordering::SeqCst);
+    eventually("it is asked again", || {
+        fetch(gateway.address(), "/").status == 200 && served(&first) > 0
+    });
+}
+
+#[test]
+fn checks_come_once_an_interval_however_many_workers_there_are_and_name_the_origin() {
+    let hosts = Arc::<Mutex<Vec<String>>>::default();
+    let to_see = Arc::clone(&hosts);
+    let origin = Origin::answering(move |exchange: &mut Exchange| {
+        let host = exchange.field("host").unwrap_or_default().to_owned();
+        to_see
+            .lock()
+            .unwrap()
+            .push(format!("{} {host}", exchange.head.first_line));
+        exchange.reply(b"ok")
+    });
+    let own = origin.address.to_string();
+    for (rule, host) in [
+        ("preserve", own.as_str()),
+        ("origin", own.as_str()),
+        ("app.internal", "app.internal"),
+    ] {
+        let fields = format!("host = \"{rule}\"");
+        let file = checked(&[url(&origin)], &fields, "").replace("50ms", "200ms");
+        let gateway = Gateway::start(&format!("workers = 4\n{file}"));
+        hosts.lock().unwrap().clear();
+        let began = now();
+        thread::sleep(Duration::from_secs(1));
+        let seen = hosts.lock().unwrap().clone();
+        let most = began.elapsed().as_millis() / 200 + 1;
+        assert!(
+            (2..=most).contains(&(seen.len() as u128)),
+            "{} checks",
+            seen.len()
+        );
+        let wanted = format!("GET /up?deep=1 HTTP/1.1 {host}");
+        assert!(seen.iter().all(|seen| *seen == wanted), "{seen:?}");
+        drop(gateway);
+    }
+}
+
+#[test]
+fn a_server_behind_a_socket_file_is_checked_too() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("app.sock");
+    let server = format!("unix:{}", path.display());
+    let begin = || Origin::at_unix(&path, |exchange| exchange.reply(b"ok"));
+    let origin = begin();
+    let file = checked(std::slice::from_ref(&server), "", "unhealthy_after = 1");
+    let gateway = Gateway::start(&file);
+    drop(origin);
+    eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
+    fs::remove_file(&path).expect("the socket file");
+    let _origin = begin();
+    eventually("it is in", || healthy(&gateway, &server) == Some(1.0));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+}
+
+#[test]
+fn a_reload_changes_the_checks_and_keeps_what_they_found() {
+    let (origin, status) = ailing(200);
+    let server = url(&origin);
+    let file = checked(std::slice::from_ref(&server), "", "unhealthy_after = 1");
+    let gateway = Gateway::start(&file);
+    status.store(500, Ordering::SeqCst);
+    eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
+
+    // Checked so seldom that only what was found before can tell.
+    gateway.site.write(
+        &file
+            .replace("50ms", "1h")
+            .replace("_after = 1", "_after = 9"),
+    );
+    gateway.wait_for_line("the changed file is in force");
+    assert_eq!(fetch(gateway.address(), "/").status, 503);
+    let checks = origin.moments("/up").len();
+    thread::sleep(Duration::from_millis(300));
+    assert!(
+        origin.moments("/up").len() <= checks + 1,
+        "the old checks ended"
+    );
+
+    gateway
+        .site
+        .write(&file.replace("path = \"/up?deep=1\"", "path = \"/well\""));
+    eventually("the new path is asked", || {
+        healthy(&gateway, &server) == Some(1.0)
+    });
+
+    gateway.site.write(&file);
+    eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
+    let (before, after) = file.split_once("[origins.app.health]").expect("checks");
+    let (_, routes) = after.split_once("[[routes]]").expect("a route");
+    gateway.site.write(&format!("{before}[[routes]]{routes}"));
+    eventually("nobody checks it", || {
+        fetch(gateway.address(), "/").status == 200
+    });
+    let checks = origin.moments("/up").len();
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(origin.moments("/up").len(), checks);
+}
+
+#[test]
+fn it_is_not_ready_while_requests_keep_every_server_out() {
+    let servers = [free_address(), free_address()].map(|address| format!("http://{address}"));
+    let file = format!(
+        "[origins.app]\nservers = {servers:?}\nmax_fails = 1\nfail_timeout = \"1s\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    );
+    let gateway = Gateway::start(&file);
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    assert_eq!(ready(&gateway), Some(503));
+    let began = now();
+    eventually("they are asked again", || ready(&gateway) == Some(200));
+    assert!(began.elapsed() < SOON);
+}
