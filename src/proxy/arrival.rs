@@ -4,6 +4,7 @@ use http::HeaderMap;
 use http::header::{EXPECT, HOST, HeaderValue};
 use http::request::Parts;
 use hyper::{Method, Version};
+use memchr::memchr;
 
 use super::client::Client;
 use crate::access::escape;
@@ -88,16 +89,26 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// Whether a host, with a port or without, is one that nobody takes for more: no user before it, no path after it.
-/// Bytes beyond ASCII are left to the origin.
+/// Whether a host, with a port or without, is one that nobody takes for more: no user before it, no path after it, no
+/// second port, no empty label within. Bytes beyond ASCII are left to the origin.
 fn is_authority(text: &[u8]) -> bool {
     let strange = |byte: &u8| {
-        byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?#@\\,".contains(byte)
+        byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?#@\\,\"".contains(byte)
     };
-    let port = text.iter().rposition(|byte| *byte == b':');
-    let port = port.filter(|colon| !text[*colon..].contains(&b']'));
-    !text.iter().any(strange)
-        && port.is_none_or(|colon| text[colon + 1..].iter().all(u8::is_ascii_digit))
+    let (name, port) = match text.strip_prefix(b"[") {
+        Some(rest) => match memchr(b']', rest) {
+            Some(end) => (&rest[..end], &rest[end + 1..]),
+            None => return false,
+        },
+        None => text.split_at(memchr(b':', text).unwrap_or(text.len())),
+    };
+    let bracketed = text.starts_with(b"[");
+    let port = port.strip_prefix(b":").or(port.is_empty().then_some(port));
+    !name.iter().any(strange)
+        && !name.iter().any(|byte| b"[]".contains(byte))
+        && !name.windows(2).any(|two| two == b"..")
+        && (!bracketed || !name.is_empty())
+        && port.is_some_and(|port| port.iter().all(u8::is_ascii_digit))
 }
 
 /// The host that the request is for, without its port or a dot at its end, in lower case; empty where it names none.
@@ -119,3 +130,6 @@ fn host(head: &Parts) -> String {
     let name = &named[..port.unwrap_or(named.len())];
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
+
+#[cfg(test)]
+mod properties;
