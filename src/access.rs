@@ -289,6 +289,9 @@ fn escape_bytes(text: &mut String, bytes: &[u8]) {
 }
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
