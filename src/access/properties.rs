@@ -32,6 +32,11 @@ fn escape_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         "{}",
         escaped
     );
+    prop_assert!(
+        !escaped.contains(['\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}']),
+        "{}",
+        escaped
+    );
     // What can be told back is told apart.
     prop_assert_eq!(unescape(&escaped), bytes, "{}", escaped);
     Ok(())
