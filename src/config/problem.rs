@@ -45,7 +45,10 @@ impl Problem {
 }
 
 /// A message as it can be printed: names and values in it are the file's own, and may have any characters.
-pub(super) fn on_one_line(message: &str) -> String {
+pub(super) fn on_one_line(message: String) -> String {
+    if message.len() <= LONGEST && !message.contains(char::is_control) {
+        return message;
+    }
     let mut line = String::with_capacity(message.len());
     for (index, c) in message.chars().enumerate() {
         if index == LONGEST {

@@ -54,7 +54,7 @@ impl<'t> Report<'t> {
         if self.broken.binary_search(&self.line(byte)).is_err() {
             self.problems
                 .borrow_mut()
-                .push((byte, on_one_line(&message)));
+                .push((byte, on_one_line(message)));
         }
     }
 

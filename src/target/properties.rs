@@ -114,14 +114,20 @@ proptest! {
     #[test]
     fn escaping_letters_changes_nothing(raw in text("paths"), escaped in prop::collection::vec(0..3u8, 1..40)) {
         let raw = format!("/{}", raw.replace('%', "p"));
-        let written = raw.bytes().zip(escaped.into_iter().cycle()).map(|(byte, how)| match how {
-            1 => format!("%{byte:02X}").into_bytes(),
-            2 => format!("%{byte:02x}").into_bytes(),
-            _ => vec![byte],
-        });
-        let written = String::from_utf8(written.flatten().collect()).unwrap_or_else(|_| {
-            raw.bytes().map(|byte| format!("%{byte:02x}")).collect()
-        });
+        let mut written = String::new();
+        for (c, how) in raw.chars().zip(escaped.into_iter().cycle()) {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let digits = match how {
+                    0 => break,
+                    1 => format!("%{byte:02X}"),
+                    _ => format!("%{byte:02x}"),
+                };
+                written.push_str(&digits);
+            }
+            if how == 0 {
+                written.push(c);
+            }
+        }
         prop_assert_eq!(path(&written), path(&raw), "{}", written);
     }
 

@@ -149,7 +149,7 @@ fn a_large_file_takes_no_longer_than_its_size() {
             routes(|_| "[[routes]]\nlimits = [{ zone = \"x\" }]\n".to_owned())
         ),
         format!("a = {}", "[".repeat(50_000)),
-        format!("{} = 1", ["a"; 20_000].join(".")),
+        format!("{} = 1", vec!["a"; 20_000].join(".")),
     ] {
         let problems = parse(&text, Path::new(PATH), false).unwrap_err();
         let told = problems

@@ -29,7 +29,7 @@ fn naive(text: &str) -> Option<String> {
                 name.push(letter);
             }
         }
-        out.push_str(&format!("<{}>", variable(&name)?));
+        out.extend(["<", &variable(&name)?, ">"]);
     }
     (!text.is_empty()).then_some(out)
 }

@@ -34,7 +34,7 @@ fn holds(field: &[u8]) -> Result<(), TestCaseError> {
         "{}",
         host
     );
-    let strange = |c: char| c.is_control() || " \t/?#@,".contains(c);
+    let strange = |c: char| c.is_ascii_control() || " \t/?#@,".contains(c);
     let bracketed = host.starts_with('[') && host.ends_with(']');
     if fits {
         prop_assert!(!host.contains(strange), "{}", host);
