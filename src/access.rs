@@ -271,7 +271,7 @@ pub fn escape(bytes: &[u8]) -> String {
             match c {
                 '\\' => text.push_str("\\\\"),
                 '"' => text.push_str("\\x22"),
-                c if c.is_control() => {
+                c if !is_printable(c) => {
                     escape_bytes(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes());
                 }
                 c => text.push(c),
@@ -282,11 +282,28 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
+/// Whether a letter stays where it is put: what ends a line for some readers, or turns the direction of what follows,
+/// does not.
+fn is_printable(c: char) -> bool {
+    let moves = matches!(
+        c,
+        '\u{61c}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}'
+    );
+    !c.is_control() && !moves
+}
+
 fn escape_bytes(text: &mut String, bytes: &[u8]) {
     for byte in bytes {
         let _ = write!(text, "\\x{byte:02X}");
     }
 }
+
+#[cfg(test)]
+mod properties;
 
 #[cfg(test)]
 mod tests {
@@ -328,6 +345,20 @@ mod tests {
              \"curl\\x0D\\x0A\\x228\\x22\" zone=\"per_client\" key=\"a\\x0A\\xFF\\\\\" limit_status=delayed excess=0.000 \
              queue=0.950200 origin=0.012000 duration=0.963000"
         );
+    }
+
+    #[test]
+    fn what_ends_lines_or_turns_their_direction_is_escaped() {
+        let cases = [
+            ("a\u{2028}b", "a\\xE2\\x80\\xA8b"),
+            ("\u{202e}exe.txt", "\\xE2\\x80\\xAEexe.txt"),
+            ("\u{feff}", "\\xEF\\xBB\\xBF"),
+            ("\u{85}", "\\xC2\\x85"),
+            ("e\u{301}é😀", "e\u{301}é😀"),
+        ];
+        for (text, escaped) in cases {
+            assert_eq!(escape(text.as_bytes()), escaped);
+        }
     }
 
     #[test]

@@ -37,3 +37,5 @@ pub mod pacer;
 pub mod proxy;
 pub mod replay;
 pub mod target;
+#[cfg(test)]
+mod testing;

@@ -27,8 +27,7 @@ pub fn argument<'a>(query: &'a str, name: &str) -> &'a [u8] {
 }
 
 /// The value in `name=value`.
-#[must_use]
-pub fn named<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
+fn named<'a>(pair: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let (found, value) = pair.split_at_checked(name.len())?;
     found
         .eq_ignore_ascii_case(name.as_bytes())
@@ -83,6 +82,9 @@ fn resolve(path: &[u8]) -> Vec<u8> {
     }
     resolved
 }
+
+#[cfg(test)]
+mod properties;
 
 #[cfg(test)]
 mod tests {

@@ -207,6 +207,9 @@ impl fmt::Display for KeyTemplate {
 }
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

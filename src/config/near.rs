@@ -3,6 +3,10 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let near = |known: &&str| {
         let part =
             known.len().min(name.len()) > 3 && (known.contains(name) || name.contains(known));
+        let longer = known.chars().count().abs_diff(name.chars().count());
+        if longer > 2 && !part {
+            return None;
+        }
         let slips = distance(&name.to_lowercase(), &known.to_lowercase());
         let few = slips <= 2 && slips * 2 < known.len();
         (few || part).then_some(slips)

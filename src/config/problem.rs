@@ -12,17 +12,56 @@ pub struct Problem {
     pub message: String,
 }
 
+/// Past it a message is cut off, in characters: a file may be something else than was meant, and long in any part.
+const LONGEST: usize = 1000;
+
 impl Problem {
-    /// A problem at a byte of `text`.
-    pub(super) fn at(text: &str, byte: usize, message: String) -> Self {
-        let before = text.get(..byte).unwrap_or(text);
-        let line = before.rsplit('\n').next().unwrap_or(before);
-        Self {
-            line: before.matches('\n').count() + 1,
-            column: line.chars().count() + 1,
-            message,
+    /// What is wrong at bytes of `text`, by place. Takes no longer than it takes to read the text, however many there
+    /// are.
+    pub(super) fn all(text: &str, mut found: Vec<(usize, String)>) -> Vec<Self> {
+        found.sort();
+        let (mut line, mut column, mut seen) = (1, 1, 0);
+        let place = |(byte, message): (usize, String)| {
+            let mut byte = byte.min(text.len());
+            while !text.is_char_boundary(byte) {
+                byte -= 1;
+            }
+            let passed = text.get(seen..byte).unwrap_or_default();
+            if let Some(newline) = passed.rfind('\n') {
+                line += passed.matches('\n').count();
+                column = 1 + passed[newline + 1..].chars().count();
+            } else {
+                column += passed.chars().count();
+            }
+            seen = seen.max(byte);
+            Self {
+                line,
+                column,
+                message,
+            }
+        };
+        found.into_iter().map(place).collect()
+    }
+}
+
+/// A message as it can be printed: names and values in it are the file's own, and may have any characters.
+pub(super) fn on_one_line(message: String) -> String {
+    if message.len() <= LONGEST && !message.contains(char::is_control) {
+        return message;
+    }
+    let mut line = String::with_capacity(message.len());
+    for (index, c) in message.chars().enumerate() {
+        if index == LONGEST {
+            line.push_str("...");
+            break;
+        }
+        if c.is_control() {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
         }
     }
+    line
 }
 
 /// Everything wrong with a file; never empty.

@@ -7,40 +7,54 @@ use toml::de::{DeTable, DeValue};
 
 use super::Problem;
 use super::near::nearest;
+use super::problem::on_one_line;
 use super::quote::quote;
 
 /// Collects what is wrong with one text.
 pub(super) struct Report<'t> {
     text: &'t str,
-    /// The lines of its syntax errors. What was salvaged from them is not worth a word.
+    /// Where its lines begin.
+    lines: Vec<usize>,
+    /// The lines of its syntax errors, in order. What was salvaged from them is not worth a word.
     broken: Vec<usize>,
-    problems: RefCell<Vec<Problem>>,
+    /// By byte.
+    problems: RefCell<Vec<(usize, String)>>,
 }
 
 impl<'t> Report<'t> {
     /// Starts with the syntax errors, one a line: the first of a line tends to cause the others.
     pub(super) fn new(text: &'t str, errors: &[toml::de::Error]) -> Self {
-        let mut problems = errors
-            .iter()
-            .map(|error| {
-                let byte = error.span().map_or(0, |span| span.start);
-                Problem::at(text, byte, error.message().replace('\n', " "))
-            })
-            .collect::<Vec<_>>();
-        problems.sort_by_key(|problem| (problem.line, problem.column));
-        problems.dedup_by_key(|problem| problem.line);
-        Self {
+        let behind = text.match_indices('\n').map(|(at, _)| at + 1);
+        let mut report = Self {
             text,
-            broken: problems.iter().map(|problem| problem.line).collect(),
-            problems: RefCell::new(problems),
+            lines: std::iter::once(0).chain(behind).collect(),
+            broken: Vec::new(),
+            problems: RefCell::default(),
+        };
+        let mut errors = errors
+            .iter()
+            .map(|error| (error.span().map_or(0, |span| span.start), error))
+            .collect::<Vec<_>>();
+        errors.sort_by_key(|(byte, _)| *byte);
+        errors.dedup_by_key(|(byte, _)| report.line(*byte));
+        for (byte, error) in &errors {
+            report.wrong(*byte, error.message().replace('\n', " "));
         }
+        report.broken = errors.iter().map(|(byte, _)| report.line(*byte)).collect();
+        report
+    }
+
+    /// The line of a byte.
+    fn line(&self, byte: usize) -> usize {
+        self.lines.partition_point(|start| *start <= byte)
     }
 
     /// Something at this byte is wrong.
     pub(super) fn wrong(&self, byte: usize, message: String) {
-        let problem = Problem::at(self.text, byte, message);
-        if !self.broken.contains(&problem.line) {
-            self.problems.borrow_mut().push(problem);
+        if self.broken.binary_search(&self.line(byte)).is_err() {
+            self.problems
+                .borrow_mut()
+                .push((byte, on_one_line(message)));
         }
     }
 
@@ -52,7 +66,7 @@ impl<'t> Report<'t> {
     }
 
     pub(super) fn into_problems(self) -> Vec<Problem> {
-        self.problems.into_inner()
+        Problem::all(self.text, self.problems.into_inner())
     }
 }
 

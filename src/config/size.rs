@@ -22,6 +22,9 @@ pub(super) fn show_size(size: u64) -> String {
 }
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -41,4 +41,7 @@ pub fn show_duration(span: Duration) -> String {
 }
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests;

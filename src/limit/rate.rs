@@ -207,4 +207,7 @@ impl fmt::Debug for Rate {
 }
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests;

@@ -112,16 +112,19 @@ fn is_authority(text: &[u8]) -> bool {
     host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
 }
 
+/// Whether `name` is one, escaped or not, without an empty label within; nor a comma, by which fields are joined.
 fn is_name(name: &[u8]) -> bool {
-    match name {
-        [] => true,
-        [b'%', first, second, rest @ ..] => {
-            first.is_ascii_hexdigit() && second.is_ascii_hexdigit() && is_name(rest)
-        }
-        [byte, rest @ ..] => {
-            (byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte)) && is_name(rest)
-        }
-    }
+    let mut escaped = name.split(|byte| *byte == b'%');
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
+    let is_escape = |part: &[u8]| {
+        part.get(..2)
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    escaped
+        .next()
+        .is_none_or(|first| first.iter().all(is_plain))
+        && escaped.all(|part| is_escape(part) && part.iter().all(is_plain))
+        && !name.windows(2).any(|two| two == b"..")
 }
 
 /// The host that the request is for, without its port or a dot at its end, in lower case; empty where it names none.
@@ -143,3 +146,6 @@ fn host(head: &Parts) -> String {
     let name = &named[..port.unwrap_or(named.len())];
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
+
+#[cfg(test)]
+mod properties;

@@ -2,6 +2,7 @@ use std::net::IpAddr;
 
 use http::header::{FORWARDED, HeaderMap, HeaderName, HeaderValue};
 use ipnet::IpNet;
+use memchr::memrchr;
 
 use crate::clients::Peer;
 use crate::config::{ForwardedHeader, Server};
@@ -63,12 +64,13 @@ fn named(
     field: ForwardedHeader,
     is_trusted: impl Fn(&IpAddr) -> bool,
 ) -> Option<IpAddr> {
+    /// The last first.
     type Elements = fn(&[u8]) -> Vec<&[u8]>;
     type Address = fn(&[u8]) -> Option<IpAddr>;
     let (name, elements, address): (_, Elements, Address) = match field {
         ForwardedHeader::XForwardedFor => (
             X_FORWARDED_FOR,
-            |line| line.split(|byte| *byte == b',').collect(),
+            |line| line.rsplit(|byte| *byte == b',').collect(),
             read_node,
         ),
         ForwardedHeader::Forwarded => (FORWARDED, |line| split_unquoted(line, b','), read_element),
@@ -79,11 +81,7 @@ fn named(
         .map(HeaderValue::as_bytes)
         .collect();
     let mut leftmost = None;
-    for element in lines
-        .iter()
-        .rev()
-        .flat_map(|line| elements(line).into_iter().rev())
-    {
+    for element in lines.iter().rev().flat_map(|line| elements(line)) {
         let element = element.trim_ascii();
         if element.is_empty() {
             continue;
@@ -97,38 +95,43 @@ fn named(
     leftmost
 }
 
-/// The parts of `text` between separators that do not stand in quotes (RFC 9110, section 5.6.4). A quote that is not
-/// closed is nothing but a character: else whoever writes one swallows what proxies write after it.
+/// The parts of `text`, the last first, between separators that do not stand in quotes (RFC 9110, section 5.6.4). It is
+/// read from its end, of which proxies made sure: else whoever opens a quote at its beginning swallows what they write
+/// after it, up to their own first quote. A quote that nothing opens is nothing but a character.
 fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
-    let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
-    while let Some(byte) = text.get(at) {
+    let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
+    while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
+        at -= 1;
         if *byte == separator {
-            parts.push(&text[start..at]);
-            start = at + 1;
+            parts.push(&text[at + 1..end]);
+            end = at;
         } else if *byte == b'"' {
-            at += quoted(&text[at..]).unwrap_or(0);
+            at = opening(before).unwrap_or(at);
         }
-        at += 1;
     }
-    parts.push(&text[start..]);
+    parts.push(&text[..end]);
     parts
 }
 
-/// How far the closing quote is from the opening one, at which `text` begins.
-fn quoted(text: &[u8]) -> Option<usize> {
-    let mut at = 1;
+/// Where the quote stands that opens what is closed behind `text`: the last one that is not escaped.
+fn opening(text: &[u8]) -> Option<usize> {
+    let mut end = text.len();
     loop {
-        match text.get(at)? {
-            b'\\' => at += 2,
-            b'"' => return Some(at),
-            _ => at += 1,
+        let quote = memrchr(b'"', &text[..end])?;
+        let escapes = text[..quote]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'\\');
+        if escapes.count() % 2 == 0 {
+            return Some(quote);
         }
+        end = quote;
     }
 }
 
 /// The `for` of one element of `Forwarded` (RFC 7239, section 4).
 fn read_element(element: &[u8]) -> Option<IpAddr> {
-    let pairs = split_unquoted(element, b';').into_iter();
+    let pairs = split_unquoted(element, b';').into_iter().rev();
     let value = pairs.filter_map(|pair| {
         let (name, value) = pair.trim_ascii().split_at_checked(4)?;
         name.eq_ignore_ascii_case(b"for=").then_some(value)
@@ -153,6 +156,9 @@ fn read_node(text: &[u8]) -> Option<IpAddr> {
     let address: IpAddr = address.parse().ok().filter(|_| rest.is_empty() || port)?;
     Some(address.to_canonical())
 }
+
+#[cfg(test)]
+mod properties;
 
 #[cfg(test)]
 mod tests {
@@ -219,6 +225,32 @@ mod tests {
                 expected,
                 "{peer} {lines:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_quote_that_a_client_opens_swallows_nothing_that_proxies_write() {
+        for lie in [
+            "for=6.6.6.6;y=\"",
+            "for=\"x",
+            "for=6.6.6.6;y=\\\"",
+            "for=6.6.6.6;y=\"\\",
+            "\"\"\"",
+        ] {
+            for written in [
+                "for=\"198.51.100.1:80\"",
+                "for=198.51.100.1",
+                "host=\"a\\\"\\\\\";for=\"198.51.100.1:80\"",
+                "for=198.51.100.1;host=\"a,b\", for=\"10.2.3.4:80\"",
+            ] {
+                let line = format!("{lie}, {written}");
+                let found = client(
+                    "10.0.0.1:9",
+                    ForwardedHeader::Forwarded,
+                    &[("forwarded", &line)],
+                );
+                assert_eq!(found, "198.51.100.1", "{line}");
+            }
         }
     }
 

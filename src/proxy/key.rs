@@ -62,17 +62,34 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
         }
         Variable::Cookie(name) => {
             let lines = arrival.headers().get_all("cookie").iter();
-            let mut pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
-            key.extend_from_slice(
-                pairs
-                    .find_map(|pair| target::named(pair.trim_ascii_start(), name))
-                    .unwrap_or_default(),
-            );
+            let found = { lines }.find_map(|line| cookie(line.as_bytes(), name));
+            key.extend_from_slice(found.unwrap_or_default());
         }
         Variable::Arg(name) => {
             key.extend_from_slice(target::argument(uri.query().unwrap_or_default(), name));
         }
     }
+}
+
+/// The value of a cookie in a line of `Cookie`; the first counts, and names are compared without regard to case. As in
+/// nginx there may be blanks around its `=`, and it may stand behind a comma, but ends at a semicolon only.
+fn cookie<'a>(mut line: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    loop {
+        line = without_blanks(line);
+        let named = line
+            .split_at_checked(name.len())
+            .filter(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()));
+        if let Some(value) = named.and_then(|(_, rest)| without_blanks(rest).strip_prefix(b"=")) {
+            return without_blanks(value).split(|byte| *byte == b';').next();
+        }
+        let separator = line.iter().position(|byte| b";,".contains(byte))?;
+        line = &line[separator + 1..];
+    }
+}
+
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| **byte == b' ').count();
+    &text[blanks..]
 }
 
 fn write(key: &mut Vec<u8>, value: impl std::fmt::Display) {
@@ -82,8 +99,11 @@ fn write(key: &mut Vec<u8>, value: impl std::fmt::Display) {
 }
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests {
-    use http::header::{HOST, HeaderName, HeaderValue};
+    use http::header::{COOKIE, HOST, HeaderName, HeaderValue};
     use http::request::{Parts, Request};
 
     use super::*;
@@ -146,6 +166,27 @@ mod tests {
     }
 
     #[test]
+    fn a_cookie_is_found_as_nginx_finds_it() {
+        let cases = [
+            ("session=abc", "abc"),
+            ("a=b;session=abc", "abc"),
+            ("a=b;   SESSION   =   a b ;c", "a b "),
+            ("a=b,session=a,b;c", "a,b"),
+            ("session; session=x", "x"),
+            ("xsession=1; session=2", "2"),
+            ("session_id=1; session=2", "2"),
+            ("session\t=1; session=2", "2"),
+        ];
+        for (line, expected) in cases {
+            let request = with(COOKIE, line.as_bytes());
+            let found = key_of("$cookie_session", "", request);
+            assert_eq!(found.as_deref(), Some(expected), "{line}");
+        }
+        let request = with(COOKIE, b"session=; session=x");
+        assert_eq!(key_of("$cookie_session", "", request), None);
+    }
+
+    #[test]
     fn a_host_of_any_bytes_is_a_host_and_a_dot_at_its_end_is_none() {
         for (host, expected) in [
             (&b"a.example."[..], "a.example"),
@@ -153,6 +194,38 @@ mod tests {
         ] {
             let request = with(HOST, host);
             assert_eq!(key_of("$host", "", request).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_host_that_could_be_taken_for_another_is_none() {
+        let fits = |host: &str| {
+            let (head, _) = with(HOST, host.as_bytes());
+            let settings = config::parse(
+                "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n",
+                std::path::Path::new("gateway.toml"),
+                false,
+            );
+            let (peer, server) = (Peer::default(), settings.unwrap().server);
+            Arrival::new(&head, &peer, &server).unfit().is_none()
+        };
+        for host in ["", "a", "a:", "a:80", "a.:80", "[::1]", "[::1]:80", ":80"] {
+            assert!(fits(host), "{host}");
+        }
+        for host in [
+            "a:1:80",
+            "::1",
+            "a..b",
+            "a..",
+            "[::1",
+            "::1]",
+            "a[b]",
+            "[::1]x:80",
+            "[]",
+            "a:b",
+            "a\"b",
+        ] {
+            assert!(!fits(host), "{host}");
         }
     }
 

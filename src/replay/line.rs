@@ -111,24 +111,62 @@ impl Form {
 }
 
 fn csv(line: &str) -> Result<Line<'_>, LineError> {
-    let mut fields = line.splitn(3, ',');
-    let (Some(time), Some(key)) = (fields.next(), fields.next()) else {
-        return Err(LineError::Csv);
-    };
+    let (time, rest) = line.split_once(',').ok_or(LineError::Csv)?;
     let time = time.trim();
     let nanos = read_seconds(time).ok_or_else(|| LineError::Seconds(time.to_owned()))?;
-    let path = fields
-        .next()
-        .map(str::trim)
-        .filter(|path| !path.is_empty())
-        .unwrap_or("/");
-    let key = Some(Cow::Borrowed(key.trim().as_bytes()));
+    let (key, rest) = field(rest);
+    let path = match rest.map(str::trim).unwrap_or_default() {
+        "" => "/".into(),
+        quoted if quoted.starts_with('"') => field(quoted).0,
+        // The last field needs no quotes around its commas.
+        plain => plain.into(),
+    };
     Ok(Line {
         time: Moment::from_nanos(nanos),
-        key,
-        path: path.into(),
+        key: Some(match key {
+            Cow::Borrowed(key) => Cow::Borrowed(key.as_bytes()),
+            Cow::Owned(key) => Cow::Owned(key.into_bytes()),
+        }),
+        path,
         recorded: None,
     })
+}
+
+/// The first field of a CSV line, and what follows its comma, if there is one. In quotes a field may have commas, and
+/// quotes that are doubled (RFC 4180); quotes that are not closed, or have more behind them, are letters like others.
+fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
+    if let Some(quoted) = line.trim_start().strip_prefix('"')
+        && let Some(end) = closing(quoted)
+    {
+        let behind = quoted[end + 1..].trim_start();
+        let rest = behind.strip_prefix(',');
+        if rest.is_some() || behind.is_empty() {
+            let field = &quoted[..end];
+            let field = if field.contains('"') {
+                field.replace("\"\"", "\"").into()
+            } else {
+                field.into()
+            };
+            return (field, rest);
+        }
+    }
+    let (field, rest) = match line.split_once(',') {
+        Some((field, rest)) => (field, Some(rest)),
+        None => (line, None),
+    };
+    (field.trim().into(), rest)
+}
+
+/// Where a quoted field ends: at the first quote that does not stand before another.
+fn closing(quoted: &str) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let quote = from + quoted[from..].find('"')?;
+        if !quoted[quote + 1..].starts_with('"') {
+            return Some(quote);
+        }
+        from = quote + 2;
+    }
 }
 
 /// Seconds as a decimal, to nanoseconds; what is finer is cut off.
@@ -166,6 +204,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     // A request that was no HTTP is logged too; it came all the same.
     let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
     let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
+    let target = without_host(target);
     let said = |field: Option<&'_ str>| {
         field
             .filter(|field| *field != "-")
@@ -174,7 +213,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
             .into()
     };
     let recorded = Recorded {
-        client: client.parse().ok(),
+        client: client.parse().ok().map(canonical),
         method: method.into(),
         target: target.into(),
         referer: said(referer),
@@ -229,10 +268,14 @@ fn json(line: &str) -> Result<Line<'_>, LineError> {
     let duration = std::time::Duration::try_from_secs_f64(duration_seconds).unwrap_or_default();
     let ended = moment(logged).as_nanos();
     let came = ended.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(ended));
+    let target = match without_host(&target) {
+        bare if bare.len() == target.len() => target,
+        bare => bare.to_owned().into(),
+    };
     let path = path_of(&target).to_owned().into();
     let keyed = zone.zip(key);
     let recorded = Recorded {
-        client,
+        client: client.map(canonical),
         method,
         target,
         referer,
@@ -247,6 +290,29 @@ fn json(line: &str) -> Result<Line<'_>, LineError> {
     })
 }
 
+/// What is asked for of a target that names its host too (RFC 9112, section 3.2.2), as logs have it.
+fn without_host(target: &str) -> &str {
+    let authority = ["http://", "https://"].into_iter().find_map(|scheme| {
+        let begin = target.get(..scheme.len())?;
+        begin
+            .eq_ignore_ascii_case(scheme)
+            .then_some(&target[scheme.len()..])
+    });
+    let Some(authority) = authority else {
+        return target;
+    };
+    let end = authority.find(['/', '?', '#']).unwrap_or(authority.len());
+    match &authority[end..] {
+        "" => "/",
+        rest => rest,
+    }
+}
+
+/// As the gateway takes addresses: IPv4 in IPv6 is IPv4.
+fn canonical(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
 fn path_of(target: &str) -> &str {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     if path.is_empty() { "/" } else { path }
@@ -255,6 +321,9 @@ fn path_of(target: &str) -> &str {
 fn moment(time: Timestamp) -> Moment {
     Moment::from_nanos(u64::try_from(time.as_nanosecond()).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod properties;
 
 #[cfg(test)]
 mod tests {
@@ -286,6 +355,27 @@ mod tests {
     }
 
     #[test]
+    fn a_field_of_csv_may_stand_in_quotes() {
+        let cases = [
+            ("1,\"a,b\",/x", "a,b", "/x"),
+            ("1, \"say \"\"hi\"\"\" , /x ", "say \"hi\"", "/x"),
+            ("1,\" a \"", " a ", "/"),
+            ("1,\"\",/x", "", "/x"),
+            ("1,a,\"/x,\"\"y\"", "a", "/x,\"y"),
+            ("1,a,/x,y", "a", "/x,y"),
+            // What is no quoted field is one without quotes.
+            ("1,\"a,/x", "\"a", "/x"),
+            ("1,\"a\"b,/x", "\"a\"b", "/x"),
+            ("1,a\"b\",/x", "a\"b\"", "/x"),
+        ];
+        for (line, key, path) in cases {
+            let read = Form::Csv.read(line).unwrap();
+            assert_eq!(read.key.as_deref(), Some(key.as_bytes()), "{line}");
+            assert_eq!(read.path, path, "{line}");
+        }
+    }
+
+    #[test]
     fn the_form_shows_in_the_first_line() {
         assert_eq!(Form::of("{\"time\":\"x\"}"), Form::Json);
         assert_eq!(Form::of(COMBINED), Form::Combined);
@@ -309,6 +399,32 @@ mod tests {
             Form::Combined.read(&wrong),
             Err(LineError::Time(_))
         ));
+    }
+
+    #[test]
+    fn a_host_in_the_target_is_no_path_and_a_mapped_address_is_of_ipv4() {
+        let cases = [
+            ("http://example.com/a/b?x=1", "/a/b?x=1", "/a/b"),
+            ("HTTPS://example.com?x=1", "?x=1", "/"),
+            ("http://example.com", "/", "/"),
+            ("http:/a", "http:/a", "http:/a"),
+            ("/http://b", "/http://b", "/http://b"),
+        ];
+        for (target, asked, path) in cases {
+            let combined = COMBINED
+                .replace("/a/b?x=1", target)
+                .replace("192.0.2.1", "::ffff:192.0.2.1");
+            let json = format!(
+                "{{\"time\":\"2026-11-21T03:33:47Z\",\"client\":\"::ffff:192.0.2.1\",\"target\":\"{target}\"}}"
+            );
+            for (form, line) in [(Form::Combined, combined), (Form::Json, json)] {
+                let line = form.read(&line).unwrap();
+                assert_eq!(line.path, path, "{target}");
+                let recorded = line.recorded.unwrap();
+                assert_eq!(recorded.target, asked);
+                assert_eq!(recorded.client, "192.0.2.1".parse().ok());
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@
 mod chunks;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use memchr::{memchr, memchr_iter};
@@ -126,13 +128,13 @@ pub(super) fn body_after(head: &[u8]) -> Result<Body, Refusal> {
             return Err(Refusal::Malformed);
         }
         if name.eq_ignore_ascii_case(b"content-length") {
-            let told = number(value.trim_ascii())?;
+            let told = number(without_blanks(value))?;
             if length.is_some_and(|before| before != told) {
                 return Err(Refusal::Malformed);
             }
             length = Some(told);
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            if chunked || is_http_10 || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+            if chunked || is_http_10 || !without_blanks(value).eq_ignore_ascii_case(b"chunked") {
                 return Err(Refusal::Malformed);
             }
             chunked = true;
@@ -157,6 +159,15 @@ impl<'a> Iterator for Lines<'a> {
         self.0 = &self.0[end + 1..];
         Some(line.strip_suffix(b"\r").ok_or(Refusal::Malformed))
     }
+}
+
+/// A field's value without the blanks around it (RFC 9112, section 5): a form feed, or a carriage return without its line
+/// feed, is not one of them.
+fn without_blanks(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
 }
 
 /// A whole number in digits alone: no sign, no list, nothing that overflows.

@@ -85,6 +85,13 @@ fn what_could_be_read_in_two_ways_is_refused() {
         let found = body_after(&head(&format!("POST / HTTP/1.1\nhost: a\n{lines}")));
         assert_eq!(found, Err(Refusal::Malformed), "{lines:?}");
     }
+    for value in ["\x0c5", "5\x0c", "5\r", "\x0b5"] {
+        let lengths = head(&format!("POST / HTTP/1.1\ncontent-length:{value}"));
+        assert_eq!(body_after(&lengths), Err(Refusal::Malformed), "{value:?}");
+        let coding = value.replace('5', "chunked");
+        let codings = head(&format!("POST / HTTP/1.1\ntransfer-encoding:{coding}"));
+        assert_eq!(body_after(&codings), Err(Refusal::Malformed), "{value:?}");
+    }
     let old = head("POST / HTTP/1.0\ntransfer-encoding: chunked");
     assert_eq!(body_after(&old), Err(Refusal::Malformed));
     for bare in [

@@ -10,6 +10,8 @@ mod values;
 mod zones;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 use std::path::Path;
@@ -51,7 +53,7 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
         let valid = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
         let message = "this is not UTF-8; save the file in that encoding".to_owned();
-        Problems::new(path, vec![Problem::at(&text, valid, message)]).into()
+        Problems::new(path, Problem::all(&text, vec![(valid, message)])).into()
     })
 }
 
@@ -141,6 +143,16 @@ fn named<'r, T>(
     )
 }
 
+/// The names that a message lists: a file may have thousands.
+fn list(names: &[&str]) -> String {
+    const MOST: usize = 20;
+    let shown = names[..names.len().min(MOST)].join(", ");
+    match names.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// The index of what a route names.
 fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
     let name = values::text(node)?;
@@ -150,9 +162,9 @@ fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
             (_, []) => format!("the file has none; add [{table}.{name}]"),
             (Some(near), [_]) => format!("did you mean \"{near}\"?"),
             (Some(near), _) => {
-                format!("did you mean \"{near}\"? The file has {}", names.join(", "))
+                format!("did you mean \"{near}\"? The file has {}", list(names))
             }
-            (None, _) => format!("the file has {}", names.join(", ")),
+            (None, _) => format!("the file has {}", list(names)),
         };
         node.missing(&format!("there is no [{table}.{name}]; {known}"));
     }

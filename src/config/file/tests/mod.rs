@@ -277,3 +277,29 @@ fn the_example_is_right() {
     let text = include_str!("../../../../gateway.toml");
     assert_eq!(problems(text), "");
 }
+
+#[test]
+fn a_problem_is_one_line_of_print_and_not_longer_than_can_be_read() {
+    let text = "[zones.\"a\\u001bb\\n\"]\n";
+    let found = problems(text);
+    assert!(
+        found.contains(": a\\u{1b}b\\n: a name is made of letters"),
+        "{found}"
+    );
+    assert!(!found.contains('\u{1b}'));
+    let found = problems(&format!("{}\n{SMALLEST}", "x".repeat(5_000) + " = 1"));
+    assert!(found.ends_with("xxx...") && found.len() < 1_100, "{found}");
+}
+
+#[test]
+fn of_many_names_a_message_lists_the_first() {
+    let zones = (0..500).fold(String::new(), |zones, zone| {
+        zones + &format!("[zones.number_{zone}]\nkey = \"$host\"\nrate = \"1r/s\"\n")
+    });
+    let text = SMALLEST.replace("\"per_client\"", "\"q\"");
+    let found = problems(&format!("{zones}{text}"));
+    assert!(
+        found.ends_with("number_18, number_19 and 481 more"),
+        "{found}"
+    );
+}

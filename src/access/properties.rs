@@ -1,0 +1,106 @@
+//! What must hold of any bytes that are logged.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::replay::Form;
+use crate::testing::{bytes, config, replay, text as any_text};
+
+/// The bytes that an escaped text stands for.
+fn unescape(text: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    loop {
+        rest = match rest {
+            [] => return bytes,
+            [b'\\', b'x', high, low, behind @ ..] => {
+                let digits = String::from_utf8(vec![*high, *low]).unwrap();
+                bytes.push(u8::from_str_radix(&digits, 16).unwrap());
+                behind
+            }
+            [b'\\', byte, behind @ ..] | [byte, behind @ ..] => {
+                bytes.push(*byte);
+                behind
+            }
+        };
+    }
+}
+
+fn escape_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let escaped = escape(bytes);
+    prop_assert!(
+        !escaped.contains(|c: char| c.is_control() || c == '"'),
+        "{}",
+        escaped
+    );
+    prop_assert!(
+        !escaped.contains(['\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}']),
+        "{}",
+        escaped
+    );
+    // What can be told back is told apart.
+    prop_assert_eq!(unescape(&escaped), bytes, "{}", escaped);
+    Ok(())
+}
+
+#[test]
+fn the_corpus_holds() {
+    replay("bytes", escape_holds);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_bytes_are_told_on_one_line_and_apart_from_others(bytes in bytes("bytes")) {
+        escape_holds(&bytes)?;
+    }
+
+    /// Whatever clients send, a line of the log stays one, and `drip simulate` reads from it what was meant.
+    #[test]
+    fn every_line_reads_back(
+        nanos in 0..2_000_000_000_000_000_000u64,
+        client in any::<std::net::IpAddr>(),
+        target in any_text("paths"),
+        key in bytes("bytes"),
+        said in any_text("bytes"),
+    ) {
+        let target = format!("/{}", target.replace([' ', '?', '#'], ""));
+        let entry = Entry {
+            time: Moment::from_nanos(nanos),
+            client: Some(client),
+            line: Some(Line { method: "GET", target: target.as_str().into(), protocol: "HTTP/1.1" }),
+            status: 200,
+            bytes: 66,
+            route: Some("/".to_owned()),
+            origin: Some("app"),
+            server: None,
+            limited: Some(Limited { zone: "z", key: &key, status: LimitStatus::Passed, excess: None }),
+            queue: None,
+            origin_took: None,
+            duration: Duration::ZERO,
+            referer: None,
+            user_agent: Some(said.as_str().into()),
+        };
+        for line in [text(&entry), json(&entry)] {
+            prop_assert!(!line.contains(['\n', '\r']), "{}", line);
+            let form = Form::of(&line);
+            let read = form.read(&line).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            let recorded = read.recorded.unwrap();
+            prop_assert_eq!(recorded.client, Some(client.to_canonical()));
+            prop_assert_eq!(&*recorded.method, "GET");
+            if form == Form::Json {
+                prop_assert_eq!(&*recorded.target, &target);
+                prop_assert_eq!(&*recorded.user_agent, &said);
+                let (zone, told) = recorded.keyed.unwrap();
+                prop_assert_eq!((&*zone, &*told), ("z", &*escape(&key)));
+                prop_assert_eq!(read.time.as_nanos(), nanos / 1_000 * 1_000);
+            } else {
+                prop_assert_eq!(form, Form::Combined);
+                prop_assert_eq!(&*recorded.target, &escape(target.as_bytes()));
+                let told = if said == "-" { String::new() } else { escape(said.as_bytes()) };
+                prop_assert_eq!(&*recorded.user_agent, &told);
+                prop_assert_eq!(read.time.as_nanos(), nanos / 1_000_000_000 * 1_000_000_000);
+            }
+        }
+    }
+}

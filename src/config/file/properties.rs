@@ -1,0 +1,162 @@
+//! What must hold of any file.
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::config::show;
+use crate::limit::Delay;
+use crate::testing::{bytes, config, replay};
+
+const PATH: &str = "/etc/drip/gateway.toml";
+
+/// Each place is one of the text, and each message one line of print.
+fn are_told_well(text: &str, problems: &Problems) -> Result<(), TestCaseError> {
+    prop_assert!(!problems.problems.is_empty());
+    let lines = text.split('\n').collect::<Vec<_>>();
+    for problem in &problems.problems {
+        let Problem {
+            line,
+            column,
+            message,
+        } = problem;
+        prop_assert!((1..=lines.len()).contains(line), "{:?}", problem);
+        let letters = lines[line - 1].chars().count();
+        prop_assert!((1..=letters + 1).contains(column), "{:?}", problem);
+        prop_assert!(
+            !message.is_empty() && !message.contains(char::is_control),
+            "{:?}",
+            problem
+        );
+    }
+    prop_assert!(problems.problems.is_sorted());
+    prop_assert_eq!(
+        problems.to_string().lines().count(),
+        problems.problems.len()
+    );
+    Ok(())
+}
+
+fn are_whole(settings: &Settings) -> Result<(), TestCaseError> {
+    prop_assert!(!settings.server.listen.is_empty());
+    prop_assert!(!settings.origins.is_empty() && !settings.routes.is_empty());
+    prop_assert!(
+        settings
+            .origins
+            .iter()
+            .all(|origin| !origin.servers.is_empty())
+    );
+    for route in &settings.routes {
+        prop_assert!(route.origin < settings.origins.len());
+        for limit in &route.limits {
+            prop_assert!(limit.zone < settings.zones.len());
+            prop_assert!(
+                !matches!(limit.limit.delay, Delay::Above(delay) if delay > limit.limit.burst)
+            );
+        }
+    }
+    Ok(())
+}
+
+fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let Ok(text) = str::from_utf8(bytes) else {
+        return Ok(());
+    };
+    let settings = match parse(text, Path::new(PATH), false) {
+        Ok(settings) => settings,
+        Err(problems) => return are_told_well(text, &problems),
+    };
+    are_whole(&settings)?;
+    let shown = show(&settings);
+    let again = parse(&shown, Path::new("/elsewhere/gateway.toml"), false);
+    prop_assert_eq!(again, Ok(settings.clone()), "{}", shown);
+    prop_assert_eq!(show(&settings), shown);
+    // Whoever may open the admin port to others may also leave it closed.
+    prop_assert_eq!(parse(text, Path::new(PATH), true), Ok(settings));
+    Ok(())
+}
+
+#[test]
+fn the_corpus_holds() {
+    replay("gateways", holds);
+}
+
+/// What goes between the quotes of a value, as it is.
+fn value() -> impl Strategy<Value = String> {
+    let folder = prop::sample::select(vec![
+        "rates",
+        "durations",
+        "sizes",
+        "templates",
+        "paths",
+        "hosts",
+        "bytes",
+    ]);
+    folder.prop_flat_map(crate::testing::text).prop_map(|text| {
+        text.chars().fold(String::new(), |quoted, c| match c {
+            '"' | '\\' => quoted + "\\" + &c.to_string(),
+            c if c.is_control() => quoted + &format!("\\u{:04x}", u32::from(c)),
+            c => quoted + &c.to_string(),
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_file_is_taken_and_shown_or_told_what_is_wrong_with(bytes in bytes("gateways")) {
+        holds(&bytes)?;
+    }
+
+    /// Any text in the place of any value of a file that is right.
+    #[test]
+    fn so_is_any_value(which: prop::sample::Index, value in value()) {
+        let whole = include_str!("../../../tests/corpus/gateways/everything.toml");
+        let quotes = whole.match_indices('"').map(|(at, _)| at).collect::<Vec<_>>();
+        let from = which.index(quotes.len() - 1);
+        let text = format!("{}{value}{}", &whole[..=quotes[from]], &whole[quotes[from + 1]..]);
+        holds(text.as_bytes())?;
+    }
+
+    #[test]
+    fn a_file_of_any_bytes_is_read_or_said_where_it_is_no_text(bytes in bytes("gateways")) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateway.toml");
+        fs::write(&path, &bytes).unwrap();
+        match read(&path) {
+            Ok(text) => prop_assert_eq!(text.as_bytes(), bytes),
+            Err(LoadError::Wrong(problems)) => are_told_well(&String::from_utf8_lossy(&bytes), &problems)?,
+            Err(error) => return Err(TestCaseError::fail(error.to_string())),
+        }
+    }
+}
+
+/// Files that are large because they are something else are told so at once.
+#[test]
+fn a_large_file_takes_no_longer_than_its_size() {
+    let count = 20_000;
+    let lines = |line: fn(usize) -> String| (0..count).map(line).collect::<String>();
+    let routes = |line: fn(usize) -> String| (0..1_000).map(line).collect::<String>();
+    for text in [
+        lines(|line| format!("field_{line} = {line}\n")),
+        lines(|line| format!("192.0.2.1 - - [{line}] \"GET / HTTP/1.1\" 200 66\n")),
+        "\u{0}".repeat(50_000),
+        format!(
+            "{}\n{}",
+            routes(|zone| format!("[zones.zone_number_{zone}]\n")),
+            routes(|_| "[[routes]]\nlimits = [{ zone = \"x\" }]\n".to_owned())
+        ),
+        format!("a = {}", "[".repeat(50_000)),
+        format!("{} = 1", vec!["a"; 20_000].join(".")),
+    ] {
+        let problems = parse(&text, Path::new(PATH), false).unwrap_err();
+        let told = problems
+            .problems
+            .iter()
+            .map(|problem| problem.message.len())
+            .sum::<usize>();
+        assert!(told < 400 * text.len(), "{told} bytes for {}", text.len());
+    }
+}

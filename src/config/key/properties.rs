@@ -1,0 +1,112 @@
+//! What must hold of any text that may be a key.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{config, replay_text, text};
+
+/// The template's variables in braces and the text between them, read letter by letter; `None` where it is none.
+fn naive(text: &str) -> Option<String> {
+    let mut letters = text.chars().peekable();
+    let mut out = String::new();
+    while let Some(letter) = letters.next() {
+        if letter != '$' {
+            out.push(letter);
+            continue;
+        }
+        let mut name = String::new();
+        if letters.next_if_eq(&'{').is_some() {
+            loop {
+                match letters.next()? {
+                    '}' => break,
+                    letter => name.push(letter),
+                }
+            }
+        } else {
+            while let Some(letter) =
+                letters.next_if(|c| matches!(c, 'a'..='z' | 'A'..='Z' | '0'..='9' | '_'))
+            {
+                name.push(letter);
+            }
+        }
+        out.extend(["<", &variable(&name)?, ">"]);
+    }
+    (!text.is_empty()).then_some(out)
+}
+
+fn variable(name: &str) -> Option<String> {
+    let lower = name.to_ascii_lowercase();
+    let fixed = [
+        "remote_addr",
+        "host",
+        "uri",
+        "request_uri",
+        "request_method",
+        "scheme",
+        "server_port",
+    ];
+    if fixed.contains(&lower.as_str()) {
+        return Some(lower);
+    }
+    let (kind, own) = name.split_once('_')?;
+    if own.is_empty() || own.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+        return None;
+    }
+    match kind.to_ascii_lowercase().as_str() {
+        "http" => Some(lower),
+        kind @ ("cookie" | "arg") => Some(format!("{kind}_{own}")),
+        _ => None,
+    }
+}
+
+fn holds(text: &str) -> Result<(), TestCaseError> {
+    let read = text.parse::<KeyTemplate>();
+    let filled = read.as_ref().ok().map(|key| {
+        let filled =
+            key.fill(|variable, key| key.extend_from_slice(format!("<{variable}>").as_bytes()));
+        String::from_utf8(filled).unwrap()
+    });
+    prop_assert_eq!(filled, naive(text));
+    let key = match read {
+        Ok(key) => key,
+        Err(error) => {
+            prop_assert!(!error.to_string().is_empty());
+            return Ok(());
+        }
+    };
+    prop_assert!(!key.parts().is_empty());
+    for pair in key.parts().windows(2) {
+        prop_assert!(!matches!(pair, [Part::Text(_), Part::Text(_)]));
+    }
+    prop_assert!(!key.parts().contains(&Part::Text(String::new())));
+    let shown = key.to_string();
+    prop_assert_eq!(shown.parse::<KeyTemplate>(), Ok(key), "{}", shown);
+    Ok(())
+}
+
+#[test]
+fn the_corpus_holds() {
+    replay_text("templates", holds);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_text_is_read_as_a_naive_reader_reads_it(text in text("templates")) {
+        holds(&text)?;
+    }
+
+    #[test]
+    fn so_are_variables_and_text_in_any_order(
+        pieces in prop::collection::vec(
+            prop_oneof![
+                Just("$host"), Just("${Uri}"), Just("$http_a-b"), Just("${cookie_A_b}"), Just("$arg_x"), Just("_"),
+                Just("9"), Just("$"), Just("{"), Just("}"), Just("é"), Just("-"), Just("s"),
+            ],
+            0..8,
+        ),
+    ) {
+        holds(&pieces.concat())?;
+    }
+}

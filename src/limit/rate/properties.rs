@@ -1,0 +1,74 @@
+//! What must hold of any text that may be a rate.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{config, replay_text, text};
+
+const BILLION: u128 = 1_000_000_000;
+
+/// A rate as billionths of a request in so many nanoseconds; all numbers are carried in billionths.
+fn naive(text: &str) -> Option<(u128, u128)> {
+    let at = text.find("r/")?;
+    let (count, period) = (&text[..at], &text[at + 2..]);
+    let mut places = count.split('.');
+    let (whole, decimals) = (places.next()?, places.next());
+    let digits = |text: &str| {
+        !text.is_empty() && text.len() <= 9 && text.bytes().all(|b| b.is_ascii_digit())
+    };
+    if places.next().is_some() || !digits(whole) || decimals.is_some_and(|text| !digits(text)) {
+        return None;
+    }
+    let padded = format!("{whole}{:0<9}", decimals.unwrap_or(""));
+    let billionths = padded.parse::<u128>().ok()?;
+    let nanos = match period {
+        "s" => BILLION,
+        "m" => 60 * BILLION,
+        "h" => 3_600 * BILLION,
+        "d" => 86_400 * BILLION,
+        spelled => crate::limit::parse_duration(spelled)?.as_nanos(),
+    };
+    let fits = billionths > 0 && nanos > 0 && nanos <= 366 * 86_400 * BILLION;
+    // At most a thousandth of a request in a microsecond's thousandth.
+    (fits && billionths <= nanos * 1_000_000).then_some((billionths, nanos))
+}
+
+fn holds(text: &str) -> Result<(), TestCaseError> {
+    let read = text.parse::<Rate>();
+    prop_assert_eq!(read.is_ok(), naive(text).is_some(), "{:?}", read);
+    let (Ok(rate), Some((billionths, nanos))) = (read, naive(text)) else {
+        return Ok(());
+    };
+    // The ticks of a request are to those of a nanosecond as its billionths are to one of the period's.
+    let (request, nano) = (
+        rate.ticks_per_request().unsigned_abs(),
+        rate.ticks_per_nano().unsigned_abs(),
+    );
+    prop_assert_eq!(request % nanos, 0);
+    prop_assert_eq!(request / nanos * billionths, nano * BILLION);
+    prop_assert_eq!(rate.period().as_nanos(), nanos);
+    let shown = rate.to_string();
+    prop_assert_eq!(shown.parse::<Rate>(), Ok(rate));
+    prop_assert!(shown.len() <= text.len() + 2, "{}", shown);
+    prop_assert!(!rate.interval().is_zero());
+    Ok(())
+}
+
+#[test]
+fn the_corpus_holds() {
+    replay_text("rates", holds);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_text_is_read_as_a_naive_reader_reads_it(text in text("rates")) {
+        holds(&text)?;
+    }
+
+    #[test]
+    fn so_is_what_looks_like_a_rate(text in "[0-9]{1,10}(\\.[0-9]{0,10})?r/[0-9]{0,4}(ns|us|ms|s|m|h|d)") {
+        holds(&text)?;
+    }
+}

@@ -1,0 +1,147 @@
+//! What must hold of any path and any query.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::{config, replay_text, text};
+
+/// The path as it is compared, made byte by byte on one stack.
+fn naive(raw: &str) -> Vec<u8> {
+    let mut decoded = Vec::new();
+    let mut rest = raw.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let escaped = match behind {
+            [high, low, ..]
+                if *first == b'%' && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                let digits = String::from_utf8(vec![*high, *low]).unwrap();
+                Some(u8::from_str_radix(&digits, 16).unwrap())
+            }
+            _ => None,
+        };
+        rest = if escaped.is_some() {
+            &behind[2..]
+        } else {
+            behind
+        };
+        decoded.push(escaped.unwrap_or(*first));
+    }
+    let mut stack = vec![b'/'];
+    // A last slash ends the last segment too, and is taken away where none was there.
+    let open = !decoded.ends_with(b"/");
+    decoded.push(b'/');
+    let (mut segment, mut special) = (Vec::new(), false);
+    for byte in &decoded[1..] {
+        if *byte != b'/' {
+            segment.push(*byte);
+            continue;
+        }
+        special = matches!(segment.as_slice(), b"" | b"." | b"..");
+        if segment == b".." && stack.len() > 1 {
+            stack.pop();
+            while stack.last() != Some(&b'/') {
+                stack.pop();
+            }
+        } else if !special {
+            stack.append(&mut segment);
+            stack.push(b'/');
+        }
+        segment.clear();
+    }
+    if open && !special && stack.len() > 1 {
+        stack.pop();
+    }
+    stack
+}
+
+fn path_holds(raw: &str) -> Result<(), TestCaseError> {
+    let raw = &format!("/{raw}");
+    let compared = path(raw);
+    prop_assert_eq!(&*compared, naive(raw));
+    prop_assert!(compared.starts_with(b"/"));
+    prop_assert!(!compared.windows(2).any(|two| two == b"//"));
+    let mut segments = compared.split(|byte| *byte == b'/');
+    prop_assert!(!segments.any(|segment| segment == b"." || segment == b".."));
+    prop_assert!(compared.len() <= raw.len());
+    prop_assert_eq!(resolve(&compared), compared.to_vec());
+    // What is still escaped was escaped twice, and would be decoded once more.
+    if let Some(again) = str::from_utf8(&compared)
+        .ok()
+        .filter(|text| !text.contains('%'))
+    {
+        prop_assert_eq!(&path(again), &compared);
+    }
+    Ok(())
+}
+
+fn query_holds(query: &str) -> Result<(), TestCaseError> {
+    let name = "token";
+    let found = argument(query, name);
+    prop_assert!(!found.contains(&b'&'));
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let naive = { pairs }.find(|(found, _)| found.eq_ignore_ascii_case(name));
+    prop_assert_eq!(found, naive.map_or("", |(_, value)| value).as_bytes());
+    let longer = format!("{query}&token=more");
+    prop_assert_eq!(
+        argument(&longer, name),
+        if naive.is_some() { found } else { &b"more"[..] }
+    );
+    let first = format!("ToKeN=first&{query}");
+    prop_assert_eq!(argument(&first, name), b"first");
+    Ok(())
+}
+
+#[test]
+fn the_corpus_holds() {
+    replay_text("paths", path_holds);
+    replay_text("queries", query_holds);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_path_is_compared_as_a_naive_reader_compares_it(raw in text("paths")) {
+        path_holds(&raw)?;
+    }
+
+    #[test]
+    fn so_is_one_of_many_dots_and_slashes(raw in "(/|\\.|%2[eEfF]|a|%){0,12}") {
+        path_holds(&raw)?;
+    }
+
+    /// Nobody slips past a limit by writing a letter in another way.
+    #[test]
+    fn escaping_letters_changes_nothing(raw in text("paths"), escaped in prop::collection::vec(0..3u8, 1..40)) {
+        let raw = format!("/{}", raw.replace('%', "p"));
+        let mut written = String::new();
+        for (c, how) in raw.chars().zip(escaped.into_iter().cycle()) {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let digits = match how {
+                    0 => break,
+                    1 => format!("%{byte:02X}"),
+                    _ => format!("%{byte:02x}"),
+                };
+                written.push_str(&digits);
+            }
+            if how == 0 {
+                written.push(c);
+            }
+        }
+        prop_assert_eq!(path(&written), path(&raw), "{}", written);
+    }
+
+    /// Nor by a way that leads back to where it began.
+    #[test]
+    fn detours_change_nothing(before in text("paths"), after in text("paths"), detour in "(/\\.|/x/\\.\\.|/%2e|/x/%2E\\.|/){1,4}") {
+        let before = before.replace('%', "p");
+        let straight = format!("/{before}/{after}");
+        let around = format!("/{before}{detour}/{after}");
+        prop_assert_eq!(path(&around), path(&straight), "{}", around);
+    }
+
+    #[test]
+    fn any_query_is_read_as_a_naive_reader_reads_it(query in text("queries")) {
+        query_holds(&query)?;
+    }
+}

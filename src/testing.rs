@@ -1,0 +1,176 @@
+//! Inputs for the properties of what reads the bytes of others: a corpus in `tests/corpus`, and what becomes of it.
+//!
+//! Each folder there has small inputs, one a file and to the byte, that a parser should see in every run. The same
+//! properties are then tried on mutations of them and on any bytes at all; `PROPTEST_CASES` says on how many.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Past it a mutated input is cut off, so that no mutation makes a test slow.
+const LONGEST: usize = 16 * 1024;
+
+/// What parsers look for, put where it was not.
+const TOKENS: [&[u8]; 32] = [
+    b"\0",
+    b"\r\n",
+    b"\n",
+    b"\t",
+    b" ",
+    b"\"",
+    b"\\",
+    b"'",
+    b",",
+    b";",
+    b":",
+    b"=",
+    b"/",
+    b"//",
+    b"/../",
+    b"/.",
+    b"%",
+    b"%2e",
+    b"%2F",
+    b"%25",
+    b"$",
+    b"${",
+    b"}",
+    b"[",
+    b"]",
+    b"0",
+    b"9999999999",
+    b"-1",
+    b".5",
+    b"\xff",
+    "é".as_bytes(),
+    "\u{2028}".as_bytes(),
+];
+
+/// The settings of properties: nothing is written into the tree where one fails.
+pub(crate) fn config() -> ProptestConfig {
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// The inputs of a folder in `tests/corpus`, by name.
+pub(crate) fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/corpus")
+        .join(folder);
+    let files =
+        fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut inputs = files
+        .map(|file| {
+            let file = file.unwrap();
+            let name = file.file_name().to_string_lossy().into_owned();
+            (name, fs::read(file.path()).unwrap())
+        })
+        .collect::<Vec<_>>();
+    inputs.sort();
+    assert!(inputs.len() >= 10, "{} is too small", folder.display());
+    inputs
+}
+
+/// Holds a property to each input of a folder.
+pub(crate) fn replay(folder: &str, holds: impl Fn(&[u8]) -> Result<(), TestCaseError>) {
+    for (name, input) in corpus(folder) {
+        holds(&input).unwrap_or_else(|error| panic!("{folder}/{name}: {error}"));
+    }
+}
+
+/// The same for what reads text.
+pub(crate) fn replay_text(folder: &str, holds: impl Fn(&str) -> Result<(), TestCaseError>) {
+    replay(folder, |bytes| holds(&String::from_utf8_lossy(bytes)));
+}
+
+/// Any bytes, and often such as began as an input of a folder.
+pub(crate) fn bytes(folder: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
+    let inputs = corpus(folder)
+        .into_iter()
+        .map(|(_, input)| input)
+        .collect::<Vec<_>>();
+    let input = prop::sample::select(inputs);
+    let mutated = (
+        input.clone(),
+        input,
+        prop::collection::vec(mutation(), 1..6),
+    )
+        .prop_map(|(mut input, other, mutations)| {
+            for mutation in mutations {
+                mutation.apply(&mut input, &other);
+                input.truncate(LONGEST);
+            }
+            input
+        });
+    prop_oneof![
+        6 => mutated,
+        1 => prop::collection::vec(any::<u8>(), 0..200),
+        1 => prop::collection::vec(prop::sample::select(TOKENS.to_vec()), 0..30)
+            .prop_map(|tokens| tokens.concat()),
+    ]
+}
+
+/// Any text, and often such as began as an input of a folder.
+pub(crate) fn text(folder: &str) -> impl Strategy<Value = String> + use<> {
+    bytes(folder).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[derive(Clone, Debug)]
+enum Mutation {
+    Flip(Index, u8),
+    Insert(Index, &'static [u8]),
+    Replace(Index, u8),
+    Remove(Index, usize),
+    Repeat(Index, usize),
+    Truncate(Index),
+    Splice(Index, Index, usize),
+}
+
+fn mutation() -> impl Strategy<Value = Mutation> {
+    let at = any::<Index>;
+    let few = || prop_oneof![3 => 1..4usize, 1 => 4..100usize];
+    prop_oneof![
+        3 => (at(), 0..8u8).prop_map(|(at, bit)| Mutation::Flip(at, bit)),
+        3 => (at(), prop::sample::select(TOKENS.to_vec()))
+            .prop_map(|(at, token)| Mutation::Insert(at, token)),
+        2 => (at(), any::<u8>()).prop_map(|(at, byte)| Mutation::Replace(at, byte)),
+        2 => (at(), few()).prop_map(|(at, count)| Mutation::Remove(at, count)),
+        1 => (at(), few()).prop_map(|(at, count)| Mutation::Repeat(at, count)),
+        1 => at().prop_map(Mutation::Truncate),
+        2 => (at(), at(), few()).prop_map(|(at, from, count)| Mutation::Splice(at, from, count)),
+    ]
+}
+
+impl Mutation {
+    fn apply(self, input: &mut Vec<u8>, other: &[u8]) {
+        let end = input.len();
+        let place = |at: Index| at.index(end + 1);
+        let piece =
+            |of: &[u8], from: usize, count: usize| of[from..of.len().min(from + count)].to_vec();
+        match self {
+            Self::Insert(at, token) => drop(input.splice(place(at)..place(at), token.to_vec())),
+            Self::Truncate(at) => input.truncate(place(at)),
+            Self::Splice(at, from, count) => {
+                let from = from.index(other.len() + 1);
+                let piece = piece(other, from, count);
+                drop(input.splice(place(at)..place(at), piece));
+            }
+            _ if end == 0 => {}
+            Self::Flip(at, bit) => input[at.index(end)] ^= 1 << bit,
+            Self::Replace(at, byte) => input[at.index(end)] = byte,
+            Self::Remove(at, count) => {
+                let at = at.index(end);
+                drop(input.drain(at..end.min(at + count)));
+            }
+            Self::Repeat(at, count) => {
+                let at = at.index(end);
+                let piece = piece(input, at, count);
+                drop(input.splice(at..at, piece));
+            }
+        }
+    }
+}
