@@ -40,10 +40,15 @@ pub(super) enum AimError {
         "server.listen has no loopback address with a port, and the demo calls no other; add \"127.0.0.1:8080\""
     )]
     NoAddress,
+    #[error("the demo's crowd speaks no TLS; give it a copy of the file without [server.tls]")]
+    Encrypted,
 }
 
 impl Aim {
     pub(super) fn of(settings: &Settings) -> Result<Self, AimError> {
+        if settings.server.tls.is_some() {
+            return Err(AimError::Encrypted);
+        }
         let gateway = settings.server.listen.iter().find_map(callable);
         let limited = |route: &&Route| !route.limits.is_empty();
         let route = settings
