@@ -227,6 +227,10 @@ impl<S: Socket> Gate<S> {
         to.put_slice(&self.held[..length]);
         self.held.drain(..length);
         self.judged -= length;
+        if self.held.is_empty() {
+            // Most connections never hold anything again.
+            self.held = Vec::new();
+        }
     }
 
     /// While a request is under way: notices that the client leaves, and keeps a little of what it sends ahead.

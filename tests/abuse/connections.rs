@@ -42,9 +42,12 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     let each = grown / u64::try_from(count).expect("few");
     println!("{count} idle connections, {each} bytes each");
     assert!(each < 32 * KB, "{each} bytes for an idle connection");
-    let load = process.load();
+    // The last of them may still be on their way to their worker.
+    let loads: Vec<_> = (0..4).map(|_| process.load()).collect();
+    let load = loads.iter().copied().fold(f64::INFINITY, f64::min);
+    println!("{load:.2} of a core");
     assert!(
-        load < 0.3,
+        load < 0.15,
         "{load:.2} of a core for {count} that do nothing"
     );
     assert!(crowd.iter_mut().all(|one| {

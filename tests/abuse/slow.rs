@@ -187,7 +187,7 @@ const BIG: usize = 10 << 20;
 fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_are_not() {
     const READERS: usize = 500;
     /// Before they are stuck, what fills the kernel's buffers has to be copied, for all of them at once.
-    const COPYING: Duration = Duration::from_secs(4);
+    const COPYING: Duration = Duration::from_secs(12);
     let _alone = alone();
     raise_descriptors();
     let origin = Origin::answering(|exchange| {
