@@ -5,17 +5,22 @@
 //!
 //! - [`Rate`] is exact: a count in a period, never rounded to a number of nanoseconds.
 //! - [`Bucket`] decides one request, as nginx's `limit_req` does, without nginx's rounding.
+//! - [`Meter`] decides one request by one of the other algorithms, which let nobody wait.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in their order of departure.
 
+mod algorithm;
 mod bucket;
 mod duration;
+mod meter;
 mod moment;
 mod queue;
 mod rate;
 mod verdict;
 
+pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};
+pub use meter::{Allowance, Meter};
 pub use moment::Moment;
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};

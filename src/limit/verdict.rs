@@ -35,6 +35,16 @@ impl Excess {
         Self(ticks.max(0) as f64 / rate.ticks_per_request() as f64)
     }
 
+    /// So many requests.
+    pub(super) fn of(requests: u32) -> Self {
+        Self(requests.into())
+    }
+
+    /// The level with one request more.
+    pub(super) fn and_one(self) -> Self {
+        Self(self.0 + 1.0)
+    }
+
     /// The level in requests, never negative.
     #[must_use]
     pub fn requests(self) -> f64 {

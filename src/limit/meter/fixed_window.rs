@@ -1,0 +1,58 @@
+use super::{Allowance, Metering, start, window};
+use crate::limit::{Excess, Moment, Rate};
+
+/// How many came in the present window. Windows begin at multiples of the period since the Unix epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FixedWindow {
+    window: u64,
+    count: u32,
+}
+
+impl FixedWindow {
+    fn count(&self, rate: Rate, now: Moment) -> u32 {
+        // The clock does not go back, so a window that is not the last one is over.
+        if self.window == window(rate, now).0 {
+            self.count
+        } else {
+            0
+        }
+    }
+}
+
+impl Metering for FixedWindow {
+    fn charged(&self, rate: Rate, now: Moment) -> Excess {
+        Excess::of(self.count(rate, now))
+    }
+
+    fn accepts_at(&self, Allowance { rate, most }: Allowance, others: u32, now: Moment) -> Moment {
+        if self.count(rate, now).saturating_add(others) < most {
+            now
+        } else {
+            start(rate, window(rate, now).0 + 1)
+        }
+    }
+
+    fn charge(&mut self, Allowance { rate, .. }: Allowance, now: Moment) {
+        self.count = self.count(rate, now).saturating_add(1);
+        self.window = window(rate, now).0;
+    }
+
+    fn refund(&mut self, rate: Rate, at: Moment, _now: Moment) {
+        if self.window == window(rate, at).0 {
+            self.count = self.count.saturating_sub(1);
+        }
+    }
+
+    fn drained_at(&self, rate: Rate) -> Moment {
+        match self.count {
+            0 => Moment::from_nanos(0),
+            _ => start(rate, self.window + 1),
+        }
+    }
+
+    fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
+        // What came in this window counts in the one that it now is, if that is longer or not.
+        self.count = self.count(from, now);
+        self.window = window(to, now).0;
+    }
+}

@@ -1,0 +1,184 @@
+//! The algorithms that let nobody wait: each says yes or no at once.
+//!
+//! All are asked the same way. What a key has been charged is its [`Meter`]; what it may be charged is the
+//! [`Allowance`] of the request's limit, so that limits with different numbers share one meter.
+
+mod fixed_window;
+mod sliding_window_counter;
+mod sliding_window_log;
+mod token_bucket;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+use super::{Algorithm, Excess, Moment, Rate, Reason, Refusal, Verdict};
+use fixed_window::FixedWindow;
+use sliding_window_counter::SlidingWindowCounter;
+use sliding_window_log::SlidingWindowLog;
+use token_bucket::TokenBucket;
+
+/// How many requests a key is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// How fast tokens come; of windows, the length of one.
+    pub rate: Rate,
+    /// How many at once: tokens that a bucket holds, or requests of one window. At least 1.
+    pub most: u32,
+}
+
+/// What one key has been charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meter {
+    /// See [`Algorithm::TokenBucket`].
+    TokenBucket(TokenBucket),
+    /// See [`Algorithm::FixedWindow`].
+    FixedWindow(FixedWindow),
+    /// See [`Algorithm::SlidingWindowLog`].
+    SlidingWindowLog(SlidingWindowLog),
+    /// See [`Algorithm::SlidingWindowCounter`].
+    SlidingWindowCounter(SlidingWindowCounter),
+}
+
+/// What each of the algorithms answers.
+trait Metering {
+    /// How many have been charged at `now` that still count, rounded as the algorithm decides on it.
+    fn charged(&self, rate: Rate, now: Moment) -> Excess;
+
+    /// The first moment from `now` on at which one more would be accepted after `others` that come at `now`. Where that
+    /// is `now`, it is accepted.
+    fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment;
+
+    /// Charges one that comes at `now`, and is accepted.
+    fn charge(&mut self, allowance: Allowance, now: Moment);
+
+    /// Takes back what was charged at `at`.
+    fn refund(&mut self, rate: Rate, at: Moment, now: Moment);
+
+    /// From when on forgetting all this changes no answer.
+    fn drained_at(&self, rate: Rate) -> Moment;
+
+    /// Goes on under another rate.
+    fn retune(&mut self, from: Rate, to: Rate, now: Moment);
+}
+
+impl Meter {
+    /// A meter that has never been charged; `None` for an algorithm that has a queue instead.
+    #[must_use]
+    pub fn new(algorithm: Algorithm) -> Option<Self> {
+        match algorithm {
+            Algorithm::LeakyBucket => None,
+            Algorithm::TokenBucket => Some(Self::TokenBucket(TokenBucket::default())),
+            Algorithm::FixedWindow => Some(Self::FixedWindow(FixedWindow::default())),
+            Algorithm::SlidingWindowLog => {
+                Some(Self::SlidingWindowLog(SlidingWindowLog::default()))
+            }
+            Algorithm::SlidingWindowCounter => {
+                Some(Self::SlidingWindowCounter(SlidingWindowCounter::default()))
+            }
+        }
+    }
+
+    /// Judges one request that arrives at `now`, and charges it unless it is rejected. Never [`Verdict::Delay`].
+    pub fn decide(&mut self, allowance: Allowance, now: Moment) -> Verdict {
+        if let Some(refusal) = self.refuses(allowance, now) {
+            return Verdict::Reject(refusal);
+        }
+        self.metering_mut().charge(allowance, now);
+        Verdict::Pass {
+            excess: self.metering().charged(allowance.rate, now),
+        }
+    }
+
+    /// Why a request that arrives at `now` would be rejected, if it would. Charges nothing.
+    #[must_use]
+    pub fn refuses(&self, allowance: Allowance, now: Moment) -> Option<Refusal> {
+        let retry_at = self.metering().accepts_at(allowance, 0, now);
+        (retry_at > now).then(|| Refusal {
+            reason: Reason::Burst,
+            excess: self.metering().charged(allowance.rate, now).and_one(),
+            retry_at,
+        })
+    }
+
+    /// How many requests would be accepted at `now`, one right after the other.
+    #[must_use]
+    pub fn remaining(&self, allowance: Allowance, now: Moment) -> u32 {
+        // None are accepted past `most`; of those below it each is only where the one before it is.
+        let accepted = |others| self.accepts_at(allowance, others, now) <= now;
+        let (mut low, mut high) = (0, allowance.most);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if accepted(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The first moment from `now` on at which a request would be accepted after `others` that come at `now`.
+    #[must_use]
+    pub fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment {
+        self.metering().accepts_at(allowance, others, now)
+    }
+
+    /// How many have been charged at `now` that still count.
+    #[must_use]
+    pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
+        self.metering().charged(rate, now)
+    }
+
+    /// Takes back what was charged at `at`, as if it had never come.
+    pub fn refund(&mut self, rate: Rate, at: Moment, now: Moment) {
+        self.metering_mut().refund(rate, at, now);
+    }
+
+    /// From when on forgetting this meter changes no answer.
+    #[must_use]
+    pub fn drained_at(&self, rate: Rate) -> Moment {
+        self.metering().drained_at(rate)
+    }
+
+    /// Goes on under another rate.
+    pub fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
+        self.metering_mut().retune(from, to, now);
+    }
+
+    fn metering(&self) -> &dyn Metering {
+        match self {
+            Self::TokenBucket(meter) => meter,
+            Self::FixedWindow(meter) => meter,
+            Self::SlidingWindowLog(meter) => meter,
+            Self::SlidingWindowCounter(meter) => meter,
+        }
+    }
+
+    fn metering_mut(&mut self) -> &mut dyn Metering {
+        match self {
+            Self::TokenBucket(meter) => meter,
+            Self::FixedWindow(meter) => meter,
+            Self::SlidingWindowLog(meter) => meter,
+            Self::SlidingWindowCounter(meter) => meter,
+        }
+    }
+}
+
+/// Which window `now` is in, counted from the Unix epoch, and how far into it.
+fn window(rate: Rate, now: Moment) -> (u64, u64) {
+    let period = period(rate);
+    (now.as_nanos() / period, now.as_nanos() % period)
+}
+
+/// When a window begins.
+fn start(rate: Rate, window: u64) -> Moment {
+    Moment::from_nanos(window.saturating_mul(period(rate)))
+}
+
+fn period(rate: Rate) -> u64 {
+    u64::try_from(rate.period().as_nanos())
+        .unwrap_or(u64::MAX)
+        .max(1)
+}

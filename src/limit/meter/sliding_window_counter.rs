@@ -1,0 +1,111 @@
+use super::{Allowance, Metering, period, start, window};
+use crate::limit::{Excess, Moment, Rate};
+
+/// How many came in this window and in the one before it. Those before count by the part of their window that is still
+/// within a period of now: `floor(current + previous * (1 - elapsed / period))`, in whole numbers throughout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlidingWindowCounter {
+    window: u64,
+    previous: u32,
+    current: u32,
+}
+
+impl SlidingWindowCounter {
+    /// The same counts, as of the window that `now` is in.
+    fn at(&self, rate: Rate, now: Moment) -> Self {
+        let window = window(rate, now).0;
+        let (previous, current) = match window.saturating_sub(self.window) {
+            0 => (self.previous, self.current),
+            1 => (self.current, 0),
+            _ => (0, 0),
+        };
+        Self {
+            window,
+            previous,
+            current,
+        }
+    }
+
+    /// How many count at `elapsed` nanoseconds into the window.
+    fn estimate(&self, rate: Rate, elapsed: u64) -> u32 {
+        let left = u128::from(period(rate) - elapsed);
+        let before = u128::from(self.previous) * left / u128::from(period(rate));
+        self.current
+            .saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
+    }
+
+    /// The first nanosecond of the window, from `elapsed` on, at which fewer than `most` count; `None`: not in this one.
+    fn below(&self, Allowance { rate, most }: Allowance, elapsed: u64) -> Option<u64> {
+        let room = u128::from(most.checked_sub(self.current).filter(|room| *room > 0)?);
+        let (period, previous) = (period(rate), u128::from(self.previous));
+        // previous * left < room * period, for the greatest whole `left` that fulfils it.
+        let left = (room * u128::from(period))
+            .div_ceil(previous.max(1))
+            .saturating_sub(1);
+        let left = u64::try_from(left).unwrap_or(u64::MAX).min(period);
+        Some(elapsed.max(period - left))
+    }
+}
+
+impl Metering for SlidingWindowCounter {
+    fn charged(&self, rate: Rate, now: Moment) -> Excess {
+        Excess::of(self.at(rate, now).estimate(rate, window(rate, now).1))
+    }
+
+    fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment {
+        let (rate, elapsed) = (allowance.rate, window(allowance.rate, now).1);
+        let mut here = self.at(rate, now);
+        here.current = here.current.saturating_add(others);
+        let begins = |window| start(rate, window).as_nanos();
+        let mut window = here.window;
+        let mut from = elapsed;
+        loop {
+            if let Some(at) = here.below(allowance, from).filter(|at| *at < period(rate)) {
+                return Moment::from_nanos(begins(window).saturating_add(at));
+            }
+            // At the latest in the window after the next nothing counts any more.
+            window += 1;
+            from = 0;
+            here = Self {
+                window,
+                previous: here.current,
+                current: 0,
+            };
+        }
+    }
+
+    fn charge(&mut self, allowance: Allowance, now: Moment) {
+        *self = self.at(allowance.rate, now);
+        self.current = self.current.saturating_add(1);
+    }
+
+    fn refund(&mut self, rate: Rate, at: Moment, now: Moment) {
+        *self = self.at(rate, now);
+        let came = window(rate, at).0;
+        if came == self.window {
+            self.current = self.current.saturating_sub(1);
+        } else if came + 1 == self.window {
+            self.previous = self.previous.saturating_sub(1);
+        }
+    }
+
+    fn drained_at(&self, rate: Rate) -> Moment {
+        match (self.previous, self.current) {
+            (0, 0) => Moment::from_nanos(0),
+            (_, 0) => start(rate, self.window + 1),
+            _ => start(rate, self.window + 2),
+        }
+    }
+
+    fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
+        // Of other lengths the old windows say nothing exact: what counts now counts as of this window.
+        if from.period() != to.period() {
+            let counting = self.at(from, now).estimate(from, window(from, now).1);
+            *self = Self {
+                window: window(to, now).0,
+                previous: 0,
+                current: counting,
+            };
+        }
+    }
+}

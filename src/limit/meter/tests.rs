@@ -1,0 +1,128 @@
+use std::time::Duration;
+
+use super::*;
+
+fn allow(rate: &str, most: u32) -> Allowance {
+    Allowance {
+        rate: rate.parse().unwrap(),
+        most,
+    }
+}
+
+fn meter(name: &str) -> Meter {
+    Meter::new(name.parse().unwrap()).unwrap()
+}
+
+/// A moment on a round day, so many seconds after it began.
+fn at(seconds: f64) -> Moment {
+    Moment::from_nanos(1_800_000_000_000_000_000) + Duration::from_secs_f64(seconds)
+}
+
+/// How many of `asked` requests at one moment are accepted.
+fn accepted(meter: &mut Meter, allowance: Allowance, seconds: f64, asked: u32) -> u32 {
+    let passes = |_: &u32| matches!(meter.decide(allowance, at(seconds)), Verdict::Pass { .. });
+    u32::try_from((0..asked).filter(passes).count()).unwrap()
+}
+
+#[test]
+fn a_token_bucket_of_3_a_minute_lets_4_through_across_a_minutes_edge() {
+    let (three, mut bucket) = (allow("3r/m", 3), meter("token_bucket"));
+    // Full: three at once, and no fourth.
+    assert_eq!(accepted(&mut bucket, three, 50.0, 4), 3);
+    // A token comes each 20 seconds.
+    assert_eq!(accepted(&mut bucket, three, 69.9, 1), 0);
+    assert_eq!(accepted(&mut bucket, three, 70.0, 2), 1);
+    // So from 0:50 to 1:10, in less than half a minute, four: more than three in the window of a minute.
+    assert_eq!(accepted(&mut bucket, three, 89.9, 1), 0);
+    // Left alone it fills up again, and no further.
+    assert_eq!(accepted(&mut bucket, three, 400.0, 9), 3);
+}
+
+#[test]
+fn a_token_bucket_holds_its_burst_whatever_the_rate() {
+    let (ten, mut bucket) = (allow("1r/s", 10), meter("token_bucket"));
+    assert_eq!(bucket.remaining(ten, at(0.0)), 10);
+    assert_eq!(accepted(&mut bucket, ten, 0.0, 20), 10);
+    assert_eq!(accepted(&mut bucket, ten, 2.5, 20), 2);
+    assert_eq!(bucket.accepts_at(ten, 0, at(2.5)), at(3.0));
+}
+
+#[test]
+fn a_fixed_window_of_10_a_minute_lets_20_through_across_its_edge() {
+    let (ten, mut window) = (allow("10r/m", 10), meter("fixed_window"));
+    assert_eq!(accepted(&mut window, ten, 59.0, 30), 10);
+    assert_eq!(window.accepts_at(ten, 0, at(59.0)), at(60.0));
+    assert_eq!(accepted(&mut window, ten, 60.0, 30), 10);
+    assert_eq!(accepted(&mut window, ten, 119.999, 30), 0);
+    assert_eq!(accepted(&mut window, ten, 120.0, 30), 10);
+}
+
+#[test]
+fn a_log_of_2_a_minute_remembers_those_accepted_alone() {
+    let (two, mut log) = (allow("2r/m", 2), meter("sliding_window_log"));
+    let answers = [60.0, 80.0, 105.0, 145.0].map(|time| accepted(&mut log, two, time, 1) == 1);
+    assert_eq!(answers, [true, true, false, true]);
+}
+
+#[test]
+fn a_log_counts_a_request_until_exactly_one_period_after_it() {
+    let (two, mut log) = (allow("2r/m", 2), meter("sliding_window_log"));
+    assert_eq!(accepted(&mut log, two, 0.0, 1), 1);
+    assert_eq!(accepted(&mut log, two, 30.0, 2), 1);
+    assert_eq!(log.accepts_at(two, 0, at(31.0)), at(60.0));
+    assert_eq!(log.accepts_at(two, 1, at(31.0)), at(90.0));
+    assert_eq!(log.accepts_at(two, 2, at(31.0)), at(91.0));
+    assert_eq!(accepted(&mut log, two, 59.999_999_999, 1), 0);
+    assert_eq!(accepted(&mut log, two, 60.0, 2), 1);
+}
+
+/// A counter with `before` in one minute and `now` in the next.
+fn counter(allowance: Allowance, before: u32, now: u32) -> Meter {
+    let mut counter = meter("sliding_window_counter");
+    let wide = Allowance {
+        most: u32::MAX,
+        ..allowance
+    };
+    assert_eq!(accepted(&mut counter, wide, 1.0, before), before);
+    assert_eq!(accepted(&mut counter, wide, 60.0, now), now);
+    counter
+}
+
+#[test]
+fn a_counter_weighs_the_window_before_by_what_is_left_of_it() {
+    let hundred = allow("100r/m", 100);
+    let mut at_15_s = counter(hundred, 88, 12);
+    assert!((at_15_s.excess(hundred.rate, at(75.0)).requests() - 78.0).abs() < 1e-9);
+    assert_eq!(at_15_s.remaining(hundred, at(75.0)), 22);
+    assert_eq!(accepted(&mut at_15_s, hundred, 75.0, 100), 22);
+
+    let seven = allow("7r/m", 7);
+    let mut at_30_percent = counter(seven, 5, 3);
+    // 3 + 5 * 0.7 = 6.5, of which the whole part decides.
+    assert!((at_30_percent.excess(seven.rate, at(78.0)).requests() - 6.0).abs() < 1e-9);
+    assert_eq!(accepted(&mut at_30_percent, seven, 78.0, 2), 1);
+}
+
+#[test]
+fn a_counter_tells_to_the_nanosecond_when_it_accepts_again() {
+    let seven = allow("7r/m", 7);
+    let counter = counter(seven, 5, 4);
+    // 4 + 5 * left / 60 < 7 once less than 36 s are left of the window.
+    let then = counter.accepts_at(seven, 0, at(60.0));
+    assert_eq!(then, at(84.0) + Duration::from_nanos(1));
+    assert!(counter.refuses(seven, at(84.0)).is_some());
+    assert!(counter.refuses(seven, then).is_none());
+}
+
+#[test]
+fn other_limits_of_the_same_meter_have_their_own_numbers() {
+    let (few, many) = (allow("10r/m", 2), allow("10r/m", 5));
+    for (_, algorithm) in Algorithm::NAMED {
+        let Some(mut meter) = Meter::new(algorithm) else {
+            continue;
+        };
+        assert_eq!(accepted(&mut meter, few, 3.0, 9), 2, "{algorithm}");
+        assert_eq!(accepted(&mut meter, many, 3.0, 9), 3, "{algorithm}");
+        assert_eq!(accepted(&mut meter, few, 3.0, 9), 0, "{algorithm}");
+    }
+}
