@@ -73,16 +73,16 @@ impl Gateway {
     ) -> Self {
         let (mut zones, mut kept) = (Vec::new(), Vec::new());
         for wanted in &settings.zones {
-            match self
+            let known = self
                 .zones
                 .iter()
-                .position(|zone| zone.carries_over_to(wanted))
-            {
-                Some(found) => {
-                    zones.push(Arc::new(self.zones[found].retune(wanted.clone())));
-                    kept.push(found);
-                }
-                None => zones.push(Arc::new(Zone::start(wanted.clone(), workers))),
+                .position(|zone| zone.carries_over_to(wanted));
+            if let Some(known) = known {
+                zones.push(Arc::new(self.zones[known].retune(wanted.clone())));
+                kept.push(known);
+            } else {
+                self.tell_of_another_algorithm(wanted);
+                zones.push(Arc::new(Zone::start(wanted.clone(), workers)));
             }
         }
         let mut retired = self.retired.clone();
@@ -118,6 +118,17 @@ impl Gateway {
             access,
             Arc::clone(&self.course),
         )
+    }
+
+    fn tell_of_another_algorithm(&self, wanted: &config::Zone) {
+        let mut all = self.zones.iter().map(|zone| zone.settings());
+        let Some(known) = all.find(|known| known.name == wanted.name) else {
+            return;
+        };
+        if known.algorithm != wanted.algorithm {
+            let (zone, from, to) = (&wanted.name, known.algorithm, wanted.algorithm);
+            tracing::warn!(zone, %from, %to, "the zone counts by another algorithm: its keys start afresh");
+        }
     }
 
     fn new(

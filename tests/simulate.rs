@@ -281,3 +281,56 @@ fn a_full_zone_forgets_the_least_recently_used_key_that_nobody_waits_for() {
     let waiting = bench.rows("0,a\n0,b\n0,a,/wait\n0,b,/wait\n0,c\n");
     assert!(waiting[4].contains(",rejected,"), "{waiting:?}");
 }
+
+/// Which of the requests of one key are passed, by an algorithm that lets nobody wait.
+fn verdicts(zone: &str, arrivals: &[&str]) -> String {
+    let bench = Bench::new(&format!(
+        "[zones.z]\nkey = \"$remote_addr\"\n{zone}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         limits = [{{ zone = \"z\" }}]\n"
+    ));
+    let trace: Vec<String> = arrivals.iter().map(|time| format!("{time},a")).collect();
+    let word = |row: String| match row.split(',').nth(2) {
+        Some("passed") => 'P',
+        Some("rejected") => 'R',
+        _ => '?',
+    };
+    bench
+        .rows(&trace.join("\n"))
+        .into_iter()
+        .map(word)
+        .collect()
+}
+
+#[test]
+fn the_worked_examples_of_the_other_algorithms_come_out() {
+    let minute =
+        |algorithm: &str, count: u32| format!("algorithm = \"{algorithm}\"\nrate = \"{count}r/m\"");
+    // The bucket holds three tokens; one more comes 20 s after the first was taken.
+    let bucket = minute("token_bucket", 3);
+    assert_eq!(
+        verdicts(&bucket, &["50", "50", "50", "51", "69", "70", "71"]),
+        "PPPRRPR"
+    );
+    // Twenty in two seconds, across the edge of a minute.
+    let edge: Vec<_> = ["59"; 11].into_iter().chain(["60"; 11]).collect();
+    assert_eq!(
+        verdicts(&minute("fixed_window", 10), &edge),
+        "PPPPPPPPPPRPPPPPPPPPPR"
+    );
+    let log = minute("sliding_window_log", 2);
+    assert_eq!(verdicts(&log, &["60", "80", "105", "145"]), "PPRP");
+    // 88 in one minute and 12 in the next: at 15 s of it 78 count, so 22 more are passed.
+    let counted: Vec<_> = ["1"; 88]
+        .into_iter()
+        .chain(["60"; 12])
+        .chain(["75"; 24])
+        .collect();
+    let answers = verdicts(&minute("sliding_window_counter", 100), &counted);
+    assert_eq!(&answers[100..], "PPPPPPPPPPPPPPPPPPPPPPRR");
+    // 5 in one minute and 3 in the next: at 30 % of it 6.5 count, which is below 7.
+    let counted = ["1", "1", "1", "1", "1", "77", "77", "77", "78", "78"];
+    assert_eq!(
+        &verdicts(&minute("sliding_window_counter", 7), &counted)[8..],
+        "PR"
+    );
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix::Message;
 use tokio::sync::oneshot;
 
-use crate::limit::{Charge, Excess, Limit, Moment, Rate, Ticket};
+use crate::limit::{Algorithm, Charge, Excess, Limit, Moment, Rate, Ticket};
 use crate::metrics::{LimitStatus, Rejected};
 
 /// A client's key: the bytes that its zone's key template made of a request.
@@ -140,6 +140,8 @@ pub struct Refund {
 /// What a supervisor may be told anew while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning {
+    /// How the requests of each key are counted; it never changes.
+    pub algorithm: Algorithm,
     /// The rate of each key.
     pub rate: Rate,
     /// How many keys this supervisor may remember.

@@ -11,6 +11,7 @@
 
 mod key;
 mod messages;
+mod metered;
 mod published;
 mod supervisor;
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::messages::{
     Dismiss, End, Join, Key, Leave, Probe, Refund, Rejection, Retire, Retune, RetuneKey, Tuning,
 };
 use super::published::{Published, Shard};
-use crate::limit::{Bucket, Excess, Moment};
+use crate::limit::{Account, Bucket, Excess, Moment};
 use crate::metrics::{Rejected, ZoneMetrics};
 use crate::pacer::{Alarm, Bell, Pacer};
 
@@ -35,10 +35,10 @@ type Keys<V> = LruCache<Key, V, RandomState>;
 /// key when it has drained, and makes room when the zone is full.
 pub(super) struct ZoneSupervisor {
     zone: String,
-    tuning: Tuning,
+    pub(super) tuning: Tuning,
     shard: Rc<Shard>,
     active: Keys<Active>,
-    parked: Keys<Parked>,
+    pub(super) parked: Keys<Parked>,
     alarm: Alarm,
     /// Heard from the start of the actor on.
     bell: Option<Bell>,
@@ -54,10 +54,10 @@ struct Active {
     used: Moment,
 }
 
-/// A key of which only the bucket is kept.
-struct Parked {
-    bucket: Bucket,
-    used: Moment,
+/// A key of which only the account is kept.
+pub(super) struct Parked {
+    pub(super) account: Account,
+    pub(super) used: Moment,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,9 +97,13 @@ impl ZoneSupervisor {
     /// Wakes an actor for `key`, from its parked bucket if there is one. `None` where the zone has no room.
     fn wake(&mut self, key: &Key, now: Moment) -> Option<&mut Active> {
         let bucket = match self.parked.pop(key) {
-            Some(parked) => parked.bucket,
+            Some(Parked {
+                account: Account::Bucket(bucket),
+                ..
+            }) => bucket,
             None if self.has_room() || self.evict() => Bucket::new(),
-            None => return None,
+            // Keys of other algorithms have nobody waiting, and no actor.
+            None | Some(_) => return None,
         };
         let published = Rc::new(Published::default());
         let actor = KeyActor::new(
@@ -116,12 +120,12 @@ impl ZoneSupervisor {
         Some(self.active.get_or_insert_mut(Key::clone(key), || active))
     }
 
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.active.len() + self.parked.len() < self.tuning.max_keys.get()
     }
 
     /// Forgets the least recently used key that has no waiters, as nginx does when a zone is full.
-    fn evict(&mut self) -> bool {
+    pub(super) fn evict(&mut self) -> bool {
         // Parked keys have been idle for longer than any quiet active one.
         let evicted = self.parked.pop_lru().is_some() || self.evict_active();
         if evicted {
@@ -173,7 +177,7 @@ impl ZoneSupervisor {
                 self.parked.put(
                     key,
                     Parked {
-                        bucket: idle.published.bucket.get(),
+                        account: Account::Bucket(idle.published.bucket.get()),
                         used: idle.used,
                     },
                 );
@@ -195,7 +199,7 @@ impl ZoneSupervisor {
             .take_while(|(_, parked)| now.since(parked.used) >= idle_timeout);
         let drained = idle
             .take(SWEEP_MOST)
-            .filter(|(_, parked)| parked.bucket.drained_at(rate) <= now);
+            .filter(|(_, parked)| parked.account.drained_at(rate) <= now);
         let drained: Vec<Key> = drained.map(|(key, _)| Key::clone(key)).collect();
         self.shard
             .metrics
@@ -240,7 +244,7 @@ impl ZoneSupervisor {
         self.shown = (active, parked);
     }
 
-    fn reject(join: Join, reason: Rejected) {
+    pub(super) fn reject(join: Join, reason: Rejected) {
         let excess = Excess::default();
         answer_rejected(
             join.reply,
@@ -296,6 +300,9 @@ impl Handler<Join> for ZoneSupervisor {
             return Self::reject(join, Rejected::Stopping);
         }
         let now = self.shard.pacer.now();
+        if !self.tuning.algorithm.queues() {
+            return self.decide(join, now);
+        }
         if let Some(active) = self.active.get_mut(&join.key) {
             if active.actor.connected() {
                 active.used = now;
@@ -305,9 +312,9 @@ impl Handler<Join> for ZoneSupervisor {
             tracing::error!(zone = self.zone, "a key's actor was gone; it is replaced");
             if let Some(lost) = self.active.pop(&join.key) {
                 self.shard.count_waiters(lost.published.depth.get(), 0);
-                let bucket = lost.published.bucket.get();
+                let account = Account::Bucket(lost.published.bucket.get());
                 self.parked
-                    .put(Key::clone(&join.key), Parked { bucket, used: now });
+                    .put(Key::clone(&join.key), Parked { account, used: now });
             }
         }
         match self.wake(&Key::clone(&join.key), now) {
@@ -328,10 +335,11 @@ impl Handler<Probe> for ZoneSupervisor {
             active.used = now;
             return active.tell(probe);
         }
-        let parked = self.parked.get(&probe.key).map(|parked| parked.bucket);
-        let refusal = parked
-            .unwrap_or_default()
-            .refuses(self.tuning.rate, probe.limit, now);
+        let refuses = |account: &Account| account.refuses(self.tuning.rate, probe.limit, now);
+        let refusal = match self.parked.get(&probe.key) {
+            Some(parked) => refuses(&parked.account),
+            None => refuses(&Account::new(self.tuning.algorithm)),
+        };
         // Where the asker has gone there is nobody to tell.
         let _gone = probe
             .reply
@@ -355,6 +363,9 @@ impl Handler<Refund> for ZoneSupervisor {
 
     fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
         let now = self.shard.pacer.now();
+        if !self.tuning.algorithm.queues() {
+            return self.take_back(&refund.key, refund.charge, now);
+        }
         if let Some(active) = self.active.peek(&refund.key) {
             active.tell(refund);
         } else if self.parked.contains(&refund.key)
@@ -376,7 +387,7 @@ impl Handler<Retune> for ZoneSupervisor {
                 active.tell(RetuneKey(tuning.rate));
             }
             for (_, parked) in &mut self.parked {
-                parked.bucket.retune(before.rate, tuning.rate, now);
+                parked.account.retune(before.rate, tuning.rate, now);
             }
         }
         while self.active.len() + self.parked.len() > tuning.max_keys.get() && self.evict() {}

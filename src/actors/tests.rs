@@ -31,6 +31,7 @@ impl Bench {
         let settings = config::Zone {
             name: "test".to_owned(),
             key: "$remote_addr".parse().unwrap(),
+            algorithm: crate::limit::Algorithm::default(),
             rate: rate.parse().unwrap(),
             max_keys: NonZeroUsize::new(max_keys).unwrap(),
             idle_timeout: Duration::from_secs(60),
@@ -38,6 +39,7 @@ impl Bench {
             exempt: Vec::new(),
         };
         let tuning = Tuning {
+            algorithm: settings.algorithm,
             rate: settings.rate,
             max_keys: settings.max_keys,
             idle_timeout: settings.idle_timeout,

@@ -81,7 +81,9 @@ impl Zone {
     /// Whether a zone with these settings would go on with this one's keys.
     #[must_use]
     pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
-        self.settings.name == settings.name && self.settings.key == settings.key
+        let known = &self.settings;
+        (&known.name, &known.key, known.algorithm)
+            == (&settings.name, &settings.key, settings.algorithm)
     }
 
     /// Ends the supervisors once nobody waits there any more.
@@ -165,6 +167,7 @@ fn tuning(zone: &config::Zone, shard: usize, shards: usize) -> Tuning {
     let (all, more) = (zone.max_keys.get() / shards, zone.max_keys.get() % shards);
     let max_keys = NonZeroUsize::new(all + usize::from(shard < more)).unwrap_or(NonZeroUsize::MIN);
     Tuning {
+        algorithm: zone.algorithm,
         rate: zone.rate,
         max_keys,
         idle_timeout: zone.idle_timeout,

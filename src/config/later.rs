@@ -8,11 +8,3 @@ pub(super) const FILE: &[&str] = &["redis"];
 
 /// In `[zones.NAME]`.
 pub(super) const ZONE: &[&str] = &["store", "on_store_failure"];
-
-/// Algorithms of zones.
-pub(super) const ALGORITHMS: &[&str] = &[
-    "token_bucket",
-    "fixed_window",
-    "sliding_window_log",
-    "sliding_window_counter",
-];

@@ -6,8 +6,10 @@
 //! - [`Rate`] is exact: a count in a period, never rounded to a number of nanoseconds.
 //! - [`Bucket`] decides one request, as nginx's `limit_req` does, without nginx's rounding.
 //! - [`Meter`] decides one request by one of the other algorithms, which let nobody wait.
+//! - [`Account`] is either of them, as a zone keeps it for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in their order of departure.
 
+mod account;
 mod algorithm;
 mod bucket;
 mod duration;
@@ -17,6 +19,7 @@ mod queue;
 mod rate;
 mod verdict;
 
+pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};

@@ -104,6 +104,19 @@ impl Rate {
         self.digits.get() as f64 / self.scale.get() as f64
     }
 
+    /// The whole requests of the count, where there are any: those that a window takes.
+    #[must_use]
+    pub fn whole_count(self) -> Option<u32> {
+        let whole = self.digits.get() / self.scale.get();
+        Some(u32::try_from(whole).unwrap_or(u32::MAX)).filter(|whole| *whole > 0)
+    }
+
+    /// Whether the count has no decimals.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        self.scale.get() == 1
+    }
+
     /// The period, as written after `r/`.
     #[must_use]
     pub fn period(self) -> Duration {

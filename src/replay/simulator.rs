@@ -6,7 +6,7 @@ use lru::LruCache;
 
 use super::line::{Line, Recorded};
 use crate::config::{Route, RouteLimit, Settings, Variable, Zone};
-use crate::limit::{Bucket, Excess, Moment, Verdict};
+use crate::limit::{Account, Algorithm, Excess, Moment, Verdict};
 use crate::metrics::LimitStatus;
 use crate::target;
 
@@ -32,19 +32,10 @@ pub struct Simulator<'a> {
     untold: BTreeSet<String>,
 }
 
-#[derive(Clone, Copy)]
 struct Key {
-    bucket: Bucket,
+    account: Account,
     /// When the last of those who wait there leaves: before, the key is not forgotten.
     busy_until: Moment,
-}
-
-/// What a request meets at one of its limits.
-struct Judgement {
-    zone: usize,
-    key: Box<[u8]>,
-    state: Key,
-    verdict: Verdict,
 }
 
 impl<'a> Simulator<'a> {
@@ -73,43 +64,39 @@ impl<'a> Simulator<'a> {
     pub fn judge(&mut self, line: &Line) -> Option<Outcome> {
         self.now = self.now.max(line.time);
         let route = self.route(line)?;
-        let mut judgements = Vec::with_capacity(route.limits.len());
+        let mut asked = Vec::with_capacity(route.limits.len());
+        let mut refused = None;
         for wanted in &route.limits {
             let Some(key) = self.key(&self.settings.zones[wanted.zone], line) else {
                 continue;
             };
-            match self.ask(*wanted, key) {
-                Some(judgement) => judgements.push(judgement),
-                None => return Some(self.rejected(route, Excess::default())),
+            if !self.remember(wanted.zone, &key) {
+                return Some(self.rejected(route, Excess::default()));
+            }
+            let (rate, now) = (self.settings.zones[wanted.zone].rate, self.now);
+            let refusal = self.zones[wanted.zone]
+                .peek(&key)
+                .and_then(|known| known.account.refuses(rate, wanted.limit, now));
+            refused = refused.or(refusal.map(|refusal| refusal.excess));
+            asked.push((*wanted, key));
+        }
+        // Rejected by one, charged by none; but the keys count as used.
+        if let Some(excess) = refused {
+            return Some(self.rejected(route, excess));
+        }
+        let mut verdicts = Vec::with_capacity(asked.len());
+        for (RouteLimit { zone, limit }, key) in &asked {
+            let (rate, now) = (self.settings.zones[*zone].rate, self.now);
+            if let Some(known) = self.zones[*zone].peek_mut(key) {
+                verdicts.push(known.account.decide(rate, *limit, now));
             }
         }
-        let refused = judgements
-            .iter()
-            .find_map(|judgement| match judgement.verdict {
-                Verdict::Reject(refusal) => Some(refusal.excess),
-                _ => None,
-            });
-        // Rejected by one, charged by none; but the keys count as used.
-        let outcome = match refused {
-            Some(excess) => self.rejected(route, excess),
-            None => self.accepted(route, &judgements),
-        };
-        for Judgement {
-            zone,
-            key,
-            mut state,
-            ..
-        } in judgements
-        {
-            if refused.is_some() {
-                state = self.zones[zone]
-                    .peek(&key)
-                    .copied()
-                    .unwrap_or_else(|| Key::new(self.now));
-            } else if let Some(departure) = outcome.departure {
-                state.busy_until = state.busy_until.max(departure);
+        let outcome = self.accepted(route, &verdicts);
+        for (RouteLimit { zone, .. }, key) in &asked {
+            let known = self.zones[*zone].peek_mut(key);
+            if let (Some(known), Some(departure)) = (known, outcome.departure) {
+                known.busy_until = known.busy_until.max(departure);
             }
-            self.zones[zone].put(key, state);
         }
         Some(outcome)
     }
@@ -128,8 +115,8 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    fn accepted(&self, route: &Route, judgements: &[Judgement]) -> Outcome {
-        let told = judgements.iter().map(|judgement| match judgement.verdict {
+    fn accepted(&self, route: &Route, verdicts: &[Verdict]) -> Outcome {
+        let told = verdicts.iter().map(|verdict| match *verdict {
             Verdict::Delay { until, excess } => (Some(until), excess),
             Verdict::Pass { excess } => (None, excess),
             Verdict::Reject(refusal) => (None, refusal.excess),
@@ -209,22 +196,17 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// Asks one limit. `None` where its zone is full of keys with waiters.
-    fn ask(&mut self, wanted: RouteLimit, key: Box<[u8]>) -> Option<Judgement> {
-        let settings = &self.settings.zones[wanted.zone];
-        let known = self.zones[wanted.zone].get(&key).copied();
-        let mut state = match known {
-            Some(state) => state,
-            None if self.make_room(wanted.zone) => Key::new(self.now),
-            None => return None,
-        };
-        let verdict = state.bucket.decide(settings.rate, wanted.limit, self.now);
-        Some(Judgement {
-            zone: wanted.zone,
-            key,
-            state,
-            verdict,
-        })
+    /// Notes that a key is used; `false` where its zone is full of keys with waiters.
+    fn remember(&mut self, zone: usize, key: &[u8]) -> bool {
+        if self.zones[zone].get(key).is_some() {
+            return true;
+        }
+        let has_room = self.make_room(zone);
+        if has_room {
+            let new = Key::new(self.settings.zones[zone].algorithm, self.now);
+            self.zones[zone].put(key.into(), new);
+        }
+        has_room
     }
 
     /// Makes room for one more key as the gateway does: the least recently used one without waiters goes.
@@ -250,9 +232,9 @@ impl<'a> Simulator<'a> {
 }
 
 impl Key {
-    fn new(now: Moment) -> Self {
+    fn new(algorithm: Algorithm, now: Moment) -> Self {
         Self {
-            bucket: Bucket::new(),
+            account: Account::new(algorithm),
             busy_until: now,
         }
     }

@@ -1,6 +1,7 @@
 //! The real program over real sockets, with clients on one side and an origin of our own on the other.
 
 mod admin;
+mod algorithms;
 mod bodies;
 mod check;
 mod eviction;

@@ -1,5 +1,6 @@
 //! The file as written: each table is read by a file of its own here.
 
+mod limits;
 mod log;
 mod origins;
 mod routes;
@@ -89,7 +90,10 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     let (zone_names, zones) = file.get("zones").map(zones::read).unwrap_or_default();
     let routes = file
         .get("routes")
-        .map(|node| routes::read(node, &origin_names, &zone_names))
+        .map(|node| {
+            let (names, zones) = (&zone_names[..], &zones[..]);
+            routes::read(node, &origin_names, &limits::Zones { names, zones })
+        })
         .unwrap_or_default();
     let log = log::read(file.section("log"), folder);
 

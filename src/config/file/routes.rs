@@ -1,11 +1,11 @@
 use std::net::Ipv6Addr;
 
+use super::limits::{self, Zones};
 use super::{Fields, Node, index, values};
-use crate::config::{Dialects, PathPattern, Route, RouteLimit};
-use crate::limit::{Delay, Limit};
+use crate::config::{Dialects, PathPattern, Route};
 
 /// Reads the `[[routes]]`; `None` stands for one in which something is wrong.
-pub(super) fn read(node: Node, origins: &[&str], zones: &[&str]) -> Vec<Option<Route>> {
+pub(super) fn read(node: Node, origins: &[&str], zones: &Zones) -> Vec<Option<Route>> {
     let Some(tables) = node.items() else {
         node.expected::<()>("[[routes]] in double brackets, once for each route");
         return vec![None];
@@ -60,10 +60,10 @@ fn route(
     mut fields: Fields,
     taken: Option<Taken>,
     origins: &[&str],
-    zones: &[&str],
+    zones: &Zones,
 ) -> Option<Route> {
     let origin = fields.required("origin", "\"app\"", |node| index(node, "origins", origins));
-    let limits = fields.optional("limits", Vec::new(), |node| limits(node, zones));
+    let limits = fields.optional("limits", Vec::new(), |node| limits::read(node, zones));
     let max_wait = fields.get("max_wait").and_then(values::patience);
     let dry_run = fields.or("dry_run", false, values::boolean);
     let reject_status = fields.or("reject_status", 429, values::whole(400..=599));
@@ -141,59 +141,4 @@ fn method(text: &str) -> Result<String, String> {
         return Err(format!("methods are written in capitals, \"{capitals}\""));
     }
     Ok(capitals)
-}
-
-/// Reads a route's limits, `max_wait` left open. `None` where something is wrong with one.
-fn limits(node: Node, zones: &[&str]) -> Option<Vec<RouteLimit>> {
-    let Some(items) = node.items() else {
-        return node.expected("a list such as [{ zone = \"per_client\", burst = 20 }]");
-    };
-    let mut taken = Vec::new();
-    let mut limits = Vec::new();
-    for item in items {
-        let fields = Fields::of(item, "this limit".to_owned());
-        let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
-        if let Some(name) = zone
-            .filter(|zone| taken.contains(zone))
-            .map(|zone| zones[zone])
-        {
-            item.wrong(&format!(
-                "zone {name} limits this route already; remove one"
-            ));
-        }
-        taken.extend(zone);
-        limits.push(
-            zone.zip(limit)
-                .map(|(zone, limit)| RouteLimit { zone, limit }),
-        );
-    }
-    limits.into_iter().collect()
-}
-
-fn limit(mut fields: Fields, zones: &[&str]) -> (Option<usize>, Option<Limit>) {
-    let zone = fields.required("zone", "\"per_client\"", |node| index(node, "zones", zones));
-    let burst = fields.optional("burst", 0, values::whole(0..=u32::MAX));
-    let delay_node = fields.get("delay");
-    let delay = delay_node.map_or(Some(0), values::whole(0..=u32::MAX));
-    let nodelay = fields.or("nodelay", false, values::boolean);
-    fields.finish(&[]);
-    if let (Some(node), true) = (delay_node, nodelay) {
-        node.wrong("with nodelay = true nothing waits; remove delay or nodelay");
-    } else if let (Some(node), Some((delay, burst))) = (delay_node, delay.zip(burst))
-        && delay > burst
-    {
-        node.wrong(&format!(
-            "delay {delay} is above burst {burst}, so nothing would wait; lower it to at most {burst}, raise burst, or write nodelay = true instead"
-        ));
-    }
-    let limit = delay.zip(burst).map(|(delay, burst)| Limit {
-        burst,
-        delay: if nodelay {
-            Delay::Never
-        } else {
-            Delay::Above(delay)
-        },
-        max_wait: None,
-    });
-    (zone, limit)
 }

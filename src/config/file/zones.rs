@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use super::{Fields, Names, Node, named, values};
 use crate::config::{Zone, later};
+use crate::limit::{Algorithm, Rate};
 
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 const MOST_KEYS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
@@ -16,12 +17,17 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
     let key = fields.required("key", "\"$remote_addr\"", |node| {
         values::parsed(node, "variables such as \"$remote_addr\"", str::parse)
     });
+    let mut rate_node = None;
     let rate = fields.required("rate", "\"10r/s\"", |node| {
+        rate_node = Some(node);
         values::parsed(node, "a rate such as \"10r/s\"", str::parse)
     });
-    if let Some(node) = fields.get("algorithm") {
-        algorithm(node);
-    }
+    let algorithm = fields.or(
+        "algorithm",
+        Algorithm::default(),
+        values::choice(&Algorithm::NAMED),
+    );
+    let rate = rate.filter(|rate| rate_node.is_none_or(|node| fits(node, algorithm, *rate)));
     let max_keys = fields.or("max_keys", MAX_KEYS, values::at_least_one(MOST_KEYS));
     let idle_timeout = fields.or("idle_timeout", Duration::from_secs(60), values::duration);
     let ipv6_prefix = fields.or("ipv6_prefix", 64, values::whole(0..=128));
@@ -32,6 +38,7 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
         name,
         key: key?,
         rate: rate?,
+        algorithm,
         max_keys,
         idle_timeout,
         ipv6_prefix,
@@ -39,16 +46,26 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
     })
 }
 
-fn algorithm(node: Node) {
-    match node.value.as_str() {
-        Some("leaky_bucket") => {}
-        Some(name) if later::ALGORITHMS.contains(&name) => {
-            node.wrong(&format!(
-                "only leaky_bucket is known to this version; found \"{name}\""
-            ));
-        }
-        _ => {
-            node.expected::<()>("\"leaky_bucket\"");
-        }
+/// Past this many requests a period, the times of all of them would take too much memory for each key.
+const LONGEST_LOG: u32 = 100_000;
+
+/// Whether a zone can count so: windows count whole requests.
+fn fits(node: Node, algorithm: Algorithm, rate: Rate) -> bool {
+    if !algorithm.has_windows() {
+        return true;
     }
+    if !rate.is_whole() {
+        node.wrong(&format!(
+            "{algorithm} counts whole requests in each period; choose a longer one, such as \"1r/2s\" for \"0.5r/s\"; found \"{rate}\""
+        ));
+        return false;
+    }
+    let remembered = algorithm == Algorithm::SlidingWindowLog;
+    if remembered && rate.whole_count() > Some(LONGEST_LOG) {
+        node.wrong(&format!(
+            "sliding_window_log remembers the time of each request of a period, at most {LONGEST_LOG}; choose a shorter period, or sliding_window_counter; found \"{rate}\""
+        ));
+        return false;
+    }
+    true
 }

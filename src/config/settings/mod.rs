@@ -14,7 +14,7 @@ pub use route::{Dialects, PathPattern, Route, RouteLimit};
 pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
 
 use super::KeyTemplate;
-use crate::limit::Rate;
+use crate::limit::{Algorithm, Rate};
 
 /// Everything a gateway is told by its file, checked: indices point at what is there, names are unique,
 /// numbers are in range.
@@ -94,8 +94,10 @@ pub struct Zone {
     pub name: String,
     /// What tells one bucket from another.
     pub key: KeyTemplate,
-    /// How fast each bucket leaks.
+    /// How fast each bucket leaks; of windows, how many requests each takes and how long it is.
     pub rate: Rate,
+    /// How the requests of a key are counted.
+    pub algorithm: Algorithm,
     /// Remembered keys, over all workers.
     pub max_keys: NonZeroUsize,
     /// A drained key is forgotten after this.

@@ -121,7 +121,7 @@ fn show_zone(out: &mut Page, zone: &Zone) {
     out.title(format!("[zones.{}]", key(&zone.name)));
     out.field("key", quote(&zone.key.to_string()));
     out.field("rate", quote(&zone.rate.to_string()));
-    out.field("algorithm", quote("leaky_bucket"));
+    out.field("algorithm", quote(zone.algorithm.name()));
     out.field("max_keys", zone.max_keys);
     out.field("idle_timeout", quote(&show_duration(zone.idle_timeout)));
     out.field("ipv6_prefix", zone.ipv6_prefix);
@@ -170,7 +170,12 @@ fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
 fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
     let zone = quote(&zones[limit.zone].name);
     let burst = limit.limit.burst;
+    let algorithm = zones[limit.zone].algorithm;
     match limit.limit.delay {
+        _ if algorithm.has_windows() => format!("{{ zone = {zone} }}"),
+        _ if !algorithm.queues() => {
+            format!("{{ zone = {zone}, burst = {} }}", u64::from(burst) + 1)
+        }
         Delay::Above(delay) => format!("{{ zone = {zone}, burst = {burst}, delay = {delay} }}"),
         Delay::Never => format!("{{ zone = {zone}, burst = {burst}, nodelay = true }}"),
     }

@@ -26,6 +26,12 @@ pub struct Charge {
 }
 
 impl Charge {
+    /// What a request was charged that no queue knows of: it came and went on at `at`.
+    #[must_use]
+    pub fn of_passing(at: Moment) -> Self {
+        Self { place: 0, at }
+    }
+
     /// When the request joined.
     #[must_use]
     pub fn at(&self) -> Moment {

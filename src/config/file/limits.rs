@@ -1,0 +1,106 @@
+use super::{Fields, Node, index, values};
+use crate::config::{RouteLimit, Zone};
+use crate::limit::{Algorithm, Delay, Limit, Rate};
+
+/// What limits can name: all zones by name, and those with which nothing is wrong.
+pub(super) struct Zones<'a> {
+    pub(super) names: &'a [&'a str],
+    pub(super) zones: &'a [Option<Zone>],
+}
+
+/// Reads a route's limits, `max_wait` left open. `None` where something is wrong with one.
+pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
+    let Some(items) = node.items() else {
+        return node.expected("a list such as [{ zone = \"per_client\", burst = 20 }]");
+    };
+    let mut taken = Vec::new();
+    let mut limits = Vec::new();
+    for item in items {
+        let fields = Fields::of(item, "this limit".to_owned());
+        let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
+        if let Some(name) = zone
+            .filter(|zone| taken.contains(zone))
+            .map(|zone| zones.names[zone])
+        {
+            item.wrong(&format!(
+                "zone {name} limits this route already; remove one"
+            ));
+        }
+        taken.extend(zone);
+        limits.push(
+            zone.zip(limit)
+                .map(|(zone, limit)| RouteLimit { zone, limit }),
+        );
+    }
+    limits.into_iter().collect()
+}
+
+fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
+    let zone = fields.required("zone", "\"per_client\"", |node| {
+        index(node, "zones", zones.names)
+    });
+    let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
+    let limit = match known {
+        Some(zone) if !zone.algorithm.queues() => metered(&mut fields, zone.algorithm, zone.rate),
+        _ => queued(&mut fields),
+    };
+    fields.finish(&[]);
+    (zone, limit)
+}
+
+/// Of a zone in which requests wait.
+fn queued(fields: &mut Fields) -> Option<Limit> {
+    let burst = fields.optional("burst", 0, values::whole(0..=u32::MAX));
+    let delay_node = fields.get("delay");
+    let delay = delay_node.map_or(Some(0), values::whole(0..=u32::MAX));
+    let nodelay = fields.or("nodelay", false, values::boolean);
+    if let (Some(node), true) = (delay_node, nodelay) {
+        node.wrong("with nodelay = true nothing waits; remove delay or nodelay");
+    } else if let (Some(node), Some((delay, burst))) = (delay_node, delay.zip(burst))
+        && delay > burst
+    {
+        node.wrong(&format!(
+            "delay {delay} is above burst {burst}, so nothing would wait; lower it to at most {burst}, raise burst, or write nodelay = true instead"
+        ));
+    }
+    let delay = delay?;
+    Some(Limit {
+        burst: burst?,
+        delay: if nodelay {
+            Delay::Never
+        } else {
+            Delay::Above(delay)
+        },
+        max_wait: None,
+    })
+}
+
+/// Of a zone whose algorithm says yes or no at once: so many requests, of which all but one are its burst.
+fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limit> {
+    for name in ["delay", "nodelay"] {
+        if let Some(node) = fields.get(name) {
+            node.wrong(&format!(
+                "the zone counts by {algorithm}, which makes nothing wait; remove {name}, or choose algorithm = \"leaky_bucket\""
+            ));
+        }
+    }
+    let most = if algorithm.has_windows() {
+        if let Some(node) = fields.get("burst") {
+            node.wrong(&format!(
+                "the zone counts by {algorithm}, which allows the {} requests of its rate in each period and no burst; remove burst",
+                rate.count()
+            ));
+        }
+        rate.whole_count()
+    } else {
+        let capacity = fields.optional("burst", None, |node| {
+            values::whole(1..=u32::MAX)(node).map(Some)
+        })?;
+        capacity.or(rate.whole_count())
+    };
+    Some(Limit {
+        burst: most.unwrap_or(1).saturating_sub(1),
+        delay: Delay::Never,
+        max_wait: None,
+    })
+}
