@@ -12,7 +12,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::answering::{Answering, Visit};
 use super::patience::Patience;
@@ -38,7 +38,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Serves a connection of HTTP/2 to its end.
 ///
 /// hyper sees to the protocol. What it does not see to: a connection on which nothing is asked ends after `keep_alive`,
-/// and one that takes an answer no further ends after `body_timeout`.
+/// and an answer that is taken no further ends after `body_timeout`, alone.
 pub(super) async fn serve<S, A>(
     socket: S,
     peer: Peer,
@@ -63,7 +63,7 @@ pub(super) async fn serve<S, A>(
         }
     });
     let mut connection = pin!(
-        http2::Builder::new(OnThisThread)
+        http2::Builder::new(Runner(Rc::clone(&streams)))
             .timer(TokioTimer::new())
             .max_concurrent_streams(MOST_STREAMS)
             .max_header_list_size(u32::try_from(patience.max_header_size).unwrap_or(u32::MAX))
@@ -78,7 +78,7 @@ pub(super) async fn serve<S, A>(
         biased;
         _ended = connection.as_mut() => return,
         _ = stopping.wait_for(|stopping| *stopping) => {}
-        worn = streams.wear_out(patience) => if worn == Worn::Stalled { return },
+        () = streams.wear_out(patience) => {}
     }
     connection.as_mut().graceful_shutdown();
     let farewell = Patience {
@@ -89,17 +89,8 @@ pub(super) async fn serve<S, A>(
     tokio::select! {
         biased;
         _ended = connection.as_mut() => {}
-        _worn = streams.wear_out(farewell) => {}
+        () = streams.wear_out(farewell) => {}
     }
-}
-
-/// Why a client is borne no longer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Worn {
-    /// It asks for nothing.
-    Idle,
-    /// It does not take what it asked for.
-    Stalled,
 }
 
 /// The requests under way on a connection.
@@ -117,6 +108,7 @@ struct Offer {
     streams: Rc<Streams>,
     /// Since when the client has had a piece of the answer before it and not asked for the next.
     since: Cell<Option<Moment>>,
+    given_up: Notify,
 }
 
 impl Drop for Offer {
@@ -130,6 +122,7 @@ impl Streams {
         let offer = Rc::new(Offer {
             streams: Rc::clone(self),
             since: Cell::default(),
+            given_up: Notify::new(),
         });
         let mut under_way = self.under_way.borrow_mut();
         under_way.retain(|offer| offer.strong_count() > 0);
@@ -138,27 +131,26 @@ impl Streams {
         offer
     }
 
-    /// Waits until patience with the client ends.
-    async fn wear_out(&self, patience: Patience) -> Worn {
+    /// Gives up answers that the client takes no further, until no request has been under way for too long.
+    async fn wear_out(&self, patience: Patience) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
             let now = clock::now();
-            let under_way = self.under_way.borrow();
-            let mut under_way = under_way.iter().filter_map(Weak::upgrade).peekable();
             let limit = if self.any_yet.get() {
                 patience.idle
             } else {
                 patience.head
             };
-            if under_way.peek().is_none() && now.since(self.quiet_since.get()) >= limit {
-                return Worn::Idle;
-            }
-            let stalled = |offer: Rc<Offer>| {
+            let mut is_idle = true;
+            for offer in self.under_way.borrow().iter().filter_map(Weak::upgrade) {
+                is_idle = false;
                 let since = offer.since.get();
-                since.is_some_and(|since| now.since(since) >= patience.body)
-            };
-            if under_way.any(stalled) {
-                return Worn::Stalled;
+                if since.is_some_and(|since| now.since(since) >= patience.body) {
+                    offer.given_up.notify_one();
+                }
+            }
+            if is_idle && now.since(self.quiet_since.get()) >= limit {
+                return;
             }
         }
     }
@@ -194,12 +186,23 @@ impl<B: Body + Unpin> Body for Watched<B> {
     }
 }
 
-/// Requests stay on the thread of their connection.
-#[derive(Clone, Copy)]
-struct OnThisThread;
+/// Runs requests on the thread of their connection, each until it is given up: then its stream is reset.
+#[derive(Clone)]
+struct Runner(Rc<Streams>);
 
-impl<F: Future<Output = ()> + 'static> Executor<F> for OnThisThread {
+impl<F: Future<Output = ()> + 'static> Executor<F> for Runner {
     fn execute(&self, request: F) {
-        actix_rt::spawn(request);
+        // hyper has just asked for the answer, and runs both together.
+        let offer = self.0.under_way.borrow().last().and_then(Weak::upgrade);
+        actix_rt::spawn(async move {
+            let Some(offer) = offer else {
+                return request.await;
+            };
+            tokio::select! {
+                biased;
+                () = request => {}
+                () = offer.given_up.notified() => {}
+            }
+        });
     }
 }

@@ -17,6 +17,8 @@ use crate::gateway::Gateway;
 
 /// How long connections get to take their last answer after the last waiter was sent away.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// How long a client that was let in at the very end is on its way to its worker.
+const LAST_ARRIVALS: Duration = Duration::from_millis(100);
 /// How often a stop looks whether anybody still waits.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -91,6 +93,8 @@ async fn stop(
     let ending = async {
         server.pause().await;
         listeners.close();
+        // The server pauses when it comes to it, and a worker that is told to stop throws away whom it has not met yet.
+        sleep(LAST_ARRIVALS).await;
         if timeout(patience, answered()).await.is_err() {
             gateway.dismiss();
             let _last_answers = timeout(LAST_ANSWERS, answered()).await;

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::answer::Unsound;
 use super::body::BrokenBody;
 use crate::metrics::Outcome;
 
@@ -41,11 +42,13 @@ pub enum OriginError {
         /// What was wrong with it.
         source: hyper::Error,
     },
-    /// It changed protocols unasked.
-    #[error("{server} changed protocols unasked")]
-    Upgrade {
+    /// What it sent is HTTP, but cannot go on.
+    #[error("{server} gave an answer that cannot go on: {unsound}")]
+    Unsound {
         /// Which server.
         server: String,
+        /// What was wrong with it.
+        unsound: Unsound,
     },
     /// No place came free at it.
     #[error("the origin {origin} had no free place for {limit:?}")]
@@ -74,7 +77,7 @@ impl OriginError {
     pub fn status(&self) -> u16 {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
-            Self::Connect { .. } | Self::Answer { .. } | Self::Upgrade { .. } => 502,
+            Self::Connect { .. } | Self::Answer { .. } | Self::Unsound { .. } => 502,
             Self::AllOut { .. } | Self::Full { .. } => 503,
             Self::ClientBody(BrokenBody::BrokeOff) => 400,
             Self::ClientBody(BrokenBody::TooSlow) => 408,
@@ -101,7 +104,7 @@ impl OriginError {
             | Self::AllOut { .. }
             | Self::Full { .. } => Outcome::Unreachable,
             Self::ResponseTimeout { .. } => Outcome::Timeout,
-            Self::Answer { .. } | Self::Upgrade { .. } | Self::ClientBody(_) => Outcome::Broken,
+            Self::Answer { .. } | Self::Unsound { .. } | Self::ClientBody(_) => Outcome::Broken,
         }
     }
 }

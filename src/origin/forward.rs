@@ -2,10 +2,11 @@ use std::cell::Cell;
 use std::error::Error;
 use std::time::Duration;
 
-use http::header::{HOST, UPGRADE};
+use http::header::{HOST, HeaderValue, UPGRADE};
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 
+use super::answer;
 use super::body::{FromClient, ToClient, Upload};
 use super::connection::{Connection, Pools};
 use super::error::OriginError;
@@ -76,7 +77,7 @@ impl Attempt<'_> {
         self,
         mut request: Request<FromClient>,
     ) -> Result<Response<ToClient>, OriginError> {
-        let upgrades = request.headers().contains_key(UPGRADE);
+        let wanted = request.headers().get(UPGRADE).cloned();
         let again = (request.method().is_idempotent() && request.body().is_none())
             .then(|| head_of(&request));
         let settings = self.origin.settings();
@@ -109,7 +110,7 @@ impl Attempt<'_> {
             };
             let mut failure = match answer {
                 Ok(response) => {
-                    return self.bring(response, connection, in_flight, upgrades);
+                    return self.bring(response, connection, in_flight, wanted.as_ref());
                 }
                 Err(failure) => failure,
             };
@@ -138,21 +139,24 @@ impl Attempt<'_> {
     /// The answer, whose body is still to come.
     fn bring(
         &self,
-        response: Response<Incoming>,
+        mut response: Response<Incoming>,
         connection: Connection,
         in_flight: InFlight,
-        upgrades: bool,
+        wanted: Option<&HeaderValue>,
     ) -> Result<Response<ToClient>, OriginError> {
-        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            in_flight.answered(self.took());
-            return Ok(response.map(|body| ToClient::new(body, connection, in_flight)));
-        }
-        if !upgrades {
+        if let Err(unsound) = answer::check(&mut response, wanted) {
             let server = in_flight.server().to_string();
-            return Err(self.failed(&in_flight, OriginError::Upgrade { server }));
+            return Err(self.failed(&in_flight, OriginError::Unsound { server, unsound }));
         }
         in_flight.answered(self.took());
-        Ok(response.map(|body| ToClient::of_tunnel(body, in_flight)))
+        let changes = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        Ok(response.map(|body| {
+            if changes {
+                ToClient::of_tunnel(body, in_flight)
+            } else {
+                ToClient::new(body, connection, in_flight)
+            }
+        }))
     }
 
     /// A new connection, to another server where the first cannot be reached: nothing was sent yet.

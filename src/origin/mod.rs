@@ -10,6 +10,7 @@
 //! | `connection` | kept connections |
 //! | `dial`, `stream`, `tls`, `names`, `resolver` | new connections: over TCP, TLS and unix sockets, to addresses and names |
 
+mod answer;
 mod body;
 mod condition;
 mod connection;
@@ -26,6 +27,7 @@ mod slots;
 mod stream;
 mod tls;
 
+pub use answer::Unsound;
 pub use body::{BrokenBody, FromClient, ToClient};
 pub use connection::Pools;
 pub use dial::Dialer;

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use http::HeaderMap;
-use http::header::{EXPECT, HOST, HeaderValue};
+use http::header::{CONTENT_LENGTH, EXPECT, HOST, HeaderValue};
 use http::request::Parts;
 use hyper::{Method, Version};
 
@@ -32,6 +32,8 @@ pub(super) enum Unfit {
     Host,
     /// It asks something else than `OPTIONS` of the whole server (RFC 9112, section 3.2.4).
     Target,
+    /// It tells several lengths. Of HTTP/1 the framing was looked at before.
+    Length,
     /// It expects something else than `100-continue` (RFC 9110, section 10.1.1).
     Expectation,
 }
@@ -63,7 +65,6 @@ impl<'a> Arrival<'a> {
 
     /// Why the request is not taken, if it is not.
     pub(super) fn unfit(&self) -> Option<Unfit> {
-        let expected = self.headers().get(EXPECT);
         if self.head.method == Method::CONNECT {
             return Some(Unfit::Connect);
         }
@@ -73,9 +74,16 @@ impl<'a> Arrival<'a> {
         if self.head.uri.path() == "*" && self.head.method != Method::OPTIONS {
             return Some(Unfit::Target);
         }
+        let mut lengths = self.headers().get_all(CONTENT_LENGTH).iter();
+        if let Some(first) = lengths.next()
+            && lengths.any(|length| length != first)
+        {
+            return Some(Unfit::Length);
+        }
         let known =
             |expected: &HeaderValue| expected.as_bytes().eq_ignore_ascii_case(b"100-continue");
-        (!expected.is_none_or(known)).then_some(Unfit::Expectation)
+        let mut expected = self.headers().get_all(EXPECT).iter();
+        (!expected.all(known)).then_some(Unfit::Expectation)
     }
 
     fn names_a_host(&self) -> bool {

@@ -22,8 +22,8 @@ impl Answering for Worker {
     /// Serves one request, from its head to the head of its answer; bodies follow on this worker as they come.
     async fn answer(&self, mut request: Request<Incoming>, visit: &Visit) -> Response<Answer> {
         let gateway = self.gateway().await;
-        let client_side =
-            headers::is_upgrade(request.headers()).then(|| hyper::upgrade::on(&mut request));
+        let client_side = headers::is_upgrade(request.version(), request.headers())
+            .then(|| hyper::upgrade::on(&mut request));
         let (head, body) = request.into_parts();
         let arrival = Arrival::new(&head, visit.peer(), &gateway.settings().server);
         let client = arrival.client;

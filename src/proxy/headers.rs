@@ -38,23 +38,30 @@ const KEPT: [HeaderName; 8] = [
     X_FORWARDED_HOST,
 ];
 
-/// Fields that tell the origin where a request came from: kept from a trusted peer, anybody else's word is discarded.
-const TOLD: [HeaderName; 5] = [
-    FORWARDED,
-    HeaderName::from_static("x-real-ip"),
-    X_FORWARDED_FOR,
-    X_FORWARDED_PROTO,
-    X_FORWARDED_HOST,
-];
+/// Whether a field tells the origin where a request came from: kept from a trusted peer, anybody else's word is
+/// discarded. Some origins read `_` for `-`.
+fn tells(name: &HeaderName) -> bool {
+    let name = name.as_str().as_bytes();
+    let is = |start: &[u8]| {
+        let same = |(one, other): (&u8, &u8)| one == other || (*one == b'_' && *other == b'-');
+        name.len() >= start.len() && name.iter().zip(start).all(same)
+    };
+    name == b"forwarded" || is(b"x-forwarded-") || (name.len() == 9 && is(b"x-real-ip"))
+}
 
 /// Makes the fields of a request those that the origin gets. A wish to change protocols is among them where `upgrades`.
 pub(super) fn to_origin(head: &mut Parts, client: &Client, peer: &Peer, upgrades: bool) {
     let headers = &mut head.headers;
     end_hop(headers, upgrades);
     if !client.trusted {
-        for name in &TOLD {
+        let told: Vec<HeaderName> = headers.keys().filter(|name| tells(name)).cloned().collect();
+        for name in &told {
             headers.remove(name);
         }
+    }
+    if let Some(length) = headers.get(CONTENT_LENGTH).cloned() {
+        // HTTP/2 lets a client say the same twice.
+        headers.insert(CONTENT_LENGTH, length);
     }
     // The authority of an absolute target goes before the field (RFC 9112, section 3.2.2).
     let authority = head
@@ -131,11 +138,17 @@ fn end_hop(headers: &mut HeaderMap, upgrades: bool) {
     }
 }
 
-/// Whether a message asks for, or announces, another protocol on its connection. HTTP/2 is none that is spoken here.
-pub(super) fn is_upgrade(headers: &HeaderMap) -> bool {
-    let protocol = headers.get(UPGRADE);
-    options(headers).any(|option| option.eq_ignore_ascii_case("upgrade"))
-        && protocol.is_some_and(|protocol| !protocol.as_bytes().eq_ignore_ascii_case(b"h2c"))
+/// Whether a request asks for another protocol on its connection (RFC 9110, section 7.8). HTTP/2 is none that is spoken so.
+pub(super) fn is_upgrade(version: Version, headers: &HeaderMap) -> bool {
+    let protocol = headers
+        .get(UPGRADE)
+        .and_then(|protocol| protocol.to_str().ok());
+    version == Version::HTTP_11
+        && options(headers).any(|option| option.eq_ignore_ascii_case("upgrade"))
+        && protocol.is_some_and(|protocol| {
+            let mut named = protocol.split([',', '/']).map(str::trim);
+            !named.any(|name| name.eq_ignore_ascii_case("h2c"))
+        })
 }
 
 fn options(headers: &HeaderMap) -> impl Iterator<Item = &str> {

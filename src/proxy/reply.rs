@@ -24,6 +24,7 @@ pub(super) fn unfit(unfit: Unfit) -> Response<Body> {
         }
         Unfit::Target => plain(400, "Only OPTIONS can be asked of *\n".to_owned()),
         Unfit::Host => plain(400, "One valid Host is needed\n".to_owned()),
+        Unfit::Length => plain(400, "One length is needed\n".to_owned()),
         Unfit::Expectation => plain(417, "Only 100-continue can be expected\n".to_owned()),
     }
 }

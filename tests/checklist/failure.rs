@@ -113,6 +113,17 @@ fn line_19_an_answers_head_past_its_limit_is_a_502() {
 }
 
 #[test]
+fn line_19_an_answer_in_a_coding_other_than_chunked_is_a_502() {
+    // nginx takes it for chunked.
+    for bed in haproxy_and_drip() {
+        let answer =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+        let mut passed = bed.pass(GET, answer);
+        assert_eq!(passed.client.answer().status(), 502, "{}", bed.who);
+    }
+}
+
+#[test]
 fn line_19_a_full_origin_is_a_503_that_says_when_to_come_again() {
     let bed = Bed::drip("", "max_in_flight = 1\nqueue_timeout = \"200ms\"");
     let mut first = bed.ask(GET);

@@ -310,6 +310,8 @@ fn line_17_another_expectation_fails() {
         ));
         assert_eq!(status, 417, "{expect}");
     }
+    let twice = "Expect: 100-continue\r\nExpect: 200-ok\r\nContent-Length: 0\r\n";
+    assert_eq!(bed.own_status(post_with(twice, "")), 417);
     let seen = bed.seen_at_last(post_with(
         "Expect: 100-Continue\r\nContent-Length: 5\r\n",
         "hello",

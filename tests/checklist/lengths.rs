@@ -110,6 +110,33 @@ fn line_10_an_answer_is_framed_as_the_origin_frames_it() {
     }
 }
 
+#[test]
+fn line_10_chunks_overrule_a_length() {
+    for bed in everybody() {
+        let told = bed.told(
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        );
+        assert_eq!(told.length(), None, "{}", bed.who);
+        assert_eq!(told.body, b"hello", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_10_a_length_that_is_told_twice_goes_on_once() {
+    // nginx passes the list on, haproxy refuses it.
+    let bed = Bed::drip("", "");
+    for lines in [
+        "Content-Length: 2, 2",
+        "Content-Length: 2\r\nContent-Length: 2",
+    ] {
+        let told = bed.told(format!(
+            "HTTP/1.1 200 OK\r\n{lines}\r\nConnection: close\r\n\r\nok"
+        ));
+        assert_eq!(told.field("content-length"), Some("2"), "{lines}");
+        assert_eq!(told.body, b"ok", "{lines}");
+    }
+}
+
 /// What the client gets of the head of an answer without a body, after which the same connection serves another request.
 fn bodiless(bed: &Bed, method: &str, answer: &str) -> Message {
     let request = format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n");

@@ -1,7 +1,7 @@
 //! Line 18: a WebSocket, or a refusal.
 
 use crate::bed::{Bed, GET, MS, OK, each, get_with, haproxy_and_drip, noise};
-use crate::support::{End, Raw};
+use crate::support::{End, Raw, eventually, now};
 
 const WEBSOCKET: &str = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
      Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
@@ -140,6 +140,53 @@ fn line_18_a_refusal_is_an_answer_and_the_connection_goes_on() {
                 bed.who
             );
         }
+    }
+}
+
+#[test]
+fn line_18_a_wish_to_switch_waits_for_its_turn_and_holds_its_place_to_the_end() {
+    let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"2r/s\"";
+    let limits = "limits = [{ zone = \"z\", burst = 5 }]";
+    let bed = Bed::limited_drip("", "max_in_flight = 2", zone, limits);
+    let one = switched(&bed, "", "");
+    let since = now();
+    let other = switched(&bed, "", "");
+    assert!(since.elapsed() > 300 * MS, "{:?}", since.elapsed());
+    let in_flight = || bed.gateway().metrics().count("drip_origin_in_flight", &[]);
+    assert_eq!(in_flight(), 2);
+    drop(one);
+    eventually("one place is free", || in_flight() == 1);
+    drop(other);
+    eventually("both are", || in_flight() == 0);
+}
+
+#[test]
+fn line_18_nobody_is_switched_to_a_protocol_that_it_did_not_ask_for() {
+    // nginx and haproxy take the origin's word.
+    let bed = Bed::drip("", "");
+    let mut passed = bed.pass(
+        get_with("Connection: upgrade\r\nUpgrade: other\r\n"),
+        SWITCHED,
+    );
+    assert_eq!(passed.client.answer().status(), 502);
+}
+
+#[test]
+fn line_18_http_1_0_and_http_2_are_not_upgraded() {
+    // nginx and haproxy pass the wish on.
+    let bed = Bed::drip("", "");
+    for request in [
+        "GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n".to_owned(),
+        get_with(
+            "Connection: upgrade, http2-settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n",
+        ),
+        get_with("Connection: upgrade\r\nUpgrade: websocket, h2c\r\n"),
+    ] {
+        let seen = bed.seen(&request);
+        assert!(
+            !seen.has("upgrade") && !seen.has("http2-settings"),
+            "{request}"
+        );
     }
 }
 

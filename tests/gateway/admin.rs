@@ -232,3 +232,23 @@ fn the_admin_port_answers_head_as_it_answers_get() {
         );
     }
 }
+
+#[test]
+fn the_admin_port_is_not_reached_through_the_traffic_port() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
+    let admin = gateway.site.admin;
+    for head in [
+        "GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n".to_owned(),
+        format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\n\r\n"),
+        format!("GET http://{admin}/metrics HTTP/1.1\r\nHost: {admin}\r\n\r\n"),
+        "GET /readyz HTTP/1.1\r\nHost: localhost:9090\r\n\r\n".to_owned(),
+        "POST /api/reload HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n".to_owned(),
+    ] {
+        let mut client = Client::connect(gateway.address());
+        client.send(head.as_bytes());
+        // Whatever it is, it is the origin's.
+        assert_eq!(client.answer().body, b"ok", "{head}");
+    }
+    assert_eq!(origin.arrivals().len(), 5);
+}
