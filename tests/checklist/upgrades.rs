@@ -147,12 +147,12 @@ fn line_18_a_refusal_is_an_answer_and_the_connection_goes_on() {
 fn line_18_a_wish_to_switch_waits_for_its_turn_and_holds_its_place_to_the_end() {
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"2r/s\"";
     let limits = "limits = [{ zone = \"z\", burst = 5 }]";
-    let bed = Bed::limited_drip("", "max_in_flight = 2", zone, limits);
+    let mut bed = Bed::limited_drip("", "max_in_flight = 2", zone, limits);
     let one = switched(&bed, "", "");
     let since = now();
     let other = switched(&bed, "", "");
     assert!(since.elapsed() > 300 * MS, "{:?}", since.elapsed());
-    let in_flight = || bed.gateway().metrics().count("drip_origin_in_flight", &[]);
+    let mut in_flight = || bed.gateway().metrics().count("drip_origin_in_flight", &[]);
     assert_eq!(in_flight(), 2);
     drop(one);
     eventually("one place is free", || in_flight() == 1);
