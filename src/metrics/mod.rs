@@ -3,15 +3,19 @@
 //! Handles are made once, for each zone, route and setting; counting through one costs an atomic addition.
 
 mod config;
+mod digest;
 mod route;
 mod server;
+mod tally;
 mod zone;
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 
 pub use config::ConfigMetrics;
+pub use digest::{Counts, Digest};
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
+pub use tally::Tally;
 pub use zone::{LimitStatus, Rejected, ZoneMetrics};
 
 /// The edges of every histogram, in seconds: from 100 µs, below which nobody waits, to a minute.
