@@ -13,17 +13,17 @@ use crate::support::{
     one_zone,
 };
 
-/// So many requests at once for a key, of which those that wait are there before this returns.
+/// So many requests for a key, of which the first passes and the others wait.
 fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
-    let target = format!("/?key={key}");
-    let clients = (0..count)
-        .map(|_| Client::ask(gateway.address(), &target))
-        .collect();
-    let waiting = |keys: &[Value]| {
-        keys.iter()
-            .any(|it| it["key"] == key && it["depth"] == count - 1)
+    let ask = |_| Client::ask(gateway.address(), &format!("/?key={key}"));
+    let state = |depth: usize| {
+        let found = |it: &Value| it["key"] == key && it["depth"] == depth;
+        keys(gateway, "").iter().any(found)
     };
-    eventually("they wait", || waiting(&keys(gateway, "")));
+    let mut clients = vec![ask(0)];
+    eventually("the first is there", || state(0));
+    clients.extend((1..count).map(ask));
+    eventually("the others wait", || state(count - 1));
     clients
 }
 
