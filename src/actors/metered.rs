@@ -51,8 +51,16 @@ impl ZoneSupervisor {
                 return None;
             }
             let account = Account::new(self.tuning.algorithm);
-            self.parked
-                .put(Key::clone(key), Parked { account, used: now });
+            let index = self.roll.add(Key::clone(key));
+            let (key, used) = (Key::clone(key), now);
+            self.parked.put(
+                key,
+                Parked {
+                    account,
+                    used,
+                    index,
+                },
+            );
         }
         let known = self.parked.get_mut(key)?;
         known.used = now;
