@@ -17,7 +17,7 @@ fn naive(head: &[u8]) -> Result<Option<u64>, ()> {
         Some(line) if line.ends_with('\n') => line.strip_suffix("\r\n").ok_or(()).map(Some),
         _ => Ok(None),
     };
-    let first = line()?.ok_or(())?;
+    let first = line()?.filter(|first| !first.contains('#')).ok_or(())?;
     let (mut lengths, mut codings, mut count) = (Vec::new(), Vec::new(), 0);
     while let Some(field) = line()?.filter(|field| !field.is_empty()) {
         let (name, value) = field.split_once(':').ok_or(())?;
