@@ -5,19 +5,12 @@ use std::collections::BTreeMap;
 use crate::expression::{Metric, named};
 
 /// Metrics of the contract that this version does not have yet, with their labels.
-pub const LATER: [(&str, &[&str]); 12] = [
+pub const LATER: [(&str, &[&str]); 5] = [
     ("drip_store_up", &[]),
     ("drip_store_operations_total", &["zone", "result"]),
     ("drip_store_duration_seconds_bucket", &["le"]),
     ("drip_store_duration_seconds_sum", &[]),
     ("drip_store_duration_seconds_count", &[]),
-    ("drip_zone_queue_depth_max", &["zone"]),
-    ("drip_zone_oldest_wait_seconds", &["zone"]),
-    ("drip_zone_top_key_queue_depth", &["zone", "key"]),
-    ("process_cpu_seconds_total", &[]),
-    ("process_resident_memory_bytes", &[]),
-    ("process_open_fds", &[]),
-    ("process_max_fds", &[]),
 ];
 
 /// Labels that Prometheus adds to whatever it scrapes.

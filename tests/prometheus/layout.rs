@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::board::{self, Board, items, text};
-use crate::read;
+use crate::support::drip;
+use crate::{provided, read};
 
 /// Grafana's names for the units in use.
 const UNITS: [&str; 7] = ["bytes", "none", "ops", "percentunit", "reqps", "s", "short"];
@@ -56,7 +57,10 @@ fn each_dashboard_is_of_a_schema_of_grafana_10_or_later_and_has_its_variables() 
         assert_eq!(board.json["id"], Value::Null, "{}", board.file);
         let variables = items(&board.json["templating"]["list"]);
         let names: HashSet<_> = variables.map(|variable| text(variable, "name")).collect();
-        let asked = [board.queries(), board.annotations()].concat_texts();
+        let mut asked = String::new();
+        for query in board.queries().iter().chain(&board.annotations()) {
+            asked.push_str(&query.expression);
+        }
         for variable in names.iter().filter(|&&name| name != "datasource") {
             assert!(
                 asked.contains(&format!("${variable}")),
@@ -64,17 +68,6 @@ fn each_dashboard_is_of_a_schema_of_grafana_10_or_later_and_has_its_variables() 
             );
         }
         assert!(names.contains("datasource"), "{}", board.file);
-    }
-}
-
-trait ConcatTexts {
-    fn concat_texts(&self) -> String;
-}
-
-impl<const N: usize> ConcatTexts for [Vec<board::Query>; N] {
-    fn concat_texts(&self) -> String {
-        let texts = self.iter().flatten().map(|query| query.expression.as_str());
-        texts.collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -208,4 +201,26 @@ fn grafana_is_provisioned_with_these_dashboards_and_the_interval_of_the_scrapes(
     for file in ["prometheus.yml", "alerts.yml"] {
         assert!(compose.contains(&format!("- ./{file}:/etc/prometheus/{file}:ro\n")));
     }
+}
+
+#[test]
+fn the_composed_gateway_has_a_right_file_and_is_asked_where_it_listens() {
+    let file = provided("gateway/gateway.toml");
+    let mut check = drip();
+    check.env("DRIP_ADMIN_TOKEN", "secret");
+    let output = check
+        .arg("check")
+        .arg("-c")
+        .arg(file)
+        .output()
+        .expect("drip");
+    let problems = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{problems}");
+    let settings = String::from_utf8_lossy(&output.stdout);
+    assert!(settings.contains("admin = \"0.0.0.0:9090\""), "{settings}");
+    assert!(read("prometheus.yml").contains("targets: [\"gateway:9090\"]"));
+    let compose = read("compose.yaml");
+    assert!(compose.contains("\n  gateway:\n"));
+    assert!(compose.contains("- ./gateway:/etc/drip:ro\n"));
+    assert!(read("Dockerfile").contains("\"/etc/drip/gateway.toml\""));
 }

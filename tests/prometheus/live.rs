@@ -187,7 +187,9 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     ] {
         assert_eq!(prometheus.state(alert), "inactive", "{alert}");
     }
-    assert_eq!(prometheus.state("DripRejecting"), "firing");
+    for alert in ["DripRejecting", "DripQueueNearBurst"] {
+        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
+    }
     gateway.site.write("rate = ");
     drop(fragile);
     for alert in [
