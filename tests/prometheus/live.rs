@@ -42,7 +42,7 @@ servers = ["http://{app}", "http://{spare}"]
 
 [origins.fragile]
 servers = ["http://{fragile}"]
-health = {{ path = "/health", interval = "200ms", unhealthy_after = 1 }}
+health = {{ path = "/health", interval = "200ms", unhealthy_after = 2 }}
 
 [zones.clients]
 key = "$arg_key"
@@ -256,7 +256,7 @@ fn ask(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Value>,
     let answer = if query.instant {
         prometheus.query(&expression)
     } else {
-        prometheus.query_range(&expression, LOAD.as_secs_f64() - 1.0)
+        prometheus.query_range(&expression, 60.0)
     };
     answer.map_err(|error| format!("{}: {error}", query.place))
 }
