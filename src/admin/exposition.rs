@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use super::Recorder;
 use crate::access::escape_unquoted;
 use crate::actors::{Census, Zone};
+use crate::config::Route;
 use crate::gateway::Gateway;
 use crate::metrics::{
     NO_ROUTE, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP,
@@ -132,7 +133,7 @@ impl InForce {
                 labels.insert(format!("origin=\"{name}\",server=\"{server}\""));
             }
         }
-        let routes = gateway.settings().routes.iter().map(|route| route.name());
+        let routes = gateway.settings().routes.iter().map(Route::name);
         for route in routes.chain([NO_ROUTE.to_owned()]) {
             labels.insert(format!("route=\"{}\"", sanitize_label_value(&route)));
         }
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn names_are_of_bounded_length() {
         assert_eq!(name(&[b'a'; 128]), "a".repeat(128));
-        assert_eq!(name(&[b'a'; 60_000]), format!("{}…", "a".repeat(128)));
+        assert_eq!(name(&vec![b'a'; 60_000]), format!("{}…", "a".repeat(128)));
         assert_eq!(
             name("é".repeat(60_000).as_bytes()),
             format!("{}…", "é".repeat(128))

@@ -92,7 +92,7 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
             .service(reading("/readyz", readyz))
             .service(reading("/api/live", live::live))
             .configure(api::routes)
-            .default_service(web::to(reply::no_such_path))
+            .default_service(web::to(async || reply::no_such_path()))
     });
     let server = server
         .workers(1)
@@ -114,7 +114,7 @@ where
     web::resource(path)
         .route(web::get().to(handler))
         .route(web::head().to(handler))
-        .default_service(web::to(|| reply::not_allowed("GET, HEAD")))
+        .default_service(web::to(async || reply::not_allowed("GET, HEAD")))
 }
 
 async fn metrics(admin: Data<Admin>) -> HttpResponse {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -36,17 +36,17 @@ pub(super) fn bad_query(message: impl Display) -> HttpResponse {
     error(StatusCode::BAD_REQUEST, message)
 }
 
-pub(super) async fn no_such_path() -> HttpResponse {
+pub(super) fn no_such_path() -> HttpResponse {
     error(
         StatusCode::NOT_FOUND,
         "there is nothing at this path; see /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/live",
     )
 }
 
-pub(super) async fn not_allowed(allowed: &'static str) -> HttpResponse {
+pub(super) fn not_allowed(allowed: &'static str) -> HttpResponse {
     let message = format!("this path takes {allowed} only");
     let mut response = error(StatusCode::METHOD_NOT_ALLOWED, message);
-    let value = actix_web::http::header::HeaderValue::from_static(allowed);
+    let value = HeaderValue::from_static(allowed);
     response.headers_mut().insert(ALLOW, value);
     response
 }

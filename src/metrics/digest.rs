@@ -4,10 +4,10 @@ use std::time::Duration;
 /// How many buckets there are for each doubling of a span.
 const PER_DOUBLING: u32 = 8;
 /// Spans below this many microseconds all count alike, one microsecond apart.
-const EXACT: u64 = 8;
+const EXACT: u32 = 8;
 /// Up to 2^35 µs, nine hours; whoever waits longer counts as that.
 const DOUBLINGS: u32 = 32;
-const BUCKETS: usize = (EXACT + (DOUBLINGS * PER_DOUBLING) as u64) as usize;
+const BUCKETS: usize = (EXACT + DOUBLINGS * PER_DOUBLING) as usize;
 
 /// How long things took, in buckets that are an eighth of their power of two wide: a quantile read from it is off by no
 /// more than 6.25 % (or a microsecond). Recording costs one atomic addition.
@@ -79,24 +79,24 @@ impl Counts {
 
 fn bucket(span: Duration) -> usize {
     let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
-    if micros < EXACT {
+    if micros < EXACT.into() {
         return usize::try_from(micros).unwrap_or_default();
     }
     let doubling = micros.ilog2() - EXACT.ilog2();
-    let eighth = (micros >> doubling) - EXACT;
-    let bucket = EXACT + u64::from(doubling * PER_DOUBLING) + eighth;
+    let eighth = (micros >> doubling) - u64::from(EXACT);
+    let bucket = u64::from(EXACT + doubling * PER_DOUBLING) + eighth;
     usize::try_from(bucket).unwrap_or(BUCKETS).min(BUCKETS - 1)
 }
 
 /// The middle of a bucket.
 fn middle(bucket: usize) -> Duration {
-    let bucket = bucket as u64;
-    let Some(above) = bucket.checked_sub(EXACT) else {
+    let (bucket, exact) = (bucket as u64, u64::from(EXACT));
+    let Some(above) = bucket.checked_sub(exact) else {
         return Duration::from_micros(bucket);
     };
     let per_doubling = u64::from(PER_DOUBLING);
     let (doubling, eighth) = (above / per_doubling, above % per_doubling);
-    Duration::from_micros(((EXACT + eighth) << doubling) + ((1 << doubling) / 2))
+    Duration::from_micros(((exact + eighth) << doubling) + ((1 << doubling) / 2))
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use super::{reading, reply};
 pub(super) fn routes(app: &mut ServiceConfig) {
     let key = web::resource("/api/zones/{zone}/keys/{key:.*}")
         .route(web::delete().to(keys::forget))
-        .default_service(web::to(|| reply::not_allowed("DELETE")));
+        .default_service(web::to(async || reply::not_allowed("DELETE")));
     let reload = web::resource("/api/reload")
         .route(web::post().to(config::reload))
-        .default_service(web::to(|| reply::not_allowed("POST")));
+        .default_service(web::to(async || reply::not_allowed("POST")));
     app.service(reading("/api/zones", zones::all))
         .service(reading("/api/zones/{zone}", zones::one))
         .service(reading("/api/zones/{zone}/keys", keys::list))
