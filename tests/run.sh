@@ -15,6 +15,11 @@ has() {
 missing=()
 has nginx || missing+=(nginx)
 has haproxy || missing+=(haproxy)
+if ! has prometheus || ! has promtool; then
+    missing+=(prometheus)
+    # The tests start their own; as a service it would take 9090, where drip's admin port is by default.
+    if has systemctl; then as_root systemctl mask prometheus; fi
+fi
 # rustup brings no linker.
 has cc || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then

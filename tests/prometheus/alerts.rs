@@ -1,0 +1,51 @@
+//! The rules as promtool sees them: whether they are right, and when each fires and when not.
+
+use std::process::{Command, Stdio};
+
+use crate::provided;
+use crate::server::missing;
+
+fn promtool(arguments: &[&str], file: &str) {
+    let mut command = Command::new("promtool");
+    command
+        .args(arguments)
+        .arg(provided(file))
+        .stdin(Stdio::null());
+    let output = command
+        .output()
+        .unwrap_or_else(|error| missing("promtool", &error));
+    assert!(
+        output.status.success(),
+        "{file}:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn promtool_takes_the_scrape_configuration() {
+    promtool(&["check", "config"], "prometheus.yml");
+}
+
+#[test]
+fn promtool_takes_the_rules() {
+    promtool(&["check", "rules"], "alerts.yml");
+}
+
+#[test]
+fn each_alert_fires_in_its_condition_and_not_before() {
+    promtool(&["test", "rules"], "alerts_test.yml");
+    let (rules, tests) = (crate::read("alerts.yml"), crate::read("alerts_test.yml"));
+    let alerts = rules
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "));
+    let mut tested = 0;
+    for alert in alerts {
+        assert!(
+            tests.contains(&format!("alertname=\"{alert}\"")),
+            "{alert} is not tested"
+        );
+        tested += 1;
+    }
+    assert!(tested > 5, "only {tested}");
+}

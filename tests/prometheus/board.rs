@@ -1,0 +1,140 @@
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{provided, read};
+
+/// A dashboard.
+pub struct Board {
+    pub file: String,
+    pub json: Value,
+}
+
+/// Something that a dashboard asks Prometheus.
+pub struct Query {
+    /// Where it stands, for failures.
+    pub place: String,
+    pub expression: String,
+    /// Asked for one moment, not for each of a range.
+    pub instant: bool,
+    /// What a series is called: text with `{{label}}` in it.
+    pub legend: String,
+}
+
+pub fn all() -> Vec<Board> {
+    let folder = fs::read_dir(provided("dashboards")).expect("the dashboards");
+    let mut files: Vec<_> = folder
+        .map(|file| {
+            file.expect("a file")
+                .file_name()
+                .into_string()
+                .expect("a name")
+        })
+        .collect();
+    files.sort();
+    files.into_iter().map(Board::load).collect()
+}
+
+impl Board {
+    fn load(file: String) -> Self {
+        let text = read(&format!("dashboards/{file}"));
+        let json = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+        Self { file, json }
+    }
+
+    pub fn uid(&self) -> &str {
+        text(&self.json, "uid")
+    }
+
+    /// The panels that are laid out together: those of the board, and those of each collapsed row.
+    pub fn layouts(&self) -> Vec<Vec<&Value>> {
+        let top: Vec<_> = items(&self.json["panels"]).collect();
+        let mut layouts: Vec<Vec<_>> = top
+            .iter()
+            .map(|panel| items(&panel["panels"]).collect())
+            .collect();
+        layouts.push(top);
+        layouts
+    }
+
+    /// All panels, rows among them.
+    pub fn panels(&self) -> Vec<&Value> {
+        self.layouts().concat()
+    }
+
+    /// What the panels ask.
+    pub fn queries(&self) -> Vec<Query> {
+        let mut queries = Vec::new();
+        for panel in self.panels() {
+            for target in items(&panel["targets"]) {
+                queries.push(Query {
+                    place: format!("{}, {:?}", self.file, text(panel, "title")),
+                    expression: text(target, "expr").to_owned(),
+                    instant: target["instant"] == true,
+                    legend: text(target, "legendFormat").to_owned(),
+                });
+            }
+        }
+        queries
+    }
+
+    /// What the annotations ask.
+    pub fn annotations(&self) -> Vec<Query> {
+        let asked = items(&self.json["annotations"]["list"])
+            .filter(|annotation| annotation["builtIn"] != 1);
+        let query = |annotation| Query {
+            place: format!("{}, annotation {:?}", self.file, text(annotation, "name")),
+            expression: text(annotation, "expr").to_owned(),
+            instant: false,
+            legend: format!(
+                "{}{}",
+                text(annotation, "titleFormat"),
+                text(annotation, "textFormat")
+            ),
+        };
+        asked.map(query).collect()
+    }
+
+    /// The series that fill each variable, and the label that its values are of.
+    pub fn variables(&self) -> Vec<(Query, String)> {
+        let asked =
+            items(&self.json["templating"]["list"]).filter(|variable| variable["type"] == "query");
+        let query = |variable: &Value| {
+            let definition = text(&variable["query"], "query");
+            let inner = definition
+                .strip_prefix("label_values(")
+                .and_then(|rest| rest.strip_suffix(')'));
+            let (series, label) = inner
+                .and_then(|inner| inner.rsplit_once(", "))
+                .unwrap_or_else(|| panic!("{definition} is not label_values(series, label)"));
+            let query = Query {
+                place: format!("{}, variable {:?}", self.file, text(variable, "name")),
+                expression: series.to_owned(),
+                instant: true,
+                legend: format!("{{{{{label}}}}}"),
+            };
+            (query, label.to_owned())
+        };
+        asked.map(query).collect()
+    }
+}
+
+/// A text that must be there.
+pub fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+    of[field]
+        .as_str()
+        .unwrap_or_else(|| panic!("no {field} in {of}"))
+}
+
+/// The items of a list, none where there is no list.
+pub fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// The labels in a legend such as `{{origin}} p99`.
+pub fn labels_of_legend(legend: &str) -> Vec<&str> {
+    let pieces = legend.split("{{").skip(1);
+    pieces
+        .map(|piece| piece.split("}}").next().expect("a piece").trim())
+        .collect()
+}

@@ -1,0 +1,143 @@
+//! What `/metrics` says, and whether it has what an expression names.
+
+use std::collections::BTreeMap;
+
+use crate::expression::{Metric, named};
+
+/// Metrics of the contract that this version does not have yet, with their labels.
+pub const LATER: [(&str, &[&str]); 5] = [
+    ("drip_store_up", &[]),
+    ("drip_store_operations_total", &["zone", "result"]),
+    ("drip_store_duration_seconds_bucket", &["le"]),
+    ("drip_store_duration_seconds_sum", &[]),
+    ("drip_store_duration_seconds_count", &[]),
+];
+
+/// Labels that Prometheus adds to whatever it scrapes.
+const OF_TARGETS: [&str; 2] = ["job", "instance"];
+
+/// Metrics that Prometheus makes itself.
+const OF_PROMETHEUS: [&str; 1] = ["up"];
+
+/// The labels of each series of each metric.
+pub struct Exposition(BTreeMap<String, Vec<BTreeMap<String, String>>>);
+
+impl Exposition {
+    pub fn read(text: &str) -> Self {
+        let mut metrics = BTreeMap::<_, Vec<_>>::new();
+        for line in text
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        {
+            let (name, labels) = series(line).unwrap_or_else(|| panic!("{line}"));
+            metrics.entry(name).or_default().push(labels);
+        }
+        Self(metrics)
+    }
+
+    /// What is wrong with the names in `expression`: metrics, labels and values of labels that are not there.
+    pub fn problems(&self, expression: &str) -> Vec<String> {
+        let (names, mut problems) = (named(expression), Vec::new());
+        for metric in &names.metrics {
+            self.check(metric, &mut problems);
+        }
+        for label in &names.grouping {
+            if !names
+                .metrics
+                .iter()
+                .any(|metric| self.has_label(&metric.name, label))
+            {
+                problems.push(format!("no metric of the expression has a label {label}"));
+            }
+        }
+        problems
+    }
+
+    fn check(&self, metric: &Metric, problems: &mut Vec<String>) {
+        let name = &metric.name;
+        if !self.is_known(name) {
+            problems.push(format!("no metric {name}"));
+            return;
+        }
+        for (label, operator, value) in &metric.matchers {
+            if OF_TARGETS.contains(&label.as_str()) {
+                continue;
+            }
+            if !self.has_label(name, label) {
+                problems.push(format!("{name} has no label {label}"));
+            } else if let Some(series) = self.0.get(name) {
+                let values = value.split(if operator.contains('~') { '|' } else { '\0' });
+                for value in values.filter(|value| !value.starts_with('$')) {
+                    if !series
+                        .iter()
+                        .any(|series| series.get(label).is_some_and(|found| found == value))
+                    {
+                        problems.push(format!("{name} has no {label}={value:?}"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.0.contains_key(name) || OF_PROMETHEUS.contains(&name) || later(name).is_some()
+    }
+
+    fn has_label(&self, name: &str, label: &str) -> bool {
+        let here = self.0.get(name).into_iter().flatten();
+        OF_TARGETS.contains(&label)
+            || here.into_iter().any(|series| series.contains_key(label))
+            || later(name).is_some_and(|labels| labels.contains(&label))
+    }
+}
+
+/// The labels of a metric that comes later.
+pub fn later(name: &str) -> Option<&'static [&'static str]> {
+    let (_, labels) = LATER.iter().find(|(later, _)| *later == name)?;
+    Some(labels)
+}
+
+/// The name and labels of a line such as `a{b="c"} 1`.
+fn series(line: &str) -> Option<(String, BTreeMap<String, String>)> {
+    let end = line.find(['{', ' '])?;
+    let (name, mut rest) = line.split_at(end);
+    let mut labels = BTreeMap::new();
+    if let Some(inner) = rest.strip_prefix('{') {
+        rest = inner;
+        while !rest.starts_with('}') {
+            let (label, after) = rest.trim_start_matches(',').split_once("=\"")?;
+            let mut value = String::new();
+            let mut chars = after.chars();
+            loop {
+                match chars.next()? {
+                    '"' => break,
+                    '\\' => match chars.next()? {
+                        'n' => value.push('\n'),
+                        other => value.push(other),
+                    },
+                    other => value.push(other),
+                }
+            }
+            labels.insert(label.to_owned(), value);
+            rest = chars.as_str();
+        }
+    }
+    Some((name.to_owned(), labels))
+}
+
+#[test]
+fn a_renamed_metric_label_or_value_is_a_problem() {
+    let exposition = Exposition::read("# HELP a b\na{zone=\"z\\\"}\",s=\"x\"} 1\nb 2\n");
+    let problems = |expression| exposition.problems(expression);
+    assert_eq!(
+        problems(r#"sum by (zone) (rate(a{zone="$zone", s=~"x", job="j"}[5m])) / b"#),
+        [""; 0]
+    );
+    assert_eq!(problems("a + c"), ["no metric c"]);
+    assert_eq!(problems(r#"a{z="x"}"#), ["a has no label z"]);
+    assert_eq!(problems(r#"a{s=~"x|y"}"#), [r#"a has no s="y""#]);
+    assert_eq!(
+        problems("sum by (key) (a)"),
+        ["no metric of the expression has a label key"]
+    );
+}

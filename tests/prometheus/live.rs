@@ -1,0 +1,460 @@
+//! A gateway under load, with Prometheus asking it: what the dashboards and alerts make of that.
+
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::board::{self, Query, items, labels_of_legend, text};
+use crate::exposition::{Exposition, later};
+use crate::expression::named;
+use crate::server::Prometheus;
+use crate::support::{Client, Gateway, Origin, now};
+
+/// For how long there was load when the panels are evaluated.
+const LOAD: Duration = Duration::from_secs(16);
+
+/// What Grafana would put in place of its variables, with a scrape each second.
+const VARIABLES: [(&str, &str); 4] = [
+    ("$__rate_interval", "6s"),
+    ("$__interval", "1s"),
+    ("$__range", "15s"),
+    ("$instance", ".+"),
+];
+
+/// Panels that may be empty under this load although their metrics are there, and why. What asks for a metric of
+/// [`crate::exposition::LATER`] may be empty too.
+const MAY_BE_EMPTY: [(&str, &str); 0] = [];
+
+/// The zones of [`file`]. In the first there is everything that a panel can show.
+const ZONES: [&str; 4] = ["clients", "site", "strict", "dry"];
+
+fn file(origins: [SocketAddr; 3], site_rate: &str) -> String {
+    let [app, spare, fragile] = origins;
+    format!(
+        r#"
+[origins.app]
+servers = ["http://{app}", "http://{spare}"]
+
+[origins.fragile]
+servers = ["http://{fragile}"]
+health = {{ path = "/health", interval = "200ms", unhealthy_after = 2 }}
+
+[zones.clients]
+key = "$arg_key"
+rate = "10r/s"
+max_keys = 3
+
+[zones.site]
+key = "$host"
+rate = "{site_rate}"
+
+[zones.strict]
+key = "$host"
+rate = "10r/s"
+
+[zones.dry]
+key = "$host"
+rate = "5r/s"
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{{ zone = "clients", burst = 4 }}]
+
+[[routes]]
+path = "/site"
+origin = "app"
+limits = [{{ zone = "site", burst = 50 }}]
+
+[[routes]]
+path = "/strict"
+origin = "app"
+limits = [{{ zone = "strict", burst = 20 }}]
+max_wait = "150ms"
+
+[[routes]]
+path = "/dry"
+origin = "app"
+limits = [{{ zone = "dry", burst = 1 }}]
+dry_run = true
+
+[[routes]]
+path = "/fragile"
+origin = "fragile"
+"#
+    )
+}
+
+/// Clients who ask again as soon as they are answered, until this is dropped.
+struct Crowd {
+    stop: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    fn new(to: SocketAddr, targets: &[(&'static str, usize)]) -> Self {
+        let stop = Arc::<AtomicBool>::default();
+        let mut clients = Vec::new();
+        for &(target, count) in targets {
+            for _ in 0..count {
+                let stop = Arc::clone(&stop);
+                clients.push(thread::spawn(move || ask_on(to, target, &stop)));
+            }
+        }
+        Self { stop, clients }
+    }
+}
+
+fn ask_on(to: SocketAddr, target: &str, stop: &AtomicBool) {
+    let mut client = Client::connect(to);
+    while !stop.load(Ordering::Relaxed) {
+        client.get(target);
+        if client.answer().status != 200 {
+            thread::sleep(Duration::from_millis(200));
+        } else if target == "/dry" || target == "/fragile" {
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for client in self.clients.drain(..) {
+            // One that failed has said so.
+            let _ended = client.join();
+        }
+    }
+}
+
+fn sleep_until(moment: Instant) {
+    thread::sleep(moment.saturating_duration_since(now()));
+}
+
+#[test]
+fn panels_and_alerts_show_what_happens_to_a_gateway() {
+    let [app, spare, fragile] = [(); 3].map(|()| Origin::start());
+    let origins = [app.address, spare.address, fragile.address];
+    let gateway = Gateway::start(&file(origins, "20r/s"));
+    let mut prometheus = Prometheus::start(&gateway);
+    let began = now();
+    let crowd = Crowd::new(
+        gateway.address(),
+        &[
+            ("/?key=a", 7),
+            ("/?key=b", 6),
+            ("/site", 20),
+            ("/strict", 4),
+            ("/dry", 2),
+            ("/fragile", 1),
+        ],
+    );
+    let one_by_one = thread::spawn({
+        let to = gateway.address();
+        // More keys than the zone remembers.
+        move || {
+            for nth in 0..20 {
+                Client::ask(to, &format!("/?key=other-{nth}")).answer();
+            }
+        }
+    });
+
+    sleep_until(began + LOAD / 2);
+    gateway.site.write(&file(origins, "40r/s"));
+    gateway.wait_for_line("the changed file is in force");
+    sleep_until(began + LOAD);
+    one_by_one.join().expect("a crowd of keys");
+
+    names_are_known(&gateway, &prometheus);
+    for zone in ZONES {
+        panels_are_evaluated(&prometheus, zone);
+    }
+    variables_have_values(&prometheus);
+    a_reload_is_a_line_and_its_effect_follows(&prometheus);
+    each_alert_has_its_runbook(&prometheus);
+
+    for alert in [
+        "DripConfigReloadFailed",
+        "DripOriginDown",
+        "DripOriginServerDown",
+        "DripDown",
+        "DripStoreDown",
+    ] {
+        assert_eq!(prometheus.state(alert), "inactive", "{alert}");
+    }
+    for alert in ["DripRejecting", "DripQueueNearBurst"] {
+        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
+    }
+    gateway.site.write("rate = ");
+    drop(fragile);
+    for alert in [
+        "DripConfigReloadFailed",
+        "DripOriginDown",
+        "DripOriginServerDown",
+    ] {
+        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
+    }
+    annotations_are_whole(&prometheus);
+
+    gateway.site.write(&file(origins, "40r/s"));
+    let fragile = Origin::at(&origins[2].to_string(), |exchange| exchange.reply(b"ok"));
+    for alert in ["DripConfigReloadFailed", "DripOriginServerDown"] {
+        prometheus.wait(alert, |prometheus| prometheus.state(alert) == "inactive");
+    }
+    drop((crowd, gateway));
+    prometheus.wait("DripDown", |prometheus| {
+        prometheus.state("DripDown") == "firing"
+    });
+    drop((app, spare, fragile));
+}
+
+/// Each metric, label and value of a label in a dashboard or a rule is one that the gateway has.
+fn names_are_known(gateway: &Gateway, prometheus: &Prometheus) {
+    let exposition = Exposition::read(&gateway.metrics().0);
+    let mut problems = Vec::new();
+    let mut check = |place: &str, expression: &str| {
+        let found = exposition.problems(expression).into_iter();
+        problems.extend(found.map(|problem| format!("{place}: {problem}")));
+    };
+    for board in board::all() {
+        let variables = board.variables().into_iter().map(|(query, _)| query);
+        for query in board
+            .queries()
+            .into_iter()
+            .chain(board.annotations())
+            .chain(variables)
+        {
+            check(&query.place, &query.expression);
+        }
+    }
+    for rule in prometheus.rules() {
+        check(text(&rule, "name"), text(&rule, "query"));
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+fn with_variables(expression: &str, zone: &str) -> String {
+    let mut expression = expression.replace("$zone", zone);
+    for (variable, value) in VARIABLES {
+        expression = expression.replace(variable, value);
+    }
+    assert!(
+        !expression.contains('$'),
+        "an unknown variable in {expression}"
+    );
+    expression
+}
+
+/// The series that a dashboard would get, as `zone` is chosen.
+fn ask(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Value>, String> {
+    let expression = with_variables(&query.expression, zone);
+    let answer = if query.instant {
+        prometheus.query(&expression)
+    } else {
+        prometheus.query_range(&expression, 60.0)
+    };
+    answer.map_err(|error| format!("{}: {error}", query.place))
+}
+
+/// Whether a series has a number in it.
+fn has_number(series: &Value) -> bool {
+    let samples = items(&series["values"]).chain(series.get("value"));
+    samples
+        .filter_map(|sample| sample[1].as_str()?.parse::<f64>().ok())
+        .any(f64::is_finite)
+}
+
+/// Each expression of each panel is right, and where it should have something to show, it has. The labels that its
+/// legend names are there.
+fn panels_are_evaluated(prometheus: &Prometheus, zone: &str) {
+    let (mut problems, mut evaluated) = (Vec::new(), 0);
+    for board in board::all() {
+        for query in board.queries().into_iter().chain(board.annotations()) {
+            evaluated += 1;
+            let series = match ask(prometheus, &query, zone) {
+                Ok(series) => series,
+                Err(problem) => {
+                    problems.push(problem);
+                    continue;
+                }
+            };
+            let is_later = named(&query.expression)
+                .metrics
+                .iter()
+                .any(|metric| later(&metric.name).is_some());
+            let may_be_empty = is_later
+                || MAY_BE_EMPTY
+                    .iter()
+                    .any(|(panel, _)| query.place.contains(panel));
+            if zone == ZONES[0] && !may_be_empty && !series.iter().any(has_number) {
+                problems.push(format!("{} is empty: {}", query.place, query.expression));
+            }
+            for label in labels_of_legend(&query.legend) {
+                if series
+                    .iter()
+                    .any(|series| series["metric"][label].as_str().is_none())
+                {
+                    problems.push(format!("{}: no label {label}", query.place));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    assert!(evaluated > 60, "only {evaluated}");
+}
+
+/// The variables of the dashboards offer what there is.
+fn variables_have_values(prometheus: &Prometheus) {
+    let mut found = Vec::new();
+    for board in board::all() {
+        for (query, label) in board.variables() {
+            let series = ask(prometheus, &query, "").expect("an answer");
+            let values: HashSet<_> = series
+                .iter()
+                .map(|series| text(&series["metric"], &label).to_owned())
+                .collect();
+            assert!(!values.is_empty(), "{}", query.place);
+            if label == "zone" {
+                found.extend(values);
+            }
+        }
+    }
+    found.sort();
+    let mut zones = ZONES;
+    zones.sort_unstable();
+    assert_eq!(found, zones);
+}
+
+/// The start and the retune are two lines, each at its moment, and the rate achieved is the one configured before and
+/// after.
+fn a_reload_is_a_line_and_its_effect_follows(prometheus: &Prometheus) {
+    let boards = board::all();
+    let zone = boards
+        .iter()
+        .find(|board| board.uid() == "drip-zone")
+        .expect("the zone");
+    let annotations = zone.annotations();
+    let moments = ask(prometheus, &annotations[0], "").expect("an answer");
+    let values = items(&moments[0]["values"]).map(|sample| sample[1].as_str().expect("a moment"));
+    let mut lines: Vec<_> = values
+        .map(|value| value.parse::<f64>().expect("a number"))
+        .collect();
+    lines.dedup();
+    assert_eq!(lines.len(), 2, "start and retune: {lines:?}");
+    let apart = (lines[1] - lines[0]) / 1000.0;
+    assert!(
+        (6.0..30.0).contains(&apart),
+        "{apart} s apart, in milliseconds"
+    );
+    let wrong = ask(prometheus, &annotations[1], "").expect("an answer");
+    assert!(
+        items(&wrong[0]["values"]).all(|sample| sample[1] == "0"),
+        "no error yet"
+    );
+
+    let retuned = lines[1] / 1000.0;
+    for query in zone
+        .queries()
+        .iter()
+        .filter(|query| query.place.contains("configured and achieved"))
+    {
+        if !["achieved", "rate per key"].contains(&query.legend.as_str()) {
+            continue;
+        }
+        let series = ask(prometheus, query, "site").expect("an answer");
+        let samples: Vec<_> = items(&series[0]["values"])
+            .map(|sample| {
+                (
+                    sample[0].as_f64().expect("a time"),
+                    sample[1].as_str().expect("a value"),
+                )
+            })
+            .map(|(time, value)| (time, value.parse::<f64>().expect("a number")))
+            .collect();
+        let mean = |from: f64, to: f64| {
+            let within: Vec<_> = samples
+                .iter()
+                .filter(|(time, _)| (from..to).contains(time))
+                .collect();
+            #[allow(clippy::cast_precision_loss)]
+            let count = within.len() as f64;
+            within.iter().map(|(_, value)| value).sum::<f64>() / count
+        };
+        let (before, after) = (
+            mean(retuned - 1.5, retuned - 0.1),
+            mean(retuned + 7.0, retuned + 30.0),
+        );
+        assert!(
+            (before - 20.0).abs() < 4.0,
+            "{}: {before} before, of {samples:?}",
+            query.legend
+        );
+        assert!(
+            (after - 40.0).abs() < 6.0,
+            "{}: {after} after, of {samples:?}",
+            query.legend
+        );
+    }
+}
+
+/// Each alert says what it is, how bad, and what to do, by the names of the panels that there are.
+fn each_alert_has_its_runbook(prometheus: &Prometheus) {
+    let boards = board::all();
+    let titles: Vec<_> = boards
+        .iter()
+        .flat_map(|board| board.panels().into_iter().map(|panel| text(panel, "title")))
+        .collect();
+    let rules = prometheus.rules();
+    assert!(rules.len() >= 9, "{}", rules.len());
+    for rule in &rules {
+        let name = text(rule, "name");
+        assert_eq!(rule["health"], "ok", "{name}: {}", rule["lastError"]);
+        let severity = text(&rule["labels"], "severity");
+        assert!(
+            ["warning", "critical"].contains(&severity),
+            "{name}: {severity}"
+        );
+        let annotations = &rule["annotations"];
+        assert!(
+            !text(annotations, "summary").is_empty()
+                && !text(annotations, "description").is_empty()
+        );
+        let runbook = text(annotations, "runbook");
+        let parts: Vec<_> = runbook
+            .lines()
+            .filter_map(|line| line.split(':').next())
+            .collect();
+        assert_eq!(parts, ["Means", "Look at", "Turn"], "{name}");
+        for title in runbook.split('"').skip(1).step_by(2) {
+            assert!(titles.contains(&title), "{name}: no panel {title:?}");
+        }
+    }
+}
+
+/// What is said of those alerts that fire has all its values.
+fn annotations_are_whole(prometheus: &Prometheus) {
+    let mut fired = HashSet::new();
+    for rule in prometheus.rules() {
+        for alert in items(&rule["alerts"]).filter(|alert| alert["state"] == "firing") {
+            let name = text(&rule, "name").to_owned();
+            for annotation in ["summary", "description"] {
+                let said = text(&alert["annotations"], annotation);
+                assert!(
+                    !said.contains("no value") && !said.contains("{{"),
+                    "{name}: {said}"
+                );
+                assert!(
+                    !said.contains("  ") && !said.contains("error expanding"),
+                    "{name}: {said}"
+                );
+            }
+            fired.insert(name);
+        }
+    }
+    assert!(fired.len() >= 4, "{fired:?}");
+}

@@ -1,0 +1,28 @@
+//! The dashboards, alerts and scrape configuration in `grafana`, against a real Prometheus that asks a real gateway.
+
+mod alerts;
+mod board;
+mod exposition;
+mod expression;
+mod layout;
+mod live;
+mod server;
+// Shared with the other tests, which use the rest of it.
+#[allow(dead_code, unused_imports)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+/// A path in the folder `grafana`.
+fn provided(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("grafana")
+        .join(path)
+}
+
+fn read(path: &str) -> String {
+    let path = provided(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
