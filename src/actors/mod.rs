@@ -12,7 +12,6 @@
 mod census;
 mod key;
 mod messages;
-mod metered;
 mod published;
 mod roll;
 mod supervisor;

@@ -1,8 +1,8 @@
 //! Keys of the algorithms that let nobody wait. They need no actor: their supervisor decides at once.
 
-use super::key::answer_rejected;
-use super::messages::{Answer, Grant, Join, Key, Outlook};
-use super::supervisor::{Parked, ZoneSupervisor};
+use super::super::key::answer_rejected;
+use super::super::messages::{Answer, Grant, Join, Key, Outlook};
+use super::{Parked, ZoneSupervisor};
 use crate::limit::{Account, Charge, Moment, Verdict};
 use crate::metrics::Rejected;
 

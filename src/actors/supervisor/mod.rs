@@ -1,0 +1,300 @@
+//! Who owns a zone's keys on one worker.
+
+mod listing;
+mod metered;
+mod sweep;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::dev::ToEnvelope;
+use actix::{Actor, Addr, Context, Handler, Message, StreamHandler};
+use foldhash::fast::RandomState;
+use lru::LruCache;
+
+use super::key::{KeyActor, answer_rejected};
+use super::messages::{
+    Dismiss, End, Join, Key, Leave, Probe, Refund, Rejection, Retire, Retune, RetuneKey, Tuning,
+};
+use super::published::{Published, Shard};
+use super::roll::Roll;
+use crate::limit::{Account, Bucket, Excess, Moment};
+use crate::metrics::{Rejected, ZoneMetrics};
+use crate::pacer::{Alarm, Bell, Pacer};
+
+/// What a client is told to wait where nothing better is known.
+const RETRY_SOON: Duration = Duration::from_secs(1);
+
+type Keys<V> = LruCache<Key, V, RandomState>;
+
+/// Owns a zone's keys on one worker: wakes an actor for each key that is used, parks it when it is idle, forgets the
+/// key when it has drained, and makes room when the zone is full.
+pub(super) struct ZoneSupervisor {
+    zone: String,
+    tuning: Tuning,
+    shard: Rc<Shard>,
+    active: Keys<Active>,
+    parked: Keys<Parked>,
+    /// All of them, for those who list them.
+    roll: Roll,
+    alarm: Alarm,
+    /// Heard from the start of the actor on.
+    bell: Option<Bell>,
+    phase: Phase,
+    /// What the gauges of keys show of this supervisor's.
+    shown: (usize, usize),
+}
+
+/// A key with an actor.
+struct Active {
+    actor: Addr<KeyActor>,
+    published: Rc<Published>,
+    used: Moment,
+    /// Its index in the roll.
+    index: u32,
+}
+
+/// A key of which only the account is kept.
+struct Parked {
+    account: Account,
+    used: Moment,
+    /// Its index in the roll.
+    index: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// The zone left the file: it ends when the last waiter has gone.
+    Retiring,
+    /// The gateway's time is up: nobody is accepted any more.
+    Dismissed,
+}
+
+impl ZoneSupervisor {
+    pub(super) fn new(
+        zone: String,
+        tuning: Tuning,
+        metrics: Arc<ZoneMetrics>,
+        pacer: Rc<Pacer>,
+    ) -> Self {
+        let (alarm, bell) = pacer.alarm();
+        Self {
+            zone,
+            tuning,
+            shard: Rc::new(Shard::new(pacer, metrics)),
+            active: LruCache::unbounded_with_hasher(RandomState::default()),
+            parked: LruCache::unbounded_with_hasher(RandomState::default()),
+            roll: Roll::default(),
+            alarm,
+            bell: Some(bell),
+            phase: Phase::Open,
+            shown: (0, 0),
+        }
+    }
+
+    /// Wakes an actor for `key`, from its parked bucket if there is one. `None` where the zone has no room.
+    fn wake(&mut self, key: &Key, now: Moment) -> Option<&mut Active> {
+        let (bucket, index) = match self.parked.pop(key) {
+            Some(Parked {
+                account: Account::Bucket(bucket),
+                index,
+                ..
+            }) => (bucket, index),
+            None if self.has_room() || self.evict() => {
+                (Bucket::new(), self.roll.add(Key::clone(key)))
+            }
+            // Keys of other algorithms have nobody waiting, and no actor.
+            None | Some(_) => return None,
+        };
+        let published = Rc::new(Published::new(Key::clone(key), bucket));
+        let actor = KeyActor::new(
+            self.tuning.rate,
+            Rc::clone(&self.shard),
+            Rc::clone(&published),
+        );
+        let active = Active {
+            actor: actor.start(),
+            published,
+            used: now,
+            index,
+        };
+        Some(self.active.get_or_insert_mut(Key::clone(key), || active))
+    }
+
+    fn has_room(&self) -> bool {
+        self.active.len() + self.parked.len() < self.tuning.max_keys.get()
+    }
+
+    fn reject(join: Join, reason: Rejected) {
+        let excess = Excess::default();
+        answer_rejected(
+            join.reply,
+            Rejection {
+                reason,
+                excess,
+                retry_after: RETRY_SOON,
+            },
+        );
+    }
+}
+
+impl Active {
+    fn tell<M>(&self, message: M)
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        KeyActor: Handler<M>,
+        Context<KeyActor>: ToEnvelope<KeyActor, M>,
+    {
+        self.published.pending.set(self.published.pending.get() + 1);
+        self.actor.do_send(message);
+    }
+
+    /// Ends the actor, whose bucket is as it was published.
+    fn end(self) {
+        self.actor.do_send(End);
+    }
+}
+
+impl Actor for ZoneSupervisor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        if let Some(bell) = self.bell.take() {
+            Self::add_stream(bell, ctx);
+        }
+        self.alarm.set(Some(self.shard.pacer.now() + sweep::EVERY));
+    }
+}
+
+impl StreamHandler<()> for ZoneSupervisor {
+    fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
+        self.sweep(ctx);
+    }
+}
+
+impl Handler<Join> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, join: Join, _: &mut Context<Self>) {
+        if self.phase == Phase::Dismissed {
+            return Self::reject(join, Rejected::Stopping);
+        }
+        let now = self.shard.pacer.now();
+        if !self.tuning.algorithm.queues() {
+            return self.decide(join, now);
+        }
+        if let Some(active) = self.active.get_mut(&join.key) {
+            if active.actor.connected() {
+                active.used = now;
+                return active.tell(join);
+            }
+            // Only a panic closes an actor that was not told to end.
+            tracing::error!(zone = self.zone, "a key's actor was gone; it is replaced");
+            if let Some(lost) = self.active.pop(&join.key) {
+                self.shard.count_waiters(&lost.published, 0);
+                let parked = Parked {
+                    account: Account::Bucket(lost.published.bucket.get()),
+                    used: now,
+                    index: lost.index,
+                };
+                self.parked.put(Key::clone(&join.key), parked);
+            }
+        }
+        match self.wake(&Key::clone(&join.key), now) {
+            Some(active) => active.tell(join),
+            None => Self::reject(join, Rejected::Keys),
+        }
+    }
+}
+
+impl Handler<Probe> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
+        let now = self.shard.pacer.now();
+        if let Some(active) = self.active.get_mut(&probe.key)
+            && active.actor.connected()
+        {
+            active.used = now;
+            return active.tell(probe);
+        }
+        let refuses = |account: &Account| account.refuses(self.tuning.rate, probe.limit, now);
+        let refusal = match self.parked.get(&probe.key) {
+            Some(parked) => refuses(&parked.account),
+            None => refuses(&Account::new(self.tuning.algorithm)),
+        };
+        // Where the asker has gone there is nobody to tell.
+        let _gone = probe
+            .reply
+            .send(refusal.map(|refusal| refusal.into_rejection(now)));
+    }
+}
+
+impl Handler<Leave> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
+        // Who leaves is waiting, or was answered just before: a key that is not active has no waiters.
+        if let Some(active) = self.active.peek(&leave.key) {
+            active.tell(leave);
+        }
+    }
+}
+
+impl Handler<Refund> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
+        let now = self.shard.pacer.now();
+        if !self.tuning.algorithm.queues() {
+            return self.take_back(&refund.key, refund.charge, now);
+        }
+        if let Some(active) = self.active.peek(&refund.key) {
+            active.tell(refund);
+        } else if self.parked.contains(&refund.key)
+            && let Some(active) = self.wake(&Key::clone(&refund.key), now)
+        {
+            active.tell(refund);
+        }
+    }
+}
+
+impl Handler<Retune> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, Retune(tuning): Retune, _: &mut Context<Self>) {
+        let now = self.shard.pacer.now();
+        let before = std::mem::replace(&mut self.tuning, tuning);
+        if before.rate != tuning.rate {
+            for (_, active) in &self.active {
+                active.tell(RetuneKey(tuning.rate));
+            }
+            for (_, parked) in &mut self.parked {
+                parked.account.retune(before.rate, tuning.rate, now);
+            }
+        }
+        while self.active.len() + self.parked.len() > tuning.max_keys.get() && self.evict() {}
+    }
+}
+
+impl Handler<Retire> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, _: Retire, _: &mut Context<Self>) {
+        self.phase = Phase::Retiring;
+    }
+}
+
+impl Handler<Dismiss> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, _: Dismiss, _: &mut Context<Self>) {
+        self.phase = Phase::Dismissed;
+        for (_, active) in &self.active {
+            active.tell(Dismiss);
+        }
+    }
+}
