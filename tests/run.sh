@@ -20,6 +20,8 @@ if ! has prometheus || ! has promtool; then
     # The tests start their own; as a service it would take 9090, where drip's admin port is by default.
     if has systemctl; then as_root systemctl mask prometheus; fi
 fi
+has chromium || missing+=(chromium)
+has chromedriver || missing+=(chromium-driver)
 # rustup brings no linker.
 has cc || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then
