@@ -87,9 +87,9 @@ fn chart(
         .bounds([from, 0.0])
         .style(view.paint.faint());
     let y = Axis::default().bounds([0.0, top]).style(view.paint.faint());
-    let x = x.labels([Line::raw(format!("{ago} ago")), Line::raw("now")]);
+    let x = x.labels([Line::raw(format!("-{ago}")), Line::raw("now")]);
     let y = y.labels([Line::raw("0"), Line::raw(label(top))]);
-    let chart = Chart::new(stems.chain(lines).collect())
+    let chart = Chart::new(lines.chain(stems).collect())
         .block(view.block(title, None))
         .x_axis(x)
         .y_axis(y);

@@ -22,14 +22,15 @@ fn gateway(view: &View) -> Line<'static> {
     let mut line = vec![
         Span::styled(format!(" drip{version}"), paint.strong()),
         Span::raw(format!("  {}  ", view.address)),
-        link(view),
     ];
-    if view.model.is_stopping() && !matches!(view.model.link, Link::Lost { .. }) {
-        line.push(Span::styled("  stopping", paint.mark()));
-    }
     if view.page.is_paused() {
-        line.push(Span::styled("  paused: p goes on", paint.mark()));
+        line.push(Span::styled("paused  ", paint.mark()));
     }
+    if view.model.is_stopping() && !matches!(view.model.link, Link::Lost { .. }) {
+        line.push(Span::styled("stopping  ", paint.mark()));
+    }
+    // The reason may be long, and what is cut off is its end.
+    line.push(link(view));
     Line::from(line)
 }
 

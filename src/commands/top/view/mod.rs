@@ -21,7 +21,7 @@ use super::model::Model;
 use super::page::{Page, Panel};
 use crate::limit::Moment;
 
-/// From here on all panels fit, below it only the zones and the panel that is looked at.
+/// Columns and lines from which on all panels fit; below, only the zones and the panel that is looked at.
 const LARGE: (u16, u16) = (90, 26);
 
 /// What is drawn.
@@ -46,7 +46,7 @@ impl View<'_> {
         header::draw(self, frame, header);
         let zones = u16::try_from(self.shown().zones().len()).unwrap_or(u16::MAX);
         let zones = zones.max(1).saturating_add(3);
-        if (area.width, area.height) >= LARGE && area.height >= LARGE.1 {
+        if area.width >= LARGE.0 && area.height >= LARGE.1 {
             self.all(frame, rest, zones);
         } else {
             self.one(frame, rest, zones);
