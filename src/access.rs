@@ -318,7 +318,7 @@ fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
 
 /// Whether a letter stays where it is put: what ends a line for some readers, or turns the direction of what follows,
 /// does not.
-fn is_printable(c: char) -> bool {
+pub(crate) fn is_printable(c: char) -> bool {
     let moves = matches!(
         c,
         '\u{61c}'

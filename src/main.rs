@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::commands::{check, demo, run, simulate};
+use drip::commands::{check, demo, run, simulate, top};
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]
@@ -32,6 +32,12 @@ enum Command {
         /// CSV lines `time_seconds,key[,route_path]`, or an access log; - for standard input
         trace: PathBuf,
     },
+    /// The live page in a terminal; where the output is none, what it shows, once
+    Top {
+        /// The admin port of a gateway
+        #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
+        address: top::Address,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -53,5 +59,6 @@ fn main() -> ExitCode {
         Command::Demo(file) => demo::demo(&file.config),
         Command::Check(file) => check::check(&file.config),
         Command::Simulate { file, trace } => simulate::simulate(&file.config, &trace),
+        Command::Top { address } => top::top(&address),
     }
 }

@@ -10,3 +10,4 @@ pub mod run;
 mod serve;
 mod signals;
 pub mod simulate;
+pub mod top;

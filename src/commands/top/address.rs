@@ -1,0 +1,70 @@
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use http::uri::Authority;
+use thiserror::Error;
+
+/// Where a gateway's admin port is: a host and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address(Authority);
+
+/// Why a text names no admin port.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("write HOST:PORT or http://HOST:PORT, such as 127.0.0.1:9090")]
+pub struct NoAddress;
+
+impl FromStr for Address {
+    type Err = NoAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let rest = text.strip_prefix("http://").unwrap_or(text);
+        let authority: Authority = rest
+            .strip_suffix('/')
+            .unwrap_or(rest)
+            .parse()
+            .map_err(|_| NoAddress)?;
+        let whole = !authority.host().is_empty() && authority.port_u16().is_some();
+        // What stands before an @ would be a secret on the command line, and nobody asks for it.
+        let usable = whole && !authority.as_str().contains('@');
+        usable.then_some(Self(authority)).ok_or(NoAddress)
+    }
+}
+
+impl Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_an_admin_port() {
+        for (text, address) in [
+            ("127.0.0.1:9090", "127.0.0.1:9090"),
+            ("http://127.0.0.1:9090", "127.0.0.1:9090"),
+            ("http://[::1]:9090/", "[::1]:9090"),
+            ("gateway.example:80", "gateway.example:80"),
+        ] {
+            assert_eq!(text.parse::<Address>().unwrap().to_string(), address);
+        }
+    }
+
+    #[test]
+    fn what_does_not() {
+        for text in [
+            "",
+            "127.0.0.1",
+            ":9090",
+            "9090",
+            "https://127.0.0.1:9090",
+            "127.0.0.1:99999",
+            "a@127.0.0.1:9090",
+            "http://127.0.0.1:9090/metrics",
+        ] {
+            assert_eq!(text.parse::<Address>(), Err(NoAddress), "{text}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What keys do.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Quit,
+    Up,
+    Down,
+    Next,
+    Back,
+    Sort,
+    Pause,
+    Help,
+}
+
+/// For the help, in its order.
+pub(super) const HELP: [(&str, &str); 7] = [
+    ("q, Esc, Ctrl-C", "quit"),
+    ("↑ ↓, k j", "select a zone, or scroll keys and origins"),
+    ("Tab, Shift-Tab", "the next panel, the one before"),
+    ("s", "sort keys by depth, oldest wait, name"),
+    ("p", "pause what is shown; the gateway goes on"),
+    ("?", "this help"),
+    ("", "in/s came, out/s went on, in the last second"),
+];
+
+pub(super) fn action(key: KeyEvent) -> Option<Action> {
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    Some(match key.code {
+        KeyCode::Char('c') if control => Action::Quit,
+        _ if control => return None,
+        KeyCode::Char('q') | KeyCode::Esc => Action::Quit,
+        KeyCode::Up | KeyCode::Char('k') => Action::Up,
+        KeyCode::Down | KeyCode::Char('j') => Action::Down,
+        KeyCode::Tab => Action::Next,
+        KeyCode::BackTab => Action::Back,
+        KeyCode::Char('s') => Action::Sort,
+        KeyCode::Char('p') => Action::Pause,
+        KeyCode::Char('?') => Action::Help,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_does_what_the_help_says() {
+        for (code, expected) in [
+            (KeyCode::Char('q'), Some(Action::Quit)),
+            (KeyCode::Esc, Some(Action::Quit)),
+            (KeyCode::Char('c'), None),
+            (KeyCode::Char('j'), Some(Action::Down)),
+            (KeyCode::Up, Some(Action::Up)),
+            (KeyCode::Tab, Some(Action::Next)),
+            (KeyCode::BackTab, Some(Action::Back)),
+            (KeyCode::Char('s'), Some(Action::Sort)),
+            (KeyCode::Char('p'), Some(Action::Pause)),
+            (KeyCode::Char('?'), Some(Action::Help)),
+            (KeyCode::F(5), None),
+        ] {
+            assert_eq!(action(code.into()), expected, "{code:?}");
+        }
+        let with_control = |c| action(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL));
+        assert_eq!(with_control('c'), Some(Action::Quit));
+        assert_eq!(with_control('p'), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! What is known of the gateway, and what follows from it. No clock, no I/O.
+
+use std::collections::VecDeque;
+
+use super::api::{Config, Deep, Origin, Sample, Zone};
+use super::feed::{Lost, News};
+use super::plain::Plain;
+use crate::limit::Moment;
+
+/// Seconds that are kept: as many as a gateway tells of.
+const SECONDS: usize = 600;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Model {
+    pub(super) link: Link,
+    pub(super) config: Option<Config>,
+    pub(super) zones: Option<Vec<Zone>>,
+    pub(super) origins: Option<Vec<Origin>>,
+    samples: VecDeque<Sample>,
+}
+
+/// The connection to the gateway.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Link {
+    #[default]
+    Opening,
+    Open {
+        since: Moment,
+    },
+    Lost {
+        since: Moment,
+        why: Lost,
+    },
+}
+
+/// A zone now, and its depth before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Row {
+    pub(super) name: Plain,
+    pub(super) rate: Plain,
+    /// Requests that came, went on and were rejected in the last second.
+    pub(super) came: u64,
+    pub(super) out: u64,
+    pub(super) rejected: u64,
+    pub(super) depth: u64,
+    pub(super) deepest: u64,
+    pub(super) oldest: f64,
+    pub(super) p95: Option<f64>,
+    pub(super) keys: u64,
+    /// One a second, the last one last.
+    pub(super) depths: Vec<u64>,
+}
+
+/// A zone over time: seconds before now (so below zero) and values.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Course {
+    pub(super) depth: Vec<(f64, f64)>,
+    pub(super) out: Vec<(f64, f64)>,
+    pub(super) rate: Vec<(f64, f64)>,
+    /// When the file was put into force anew.
+    pub(super) retunes: Vec<f64>,
+}
+
+/// In what order keys are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Sort {
+    #[default]
+    Depth,
+    Oldest,
+    Name,
+}
+
+impl Model {
+    pub(super) fn hear(&mut self, news: News, now: Moment) {
+        match news {
+            News::Zones(zones) => self.zones = Some(zones.zones),
+            News::Origins(origins) => self.origins = Some(origins.origins),
+            News::Config(config) => self.config = Some(config),
+            News::History(samples) => {
+                self.link = Link::Open { since: now };
+                samples.into_iter().for_each(|sample| self.keep(sample));
+            }
+            News::Sample(sample) => self.keep(sample),
+            News::Lost(why) => {
+                // Lost since the first try that failed.
+                let since = match self.link {
+                    Link::Lost { since, .. } => since,
+                    Link::Opening | Link::Open { .. } => now,
+                };
+                self.link = Link::Lost { since, why };
+            }
+        }
+    }
+
+    fn keep(&mut self, sample: Sample) {
+        if self.now().is_some_and(|last| sample.seq <= last.seq) {
+            // Another process counts from its beginning.
+            self.samples.clear();
+        }
+        self.samples.push_back(sample);
+        if self.samples.len() > SECONDS {
+            self.samples.pop_front();
+        }
+    }
+
+    /// Whether every part has been told once.
+    pub(super) fn is_whole(&self) -> bool {
+        let details = self.config.is_some() && self.zones.is_some() && self.origins.is_some();
+        details && self.now().is_some()
+    }
+
+    /// The last second.
+    pub(super) fn now(&self) -> Option<&Sample> {
+        self.samples.back()
+    }
+
+    /// Whether the gateway lets its queues drain, and ends.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.now().is_some_and(|sample| sample.stopping)
+    }
+
+    pub(super) fn zones(&self) -> &[Zone] {
+        self.zones.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn origins(&self) -> &[Origin] {
+        self.origins.as_deref().unwrap_or_default()
+    }
+
+    pub(super) fn rows(&self) -> Vec<Row> {
+        self.zones().iter().map(|zone| self.row(zone)).collect()
+    }
+
+    fn row(&self, zone: &Zone) -> Row {
+        let seconds = self.samples.iter();
+        let seen = seconds.filter_map(|sample| sample.zone(&zone.name));
+        let depths: Vec<u64> = seen.map(|zone| zone.depth).collect();
+        let now = self.now().and_then(|sample| sample.zone(&zone.name));
+        let now = now.cloned().unwrap_or_default();
+        // In the first second that is known, who waits may have come before it.
+        let before = depths.iter().rev().nth(1).copied();
+        Row {
+            name: zone.name.clone(),
+            rate: zone.rate.clone(),
+            came: now.came(before.unwrap_or(now.depth)),
+            out: now.out(),
+            rejected: now.rejected,
+            depth: now.depth,
+            deepest: now.depth_max,
+            oldest: now.oldest_wait,
+            p95: now.wait_p95,
+            keys: now.keys,
+            depths,
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    pub(super) fn course(&self, zone: &Plain) -> Course {
+        let mut course = Course::default();
+        let end = self.now().map_or(0.0, |sample| sample.time);
+        let mut last = None;
+        for sample in &self.samples {
+            let Some(second) = sample.zone(zone) else {
+                continue;
+            };
+            let at = sample.time - end;
+            course.depth.push((at, second.depth as f64));
+            course.out.push((at, second.out() as f64));
+            course.rate.push((at, second.rate));
+            if last.is_some_and(|reload| reload != sample.reload) {
+                course.retunes.push(at);
+            }
+            last = Some(sample.reload);
+        }
+        course
+    }
+
+    pub(super) fn deepest(&self, sort: Sort) -> Vec<&Deep> {
+        let mut keys: Vec<&Deep> = self.now().map_or_else(Vec::new, |sample| {
+            sample.deepest.iter().filter(|key| key.depth > 0).collect()
+        });
+        match sort {
+            Sort::Depth => keys.sort_by_key(|key| std::cmp::Reverse(key.depth)),
+            Sort::Oldest => keys.sort_by(|a, b| b.oldest_wait.total_cmp(&a.oldest_wait)),
+            Sort::Name => keys.sort_by(|a, b| (&a.zone, &a.key).cmp(&(&b.zone, &b.key))),
+        }
+        keys
+    }
+}
+
+impl Sort {
+    pub(super) fn next(self) -> Self {
+        match self {
+            Self::Depth => Self::Oldest,
+            Self::Oldest => Self::Name,
+            Self::Name => Self::Depth,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Depth => "depth",
+            Self::Oldest => "oldest wait",
+            Self::Name => "name",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

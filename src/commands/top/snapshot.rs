@@ -1,0 +1,109 @@
+//! What is known, as lines for people and scripts.
+
+use super::address::Address;
+use super::model::{Model, Row, Sort};
+use super::view::file;
+use super::view::numbers::wait;
+
+const HEADING: [&str; 10] = [
+    "zone", "rate", "in/s", "out/s", "depth", "deepest", "oldest", "p95", "rej/s", "keys",
+];
+
+/// The whole of it; ends with a line feed.
+pub(super) fn text(address: &Address, model: &Model) -> String {
+    let mut lines = Vec::new();
+    if let Some(config) = &model.config {
+        let stopping = if model.is_stopping() {
+            ", stopping"
+        } else {
+            ""
+        };
+        lines.push(format!("drip {} at {address}{stopping}", config.version));
+        lines.push(file(config));
+    }
+    lines.push(String::new());
+    let mut rows = vec![HEADING.map(str::to_owned).to_vec()];
+    rows.extend(model.rows().iter().map(zone));
+    lines.extend(columns(&rows, &[0, 1]));
+    let mut rows = vec![
+        [
+            "origin",
+            "server",
+            "health",
+            "in flight",
+            "answered",
+            "failed",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    for origin in model.origins() {
+        rows.extend(origin.servers.iter().map(|server| {
+            let health = if server.healthy { "healthy" } else { "down" };
+            vec![
+                origin.name.to_string(),
+                server.url.to_string(),
+                health.to_owned(),
+                server.in_flight.to_string(),
+                server.answered.to_string(),
+                server.failed.to_string(),
+            ]
+        }));
+    }
+    lines.push(String::new());
+    lines.extend(columns(&rows, &[0, 1, 2]));
+    let keys = model.deepest(Sort::Depth);
+    if !keys.is_empty() {
+        let mut rows = vec![
+            ["zone", "depth", "oldest", "key"]
+                .map(str::to_owned)
+                .to_vec(),
+        ];
+        rows.extend(keys.iter().map(|key| {
+            let (depth, oldest) = (key.depth.to_string(), wait(key.oldest_wait));
+            vec![key.zone.to_string(), depth, oldest, key.key.to_string()]
+        }));
+        lines.push(String::new());
+        lines.extend(columns(&rows, &[0, 3]));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn zone(row: &Row) -> Vec<String> {
+    vec![
+        row.name.to_string(),
+        row.rate.to_string(),
+        row.came.to_string(),
+        row.out.to_string(),
+        row.depth.to_string(),
+        row.deepest.to_string(),
+        wait(row.oldest),
+        row.p95.map_or("-".to_owned(), wait),
+        row.rejected.to_string(),
+        row.keys.to_string(),
+    ]
+}
+
+/// Rows below each other, the columns at `left` as texts, the others as numbers.
+fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<String> {
+    let count = rows.first().map_or(0, Vec::len);
+    let wide = |text: &str| ratatui::text::Span::raw(text).width();
+    let widest = |at: usize| {
+        rows.iter()
+            .map(|row| wide(&row[at]))
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..count).map(widest).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().enumerate().map(|(at, text)| {
+            let fill = " ".repeat(widths[at] - wide(text));
+            match left.contains(&at) {
+                true => format!("{text}{fill}"),
+                false => format!("{fill}{text}"),
+            }
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}

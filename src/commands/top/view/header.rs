@@ -1,0 +1,82 @@
+//! Who is looked at, and how it is.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::View;
+use super::numbers::{moment, span};
+use crate::commands::top::api::Config;
+use crate::commands::top::model::Link;
+
+pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
+    let lines = vec![gateway(view), settings(view)];
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn gateway(view: &View) -> Line<'static> {
+    let paint = view.paint;
+    let version = view.shown().config.as_ref();
+    let version = version.map_or_else(String::new, |config| format!(" {}", config.version));
+    let mut line = vec![
+        Span::styled(format!(" drip{version}"), paint.strong()),
+        Span::raw(format!("  {}  ", view.address)),
+    ];
+    if view.page.is_paused() {
+        line.push(Span::styled("paused  ", paint.mark()));
+    }
+    if view.model.is_stopping() && !matches!(view.model.link, Link::Lost { .. }) {
+        line.push(Span::styled("stopping  ", paint.mark()));
+    }
+    // The reason may be long, and what is cut off is its end.
+    line.push(link(view));
+    Line::from(line)
+}
+
+fn link(view: &View) -> Span<'static> {
+    match &view.model.link {
+        Link::Opening => Span::raw("connecting"),
+        Link::Open { since } => {
+            let text = format!("connected {}", span(view.now.since(*since)));
+            Span::styled(text, view.paint.good())
+        }
+        Link::Lost { since, why } => {
+            let since = span(view.now.since(*since));
+            Span::styled(
+                format!("lost {since} ago, trying again: {why}"),
+                view.paint.bad(),
+            )
+        }
+    }
+}
+
+fn settings(view: &View) -> Line<'static> {
+    let Some(config) = view.shown().config.as_ref() else {
+        return Line::default();
+    };
+    let text = format!(" {}", file(config));
+    match config.error {
+        None => Line::raw(text),
+        Some(_) => Line::styled(text, view.paint.bad()),
+    }
+}
+
+/// The state of the file, in a line.
+pub(in crate::commands::top) fn file(config: &Config) -> String {
+    let file = &config.file;
+    let Some(error) = &config.error else {
+        return format!("{file}: ok, loaded {}", moment(config.loaded_at.as_str()));
+    };
+    let mut text = format!("{file}: broken since {}", moment(error.since.as_str()));
+    if let Some(first) = error.problems.first() {
+        if let Some(line) = first.line {
+            text += &format!(", line {line}");
+        }
+        text += &format!(": {}", first.message);
+    }
+    match error.problems.len() {
+        0 | 1 => text,
+        more => format!("{text} (and {} more)", more - 1),
+    }
+}

@@ -1,0 +1,113 @@
+//! The page, drawn.
+
+mod charts;
+mod deepest;
+mod header;
+mod help;
+pub(super) mod numbers;
+mod origins;
+mod paint;
+mod settings;
+mod zones;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::widgets::Block;
+
+pub(super) use self::header::file;
+pub(super) use self::paint::Paint;
+use super::address::Address;
+use super::model::Model;
+use super::page::{Page, Panel};
+use crate::limit::Moment;
+
+/// Columns and lines from which on all panels fit; below, only the zones and the panel that is looked at.
+const LARGE: (u16, u16) = (90, 26);
+
+/// What is drawn.
+pub(super) struct View<'a> {
+    pub(super) address: &'a Address,
+    /// The link to the gateway goes on where the page is paused.
+    pub(super) model: &'a Model,
+    pub(super) page: &'a Page,
+    pub(super) paint: Paint,
+    pub(super) now: Moment,
+}
+
+impl View<'_> {
+    pub(super) fn draw(&self, frame: &mut Frame) {
+        let area = frame.area();
+        let [header, rest, footer] = Layout::vertical([
+            Constraint::Length(2),
+            Constraint::Fill(1),
+            Constraint::Length(1),
+        ])
+        .areas(area);
+        header::draw(self, frame, header);
+        let zones = u16::try_from(self.shown().zones().len()).unwrap_or(u16::MAX);
+        let zones = zones.max(1).saturating_add(3);
+        if area.width >= LARGE.0 && area.height >= LARGE.1 {
+            self.all(frame, rest, zones);
+        } else {
+            self.one(frame, rest, zones);
+        }
+        help::footer(self, frame, footer);
+        if self.page.help {
+            help::draw(self, frame, rest);
+        }
+    }
+
+    fn all(&self, frame: &mut Frame, area: Rect, zones: u16) {
+        let [table, middle, lower] = Layout::vertical([
+            Constraint::Length(zones.min(area.height / 3)),
+            Constraint::Fill(3),
+            Constraint::Fill(2),
+        ])
+        .areas(area);
+        let [left, right] =
+            Layout::horizontal([Constraint::Length(40), Constraint::Fill(1)]).areas(middle);
+        let halves = [Constraint::Fill(1), Constraint::Fill(1)];
+        let [keys, servers] = Layout::horizontal(halves).areas(lower);
+        zones::draw(self, frame, table);
+        settings::draw(self, frame, left);
+        charts::draw(self, frame, right);
+        deepest::draw(self, frame, keys);
+        origins::draw(self, frame, servers);
+    }
+
+    fn one(&self, frame: &mut Frame, area: Rect, zones: u16) {
+        let most = (area.height / 2).max(4);
+        let [table, panel] =
+            Layout::vertical([Constraint::Length(zones.min(most)), Constraint::Fill(1)])
+                .areas(area);
+        zones::draw(self, frame, table);
+        match self.page.panel {
+            Panel::Zones => charts::draw(self, frame, panel),
+            Panel::Settings => settings::draw(self, frame, panel),
+            Panel::Keys => deepest::draw(self, frame, panel),
+            Panel::Origins => origins::draw(self, frame, panel),
+        }
+    }
+
+    fn shown(&self) -> &Model {
+        self.page.shown(self.model)
+    }
+
+    /// The frame of a panel; of the one that keys go to, it stands out.
+    fn block(&self, title: &str, panel: Option<Panel>) -> Block<'static> {
+        let here = panel == Some(self.page.panel);
+        let title = if here {
+            format!(" ▸ {title} ")
+        } else {
+            format!(" {title} ")
+        };
+        let block = Block::bordered().title(title);
+        match here {
+            true => block.title_style(self.paint.strong()),
+            false => block.border_style(self.paint.faint()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! An admin port that says what a test wants.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Between two samples; a gateway takes a second.
+const BEAT: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Default)]
+struct Said {
+    /// What is wrong with the file.
+    error: Option<Value>,
+    /// Samples so far.
+    seq: u64,
+    /// What listeners said that they had heard last.
+    last_event_ids: Vec<String>,
+    over: bool,
+}
+
+pub struct Fake {
+    pub address: SocketAddr,
+    said: Arc<Mutex<Said>>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+impl Fake {
+    pub fn start() -> Self {
+        Self::at("127.0.0.1:0".parse().unwrap(), 60)
+    }
+
+    /// One that has counted to `seq`.
+    pub fn at(address: SocketAddr, seq: u64) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let said = Arc::new(Mutex::new(Said {
+            seq,
+            ..Said::default()
+        }));
+        let shared = Arc::clone(&said);
+        let accepting = thread::spawn(move || {
+            while !shared.lock().unwrap().over {
+                if let Ok((stream, _)) = listener.accept() {
+                    let said = Arc::clone(&shared);
+                    // Whoever hangs up ends the thread.
+                    thread::spawn(move || drop(serve(stream, &said)));
+                } else {
+                    thread::sleep(Duration::from_millis(5));
+                }
+            }
+        });
+        Self {
+            address,
+            said,
+            accepting: Some(accepting),
+        }
+    }
+
+    pub fn break_file(&self, message: &str) {
+        let problems = [json!({"line": 3, "column": 8, "message": message})];
+        let error = json!({"since": "2026-11-21T06:01:00.5Z", "problems": problems});
+        self.said.lock().unwrap().error = Some(error);
+    }
+
+    pub fn last_event_ids(&self) -> Vec<String> {
+        self.said.lock().unwrap().last_event_ids.clone()
+    }
+
+    /// Ends all connections, and takes no more.
+    pub fn stop(&mut self) {
+        self.said.lock().unwrap().over = true;
+        if let Some(accepting) = self.accepting.take() {
+            accepting.join().unwrap();
+        }
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn serve(mut stream: TcpStream, said: &Mutex<Said>) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let mut request = String::new();
+    while let Some(line) = lines.next().transpose()?.filter(|line| !line.is_empty()) {
+        request += &line.to_ascii_lowercase();
+        request.push('\n');
+    }
+    let path = request.split(' ').nth(1).unwrap_or_default();
+    if path == "/api/live" {
+        return live(stream, &request, said);
+    }
+    let (status, body) = match answer(path, &said.lock().unwrap()) {
+        Some(body) => ("200 OK", body.to_string()),
+        None => ("404 Not Found", "{}".to_owned()),
+    };
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+}
+
+fn live(mut stream: TcpStream, request: &str, said: &Mutex<Said>) -> std::io::Result<()> {
+    let since = request
+        .lines()
+        .find_map(|line| line.strip_prefix("last-event-id: "));
+    let first = {
+        let mut said = said.lock().unwrap();
+        said.last_event_ids.extend(since.map(str::to_owned));
+        let heard = since.map_or(said.seq.saturating_sub(60), |id| id.parse().unwrap());
+        let samples: Vec<Value> = (heard + 1..=said.seq)
+            .map(|seq| sample(seq, &said))
+            .collect();
+        format!(
+            "event: history\ndata: {}\n\n",
+            json!({ "samples": samples })
+        )
+    };
+    stream.write_all(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
+    )?;
+    chunk(&mut stream, &first)?;
+    loop {
+        thread::sleep(BEAT);
+        let event = {
+            let mut said = said.lock().unwrap();
+            if said.over {
+                return Ok(());
+            }
+            said.seq += 1;
+            let sample = sample(said.seq, &said);
+            format!(":\n\nevent: sample\nid: {}\ndata: {sample}\n\n", said.seq)
+        };
+        chunk(&mut stream, &event)?;
+    }
+}
+
+fn chunk(stream: &mut TcpStream, text: &str) -> std::io::Result<()> {
+    write!(stream, "{:x}\r\n{text}\r\n", text.len())?;
+    stream.flush()
+}
+
+fn answer(path: &str, said: &Said) -> Option<Value> {
+    Some(match path {
+        "/api/zones" => json!({"zones": [zone("per_client", "10r/s"), zone("all", "500r/s")]}),
+        "/api/origins" => json!({"origins": [{
+            "name": "app", "in_flight": 1, "max_in_flight": null,
+            "servers": [
+                {"url": "http://127.0.0.1:9000", "healthy": true, "in_flight": 1, "answered": 80, "failed": 0},
+                {"url": "unix:app.sock", "healthy": false, "in_flight": 0, "answered": 7, "failed": 2},
+            ],
+        }]}),
+        "/api/config" => json!({
+            "file": "gateway.toml", "settings": "[server]\n", "loaded_at": "2026-11-21T06:00:00.123Z",
+            "version": "0.1.0", "error": said.error,
+        }),
+        _ => return None,
+    })
+}
+
+fn zone(name: &str, rate: &str) -> Value {
+    json!({
+        "name": name, "key": "$remote_addr", "algorithm": "leaky_bucket", "rate": rate, "rate_per_second": 10.0,
+        "max_keys": 100_000, "idle_timeout_seconds": 60.0,
+        "limits": [{"route": "/", "burst": 20, "delay": 0, "nodelay": false, "max_wait_seconds": null, "dry_run": false}],
+        "totals": {"passed": 10, "delayed": 70, "rejected": 20, "cancelled": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
+        "rejections": {"burst": 20, "max_wait": 0, "keys": 0, "store": 0, "stopping": 0},
+        "depth": 11, "depth_max": 9, "oldest_wait_seconds": 0.9, "keys": {"active": 12, "parked": 0},
+    })
+}
+
+fn sample(seq: u64, said: &Said) -> Value {
+    json!({
+        "seq": seq, "time": 1_795_232_027.5 + f64::from(u32::try_from(seq).unwrap()),
+        "zones": [
+            {"name": "per_client", "rate": 10.0, "passed": 3, "delayed": 7, "rejected": 2, "cancelled": 0, "dry_run": 0,
+             "depth": 11, "depth_max": 9, "oldest_wait": 0.9, "wait_p50": 0.4, "wait_p95": 0.8, "keys": 12},
+            {"name": "all", "rate": 500.0, "passed": 0, "delayed": 0, "rejected": 0, "cancelled": 0, "dry_run": 0,
+             "depth": 0, "depth_max": 0, "oldest_wait": 0.0, "wait_p50": null, "wait_p95": null, "keys": 0},
+        ],
+        "origins": [{"name": "app", "in_flight": 1, "healthy": 1, "servers": 2}],
+        "deepest": [
+            {"zone": "per_client", "key": "192.0.2.1", "depth": 9, "oldest_wait": 0.9},
+            {"zone": "per_client", "key": "\u{1b}]0;owned\u{7}\u{9b}2J\r\n\\x1B", "depth": 2, "oldest_wait": 1.5},
+        ],
+        "reload": 4,
+        "error": said.error.as_ref().map(|_| json!({"line": 3, "message": "broken"})),
+        "stopping": false,
+    })
+}

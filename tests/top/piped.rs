@@ -1,0 +1,112 @@
+//! Into a pipe.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Output};
+use std::thread;
+
+use crate::fake::Fake;
+
+fn top(address: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+    command.args(["top", address]).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_pipe_gets_a_snapshot() {
+    let fake = Fake::start();
+    let output = top(&format!("http://{}", fake.address));
+    let expected = format!(
+        r"drip 0.1.0 at {}
+gateway.toml: ok, loaded 2026-11-21 06:00:00 UTC
+
+zone        rate    in/s  out/s  depth  deepest  oldest    p95  rej/s  keys
+per_client  10r/s     12     10     11        9   0.90s  0.80s      2    12
+all         500r/s     0      0      0        0   0.00s      -      0     0
+
+origin  server                 health   in flight  answered  failed
+app     http://127.0.0.1:9000  healthy          1        80       0
+app     unix:app.sock          down             0         7       2
+
+zone        depth  oldest  key
+per_client      9   0.90s  192.0.2.1
+per_client      2   1.50s  \u{{1b}}]0;owned\u{{7}}\u{{9b}}2J\u{{d}}\u{{a}}\x1B
+",
+        fake.address
+    );
+    assert_eq!(text(&output.stdout), expected);
+    assert!(output.status.success() && output.stderr.is_empty());
+}
+
+#[test]
+fn a_snapshot_says_that_the_file_is_broken() {
+    let fake = Fake::start();
+    fake.break_file("rate: \u{1b}[31mno unit");
+    let output = top(&fake.address.to_string());
+    let line =
+        r"gateway.toml: broken since 2026-11-21 06:01:00 UTC, line 3: rate: \u{1b}[31mno unit";
+    assert_eq!(text(&output.stdout).lines().nth(1), Some(line));
+    assert!(output.status.success());
+}
+
+#[test]
+fn where_nobody_listens_the_error_names_the_address_and_what_to_do() {
+    let mut fake = Fake::start();
+    fake.stop();
+    let output = top(&fake.address.to_string());
+    let expected = format!(
+        "drip top: nothing to show of {}: connection refused; start the gateway, or name the address that its file \
+         has as server.admin: drip top ADDRESS\n",
+        fake.address
+    );
+    assert_eq!(text(&output.stderr), expected);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+}
+
+#[test]
+fn another_server_is_no_gateway() {
+    let answers = [
+        (
+            "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n",
+            "it answers 404 Not Found to /api/live",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
+            "is not what a drip gateway says",
+        ),
+        ("SSH-2.0\r\n", "the connection ended"),
+    ];
+    for (answer, expected) in answers {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().map_while(Result::ok) {
+                let _ = stream.read(&mut [0; 1024]);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let output = top(&address);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            text(&output.stderr).contains(expected),
+            "{}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let fake = Fake::start();
+    let shell = format!(
+        "{} top {} | head -c 1 > /dev/null",
+        env!("CARGO_BIN_EXE_drip"),
+        fake.address
+    );
+    let output = Command::new("sh").args(["-c", &shell]).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+}
