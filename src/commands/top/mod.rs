@@ -1,10 +1,11 @@
 //! `drip top`: the gateway as it is, a second at a time, in a terminal.
 //!
-//! `feed` hears what the admin port says, `model` knows what follows from it, `page` what the one who looks has chosen,
-//! and `view` draws both.
+//! `feed` hears by `client` what the admin port says, `model` knows what follows from it, `page` what the one who looks
+//! has chosen, and `view` draws both.
 
 mod address;
 mod api;
+mod client;
 mod feed;
 mod keys;
 mod model;
@@ -23,7 +24,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout;
 
 pub use self::address::{Address, NoAddress};
-use self::feed::{Lost, News};
+use self::client::Lost;
+use self::feed::News;
 use self::model::Model;
 use crate::clock;
 

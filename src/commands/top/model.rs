@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::api::{Config, Deep, Origin, Sample, Zone};
-use super::feed::{Lost, News};
+use super::client::Lost;
+use super::feed::News;
 use super::plain::Plain;
 use crate::limit::Moment;
 
@@ -78,7 +79,9 @@ impl Model {
             News::Config(config) => self.config = Some(config),
             News::History(samples) => {
                 self.link = Link::Open { since: now };
-                samples.into_iter().for_each(|sample| self.keep(sample));
+                for sample in samples {
+                    self.keep(sample);
+                }
             }
             News::Sample(sample) => self.keep(sample),
             News::Lost(why) => {

@@ -98,9 +98,10 @@ fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<String> {
     let line = |row: &Vec<String>| {
         let cells = row.iter().enumerate().map(|(at, text)| {
             let fill = " ".repeat(widths[at] - wide(text));
-            match left.contains(&at) {
-                true => format!("{text}{fill}"),
-                false => format!("{fill}{text}"),
+            if left.contains(&at) {
+                format!("{text}{fill}")
+            } else {
+                format!("{fill}{text}")
             }
         });
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()

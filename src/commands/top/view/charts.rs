@@ -7,8 +7,8 @@ use ratatui::symbols::Marker;
 use ratatui::text::Line;
 use ratatui::widgets::{Axis, Chart, Dataset, GraphType};
 
-use super::View;
 use super::numbers::span;
+use super::{Paint, View};
 use crate::commands::top::model::Course;
 
 /// The shortest time that is drawn.
@@ -26,12 +26,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let (depth, rate) = (view.paint.water(), view.paint.good());
     let depths = [("depth", course.depth.as_slice(), depth, Marker::Braille)];
     let rates = [
-        (
-            "rate",
-            course.rate.as_slice(),
-            view.paint.faint(),
-            Marker::Dot,
-        ),
+        ("rate", course.rate.as_slice(), Paint::faint(), Marker::Dot),
         ("out", course.out.as_slice(), rate, Marker::Braille),
     ];
     let mark = if course.retunes.is_empty() {
@@ -83,10 +78,8 @@ fn chart(
         .iter()
         .map(|(_, points, style, marker)| line(points, *style, *marker));
     let ago = span(std::time::Duration::from_secs_f64(-from));
-    let x = Axis::default()
-        .bounds([from, 0.0])
-        .style(view.paint.faint());
-    let y = Axis::default().bounds([0.0, top]).style(view.paint.faint());
+    let x = Axis::default().bounds([from, 0.0]).style(Paint::faint());
+    let y = Axis::default().bounds([0.0, top]).style(Paint::faint());
     let x = x.labels([Line::raw(format!("-{ago}")), Line::raw("now")]);
     let y = y.labels([Line::raw("0"), Line::raw(label(top))]);
     let chart = Chart::new(lines.chain(stems).collect())

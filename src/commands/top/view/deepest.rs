@@ -5,20 +5,17 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-use super::View;
 use super::numbers::wait;
+use super::{Paint, View};
 use crate::commands::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let sort = view.page.sort;
     let title = format!("deepest keys, by {}", sort.name());
     let keys = view.shown().deepest(sort);
-    let mut lines = vec![Line::styled(
-        " depth  oldest  zone, key",
-        view.paint.faint(),
-    )];
+    let mut lines = vec![Line::styled(" depth  oldest  zone, key", Paint::faint())];
     if keys.is_empty() {
-        lines = vec![Line::styled("nobody waits", view.paint.faint())];
+        lines = vec![Line::styled("nobody waits", Paint::faint())];
     }
     // The scroll may have been for a longer list.
     let scrolled = match view.page.panel {

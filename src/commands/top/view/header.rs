@@ -1,12 +1,14 @@
 //! Who is looked at, and how it is.
 
+use std::fmt::Write as _;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::View;
 use super::numbers::{moment, span};
+use super::{Paint, View};
 use crate::commands::top::api::Config;
 use crate::commands::top::model::Link;
 
@@ -20,7 +22,7 @@ fn gateway(view: &View) -> Line<'static> {
     let version = view.shown().config.as_ref();
     let version = version.map_or_else(String::new, |config| format!(" {}", config.version));
     let mut line = vec![
-        Span::styled(format!(" drip{version}"), paint.strong()),
+        Span::styled(format!(" drip{version}"), Paint::strong()),
         Span::raw(format!("  {}  ", view.address)),
     ];
     if view.page.is_paused() {
@@ -71,9 +73,10 @@ pub(in crate::commands::top) fn file(config: &Config) -> String {
     let mut text = format!("{file}: broken since {}", moment(error.since.as_str()));
     if let Some(first) = error.problems.first() {
         if let Some(line) = first.line {
-            text += &format!(", line {line}");
+            // Writing to a string does not fail.
+            let _ = write!(text, ", line {line}");
         }
-        text += &format!(": {}", first.message);
+        let _ = write!(text, ": {}", first.message);
     }
     match error.problems.len() {
         0 | 1 => text,

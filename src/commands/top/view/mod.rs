@@ -51,9 +51,9 @@ impl View<'_> {
         } else {
             self.one(frame, rest, zones);
         }
-        help::footer(self, frame, footer);
+        help::footer(frame, footer);
         if self.page.help {
-            help::draw(self, frame, rest);
+            help::draw(frame, rest);
         }
     }
 
@@ -102,9 +102,10 @@ impl View<'_> {
             format!(" {title} ")
         };
         let block = Block::bordered().title(title);
-        match here {
-            true => block.title_style(self.paint.strong()),
-            false => block.border_style(self.paint.faint()),
+        if here {
+            block.title_style(Paint::strong())
+        } else {
+            block.border_style(Paint::faint())
         }
     }
 }

@@ -32,9 +32,10 @@ fn name(origin: &Origin) -> String {
 }
 
 fn server(view: &View, server: &Server) -> Line<'static> {
-    let (health, style) = match server.healthy {
-        true => ("healthy", view.paint.good()),
-        false => ("DOWN   ", view.paint.bad()),
+    let (health, style) = if server.healthy {
+        ("healthy", view.paint.good())
+    } else {
+        ("DOWN   ", view.paint.bad())
     };
     let counts = format!(
         "  {}  {} in flight, {} answered, {} failed",

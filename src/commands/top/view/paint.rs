@@ -20,11 +20,11 @@ impl Paint {
         Self { colours: false }
     }
 
-    pub(super) fn strong(self) -> Style {
+    pub(super) fn strong() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    pub(super) fn faint(self) -> Style {
+    pub(super) fn faint() -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 

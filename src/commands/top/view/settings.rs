@@ -1,12 +1,14 @@
 //! The selected zone: its settings, its limits, and what became of its requests.
 
+use std::fmt::Write as _;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Wrap};
 
-use super::View;
 use super::numbers::{share, wait};
+use super::{Paint, View};
 use crate::commands::top::api::{Limit, Zone};
 use crate::commands::top::page::Panel;
 
@@ -16,7 +18,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
         return frame.render_widget(view.block("settings", Some(Panel::Settings)), area);
     };
     let block = view.block(zone.name.as_str(), Some(Panel::Settings));
-    let faint = view.paint.faint();
+    let faint = Paint::faint();
     let mut lines = vec![Line::raw(format!("{} {}", zone.rate, zone.algorithm))];
     lines.push(Line::raw(format!("key {}", zone.key)));
     lines.extend(zone.limits.iter().map(|of| Line::raw(limit(of))));
@@ -31,13 +33,14 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
 /// A limit of a route, as the file has it.
 fn limit(limit: &Limit) -> String {
     let mut text = format!("{}: burst {}", limit.route, limit.burst);
-    match limit.delay {
-        _ if limit.nodelay => text += ", nodelay",
-        Some(delay) if delay > 0 => text += &format!(", delay {delay}"),
-        _ => {}
-    }
+    // Writing to a string does not fail.
+    let _ = match limit.delay {
+        _ if limit.nodelay => write!(text, ", nodelay"),
+        Some(delay) if delay > 0 => write!(text, ", delay {delay}"),
+        _ => Ok(()),
+    };
     if let Some(most) = limit.max_wait_seconds {
-        text += &format!(", max_wait {}", wait(most));
+        let _ = write!(text, ", max_wait {}", wait(most));
     }
     if limit.dry_run {
         text += ", dry_run";

@@ -4,7 +4,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::json;
 
-use super::super::feed::{Lost, News};
+use super::super::client::Lost;
+use super::super::feed::News;
 use super::super::keys::Action;
 use super::*;
 

@@ -5,8 +5,8 @@ use ratatui::layout::{Alignment, Constraint, Rect};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table, TableState};
 
-use super::View;
 use super::numbers::{sparkline, wait};
+use super::{Paint, View};
 use crate::commands::top::model;
 use crate::commands::top::page::Panel;
 
@@ -40,7 +40,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let block = view.block("zones", Some(Panel::Zones));
     if rows.is_empty() {
         let text = "the file has no zones, so nothing is limited";
-        let text = Text::styled(text, view.paint.faint());
+        let text = Text::styled(text, Paint::faint());
         let widget = ratatui::widgets::Paragraph::new(text).block(block);
         return frame.render_widget(widget, area);
     }
@@ -82,10 +82,10 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     );
     widths.extend(spark.map(Constraint::Length));
     let table = Table::new(body, widths)
-        .header(Row::new(heading).style(view.paint.faint()))
+        .header(Row::new(heading).style(Paint::faint()))
         .column_spacing(1)
         .highlight_symbol("> ")
-        .row_highlight_style(view.paint.strong())
+        .row_highlight_style(Paint::strong())
         .block(block);
     let selected = view.page.selected(view.shown().zones());
     let mut state = TableState::new().with_selected(selected);
