@@ -20,11 +20,13 @@ const PHONE_IN_THE_DARK: Look = Look {
 /// How many points of the first plot have the colour of a mark.
 const MARKED: &str = "
     const plot = document.querySelector('.plot canvas');
-    const probe = document.createElement('canvas').getContext('2d');
-    probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--mark');
-    probe.fillRect(0, 0, 1, 1);
-    const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-    const { data } = plot.getContext('2d').getImageData(0, 0, plot.width, plot.height);
+    const copy = Object.assign(document.createElement('canvas'), { width: plot.width, height: plot.height + 1 });
+    const context = copy.getContext('2d', { willReadFrequently: true });
+    context.drawImage(plot, 0, 0);
+    context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--mark');
+    context.fillRect(0, plot.height, 1, 1);
+    const [r, g, b] = context.getImageData(0, plot.height, 1, 1).data;
+    const { data } = context.getImageData(0, 0, plot.width, plot.height);
     let marked = 0;
     for (let i = 0; i < data.length; i += 4) {
       marked += data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255;
@@ -279,6 +281,37 @@ fn a_phone_in_the_dark_needs_no_sideways_scrolling() {
         });
         assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
     }
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn of_many_zones_those_in_need_come_first_and_the_others_can_be_found() {
+    let origin = Origin::start();
+    let mut file = one_zone(&origin, "1r/m", "burst = 4");
+    for nth in 0..49 {
+        let zone = format!("\n[zones.other_{nth}]\nkey = \"$host\"\nrate = \"9r/s\"\n");
+        file = file.replacen("\n[zones.z]", &format!("{zone}\n[zones.z]"), 1);
+    }
+    let gateway = Gateway::start(&file);
+    let browser = Browser::open(&gateway, DESKTOP);
+    let listed =
+        "[...document.querySelectorAll('.zone:not([hidden]) .name')].map((it) => it.textContent)";
+    browser.wait_for("a part", &format!("return {listed}.length === 12"));
+    let _waiting = crowd(&gateway, "a", 3);
+    browser.wait_for("the first", &format!("return {listed}[0] === 'z'"));
+
+    let find = "const find = document.querySelector('#find');
+        find.value = 'OTHER_4';
+        find.dispatchEvent(new Event('input'))";
+    browser.run(find);
+    browser.wait_for(
+        "what is looked for",
+        &format!("return {listed}.length === 10"),
+    );
+    browser.run(&find.replace("OTHER_4", ""));
+    browser.wait_for("the rest", "return says('#more') === 'Show 38 more zones'");
+    browser.run("document.querySelector('#more').click()");
+    browser.wait_for("all", &format!("return {listed}.length === 50"));
     check_that_nobody_complained(&browser);
 }
 
