@@ -265,13 +265,47 @@ fn timestamp(moment: Moment) -> Timestamp {
 /// `\\`, and a quote as `\x22`, as nginx writes it.
 #[must_use]
 pub fn escape(bytes: &[u8]) -> String {
+    escape_but(bytes, |c| c != '"')
+}
+
+/// The same for where quotes end nothing, so that they stay as they are.
+#[must_use]
+pub fn escape_unquoted(bytes: &[u8]) -> String {
+    escape_but(bytes, |_| true)
+}
+
+/// The bytes that an escaped text stands for; `None` where no text of ours says so.
+#[must_use]
+pub fn unescape(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    loop {
+        rest = match rest {
+            [] => return Some(bytes),
+            [b'\\', b'\\', behind @ ..] => {
+                bytes.push(b'\\');
+                behind
+            }
+            [b'\\', b'x', high, low, behind @ ..] => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
+                behind
+            }
+            [b'\\', ..] => return None,
+            [byte, behind @ ..] => {
+                bytes.push(*byte);
+                behind
+            }
+        };
+    }
+}
+
+fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
             match c {
                 '\\' => text.push_str("\\\\"),
-                '"' => text.push_str("\\x22"),
-                c if !is_printable(c) => {
+                c if !is_printable(c) || !stays(c) => {
                     escape_bytes(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes());
                 }
                 c => text.push(c),

@@ -12,7 +12,7 @@ use crate::actors::Zone;
 use crate::clock;
 use crate::config::{self, Settings};
 use crate::events::Events;
-use crate::metrics::RouteMetrics;
+use crate::metrics::{NO_ROUTE, RouteMetrics};
 use crate::origin::{Dialer, Origin};
 
 /// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
@@ -140,7 +140,7 @@ impl Gateway {
             zones,
             retired,
             routes,
-            no_route: RouteMetrics::of("none"),
+            no_route: RouteMetrics::of(NO_ROUTE),
             access,
             course,
         }
@@ -156,6 +156,24 @@ impl Gateway {
     #[must_use]
     pub fn zone(&self, index: usize) -> &Arc<Zone> {
         &self.zones[index]
+    }
+
+    /// All zones, in the order of the file.
+    #[must_use]
+    pub fn zones(&self) -> &[Arc<Zone>] {
+        &self.zones
+    }
+
+    /// The zones that anybody can wait in: those of the file, and those that left it and have not ended.
+    pub fn zones_in_use(&self) -> impl Iterator<Item = &Arc<Zone>> {
+        let retired = self.retired.iter().filter(|zone| !zone.has_ended());
+        self.zones.iter().chain(retired)
+    }
+
+    /// Tells Prometheus of what was counted.
+    pub fn show_metrics(&self) {
+        self.zones_in_use().for_each(|zone| zone.metrics().show());
+        self.origins.iter().for_each(Origin::show_metrics);
     }
 
     /// The log events of the zone that a route names by `index`.
@@ -198,6 +216,12 @@ impl Gateway {
     /// From now on each connection ends with the answer that is under way.
     pub fn stop(&self) {
         self.course.stopping.send_replace(true);
+    }
+
+    /// Whether the gateway is on its way to its end.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        *self.course.stopping.borrow()
     }
 
     /// Tells whether the gateway is on its way to its end, under whichever version.

@@ -6,25 +6,6 @@ use super::*;
 use crate::replay::Form;
 use crate::testing::{bytes, config, replay, text as any_text};
 
-/// The bytes that an escaped text stands for.
-fn unescape(text: &str) -> Vec<u8> {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    loop {
-        rest = match rest {
-            [] => return bytes,
-            [b'\\', b'x', high, low, behind @ ..] => {
-                let digits = String::from_utf8(vec![*high, *low]).unwrap();
-                bytes.push(u8::from_str_radix(&digits, 16).unwrap());
-                behind
-            }
-            [b'\\', byte, behind @ ..] | [byte, behind @ ..] => {
-                bytes.push(*byte);
-                behind
-            }
-        };
-    }
-}
-
 fn escape_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     let escaped = escape(bytes);
     prop_assert!(
@@ -38,7 +19,10 @@ fn escape_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         escaped
     );
     // What can be told back is told apart.
-    prop_assert_eq!(unescape(&escaped), bytes, "{}", escaped);
+    prop_assert_eq!(unescape(&escaped), Some(bytes.to_vec()), "{}", escaped);
+    let unquoted = escape_unquoted(bytes);
+    prop_assert_eq!(unescape(&unquoted), Some(bytes.to_vec()), "{}", unquoted);
+    prop_assert_eq!(unquoted.replace('"', "\\x22"), escaped);
     Ok(())
 }
 

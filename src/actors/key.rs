@@ -4,11 +4,12 @@ use actix::{Actor, ActorContext, Context, Handler, StreamHandler};
 use tokio::sync::oneshot;
 
 use super::messages::{
-    Answer, Dismiss, End, Grant, Join, Leave, Outlook, Probe, Refund, Rejection, RetuneKey,
+    Answer, Dismiss, End, ForgetKey, Grant, Join, Leave, Outlook, Probe, Refund, Rejection,
+    RetuneKey, Waiters,
 };
 use super::published::{Published, Shard};
 use crate::limit::{
-    Bucket, Charge, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
+    Charge, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
 };
 use crate::metrics::Rejected;
 use crate::pacer::{Alarm, Bell};
@@ -30,15 +31,9 @@ struct Waiter {
 }
 
 impl KeyActor {
-    pub(super) fn new(
-        rate: Rate,
-        bucket: Bucket,
-        shard: Rc<Shard>,
-        published: Rc<Published>,
-    ) -> Self {
-        let queue = Queue::new(rate, bucket, shard.pacer.now());
+    pub(super) fn new(rate: Rate, shard: Rc<Shard>, published: Rc<Published>) -> Self {
+        let queue = Queue::new(rate, published.bucket.get(), shard.pacer.now());
         let (alarm, bell) = shard.pacer.alarm();
-        published.bucket.set(bucket);
         Self {
             queue,
             shard,
@@ -98,7 +93,7 @@ impl KeyActor {
                 excess,
                 reply,
             } = waiter;
-            self.shard.metrics.wait.record(now.since(charge.at()));
+            self.shard.metrics.waited(now.since(charge.at()));
             self.shard.metrics.lateness.record(now.since(due));
             self.grant(reply, limit, charge, excess, Some(due), now);
         }
@@ -156,10 +151,25 @@ impl KeyActor {
     }
 
     fn publish(&self) {
-        let (before, depth) = (self.published.depth.get(), self.queue.depth());
         self.published.bucket.set(self.queue.bucket());
-        self.published.depth.set(depth);
-        self.shard.count_waiters(before, depth);
+        self.published.oldest.set(self.queue.oldest());
+        self.shard
+            .count_waiters(&self.published, self.queue.depth());
+    }
+
+    /// Rejects those who waited here; returns how many of them were still there.
+    fn send_away(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
+        let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
+        let told = waiters.into_iter().filter_map(|waiter| {
+            let retry_at = bucket.accepts_at(rate, waiter.limit, 0, now);
+            let rejection = Rejection {
+                reason: Rejected::Stopping,
+                excess: waiter.excess,
+                retry_after: retry_at.since(now),
+            };
+            waiter.reply.send(Answer::Rejected(rejection)).ok()
+        });
+        told.count()
     }
 }
 
@@ -235,26 +245,26 @@ impl Handler<Dismiss> for KeyActor {
     fn handle(&mut self, _: Dismiss, _: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, now| {
-            for Waiter {
-                limit,
-                excess,
-                reply,
-            } in actor.queue.dismiss()
-            {
-                let retry_after = actor
-                    .queue
-                    .bucket()
-                    .accepts_at(actor.queue.rate(), limit, 0, now)
-                    .since(now);
-                answer_rejected(
-                    reply,
-                    Rejection {
-                        reason: Rejected::Stopping,
-                        excess,
-                        retry_after,
-                    },
-                );
-            }
+            let waiters = actor.queue.dismiss();
+            actor.send_away(waiters, now);
+        });
+    }
+}
+
+impl Handler<ForgetKey> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, forget: ForgetKey, _: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| {
+            let waiters = match forget.waiters {
+                Waiters::Stay => Vec::new(),
+                Waiters::Dismissed => actor.queue.dismiss(),
+            };
+            actor.queue.forget(now);
+            let sent_away = actor.send_away(waiters, now);
+            // Where the asker has gone there is nobody to tell.
+            let _gone = forget.reply.send(Some(sent_away));
         });
     }
 }

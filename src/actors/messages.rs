@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix::Message;
 use tokio::sync::oneshot;
 
+use super::census::{Count, Top};
 use crate::limit::{Charge, Excess, Limit, Moment, Rate, Ticket};
 use crate::metrics::{LimitStatus, Rejected};
 
@@ -162,6 +163,58 @@ pub struct Retire;
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct Dismiss;
+
+/// Asks for a step of a census, from just before the index `before` on.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Survey {
+    pub(super) count: Count,
+    /// [`FROM_THE_END`], and then as told.
+    pub(super) before: usize,
+    /// Where the count goes, and where to go on: 0 at the end.
+    pub(super) reply: oneshot::Sender<(Count, usize)>,
+}
+
+/// Asks for a step of a walk over all keys, from just before the index `before` on.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Walk {
+    pub(super) top: Top,
+    /// [`FROM_THE_END`], and then as told.
+    pub(super) before: usize,
+    /// Where the keys go, and where to go on: 0 at the end.
+    pub(super) reply: oneshot::Sender<(Top, usize)>,
+}
+
+/// Where walks begin.
+pub(super) const FROM_THE_END: usize = usize::MAX;
+
+/// Forgets what a key was charged.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Forget {
+    pub(super) key: Key,
+    pub(super) waiters: Waiters,
+    /// How many were sent away; `None` where the key is not known.
+    pub(super) reply: oneshot::Sender<Option<usize>>,
+}
+
+/// What becomes of those who wait at a key whose debt is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiters {
+    /// They keep their order and pace.
+    Stay,
+    /// They are rejected, as in a stop.
+    Dismissed,
+}
+
+/// From a supervisor to one of its actors: forget what was charged.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct ForgetKey {
+    pub(super) waiters: Waiters,
+    pub(super) reply: oneshot::Sender<Option<usize>>,
+}
 
 /// From a supervisor to one of its actors: the rate has changed.
 #[derive(Clone, Copy, Debug, Message)]

@@ -9,15 +9,18 @@
 //! A key lives on one worker. Its supervisor there is the only holder of its address, so the joins of a key are in
 //! order, settings arrive in order, and nothing can race with looking up, parking or evicting.
 
+mod census;
 mod key;
 mod messages;
 mod published;
+mod roll;
 mod supervisor;
 #[cfg(test)]
 mod tests;
 mod turn;
 mod zone;
 
-pub use messages::{Grant, Key, Outlook, Rejection};
+pub use census::{Census, KeyState, Order, Top};
+pub use messages::{Grant, Key, Outlook, Rejection, Waiters};
 pub use turn::{Joining, Probing, Turn};
 pub use zone::Zone;

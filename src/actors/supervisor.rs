@@ -1,4 +1,3 @@
-use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +7,14 @@ use actix::{Actor, ActorContext, Addr, Context, Handler, Message, StreamHandler}
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
+use super::census::KeyState;
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{
-    Dismiss, End, Join, Key, Leave, Probe, Refund, Rejection, Retire, Retune, RetuneKey, Tuning,
+    Dismiss, End, FROM_THE_END, Forget, ForgetKey, Join, Key, Leave, Probe, Refund, Rejection,
+    Retire, Retune, RetuneKey, Survey, Tuning, Walk,
 };
 use super::published::{Published, Shard};
+use super::roll::Roll;
 use crate::limit::{Bucket, Excess, Moment};
 use crate::metrics::{Rejected, ZoneMetrics};
 use crate::pacer::{Alarm, Bell, Pacer};
@@ -26,6 +28,8 @@ const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 /// How many keys one sweep parks, and how many it forgets or looks at in vain, so that it never holds up the worker for
 /// long. A zone of slow rates may have more old keys than this that have not drained; `max_keys` bounds them.
 const SWEEP_MOST: usize = 1_000;
+/// How many keys an operator's question looks at before others have their turn: a fraction of a millisecond.
+const WALK_MOST: usize = 1_000;
 /// What a client is told to wait where nothing better is known.
 const RETRY_SOON: Duration = Duration::from_secs(1);
 
@@ -39,6 +43,8 @@ pub(super) struct ZoneSupervisor {
     shard: Rc<Shard>,
     active: Keys<Active>,
     parked: Keys<Parked>,
+    /// All of them, for those who list them.
+    roll: Roll,
     alarm: Alarm,
     /// Heard from the start of the actor on.
     bell: Option<Bell>,
@@ -52,12 +58,16 @@ struct Active {
     actor: Addr<KeyActor>,
     published: Rc<Published>,
     used: Moment,
+    /// Its index in the roll.
+    index: u32,
 }
 
 /// A key of which only the bucket is kept.
 struct Parked {
     bucket: Bucket,
     used: Moment,
+    /// Its index in the roll.
+    index: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,13 +90,10 @@ impl ZoneSupervisor {
         Self {
             zone,
             tuning,
-            shard: Rc::new(Shard {
-                pacer,
-                metrics,
-                busy: Cell::new(0),
-            }),
+            shard: Rc::new(Shard::new(pacer, metrics)),
             active: LruCache::unbounded_with_hasher(RandomState::default()),
             parked: LruCache::unbounded_with_hasher(RandomState::default()),
+            roll: Roll::default(),
             alarm,
             bell: Some(bell),
             phase: Phase::Open,
@@ -96,15 +103,16 @@ impl ZoneSupervisor {
 
     /// Wakes an actor for `key`, from its parked bucket if there is one. `None` where the zone has no room.
     fn wake(&mut self, key: &Key, now: Moment) -> Option<&mut Active> {
-        let bucket = match self.parked.pop(key) {
-            Some(parked) => parked.bucket,
-            None if self.has_room() || self.evict() => Bucket::new(),
+        let (bucket, index) = match self.parked.pop(key) {
+            Some(parked) => (parked.bucket, parked.index),
+            None if self.has_room() || self.evict() => {
+                (Bucket::new(), self.roll.add(Key::clone(key)))
+            }
             None => return None,
         };
-        let published = Rc::new(Published::default());
+        let published = Rc::new(Published::new(Key::clone(key), bucket));
         let actor = KeyActor::new(
             self.tuning.rate,
-            bucket,
             Rc::clone(&self.shard),
             Rc::clone(&published),
         );
@@ -112,6 +120,7 @@ impl ZoneSupervisor {
             actor: actor.start(),
             published,
             used: now,
+            index,
         };
         Some(self.active.get_or_insert_mut(Key::clone(key), || active))
     }
@@ -123,25 +132,40 @@ impl ZoneSupervisor {
     /// Forgets the least recently used key that has no waiters, as nginx does when a zone is full.
     fn evict(&mut self) -> bool {
         // Parked keys have been idle for longer than any quiet active one.
-        let evicted = self.parked.pop_lru().is_some() || self.evict_active();
-        if evicted {
-            self.shard.metrics.evicted_lru.increment(1);
-        }
-        evicted
+        let parked = self.parked.pop_lru().map(|(_, parked)| parked.index);
+        let Some(index) = parked.or_else(|| self.evict_active()) else {
+            return false;
+        };
+        self.strike(index);
+        self.shard.metrics.evicted_lru.add(1);
+        true
     }
 
-    fn evict_active(&mut self) -> bool {
+    /// Takes a key off the roll.
+    fn strike(&mut self, index: u32) {
+        let Some(moved) = self.roll.remove(index) else {
+            return;
+        };
+        if let Some(parked) = self.parked.peek_mut(moved) {
+            parked.index = index;
+        } else if let Some(active) = self.active.peek_mut(moved) {
+            active.index = index;
+        }
+    }
+
+    /// Ends the least recently used actor that nobody waits at; returns its index in the roll.
+    fn evict_active(&mut self) -> Option<u32> {
         // Without a look at each: a flood of new keys on a zone full of waiters must stay cheap.
-        if self.shard.busy.get() >= self.active.len() {
-            return false;
+        if self.shard.busy() >= self.active.len() {
+            return None;
         }
         for _ in 0..self.active.len() {
             match self.active.peek_lru() {
                 Some((_, oldest)) if oldest.published.is_quiet() => {
-                    if let Some((_, evicted)) = self.active.pop_lru() {
-                        evicted.end();
-                    }
-                    return true;
+                    let (_, evicted) = self.active.pop_lru()?;
+                    let index = evicted.index;
+                    evicted.end();
+                    return Some(index);
                 }
                 Some((key, _)) => {
                     let key = Key::clone(key);
@@ -150,7 +174,7 @@ impl ZoneSupervisor {
                 None => break,
             }
         }
-        false
+        None
     }
 
     /// Parks the actors that have been idle; `false` where there may be more of them than one sweep parks.
@@ -175,6 +199,7 @@ impl ZoneSupervisor {
                     Parked {
                         bucket: idle.published.bucket.get(),
                         used: idle.used,
+                        index: idle.index,
                     },
                 );
                 idle.end();
@@ -197,12 +222,11 @@ impl ZoneSupervisor {
             .take(SWEEP_MOST)
             .filter(|(_, parked)| parked.bucket.drained_at(rate) <= now);
         let drained: Vec<Key> = drained.map(|(key, _)| Key::clone(key)).collect();
-        self.shard
-            .metrics
-            .evicted_idle
-            .increment(drained.len() as u64);
+        self.shard.metrics.evicted_idle.add(drained.len() as u64);
         for key in &drained {
-            self.parked.pop(key);
+            if let Some(forgotten) = self.parked.pop(key) {
+                self.strike(forgotten.index);
+            }
         }
         drained.len() < SWEEP_MOST
     }
@@ -212,15 +236,13 @@ impl ZoneSupervisor {
         let all_parked = self.park_idle(now);
         let all_forgotten = self.forget_drained(now);
         self.show_keys();
-        let idle = self
-            .active
-            .iter()
-            .all(|(_, active)| active.published.is_quiet());
-        if self.phase == Phase::Retiring && idle {
+        let mut active = self.active.iter();
+        if self.phase == Phase::Retiring && active.all(|(_, active)| active.published.is_quiet()) {
             while let Some((_, idle)) = self.active.pop_lru() {
                 idle.end();
             }
             self.parked.clear();
+            self.roll.clear();
             self.show_keys();
             ctx.stop();
         }
@@ -304,10 +326,13 @@ impl Handler<Join> for ZoneSupervisor {
             // Only a panic closes an actor that was not told to end.
             tracing::error!(zone = self.zone, "a key's actor was gone; it is replaced");
             if let Some(lost) = self.active.pop(&join.key) {
-                self.shard.count_waiters(lost.published.depth.get(), 0);
-                let bucket = lost.published.bucket.get();
-                self.parked
-                    .put(Key::clone(&join.key), Parked { bucket, used: now });
+                self.shard.count_waiters(&lost.published, 0);
+                let parked = Parked {
+                    bucket: lost.published.bucket.get(),
+                    used: now,
+                    index: lost.index,
+                };
+                self.parked.put(Key::clone(&join.key), parked);
             }
         }
         match self.wake(&Key::clone(&join.key), now) {
@@ -362,6 +387,82 @@ impl Handler<Refund> for ZoneSupervisor {
         {
             active.tell(refund);
         }
+    }
+}
+
+impl Handler<Survey> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, survey: Survey, _: &mut Context<Self>) {
+        let Survey {
+            mut count,
+            before,
+            reply,
+        } = survey;
+        let (now, rate) = (self.shard.pacer.now(), self.tuning.rate);
+        if before == FROM_THE_END {
+            count.depth += self.shard.depth();
+            count.active += self.active.len();
+            count.parked += self.parked.len();
+        }
+        let before = self.shard.walk(before, WALK_MOST, |published| {
+            let state = published.state(rate, now);
+            count.depth_max = count.depth_max.max(state.depth);
+            count.oldest_wait = count.oldest_wait.max(state.oldest_wait);
+            count.top.show(state);
+        });
+        // Where the asker has gone there is nobody to tell.
+        let _gone = reply.send((count, before));
+    }
+}
+
+impl Handler<Walk> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, walk: Walk, _: &mut Context<Self>) {
+        let Walk {
+            mut top,
+            before,
+            reply,
+        } = walk;
+        let (now, rate) = (self.shard.pacer.now(), self.tuning.rate);
+        let (keys, before) = self.roll.walk(before, WALK_MOST);
+        for key in keys {
+            if let Some(parked) = self.parked.peek(key) {
+                top.show(KeyState {
+                    key: Key::clone(key),
+                    depth: 0,
+                    excess: parked.bucket.excess(rate, now).requests(),
+                    oldest_wait: Duration::ZERO,
+                    active: false,
+                });
+            } else if let Some(active) = self.active.peek(key) {
+                top.show(active.published.state(rate, now));
+            }
+        }
+        // Where the asker has gone there is nobody to tell.
+        let _gone = reply.send((top, before));
+    }
+}
+
+impl Handler<Forget> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, forget: Forget, _: &mut Context<Self>) {
+        let Forget {
+            key,
+            waiters,
+            reply,
+        } = forget;
+        if let Some(active) = self.active.peek(&key) {
+            return active.tell(ForgetKey { waiters, reply });
+        }
+        let parked = self.parked.pop(&key);
+        if let Some(parked) = &parked {
+            self.strike(parked.index);
+        }
+        // Where the asker has gone there is nobody to tell.
+        let _gone = reply.send(parked.map(|_| 0));
     }
 }
 

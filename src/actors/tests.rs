@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::messages::{Rejection, Tuning};
 use super::supervisor::ZoneSupervisor;
-use super::{Joining, Key, Turn, Zone};
+use super::{Joining, Key, Order, Turn, Waiters, Zone};
 use crate::config;
 use crate::limit::{Bucket, Charge, Delay, Excess, Limit, Moment, Queue, Rate, Ticket, Verdict};
 use crate::metrics::{Rejected, ZoneMetrics};
@@ -179,6 +179,7 @@ enum Step {
     HangUp { nth: usize },
     Return { key: usize, limit: usize },
     Retune { rate: usize },
+    Forget { key: usize, dismiss: bool },
     Stop,
 }
 
@@ -213,6 +214,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..20usize).prop_map(|nth| Step::HangUp { nth }),
         1 => (0..3usize, 0..5usize).prop_map(|(key, limit)| Step::Return { key, limit }),
         1 => (0..RATES.len()).prop_map(|rate| Step::Retune { rate }),
+        1 => (0..3usize, any::<bool>()).prop_map(|(key, dismiss)| Step::Forget { key, dismiss }),
         // Rare: it is the end of a trace.
         1 => (0..10u8).prop_map(|nth| if nth == 0 { Step::Stop } else { Step::Advance(Duration::ZERO) }),
     ]
@@ -362,6 +364,7 @@ impl Comparison {
                 self.bench.retune(rate);
                 self.model.retune(rate, now);
             }
+            Step::Forget { key, dismiss } => self.forget(key, dismiss).await?,
             Step::Stop => {
                 self.bench.zone.dismiss();
                 self.model.stopped = true;
@@ -380,7 +383,8 @@ impl Comparison {
             }
         }
         Bench::settle().await;
-        self.compare_departures().await
+        self.compare_departures().await?;
+        self.compare_census().await
     }
 
     async fn join(&mut self, key: usize, limit: usize, used: bool) -> Result<(), TestCaseError> {
@@ -410,6 +414,67 @@ impl Comparison {
         Ok(())
     }
 
+    async fn forget(&mut self, key: usize, dismiss: bool) -> Result<(), TestCaseError> {
+        let now = self.bench.pacer.now();
+        let waiters = if dismiss {
+            Waiters::Dismissed
+        } else {
+            Waiters::Stay
+        };
+        let named = Key::from(key.to_string().as_bytes());
+        let forgotten = self.bench.zone.forget(named, waiters).await;
+        let Some(queue) = self.model.queues.get_mut(&key) else {
+            prop_assert_eq!(forgotten, None);
+            return Ok(());
+        };
+        let gone = if dismiss { queue.dismiss() } else { Vec::new() };
+        queue.forget(now);
+        // The model remembers for longer that there was a key.
+        prop_assert_eq!(forgotten.unwrap_or(0), gone.len());
+        for id in gone {
+            let index = self.waiting.iter().position(|(other, ..)| *other == id);
+            let (_, _, mut joining) = self.waiting.remove(index.unwrap());
+            let answer = peek(&mut joining).await.and_then(Result::err);
+            let reason = answer.map(|rejection| rejection.reason);
+            prop_assert_eq!(reason, Some(Rejected::Stopping));
+        }
+        Ok(())
+    }
+
+    /// What an operator is told is what there is.
+    async fn compare_census(&self) -> Result<(), TestCaseError> {
+        let depths = self
+            .model
+            .queues
+            .iter()
+            .map(|(key, queue)| (queue.depth(), key.to_string()));
+        let waiting: Vec<_> = depths.filter(|(depth, _)| *depth > 0).collect();
+        let census = self.bench.zone.census(2).await;
+        prop_assert_eq!(
+            census.depth,
+            waiting.iter().map(|(depth, _)| depth).sum::<usize>()
+        );
+        let deepest = waiting.iter().map(|(depth, _)| *depth).max().unwrap_or(0);
+        prop_assert_eq!(census.depth_max, deepest);
+        prop_assert_eq!(census.deepest.len(), waiting.len().min(2));
+        prop_assert_eq!(census.oldest_wait > Duration::ZERO, {
+            let now = self.bench.pacer.now();
+            self.model
+                .queues
+                .values()
+                .filter_map(Queue::oldest)
+                .any(|oldest| oldest < now)
+        });
+        let keys = self.bench.zone.keys(Order::Depth, 9).await;
+        prop_assert_eq!(keys.len(), census.active + census.parked);
+        for (depth, key) in &waiting {
+            let listed = keys.iter().filter(|state| *state.key == *key.as_bytes());
+            let depths: Vec<_> = listed.map(|state| state.depth).collect();
+            prop_assert_eq!(depths, vec![*depth]);
+        }
+        Ok(())
+    }
+
     async fn compare_departures(&mut self) -> Result<(), TestCaseError> {
         let now = self.bench.pacer.now();
         self.model.drain(now);
@@ -430,4 +495,46 @@ impl Comparison {
         prop_assert_eq!(&self.departed, &self.model.departed);
         Ok(())
     }
+}
+
+#[test]
+fn keys_are_listed_in_steps_that_miss_none_who_stays() {
+    run(async {
+        let bench = Bench::new("1r/d", 5_000);
+        let limit = Limit {
+            delay: Delay::Never,
+            ..burst(9)
+        };
+        for key in 0..4_000 {
+            let _used = bench.join(&key.to_string(), limit).await.unwrap().take();
+        }
+        // So that they are parked: those are forgotten altogether.
+        for _ in 0..10 {
+            bench.advance(Duration::from_secs(3)).await;
+        }
+        let come_and_go = async {
+            for key in 0..1_000 {
+                let gone = Key::from(key.to_string().as_bytes());
+                assert_eq!(bench.zone.forget(gone, Waiters::Stay).await, Some(0));
+                let _used = bench
+                    .join(&format!("new{key}"), limit)
+                    .await
+                    .unwrap()
+                    .take();
+            }
+        };
+        let (listed, ()) = tokio::join!(bench.zone.keys(Order::Excess, 5_000), come_and_go);
+        for keys in [listed, bench.zone.keys(Order::Excess, 5_000).await] {
+            let mut names: Vec<_> = keys.iter().map(|state| &state.key).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), keys.len(), "each once");
+            for key in 1_000..4_000 {
+                let name = Key::from(key.to_string().as_bytes());
+                assert!(names.binary_search(&&name).is_ok(), "{key}");
+            }
+        }
+        let census = bench.zone.census(1).await;
+        assert_eq!(census.active + census.parked, 4_000);
+    });
 }

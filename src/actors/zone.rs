@@ -6,8 +6,12 @@ use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message};
 use actix_rt::ArbiterHandle;
 use foldhash::fast::RandomState;
+use tokio::sync::oneshot;
 
-use super::messages::{Dismiss, Key, Rejection, Retire, Retune, Tuning};
+use super::census::{Census, Count, KeyState, Order, Top};
+use super::messages::{
+    Dismiss, FROM_THE_END, Forget, Key, Rejection, Retire, Retune, Survey, Tuning, Waiters, Walk,
+};
 use super::supervisor::ZoneSupervisor;
 use super::turn::{Joining, Probing};
 use crate::config;
@@ -97,6 +101,61 @@ impl Zone {
             .all(|supervisor| !supervisor.connected())
     }
 
+    /// What it is doing, with the `limit` deepest keys. Only keys with waiters are looked at, in small steps.
+    pub async fn census(&self, limit: usize) -> Census {
+        let mut count = Count::new(limit);
+        for supervisor in self.living() {
+            let mut before = FROM_THE_END;
+            while before > 0 {
+                let (reply, answer) = oneshot::channel();
+                supervisor.do_send(Survey {
+                    count,
+                    before,
+                    reply,
+                });
+                let Ok(step) = answer.await else {
+                    // It has ended, and took with it what was counted: what is left is all that there is.
+                    count = Count::new(limit);
+                    break;
+                };
+                (count, before) = step;
+            }
+        }
+        count.finish()
+    }
+
+    /// The first `limit` keys by `order`. All remembered keys are looked at, in small steps: who waits is not held up.
+    pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
+        let mut top = Top::new(order, limit);
+        for supervisor in self.living() {
+            let mut before = FROM_THE_END;
+            while before > 0 {
+                let (reply, answer) = oneshot::channel();
+                supervisor.do_send(Walk { top, before, reply });
+                let Ok(step) = answer.await else {
+                    top = Top::new(order, limit);
+                    break;
+                };
+                (top, before) = step;
+            }
+        }
+        top.into_sorted()
+    }
+
+    /// Forgets what `key` was charged; returns how many who waited were sent away, or `None` where it is not known.
+    pub async fn forget(&self, key: Key, waiters: Waiters) -> Option<usize> {
+        let (reply, answer) = oneshot::channel();
+        self.send(
+            &Key::clone(&key),
+            Forget {
+                key,
+                waiters,
+                reply,
+            },
+        );
+        answer.await.ok().flatten()
+    }
+
     /// Rejects all who wait and all who still come.
     pub fn dismiss(&self) {
         self.tell_all(Dismiss);
@@ -131,7 +190,9 @@ impl Zone {
         &self.settings
     }
 
-    pub(super) fn metrics(&self) -> &ZoneMetrics {
+    /// What is counted of it.
+    #[must_use]
+    pub fn metrics(&self) -> &ZoneMetrics {
         &self.metrics
     }
 
@@ -146,6 +207,13 @@ impl Zone {
         // There are far fewer workers than hashes, so taking the remainder favours none noticeably.
         let shard = usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default();
         self.supervisors[shard].do_send(message);
+    }
+
+    /// Its supervisors that have not ended.
+    fn living(&self) -> impl Iterator<Item = &Addr<ZoneSupervisor>> {
+        self.supervisors
+            .iter()
+            .filter(|supervisor| supervisor.connected())
     }
 
     fn tell_all<M>(&self, message: M)

@@ -1,58 +1,137 @@
 //! The operators' port.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `api` | JSON: zones, keys, the file, origins |
+//! | `live` | the same from second to second, as server-sent events |
+//! | `sampler` | what a second was like |
+//! | `exposition`, `recorder` | metrics as Prometheus reads them |
+//! | `guard` | who may change something, and what browsers are told |
+//! | `reply` | answers in JSON |
 
+mod api;
+mod exposition;
+mod guard;
 mod health;
+mod live;
 mod recorder;
+mod reply;
+mod sampler;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use actix_web::dev::Server;
 use actix_web::http::header::ContentType;
+use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data};
-use actix_web::{App, HttpResponse, HttpServer};
+use actix_web::{App, HttpResponse, HttpServer, Resource};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::exposition::Exposition;
+use self::sampler::Sampler;
+use crate::config::FileState;
+use crate::gateway::Gateway;
 
 pub use health::Health;
+pub use live::Live;
 pub use recorder::Recorder;
 
-/// Serves the operators' port at `address`.
+/// What the operators' port knows and can ask for.
+pub struct Admin {
+    /// Whether traffic is accepted.
+    pub health: Health,
+    /// All metrics.
+    pub recorder: Recorder,
+    /// The gateway in force.
+    pub gateway: watch::Receiver<Option<Arc<Gateway>>>,
+    /// The file's name, without its folder.
+    pub file: String,
+    /// How the file stands.
+    pub file_state: watch::Receiver<FileState>,
+    /// Who reads the file when asked to.
+    pub reload: mpsc::Sender<Read>,
+    /// The last minutes, and those who watch.
+    pub live: Live,
+    /// Whoever wants to change something must show this, if it is there.
+    pub token: Option<Vec<u8>>,
+}
+
+/// Asks for the file to be read now.
+#[derive(Debug)]
+pub struct Read {
+    /// Told when it has been.
+    pub done: oneshot::Sender<()>,
+}
+
+impl Admin {
+    fn gateway(&self) -> Option<Arc<Gateway>> {
+        self.gateway.borrow().as_ref().map(Arc::clone)
+    }
+}
+
+/// Serves the operators' port at `address`, and takes a sample each second from now on.
 ///
 /// # Errors
 ///
 /// Where the address cannot be listened on.
-pub fn listen(address: SocketAddr, health: Health, recorder: Recorder) -> io::Result<Server> {
-    let (health, recorder) = (Data::new(health), Data::new(recorder));
+pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
+    let sampler = Sampler::new(
+        admin.gateway.clone(),
+        admin.file_state.clone(),
+        admin.live.clone(),
+    );
+    let admin = Data::new(admin);
     let server = HttpServer::new(move || {
         App::new()
-            .app_data(Data::clone(&health))
-            .app_data(Data::clone(&recorder))
-            .route("/metrics", web::get().to(metrics))
-            .route("/metrics", web::head().to(metrics))
-            .route("/healthz", web::get().to(healthz))
-            .route("/healthz", web::head().to(healthz))
-            .route("/readyz", web::get().to(readyz))
-            .route("/readyz", web::head().to(readyz))
+            .app_data(Data::clone(&admin))
+            .wrap(from_fn(guard::protect))
+            .service(reading("/metrics", metrics))
+            .service(reading("/healthz", healthz))
+            .service(reading("/readyz", readyz))
+            .service(reading("/api/live", live::live))
+            .configure(api::routes)
+            .default_service(web::to(async || reply::no_such_path()))
     });
-    Ok(server
+    let server = server
         .workers(1)
         .disable_signals()
         .shutdown_timeout(1)
         .bind(address)?
-        .run())
+        .run();
+    actix_rt::spawn(sampler.run());
+    Ok(server)
 }
 
-async fn metrics(recorder: Data<Recorder>) -> HttpResponse {
+/// What is read at `path`, by GET or HEAD and in no other way.
+fn reading<F, Args>(path: &str, handler: F) -> Resource
+where
+    F: actix_web::Handler<Args> + Copy,
+    Args: actix_web::FromRequest + 'static,
+    F::Output: actix_web::Responder + 'static,
+{
+    web::resource(path)
+        .route(web::get().to(handler))
+        .route(web::head().to(handler))
+        .default_service(web::to(async || reply::not_allowed("GET, HEAD")))
+}
+
+async fn metrics(admin: Data<Admin>) -> HttpResponse {
     let format = ("content-type", "text/plain; version=0.0.4; charset=utf-8");
-    HttpResponse::Ok()
-        .insert_header(format)
-        .body(recorder.render())
+    let text = match admin.gateway() {
+        Some(gateway) => Exposition::of(&gateway).await.render(&admin.recorder),
+        None => admin.recorder.render(),
+    };
+    HttpResponse::Ok().insert_header(format).body(text)
 }
 
 async fn healthz() -> &'static str {
     "ok\n"
 }
 
-async fn readyz(health: Data<Health>) -> HttpResponse {
-    if health.is_ready() {
+async fn readyz(admin: Data<Admin>) -> HttpResponse {
+    if admin.health.is_ready() {
         HttpResponse::Ok()
             .insert_header(ContentType::plaintext())
             .body("ready\n")

@@ -10,7 +10,10 @@ const FOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// Where all metrics of this process come together.
 #[derive(Clone)]
-pub struct Recorder(PrometheusHandle);
+pub struct Recorder {
+    handle: PrometheusHandle,
+    process: metrics_process::Collector,
+}
 
 impl Recorder {
     /// Starts to record. Call once in a process, on a thread with a runtime.
@@ -35,12 +38,15 @@ impl Recorder {
                 folded.run_upkeep();
             }
         });
-        Ok(Self(handle))
+        let process = metrics_process::Collector::default();
+        process.describe();
+        Ok(Self { handle, process })
     }
 
     /// All metrics, in the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> String {
-        self.0.render()
+        self.process.collect();
+        self.handle.render()
     }
 }

@@ -8,7 +8,8 @@ use actix_rt::ArbiterHandle;
 use tokio::sync::watch;
 
 use crate::access::AccessLog;
-use crate::config::{self, LoadError, Settings};
+use crate::clock;
+use crate::config::{self, FileState, LoadError, Problem, Settings};
 use crate::gateway::Gateway;
 use crate::metrics::ConfigMetrics;
 use crate::origin::Prober;
@@ -22,6 +23,8 @@ pub(super) struct Reloader {
     tell: watch::Sender<Option<Arc<Gateway>>>,
     metrics: ConfigMetrics,
     prober: Prober,
+    /// How the file stands, for those who watch it.
+    state: watch::Sender<FileState>,
     /// As the process was started: what of it changes in the file waits for a restart.
     started_with: Settings,
 }
@@ -37,6 +40,7 @@ impl Reloader {
         settings: Settings,
         workers: Vec<ArbiterHandle>,
         tell: watch::Sender<Option<Arc<Gateway>>>,
+        state: watch::Sender<FileState>,
     ) -> io::Result<Self> {
         let started_with = settings.clone();
         let access = AccessLog::open(&settings.log)?;
@@ -46,6 +50,7 @@ impl Reloader {
         tell.send_replace(Some(Arc::clone(&gateway)));
         let metrics = ConfigMetrics::of_this_process();
         metrics.loaded();
+        state.send_replace(FileState::loaded(clock::now()));
         Ok(Self {
             file,
             workers,
@@ -53,6 +58,7 @@ impl Reloader {
             tell,
             metrics,
             prober,
+            state,
             started_with,
         })
     }
@@ -66,8 +72,8 @@ impl Reloader {
     pub(super) fn take(&self, read: Result<String, LoadError>) {
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
             Ok(Ok(settings)) => self.adopt(settings),
-            Ok(Err(problems)) => self.refuse(&problems),
-            Err(error) => self.refuse(&error),
+            Ok(Err(wrong)) => self.refuse(&wrong, wrong.problems.clone()),
+            Err(error) => self.refuse(&error, error.problems()),
         }
     }
 
@@ -75,7 +81,9 @@ impl Reloader {
         // Opened anew each time, so that a log that was rotated away is followed at the next reload.
         let access = match AccessLog::open(&settings.log) {
             Ok(access) => access,
-            Err(error) => return self.refuse(&error),
+            Err(error) => {
+                return self.refuse(&error, vec![Problem::of_file(error.to_string())]);
+            }
         };
         for setting in settings.needing_restart(&self.started_with) {
             tracing::warn!(setting, "a change of this setting needs a restart");
@@ -85,11 +93,14 @@ impl Reloader {
         self.in_force.replace(Arc::clone(&new));
         self.tell.send_replace(Some(new));
         self.metrics.reloaded();
+        self.state.send_modify(|state| state.reloaded(clock::now()));
         tracing::info!(file = %self.file.display(), "the changed file is in force");
     }
 
-    fn refuse(&self, error: &impl Display) {
+    fn refuse(&self, error: &impl Display, problems: Vec<Problem>) {
         self.metrics.failed();
+        self.state
+            .send_modify(|state| state.refused(problems, clock::now()));
         for line in error.to_string().lines() {
             tracing::error!("{line}");
         }

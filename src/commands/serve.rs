@@ -1,18 +1,19 @@
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use super::accept::Accepting;
 use super::listeners::{Listeners, in_use};
 use super::reload::Reloader;
 use super::signals::{Asked, Signals};
-use crate::admin::{self, Health, Recorder};
-use crate::config::{Settings, Watcher};
+use crate::admin::{self, Admin, Health, Live, Read, Recorder};
+use crate::clock;
+use crate::config::{self, FileState, Settings, Watcher};
 use crate::gateway::Gateway;
 
 /// How long connections get to take their last answer after the last waiter was sent away.
@@ -35,9 +36,21 @@ pub(super) async fn serve(
     let recorder = Recorder::install()?;
     let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;
     let health = Health::of(tell.subscribe());
+    let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
+    let (ask, mut asked_to_read) = mpsc::channel(1);
 
     if let Some(address) = settings.server.admin {
-        let admin = admin::listen(address, health.clone(), recorder);
+        let admin = Admin {
+            health: health.clone(),
+            recorder,
+            gateway: tell.subscribe(),
+            file: file_name(&file),
+            file_state,
+            reload: ask,
+            live: Live::default(),
+            token: config::admin_token(),
+        };
+        let admin = admin::listen(address, admin);
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
     }
     let accepting = Accepting::start(&settings.server, tell.subscribe()).await?;
@@ -45,7 +58,7 @@ pub(super) async fn serve(
     for address in &settings.server.listen {
         tracing::info!(%address, "listening");
     }
-    let reloader = Reloader::start(file, settings, accepting.workers, tell)?;
+    let reloader = Reloader::start(file, settings, accepting.workers, tell, state)?;
     health.set_accepting(true);
 
     loop {
@@ -55,10 +68,17 @@ pub(super) async fn serve(
                 Asked::Stop => break,
             },
             changed = watcher.changed() => reloader.take(changed),
+            Some(Read { done }) = asked_to_read.recv() => {
+                reloader.take(watcher.read());
+                // Where the asker has gone there is nobody to tell.
+                let _gone = done.send(());
+            }
             ended = &mut serving => return ended.map_err(io::Error::other)?,
         }
     }
     health.set_accepting(false);
+    // Nobody reads the file any more, and who asks for it is told so.
+    drop(asked_to_read);
     stop(
         &reloader.gateway(),
         &accepting.handle,
@@ -67,6 +87,11 @@ pub(super) async fn serve(
     )
     .await;
     Ok(())
+}
+
+fn file_name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    name.to_string_lossy().into_owned()
 }
 
 /// Stops accepting, lets the queues drain at their pace for `shutdown_timeout`, and then sends away those who still

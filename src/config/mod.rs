@@ -16,9 +16,10 @@ mod read;
 mod settings;
 mod show;
 mod size;
+mod state;
 mod watch;
 
-pub use file::{has_admin_token, load, parse, read};
+pub use file::{admin_token, has_admin_token, load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub use settings::{
@@ -26,4 +27,5 @@ pub use settings::{
     Log, Origin, PathPattern, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Tls, Zone,
 };
 pub use show::show;
+pub use state::{Broken, FileState};
 pub use watch::{WatchError, Watcher};

@@ -29,6 +29,11 @@ impl Bucket {
         Self::default()
     }
 
+    /// A bucket that is empty when the tick line has reached `tail`.
+    pub(super) fn until(tail: i128) -> Self {
+        Self { tail }
+    }
+
     /// Judges one request that arrives at `now`, and charges it unless it is rejected.
     pub fn decide(&mut self, rate: Rate, limit: Limit, now: Moment) -> Verdict {
         let (line, request) = (line(rate, now), rate.ticks_per_request());

@@ -3,15 +3,19 @@
 //! Handles are made once, for each zone, route and setting; counting through one costs an atomic addition.
 
 mod config;
+mod digest;
 mod route;
 mod server;
+mod tally;
 mod zone;
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 
 pub use config::ConfigMetrics;
+pub use digest::{Counts, Digest};
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
+pub use tally::Tally;
 pub use zone::{LimitStatus, Rejected, ZoneMetrics};
 
 /// The edges of every histogram, in seconds: from 100 µs, below which nobody waits, to a minute.
@@ -25,6 +29,23 @@ const REQUEST_SECONDS: &str = "drip_request_duration_seconds";
 const ZONE_REQUESTS: &str = "drip_zone_requests_total";
 const ZONE_REJECTIONS: &str = "drip_zone_rejections_total";
 const ZONE_DEPTH: &str = "drip_zone_queue_depth";
+/// These three are asked of the zones when Prometheus asks, and written by [`crate::admin`] itself.
+pub const ZONE_DEPTH_MAX: &str = "drip_zone_queue_depth_max";
+/// What it means.
+pub const ZONE_DEPTH_MAX_HELP: &str = "Requests waiting at the zone's deepest key.";
+/// How long the one who has waited longest has.
+pub const ZONE_OLDEST_WAIT: &str = "drip_zone_oldest_wait_seconds";
+/// What it means.
+pub const ZONE_OLDEST_WAIT_HELP: &str =
+    "How long the request that has waited longest in the zone has waited.";
+/// The deepest keys.
+pub const ZONE_TOP_KEY: &str = "drip_zone_top_key_queue_depth";
+/// What it means.
+pub const ZONE_TOP_KEY_HELP: &str =
+    "Requests waiting at each of the zone's deepest keys, ten at most, with waiters.";
+/// What requests that no route took are counted as.
+pub const NO_ROUTE: &str = "none";
+
 const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";
 const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
 const ZONE_RATE: &str = "drip_zone_rate";

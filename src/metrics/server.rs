@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use ::metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
+use ::metrics::{Gauge, Histogram, Label, counter, gauge, histogram};
 
+use super::tally::Tally;
 use super::{ORIGIN_HEALTHY, ORIGIN_IN_FLIGHT, ORIGIN_REQUESTS, ORIGIN_SECONDS};
 
 /// What came of a request at a server of an origin.
@@ -38,7 +39,7 @@ impl Outcome {
 /// What is counted of one server of an origin.
 #[derive(Debug)]
 pub struct ServerMetrics {
-    outcomes: [(Counter, Histogram); Outcome::ALL.len()],
+    outcomes: [(Tally, Histogram); Outcome::ALL.len()],
     /// Requests at the server.
     pub in_flight: Gauge,
     /// 1 while the server is asked.
@@ -56,7 +57,7 @@ impl ServerMetrics {
         let outcomes = Outcome::ALL.map(|outcome| {
             let labels = [&labels[..], &[Label::new("outcome", outcome.label())]].concat();
             (
-                counter!(ORIGIN_REQUESTS, labels.clone()),
+                Tally::into_series(counter!(ORIGIN_REQUESTS, labels.clone())),
                 histogram!(ORIGIN_SECONDS, labels),
             )
         });
@@ -70,8 +71,33 @@ impl ServerMetrics {
 
     /// Counts a request that came to `outcome` after `took`.
     pub fn count(&self, outcome: Outcome, took: Duration) {
-        let (counter, seconds) = &self.outcomes[outcome as usize];
-        counter.increment(1);
+        let (tally, seconds) = &self.outcomes[outcome as usize];
+        tally.add(1);
         seconds.record(took);
+    }
+
+    /// How many requests came to a head of an answer.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.outcomes[Outcome::Answered as usize].0.get()
+    }
+
+    /// How many came to nothing.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        let all: u64 = self.outcomes.iter().map(|(tally, _)| tally.get()).sum();
+        all.saturating_sub(self.answered())
+    }
+
+    /// Tells Prometheus of what was counted.
+    pub fn show(&self) {
+        self.outcomes.iter().for_each(|(tally, _)| tally.show());
+    }
+}
+
+/// What was counted last is not lost.
+impl Drop for ServerMetrics {
+    fn drop(&mut self) {
+        self.show();
     }
 }

@@ -1,5 +1,9 @@
-use ::metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use std::time::Duration;
 
+use ::metrics::{Gauge, Histogram, counter, gauge, histogram};
+
+use super::digest::{Counts, Digest};
+use super::tally::Tally;
 use super::{
     ZONE_DEPTH, ZONE_EVICTIONS, ZONE_KEYS, ZONE_LATENESS, ZONE_RATE, ZONE_REJECTIONS,
     ZONE_REQUESTS, ZONE_WAIT,
@@ -50,11 +54,12 @@ impl LimitStatus {
 /// What is counted of one zone.
 #[derive(Debug)]
 pub struct ZoneMetrics {
-    statuses: [Counter; LimitStatus::ALL.len()],
+    statuses: [Tally; LimitStatus::ALL.len()],
     /// Requests waiting.
     pub depth: Gauge,
-    /// How long they waited, in seconds.
-    pub wait: Histogram,
+    wait: Histogram,
+    /// The same for those who want it from second to second.
+    waits: Digest,
     /// How late they left, in seconds.
     pub lateness: Histogram,
     /// The rate in force, in requests a second.
@@ -64,10 +69,10 @@ pub struct ZoneMetrics {
     /// Keys of which only the bucket is kept.
     pub keys_parked: Gauge,
     /// Keys forgotten because they were drained and idle.
-    pub evicted_idle: Counter,
+    pub evicted_idle: Tally,
     /// Keys forgotten to make room.
-    pub evicted_lru: Counter,
-    rejections: [Counter; Rejected::ALL.len()],
+    pub evicted_lru: Tally,
+    rejections: [Tally; Rejected::ALL.len()],
 }
 
 /// Why a zone rejects, as it is counted.
@@ -113,37 +118,82 @@ impl ZoneMetrics {
     pub fn of(zone: &str) -> Self {
         let name = zone.to_owned();
         let keys = |state| gauge!(ZONE_KEYS, "zone" => name.clone(), "state" => state);
-        let evicted = |reason| counter!(ZONE_EVICTIONS, "zone" => name.clone(), "reason" => reason);
+        let evicted = |reason| {
+            Tally::into_series(counter!(ZONE_EVICTIONS, "zone" => name.clone(), "reason" => reason))
+        };
         Self {
             statuses: LimitStatus::ALL.map(|status| {
-                counter!(ZONE_REQUESTS, "zone" => name.clone(), "status" => status.label())
+                Tally::into_series(
+                    counter!(ZONE_REQUESTS, "zone" => name.clone(), "status" => status.label()),
+                )
             }),
             depth: gauge!(ZONE_DEPTH, "zone" => name.clone()),
             wait: histogram!(ZONE_WAIT, "zone" => name.clone()),
+            waits: Digest::default(),
             lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
             rate: gauge!(ZONE_RATE, "zone" => name.clone()),
             keys_active: keys("active"),
             keys_parked: keys("parked"),
             evicted_idle: evicted("idle"),
             evicted_lru: evicted("lru"),
-            rejections: Rejected::ALL.map(
-                |reason| counter!(ZONE_REJECTIONS, "zone" => name.clone(), "reason" => reason.label()),
-            ),
+            rejections: Rejected::ALL.map(|reason| {
+                Tally::into_series(
+                    counter!(ZONE_REJECTIONS, "zone" => name.clone(), "reason" => reason.label()),
+                )
+            }),
         }
     }
 
     /// Counts a request by what became of it.
     pub fn count(&self, status: LimitStatus) {
-        self.statuses[status as usize].increment(1);
+        self.statuses[status as usize].add(1);
+    }
+
+    /// How many requests there were of which this became.
+    #[must_use]
+    pub fn counted(&self, status: LimitStatus) -> u64 {
+        self.statuses[status as usize].get()
+    }
+
+    /// Measures a request that waited for its turn.
+    pub fn waited(&self, span: Duration) {
+        self.wait.record(span);
+        self.waits.record(span);
+    }
+
+    /// How long requests have waited so far.
+    #[must_use]
+    pub fn waits(&self) -> Counts {
+        self.waits.counts()
     }
 
     /// Counts a rejection by its reason.
     pub fn count_rejection(&self, reason: Rejected) {
-        self.rejections[reason as usize].increment(1);
+        self.rejections[reason as usize].add(1);
+    }
+
+    /// How many were rejected for this reason.
+    #[must_use]
+    pub fn rejected(&self, reason: Rejected) -> u64 {
+        self.rejections[reason as usize].get()
     }
 
     /// Shows the rate now in force.
     pub fn show_rate(&self, rate: Rate) {
         self.rate.set(rate.per_second());
+    }
+
+    /// Tells Prometheus of what was counted.
+    pub fn show(&self) {
+        let evictions = [&self.evicted_idle, &self.evicted_lru];
+        let tallies = self.statuses.iter().chain(&self.rejections);
+        tallies.chain(evictions).for_each(Tally::show);
+    }
+}
+
+/// What was counted last is not lost.
+impl Drop for ZoneMetrics {
+    fn drop(&mut self) {
+        self.show();
     }
 }

@@ -33,4 +33,4 @@ pub use error::OriginError;
 pub use forward::{Forwarded, forward};
 pub use prober::Prober;
 pub use server::InFlight;
-pub use servers::Origin;
+pub use servers::{Origin, ServerState};

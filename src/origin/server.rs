@@ -45,6 +45,10 @@ impl Server {
         &self.url
     }
 
+    pub(super) fn metrics(&self) -> &ServerMetrics {
+        &self.metrics
+    }
+
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }

@@ -22,6 +22,21 @@ pub struct Origin {
     unanswered: Throttle,
 }
 
+/// How a server is doing.
+#[derive(Debug)]
+pub struct ServerState<'o> {
+    /// As the file has it.
+    pub url: &'o ServerUrl,
+    /// Whether it is asked.
+    pub healthy: bool,
+    /// Requests at it.
+    pub in_flight: usize,
+    /// Requests that it answered.
+    pub answered: u64,
+    /// Requests that it did not answer.
+    pub failed: u64,
+}
+
 impl Origin {
     /// The servers of `settings`, all of them in; connections to them are opened by `dialer`.
     #[must_use]
@@ -91,6 +106,25 @@ impl Origin {
     pub fn has_server_in(&self, now: Moment) -> bool {
         let alone = self.is_alone();
         self.servers.iter().any(|server| server.is_in(alone, now))
+    }
+
+    /// How its servers are doing, in the order of the file.
+    pub fn servers(&self, now: Moment) -> impl Iterator<Item = ServerState<'_>> {
+        let alone = self.is_alone();
+        self.servers.iter().map(move |server| ServerState {
+            url: server.url(),
+            healthy: server.is_in(alone, now),
+            in_flight: server.in_flight(),
+            answered: server.metrics().answered(),
+            failed: server.metrics().failed(),
+        })
+    }
+
+    /// Tells Prometheus of what was counted.
+    pub fn show_metrics(&self) {
+        for server in &self.servers {
+            server.metrics().show();
+        }
     }
 
     /// What is to be checked of its servers, if anything.

@@ -232,3 +232,199 @@ fn the_admin_port_answers_head_as_it_answers_get() {
         );
     }
 }
+
+/// What this version promises; `drip_store_*` come with the store.
+const PROMISED: [&str; 26] = [
+    "drip_requests_total",
+    "drip_request_duration_seconds",
+    "drip_zone_requests_total",
+    "drip_zone_rejections_total",
+    "drip_zone_queue_depth",
+    "drip_zone_queue_depth_max",
+    "drip_zone_queue_wait_seconds",
+    "drip_zone_oldest_wait_seconds",
+    "drip_zone_drain_lateness_seconds",
+    "drip_zone_rate",
+    "drip_zone_keys",
+    "drip_zone_evictions_total",
+    "drip_zone_top_key_queue_depth",
+    "drip_origin_requests_total",
+    "drip_origin_response_seconds",
+    "drip_origin_in_flight",
+    "drip_origin_healthy",
+    "drip_config_reloads_total",
+    "drip_config_last_reload_successful",
+    "drip_config_last_reload_success_timestamp_seconds",
+    "drip_build_info",
+    "process_cpu_seconds_total",
+    "process_resident_memory_bytes",
+    "process_open_fds",
+    "process_max_fds",
+    "process_start_time_seconds",
+];
+
+#[test]
+fn the_metrics_are_those_promised_and_each_says_what_it_means() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 2"));
+    let _waiting: Vec<_> = (0..2)
+        .map(|_| Client::ask(gateway.address(), "/?key=a"))
+        .collect();
+    gateway.wait_for_depth(1);
+    origin.wait_for(1);
+    eventually("the answer is counted", || {
+        gateway
+            .metrics()
+            .value("drip_requests_total", &[])
+            .is_some()
+    });
+    let text = gateway.metrics().0;
+    let mut found: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .collect();
+    for name in PROMISED {
+        assert!(found.contains(&name), "no {name} in\n{text}");
+        assert!(text.contains(&format!("# HELP {name} ")), "{name}");
+        let series =
+            |line: &str| line.starts_with(name) && line[name.len()..].starts_with(['{', ' ', '_']);
+        assert!(text.lines().any(series), "no series of {name} in\n{text}");
+    }
+    found.retain(|name| name.starts_with("drip_") && !PROMISED.contains(name));
+    assert_eq!(found, [""; 0], "not promised");
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    assert_eq!(gateway.metrics().count("drip_build_info", &version), 1);
+}
+
+fn top_keys(gateway: &Gateway) -> Vec<String> {
+    let metrics = gateway.metrics();
+    let series = metrics.0.lines();
+    let mut keys: Vec<_> = series
+        .filter_map(|line| line.strip_prefix("drip_zone_top_key_queue_depth{zone=\"z\",key=\""))
+        .map(str::to_owned)
+        .collect();
+    keys.sort_unstable();
+    keys
+}
+
+#[test]
+fn the_ten_deepest_keys_have_a_series_each_while_they_are() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1r/m", "burst = 9").replace("$arg_key", "$uri");
+    let gateway = Gateway::start(&file);
+    let mut clients = Vec::new();
+    for nth in 0..11 {
+        let deep = if nth == 0 { 2 } else { 3 };
+        let ask = |_| Client::ask(gateway.address(), &format!("/k{nth:02}"));
+        clients.push((0..deep).map(ask).collect::<Vec<_>>());
+    }
+    gateway.wait_for_depth(21);
+    let keys = top_keys(&gateway);
+    let expected: Vec<_> = (1..11).map(|nth| format!("/k{nth:02}\"}} 2")).collect();
+    assert_eq!(keys, expected, "the eleventh waits alone");
+    assert_eq!(gateway.zone("drip_zone_queue_depth_max"), 2);
+
+    let oldest = || {
+        let value = gateway
+            .metrics()
+            .value("drip_zone_oldest_wait_seconds", &[("zone", "z")]);
+        value.expect("a series")
+    };
+    let before = oldest();
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(oldest() >= before + 0.1);
+
+    // Who leaves makes room for the next; a key that nobody waits at any more has no series.
+    clients.pop();
+    gateway.wait_for_depth(19);
+    assert_eq!(top_keys(&gateway)[0], "/k00\"} 1");
+    assert_eq!(top_keys(&gateway).len(), 10);
+    clients.clear();
+    gateway.wait_for_depth(0);
+    assert_eq!(top_keys(&gateway), [""; 0]);
+    assert!(oldest().abs() < 1e-9);
+    assert_eq!(gateway.zone("drip_zone_queue_depth_max"), 0);
+
+    // Whatever a key is made of, its line stays one, and short.
+    let long = "x".repeat(5_000);
+    let odd = ["/%22%0A%5C%FF%3Cb%3E".to_owned(), format!("/{long}")];
+    let _waiting: Vec<_> = odd
+        .iter()
+        .flat_map(|target| (0..2).map(|_| Client::ask(gateway.address(), target)))
+        .collect();
+    gateway.wait_for_depth(2);
+    let cut = format!("/{}…\"}} 1", &long[..127]);
+    assert_eq!(
+        top_keys(&gateway),
+        ["/\\\"\\\\x0A\\\\\\\\\\\\xFF<b>\"} 1", &cut]
+    );
+}
+
+#[test]
+fn the_series_of_what_left_the_file_go_with_it() {
+    let (origin, other) = (Origin::start(), Origin::start());
+    let file = one_zone(&origin, "10r/s", "burst = 2");
+    let more = format!(
+        "[zones.old]\nkey = \"$host\"\nrate = \"1r/s\"\n[origins.gone]\nservers = [\"http://{}\"]\n\
+         [[routes]]\npath = \"/old\"\norigin = \"gone\"\nlimits = [{{ zone = \"old\", burst = 1 }}]\n",
+        other.address
+    );
+    let gateway = Gateway::start(&format!("{file}{more}"));
+    assert_eq!(fetch(gateway.address(), "/old").status, 200);
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    let marks = ["zone=\"old\"", "origin=\"gone\"", "route=\"/old\""];
+    let count = || {
+        gateway
+            .metrics()
+            .count("drip_requests_total", &[("route", "/old"), ("code", "200")])
+    };
+    eventually("it is counted", || count() == 1);
+    for mark in marks {
+        assert!(gateway.metrics().0.contains(mark), "{mark}");
+    }
+    let waiting = Client::ask(gateway.address(), "/old");
+    eventually("it waits", || {
+        gateway
+            .metrics()
+            .count("drip_zone_queue_depth", &[("zone", "old")])
+            == 1
+    });
+    gateway.site.write(&file);
+    eventually("the file is read", || {
+        gateway
+            .metrics()
+            .count("drip_config_reloads_total", &[("result", "success")])
+            == 1
+    });
+    let left = [("zone", "old")];
+    assert_eq!(
+        gateway.metrics().count("drip_zone_queue_depth", &left),
+        1,
+        "one waits there yet"
+    );
+    drop(waiting);
+    eventually("nothing is left", || {
+        let text = gateway.metrics().0;
+        marks.iter().all(|mark| !text.contains(mark))
+    });
+    assert_eq!(
+        gateway.metrics().count(
+            "drip_zone_requests_total",
+            &[("zone", "z"), ("status", "passed")]
+        ),
+        1
+    );
+
+    // It comes back, and counts on.
+    gateway.site.write(&format!("{file}{more}"));
+    eventually("the zone is back", || {
+        gateway.metrics().0.contains("zone=\"old\"")
+    });
+    assert_eq!(fetch(gateway.address(), "/old").status, 200);
+    eventually("it is counted", || count() == 2);
+    let passed = [("zone", "old"), ("status", "passed")];
+    assert_eq!(
+        gateway.metrics().count("drip_zone_requests_total", &passed),
+        2
+    );
+}

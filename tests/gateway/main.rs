@@ -1,6 +1,7 @@
 //! The real program over real sockets, with clients on one side and an origin of our own on the other.
 
 mod admin;
+mod admin_api;
 mod bodies;
 mod check;
 mod eviction;
@@ -8,6 +9,8 @@ mod fields;
 mod handover;
 mod heads;
 mod health;
+mod live;
+mod operator;
 mod origins;
 mod pacing;
 mod queue;

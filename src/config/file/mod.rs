@@ -14,6 +14,7 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::{env, fs, io};
 
@@ -36,7 +37,14 @@ pub fn load(path: &Path) -> Result<Settings, LoadError> {
 /// Whether the environment has a `DRIP_ADMIN_TOKEN`, which requests to the admin port then need.
 #[must_use]
 pub fn has_admin_token() -> bool {
-    env::var_os("DRIP_ADMIN_TOKEN").is_some_and(|token| !token.is_empty())
+    admin_token().is_some()
+}
+
+/// The `DRIP_ADMIN_TOKEN` of the environment, if it has one that is not empty.
+#[must_use]
+pub fn admin_token() -> Option<Vec<u8>> {
+    let token = env::var_os("DRIP_ADMIN_TOKEN").filter(|token| !token.is_empty());
+    token.map(OsString::into_encoded_bytes)
 }
 
 /// Reads a file, without a look at what it says.

@@ -10,7 +10,7 @@ use crate::limit::{Moment, Rate};
 /// level is above zero, so each accepted request raises the tail by one request precisely. So a waiter that
 /// leaves shortens one distance and all behind it have moved up, and a new rate moves the start of the lane and
 /// nothing else, however long the lane is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Lane<W> {
     delay: u32,
     /// Where on the tick line the first entry's distance is counted from.
@@ -22,7 +22,7 @@ pub(super) struct Lane<W> {
     gone: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry<W> {
     charge: Charge,
     /// The distance to the one ahead, in requests: more than one where others were charged in between.
@@ -63,6 +63,41 @@ impl<W> Lane<W> {
             self.start + (i128::from(head.step) - i128::from(self.delay)) * request,
             head.charge.place,
         ))
+    }
+
+    /// When the head joined, who has waited longest.
+    pub(super) fn oldest(&self) -> Option<Moment> {
+        self.entries.front().map(|head| head.charge.at)
+    }
+
+    /// The places of those who wait here, in their order.
+    pub(super) fn places(&self) -> impl Iterator<Item = u64> {
+        let waits = |entry: &&Entry<W>| entry.waiter.is_some();
+        self.entries
+            .iter()
+            .filter(waits)
+            .map(|entry| entry.charge.place)
+    }
+
+    /// The tail that the bucket had when the head came.
+    pub(super) fn tail_before_head(&self, request: i128) -> i128 {
+        let head = self.entries.front().map_or(0, |head| head.step);
+        self.start + (i128::from(head) - 1) * request
+    }
+
+    /// Sets all who wait at new distances, each so many requests behind `start` as `rank` has it for its place. Ranks
+    /// are not zero, and rise.
+    pub(super) fn renumber(&mut self, start: i128, rank: impl Fn(u64) -> usize) {
+        self.start = start;
+        self.length = 0;
+        self.entries.retain(|entry| entry.waiter.is_some());
+        self.gone = 0;
+        for entry in &mut self.entries {
+            let rank = u64::try_from(rank(entry.charge.place)).unwrap_or(u64::MAX);
+            let step = rank.saturating_sub(self.length);
+            entry.step = u32::try_from(step).unwrap_or(u32::MAX);
+            self.length += u64::from(entry.step);
+        }
     }
 
     /// Whether somebody who came before `place` still waits here.

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// whole where the first mark is not after it. Giving it back lowers the levels after it by one: the marks after
 /// it each become the mark before, and the last one that is not after it goes. There are never more marks than
 /// the level has requests, and one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     marks: VecDeque<u64>,
 }

@@ -49,7 +49,7 @@ pub struct Departure<W> {
 /// Whoever waits leaves when the level that it found has leaked down to its `delay`. Requests with the same
 /// `delay` wait in one *lane*: first in, first out, at least one interval apart. A queue has as many lanes as the
 /// routes that share its zone have delays in use: nearly always one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Queue<W> {
     rate: Rate,
     bucket: Bucket,
@@ -65,6 +65,8 @@ pub struct Queue<W> {
     opened: Moment,
     /// Since when the rate has been the same.
     retuned: Moment,
+    /// Whoever was charged at a place before this and does not wait has been forgiven: nothing is left to give back.
+    forgiven: u64,
 }
 
 impl<W> Queue<W> {
@@ -81,6 +83,7 @@ impl<W> Queue<W> {
             last: now,
             opened: now,
             retuned: now,
+            forgiven: 0,
         }
     }
 
@@ -100,6 +103,12 @@ impl<W> Queue<W> {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.seats.len()
+    }
+
+    /// When the one who has waited longest joined, if anybody waits.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Moment> {
+        self.lanes.iter().filter_map(Lane::oldest).min()
     }
 
     /// Those who wait, lane by lane, each lane in its order.
@@ -206,6 +215,9 @@ impl<W> Queue<W> {
     ///
     /// Those behind it may become due before now: they are to be taken at once.
     pub fn refund(&mut self, charge: Charge, now: Moment) {
+        if charge.place < self.forgiven {
+            return;
+        }
         let rest = self.rest(charge, now);
         self.give_back(charge, rest);
     }
@@ -262,6 +274,47 @@ impl<W> Queue<W> {
         }
         self.rate = rate;
         self.retuned = now;
+    }
+
+    /// Forgets what was charged for others than those who wait. These move up to where they would be if they alone had
+    /// come, but no closer than their pace allows: the first of them leaves within one interval, the others in their
+    /// order behind it. Whoever joins later with the same `delay` leaves after them; so of a `delay` as much stays
+    /// charged as keeps them apart, until they have left.
+    ///
+    /// Those who are due by `now` must have been [taken](Self::take_due) before.
+    pub fn forget(&mut self, now: Moment) {
+        self.forgiven = self.next;
+        self.ledger = Ledger::default();
+        let mut places: Vec<u64> = self.lanes.iter().flat_map(Lane::places).collect();
+        places.sort_unstable();
+        let request = self.rate.ticks_per_request();
+        // Those of all lanes are whole requests apart from each other.
+        let tails = self.lanes.iter().map(|lane| lane.tail_before_head(request));
+        let Some(mut base) = tails.min() else {
+            self.bucket = Bucket::new();
+            return;
+        };
+        for (level, place) in places.iter().enumerate() {
+            self.ledger.charge(*place, level);
+        }
+        for lane in &mut self.lanes {
+            lane.renumber(base, |place| {
+                places.partition_point(|other| *other <= place)
+            });
+        }
+        let heads = self.lanes.iter().filter_map(|lane| lane.head(request));
+        let first = heads.map(|(position, _)| position).min().unwrap_or(base);
+        // Whole requests, so that they stay in step.
+        let early = (first - line(self.rate, now) - 1)
+            .div_euclid(request)
+            .max(0)
+            * request;
+        for lane in &mut self.lanes {
+            lane.move_up(early);
+        }
+        base -= early;
+        let count = i128::try_from(places.len()).unwrap_or(i128::MAX);
+        self.bucket = Bucket::until(base + count * request);
     }
 
     /// Sends all who wait away, in their order; the bucket keeps their charges.

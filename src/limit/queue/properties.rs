@@ -504,6 +504,81 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Whatever was charged before: once it is forgotten, those who wait leave in their order, no later than they would
+    /// have, never faster than their pace, and the first within one interval; a request that joins then leaves behind
+    /// those with its delay; and what was charged before can not be given back once more.
+    #[test]
+    fn forgetting_leaves_those_who_wait_in_order_and_at_their_pace(
+        paces in prop::sample::select(paces()),
+        limits in limits(),
+        start in starts(),
+        steps in steps(1, 2, 60),
+        leaver: Index,
+    ) {
+        let mut twins = Twins::new(vec![paces], limits, start, Trust::AtLeast);
+        twins.run(steps);
+        twins.take_due();
+        let (mut queue, now, rate) = (twins.queue, twins.now, twins.pace.rate());
+        let before = departures(&queue);
+        queue.forget(now);
+        prop_assert!(queue.bucket().excess(rate, now).requests() >= 0.0);
+        let after = departures(&queue);
+        prop_assert_eq!(after.len(), before.len());
+        for delay in 0..30 {
+            let in_lane = |(id, _): &&(u64, Moment)| twins.model.waiting().contains(&(*id, delay));
+            let old: Vec<_> = before.iter().filter(in_lane).collect();
+            let lane: Vec<_> = after.iter().filter(in_lane).collect();
+            prop_assert_eq!(lane.len(), old.len());
+            for ((id, due), (other, was)) in lane.iter().zip(&old) {
+                prop_assert!(id == other && due <= was, "{:?} after {:?}", lane, old);
+            }
+            for pair in lane.windows(2) {
+                let gap = pair[1].1.since(pair[0].1) + Duration::from_nanos(1);
+                prop_assert!(gap >= rate.interval(), "{:?}", lane);
+            }
+        }
+        if let Some((_, first)) = after.first() {
+            prop_assert!(first.since(now) <= rate.interval());
+        } else {
+            prop_assert_eq!(queue.bucket(), Bucket::new());
+        }
+
+        // Nothing that was charged before comes back, and one that leaves moves the others up.
+        let bucket = queue.bucket();
+        for (_, charge) in &twins.spent {
+            queue.refund(*charge, now);
+        }
+        prop_assert_eq!(queue.bucket(), bucket);
+        while queue.take_due(now).is_some() {}
+        let waiting: Vec<u64> = queue.waiters().copied().collect();
+        if !waiting.is_empty() {
+            let (id, level) = (*leaver.get(&waiting), queue.bucket().tail());
+            prop_assert_eq!(queue.leave(Ticket(id)), Some(id));
+            prop_assert_eq!(level - queue.bucket().tail(), rate.ticks_per_request());
+        }
+
+        while queue.take_due(now).is_some() {}
+        let limit = Limit { burst: 1_000, max_wait: None, ..twins.limits[0] };
+        let newcomer = u64::MAX;
+        let (verdict, _) = queue.join(limit, Ticket(newcomer), now, || newcomer);
+        if let Delay::Above(delay) = limit.delay {
+            let same = |id: u64| twins.model.waiting().contains(&(id, delay));
+            let order = departures(&queue);
+            let last = order.iter().rposition(|(id, _)| same(*id));
+            let own = order.iter().position(|(id, _)| *id == newcomer);
+            prop_assert!(own > last || last.is_none(), "{:?} {:?}", verdict, order);
+        }
+    }
+}
+
+/// Who would leave when, in order of departure, if nobody else came.
+fn departures(queue: &Queue<u64>) -> Vec<(u64, Moment)> {
+    let mut queue = queue.clone();
+    let end = Moment::from_nanos(u64::MAX);
+    std::iter::from_fn(|| queue.take_due(end).map(|it| (it.waiter, it.due))).collect()
+}
+
 /// How many requests may be in the bucket when one departs.
 fn at_once(limits: &[Limit]) -> i128 {
     let most = limits.iter().map(|limit| match limit.delay {

@@ -451,3 +451,47 @@ fn ten_thousand_leave_from_the_front() {
     }
     assert_eq!(drain(&mut queue), [(2 * DEEP - 1, first.expect("waits"))]);
 }
+
+#[test]
+fn what_others_were_charged_is_forgotten_and_those_who_wait_keep_their_pace() {
+    let (mut queue, waits) = (queue("1r/s"), limit(20, Delay::Above(0)));
+    // Ten that passed, then three who wait behind them, with four more that passed in between.
+    for ticket in 0..10 {
+        join(&mut queue, limit(20, NODELAY), ticket, at("100"));
+    }
+    join(&mut queue, waits, 10, at("100"));
+    for ticket in 11..15 {
+        join(&mut queue, limit(20, NODELAY), ticket, at("100"));
+    }
+    join(&mut queue, waits, 15, at("100"));
+    join(&mut queue, waits, 16, at("100"));
+    queue.forget(at("100.5"));
+    // Three, of whom half a one has leaked.
+    let excess = queue.bucket().excess(queue.rate(), at("100.5"));
+    assert!((excess.requests() - 2.5).abs() < 1e-9, "{excess:?}");
+    join(&mut queue, waits, 17, at("100.5"));
+    let order = [(10, at("101")), (15, at("102")), (16, at("103"))];
+    assert_eq!(drain(&mut queue)[..3], order);
+}
+
+#[test]
+fn forgetting_a_queue_that_only_waits_changes_nothing() {
+    let (mut queue, waits) = (queue("10r/s"), limit(20, Delay::Above(0)));
+    for ticket in 0..6 {
+        join(&mut queue, waits, ticket, at("100"));
+    }
+    let untouched = queue.clone();
+    queue.forget(at("100.05"));
+    assert_eq!(queue.bucket(), untouched.bucket());
+    assert_eq!(drain(&mut queue), drain(&mut untouched.clone()));
+}
+
+#[test]
+fn forgetting_where_nobody_waits_empties_the_bucket_once() {
+    let mut queue = queue("1r/m");
+    let charge = join(&mut queue, limit(5, NODELAY), 0, at("100")).expect("accepted");
+    queue.forget(at("101"));
+    assert_eq!(queue.bucket(), Bucket::new());
+    queue.refund(charge, at("101"));
+    assert_eq!(queue.bucket(), Bucket::new());
+}

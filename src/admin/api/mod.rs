@@ -1,0 +1,26 @@
+//! The gateway as JSON. What each path takes and says is in the README.
+
+mod config;
+mod keys;
+mod origins;
+mod zones;
+
+use actix_web::web::{self, ServiceConfig};
+
+use super::{reading, reply};
+
+pub(super) fn routes(app: &mut ServiceConfig) {
+    let key = web::resource("/api/zones/{zone}/keys/{key:.*}")
+        .route(web::delete().to(keys::forget))
+        .default_service(web::to(async || reply::not_allowed("DELETE")));
+    let reload = web::resource("/api/reload")
+        .route(web::post().to(config::reload))
+        .default_service(web::to(async || reply::not_allowed("POST")));
+    app.service(reading("/api/zones", zones::all))
+        .service(reading("/api/zones/{zone}", zones::one))
+        .service(reading("/api/zones/{zone}/keys", keys::list))
+        .service(key)
+        .service(reading("/api/config", config::show))
+        .service(reload)
+        .service(reading("/api/origins", origins::all));
+}

@@ -1,0 +1,227 @@
+//! `/metrics`: what the recorder has, without what left the file, and what is asked of the zones when it is asked for.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::formatting::sanitize_label_value;
+use tokio::time::timeout;
+
+use super::Recorder;
+use crate::access::escape_unquoted;
+use crate::actors::{Census, Zone};
+use crate::config::Route;
+use crate::gateway::Gateway;
+use crate::metrics::{
+    NO_ROUTE, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP,
+    ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
+};
+
+/// How many keys of a zone have a series of their own.
+pub(super) const TOP_KEYS: usize = 10;
+/// A key's name is cut off past this many characters where it is a label or shown each second: a key may be as long as
+/// the head of a request.
+const LONGEST_NAME: usize = 128;
+/// How long the workers may take to say what their zones are doing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the zones of a gateway are doing at the moment.
+pub(super) struct Exposition {
+    gateway: Arc<Gateway>,
+    zones: Vec<(String, Census)>,
+}
+
+impl Exposition {
+    pub(super) async fn of(gateway: &Arc<Gateway>) -> Self {
+        let mut zones = Vec::new();
+        for zone in gateway.zones() {
+            if let Some(census) = census(zone).await {
+                zones.push((zone.settings().name.clone(), census));
+            }
+        }
+        Self {
+            gateway: Arc::clone(gateway),
+            zones,
+        }
+    }
+
+    /// All metrics, in the text format of Prometheus.
+    pub(super) fn render(&self, recorder: &Recorder) -> String {
+        self.gateway.show_metrics();
+        let mut text = InForce::of(&self.gateway).select(&recorder.render());
+        self.write_zones(&mut text);
+        text
+    }
+
+    fn write_zones(&self, out: &mut String) {
+        family(out, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP);
+        for (zone, census) in &self.zones {
+            sample(out, ZONE_DEPTH_MAX, &[("zone", zone)], census.depth_max);
+        }
+        family(out, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP);
+        for (zone, census) in &self.zones {
+            let seconds = census.oldest_wait.as_secs_f64();
+            sample(out, ZONE_OLDEST_WAIT, &[("zone", zone)], seconds);
+        }
+        family(out, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP);
+        for (zone, census) in &self.zones {
+            // Two keys may be the same up to where their names are cut off; the deeper one comes first.
+            let mut seen = HashSet::new();
+            for state in &census.deepest {
+                let key = name(&state.key);
+                if seen.insert(key.clone()) {
+                    let labels = [("zone", zone.as_str()), ("key", key.as_str())];
+                    sample(out, ZONE_TOP_KEY, &labels, state.depth);
+                }
+            }
+        }
+    }
+}
+
+/// What a zone is doing; `None` where a worker does not answer.
+pub(super) async fn census(zone: &Zone) -> Option<Census> {
+    timeout(PATIENCE, zone.census(TOP_KEYS)).await.ok()
+}
+
+/// A key as it is shown to people, of bounded length.
+pub(super) fn name(key: &[u8]) -> String {
+    // Each byte makes a character at most of what is kept.
+    let name = escape_unquoted(&key[..key.len().min(4 * LONGEST_NAME)]);
+    match name.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name,
+    }
+}
+
+fn family(out: &mut String, name: &str, help: &str) {
+    // Writing to a string does not fail.
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge");
+}
+
+fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+    out.push_str(name);
+    for (nth, (label, value)) in labels.iter().enumerate() {
+        let _ = write!(out, "{}{label}=\"", if nth == 0 { '{' } else { ',' });
+        for c in value.chars() {
+            match c {
+                '\\' => out.push_str("\\\\"),
+                '"' => out.push_str("\\\""),
+                '\n' => out.push_str("\\n"),
+                c => out.push(c),
+            }
+        }
+        out.push('"');
+    }
+    let _ = writeln!(out, "}} {value}");
+}
+
+/// The first labels of the series of what is in force. The recorder never forgets a series; what left the file is left
+/// out here, and goes on from where it was should it come back.
+struct InForce(HashSet<String>);
+
+impl InForce {
+    fn of(gateway: &Gateway) -> Self {
+        let mut labels = HashSet::new();
+        for zone in gateway.zones_in_use() {
+            labels.insert(format!("zone=\"{}\"", zone.settings().name));
+        }
+        for origin in gateway.origins() {
+            let name = &origin.settings().name;
+            for server in &origin.settings().servers {
+                let server = sanitize_label_value(&server.to_string());
+                labels.insert(format!("origin=\"{name}\",server=\"{server}\""));
+            }
+        }
+        let routes = gateway.settings().routes.iter().map(Route::name);
+        for route in routes.chain([NO_ROUTE.to_owned()]) {
+            labels.insert(format!("route=\"{}\"", sanitize_label_value(&route)));
+        }
+        Self(labels)
+    }
+
+    fn select(&self, text: &str) -> String {
+        let mut selected = String::with_capacity(text.len() + 1024);
+        for line in text.lines().filter(|line| self.has(line)) {
+            selected.push_str(line);
+            selected.push('\n');
+        }
+        selected
+    }
+
+    fn has(&self, line: &str) -> bool {
+        let Some((name, labels)) = line.split_once('{') else {
+            return true;
+        };
+        let first = match name {
+            name if name.starts_with("drip_origin_") => 2,
+            name if name.starts_with("drip_zone_") => 1,
+            name if name.starts_with("drip_request") => 1,
+            _ => return true,
+        };
+        labels_end(labels, first).is_none_or(|end| self.0.contains(&labels[..end]))
+    }
+}
+
+/// Where the first `count` labels end.
+fn labels_end(labels: &str, count: usize) -> Option<usize> {
+    let (mut quotes, mut escaped) = (0, false);
+    labels
+        .bytes()
+        .position(|byte| {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => quotes += 1,
+                _ => {}
+            }
+            quotes == 2 * count
+        })
+        .map(|last| last + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_escaped_as_prometheus_reads_them() {
+        let mut out = String::new();
+        sample(
+            &mut out,
+            "m",
+            &[("zone", "z"), ("key", &name(b"a\"\\\n\xff<script>"))],
+            3,
+        );
+        assert_eq!(
+            out,
+            "m{zone=\"z\",key=\"a\\\"\\\\\\\\\\\\x0A\\\\xFF<script>\"} 3\n"
+        );
+    }
+
+    #[test]
+    fn names_are_of_bounded_length() {
+        assert_eq!(name(&[b'a'; 128]), "a".repeat(128));
+        assert_eq!(name(&vec![b'a'; 60_000]), format!("{}…", "a".repeat(128)));
+        assert_eq!(
+            name("é".repeat(60_000).as_bytes()),
+            format!("{}…", "é".repeat(128))
+        );
+    }
+
+    #[test]
+    fn what_left_the_file_is_left_out() {
+        let labels = [
+            "zone=\"a\"",
+            "origin=\"o\",server=\"unix:/\\\"}\"",
+            "route=\"/\"",
+        ];
+        let in_force = InForce(labels.map(str::to_owned).into());
+        let kept = "# HELP drip_zone_rate x\ndrip_zone_rate{zone=\"a\"} 1\ndrip_zone_keys{zone=\"a\",state=\"x\"} 1\n\
+                    drip_origin_healthy{origin=\"o\",server=\"unix:/\\\"}\"} 1\ndrip_requests_total{route=\"/\",code=\"200\"} 1\n\
+                    drip_build_info{version=\"1\"} 1\nprocess_threads 3\n";
+        let gone = "drip_zone_rate{zone=\"b\"} 1\ndrip_zone_keys{zone=\"b\",state=\"a\"} 1\n\
+                    drip_origin_healthy{origin=\"o\",server=\"x\"} 1\ndrip_requests_total{route=\"/b\",code=\"200\"} 1\n";
+        assert_eq!(in_force.select(&format!("{kept}{gone}")), kept);
+    }
+}

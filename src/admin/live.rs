@@ -1,0 +1,159 @@
+//! `/api/live`: a sample each second, as server-sent events, and the last ten minutes for whoever comes.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::{Data, Query};
+use actix_web::{HttpRequest, HttpResponse};
+use bytes::Bytes;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::{Admin, reply};
+
+/// How many samples are kept: one a second.
+const KEPT: usize = 600;
+/// How much memory they may take: with hundreds of zones fewer are kept.
+const KEPT_BYTES: usize = 16 * 1024 * 1024;
+/// How many may listen at once.
+const LISTENERS: usize = 64;
+/// How many samples a listener may be behind before it is let go; it comes back and says what it saw last.
+const BEHIND: usize = 8;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The last samples, and those who listen.
+#[derive(Clone, Debug, Default)]
+pub struct Live(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    samples: VecDeque<Sample>,
+    bytes: usize,
+    listeners: Vec<mpsc::Sender<Bytes>>,
+}
+
+#[derive(Clone, Debug)]
+struct Sample {
+    seq: u64,
+    json: Bytes,
+}
+
+impl Live {
+    /// Keeps a sample and sends it to all who listen. Whoever is too slow for that is let go.
+    pub(super) fn publish(&self, seq: u64, json: &str) {
+        let head = format!("id: {seq}\nevent: sample\ndata: ");
+        let event = Bytes::from(format!("{head}{json}\n\n"));
+        // The same bytes serve for the history.
+        let json = event.slice(head.len()..head.len() + json.len());
+        let mut state = self.state();
+        state
+            .listeners
+            .retain(|listener| listener.try_send(event.clone()).is_ok());
+        state.bytes += json.len();
+        state.samples.push_back(Sample { seq, json });
+        while state.samples.len() > KEPT || state.bytes > KEPT_BYTES {
+            let Some(oldest) = state.samples.pop_front() else {
+                break;
+            };
+            state.bytes -= oldest.json.len();
+        }
+    }
+
+    /// Listens, from the samples after `since` on; `None` where enough others do.
+    fn listen(&self, since: Option<u64>) -> Option<Listening> {
+        let mut state = self.state();
+        state.listeners.retain(|listener| !listener.is_closed());
+        if state.listeners.len() >= LISTENERS {
+            return None;
+        }
+        let (sender, samples) = mpsc::channel(BEHIND);
+        state.listeners.push(sender);
+        // A number that is still to come is that of a process before this one.
+        let newest = state.samples.back().map(|newest| newest.seq);
+        let since = since.filter(|since| Some(*since) <= newest).unwrap_or(0);
+        let missed = state.samples.iter().filter(|sample| sample.seq > since);
+        let history = history(missed.cloned().collect());
+        Some(Listening { history, samples })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One event of many samples, in pieces that share the samples' memory.
+fn history(samples: Vec<Sample>) -> VecDeque<Bytes> {
+    let id = samples.last().map(|newest| format!("id: {}\n", newest.seq));
+    let head = format!(
+        ":\n\n{}event: history\ndata: {{\"samples\":[",
+        id.unwrap_or_default()
+    );
+    let mut pieces = VecDeque::from([Bytes::from(head)]);
+    for (nth, sample) in samples.into_iter().enumerate() {
+        if nth > 0 {
+            pieces.push_back(Bytes::from_static(b","));
+        }
+        pieces.push_back(sample.json);
+    }
+    pieces.push_back(Bytes::from_static(b"]}\n\n"));
+    pieces
+}
+
+/// The body of an answer to one who listens.
+struct Listening {
+    history: VecDeque<Bytes>,
+    samples: mpsc::Receiver<Bytes>,
+}
+
+impl MessageBody for Listening {
+    type Error = Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Infallible>>> {
+        if let Some(piece) = self.history.pop_front() {
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        self.samples.poll_recv(cx).map(|sample| sample.map(Ok))
+    }
+}
+
+#[derive(Deserialize)]
+struct Since {
+    since: Option<u64>,
+}
+
+pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
+    let query = match Query::<Since>::from_query(request.query_string()) {
+        Ok(query) => query,
+        Err(error) => return reply::bad_query(format!("since is the number of a sample: {error}")),
+    };
+    let last = request.headers().get(LAST_EVENT_ID);
+    let last = last.and_then(|id| id.to_str().ok()?.trim().parse().ok());
+    let mut response = HttpResponse::Ok();
+    response
+        .insert_header((CONTENT_TYPE, "text/event-stream"))
+        .insert_header((CACHE_CONTROL, "no-store"));
+    if request.method() == Method::HEAD {
+        return response.finish();
+    }
+    match admin.live.listen(last.or(query.since)) {
+        Some(listening) => response.body(listening),
+        None => reply::error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("{LISTENERS} listen already; close one of them"),
+        ),
+    }
+}

@@ -1,0 +1,60 @@
+//! Answers in JSON.
+
+use std::fmt::Display;
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Error {
+    error: String,
+}
+
+/// `body`, for this moment only.
+pub(super) fn json(status: StatusCode, body: &impl Serialize) -> HttpResponse {
+    // Strings, numbers and lists of them always have a JSON form.
+    let text = serde_json::to_string(body).unwrap_or_default();
+    HttpResponse::build(status)
+        .insert_header((CONTENT_TYPE, "application/json"))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .body(text)
+}
+
+pub(super) fn ok(body: &impl Serialize) -> HttpResponse {
+    json(StatusCode::OK, body)
+}
+
+/// What was found, and what would be right.
+pub(super) fn error(status: StatusCode, message: impl Display) -> HttpResponse {
+    let error = message.to_string();
+    json(status, &Error { error })
+}
+
+pub(super) fn bad_query(message: impl Display) -> HttpResponse {
+    error(StatusCode::BAD_REQUEST, message)
+}
+
+pub(super) fn no_such_path() -> HttpResponse {
+    error(
+        StatusCode::NOT_FOUND,
+        "there is nothing at this path; see /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/live",
+    )
+}
+
+pub(super) fn not_allowed(allowed: &'static str) -> HttpResponse {
+    let message = format!("this path takes {allowed} only");
+    let mut response = error(StatusCode::METHOD_NOT_ALLOWED, message);
+    let value = HeaderValue::from_static(allowed);
+    response.headers_mut().insert(ALLOW, value);
+    response
+}
+
+/// The process is about to serve, or about to end.
+pub(super) fn not_now() -> HttpResponse {
+    error(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "no gateway is in force; try again when /readyz answers 200",
+    )
+}

@@ -1,0 +1,236 @@
+//! What a second was like.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Live;
+use super::exposition::{TOP_KEYS, census, name};
+use crate::actors::Zone;
+use crate::clock;
+use crate::config::FileState;
+use crate::gateway::Gateway;
+use crate::metrics::{Counts, LimitStatus};
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Takes a sample each second, whether anybody listens or not.
+pub(super) struct Sampler {
+    gateway: watch::Receiver<Option<Arc<Gateway>>>,
+    file_state: watch::Receiver<FileState>,
+    live: Live,
+    seq: u64,
+    /// What had been counted of each zone a second ago.
+    before: HashMap<String, Counted>,
+}
+
+/// What has been counted of a zone.
+#[derive(Clone, Default)]
+struct Counted {
+    passed: u64,
+    delayed: u64,
+    rejected: u64,
+    cancelled: u64,
+    dry_run: u64,
+    waits: Counts,
+}
+
+#[derive(Serialize)]
+struct Sample {
+    seq: u64,
+    time: f64,
+    zones: Vec<ZoneSample>,
+    origins: Vec<OriginSample>,
+    deepest: Vec<KeySample>,
+    reload: u64,
+    error: Option<ErrorSample>,
+    stopping: bool,
+}
+
+#[derive(Serialize)]
+struct ZoneSample {
+    name: String,
+    rate: f64,
+    passed: u64,
+    delayed: u64,
+    rejected: u64,
+    cancelled: u64,
+    dry_run: u64,
+    depth: usize,
+    depth_max: usize,
+    oldest_wait: f64,
+    wait_p50: Option<f64>,
+    wait_p95: Option<f64>,
+    keys: usize,
+}
+
+#[derive(Serialize)]
+struct OriginSample {
+    name: String,
+    in_flight: usize,
+    healthy: usize,
+    servers: usize,
+}
+
+#[derive(Serialize)]
+struct KeySample {
+    zone: String,
+    key: String,
+    depth: usize,
+    oldest_wait: f64,
+}
+
+#[derive(Serialize)]
+struct ErrorSample {
+    line: usize,
+    message: String,
+}
+
+impl Sampler {
+    pub(super) fn new(
+        gateway: watch::Receiver<Option<Arc<Gateway>>>,
+        file_state: watch::Receiver<FileState>,
+        live: Live,
+    ) -> Self {
+        Self {
+            gateway,
+            file_state,
+            live,
+            seq: 0,
+            before: HashMap::new(),
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let gateway = self.gateway.borrow().as_ref().map(Arc::clone);
+            if let Some(gateway) = gateway {
+                let sample = self.sample(&gateway).await;
+                // Strings, numbers and lists of them always have a JSON form.
+                let json = serde_json::to_string(&sample).unwrap_or_default();
+                self.live.publish(sample.seq, &json);
+            }
+        }
+    }
+
+    async fn sample(&mut self, gateway: &Gateway) -> Sample {
+        self.seq += 1;
+        let (mut zones, mut deepest) = (Vec::new(), Vec::new());
+        let mut counted = HashMap::new();
+        for zone in gateway.zones() {
+            if let Some((sample, keys)) = self.zone(zone, &mut counted).await {
+                zones.push(sample);
+                deepest.extend(keys);
+            }
+        }
+        self.before = counted;
+        deepest.sort_by_key(|key| std::cmp::Reverse(key.depth));
+        deepest.truncate(TOP_KEYS);
+        let state = self.file_state.borrow().clone();
+        let first = state.broken.and_then(|it| it.problems.into_iter().next());
+        Sample {
+            seq: self.seq,
+            time: seconds(Duration::from_nanos(clock::now().as_nanos())),
+            zones,
+            origins: origins(gateway),
+            deepest,
+            reload: state.reloads,
+            error: first.map(|first| ErrorSample {
+                line: first.line,
+                message: first.message,
+            }),
+            stopping: gateway.is_stopping(),
+        }
+    }
+
+    async fn zone(
+        &self,
+        zone: &Zone,
+        counted: &mut HashMap<String, Counted>,
+    ) -> Option<(ZoneSample, Vec<KeySample>)> {
+        let settings = zone.settings();
+        let now = Counted::of(zone);
+        let past = self.before.get(&settings.name).cloned().unwrap_or_default();
+        let passed = now.since(&past);
+        counted.insert(settings.name.clone(), now);
+        let census = census(zone).await?;
+        let wait = |q| passed.waits.quantile(q).map(seconds);
+        let sample = ZoneSample {
+            name: settings.name.clone(),
+            rate: settings.rate.per_second(),
+            passed: passed.passed,
+            delayed: passed.delayed,
+            rejected: passed.rejected,
+            cancelled: passed.cancelled,
+            dry_run: passed.dry_run,
+            depth: census.depth,
+            depth_max: census.depth_max,
+            oldest_wait: seconds(census.oldest_wait),
+            wait_p50: wait(0.5),
+            wait_p95: wait(0.95),
+            keys: census.active + census.parked,
+        };
+        let keys = census.deepest.into_iter().map(|state| KeySample {
+            zone: settings.name.clone(),
+            key: name(&state.key),
+            depth: state.depth,
+            oldest_wait: seconds(state.oldest_wait),
+        });
+        Some((sample, keys.collect()))
+    }
+}
+
+impl Counted {
+    fn of(zone: &Zone) -> Self {
+        let metrics = zone.metrics();
+        let count = |status| metrics.counted(status);
+        Self {
+            passed: count(LimitStatus::Passed),
+            delayed: count(LimitStatus::Delayed),
+            rejected: count(LimitStatus::Rejected),
+            cancelled: count(LimitStatus::Cancelled),
+            dry_run: count(LimitStatus::DelayedDryRun) + count(LimitStatus::RejectedDryRun),
+            waits: metrics.waits(),
+        }
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        // A zone that left the file and came back counts from zero again.
+        let since = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
+        Self {
+            passed: since(self.passed, earlier.passed),
+            delayed: since(self.delayed, earlier.delayed),
+            rejected: since(self.rejected, earlier.rejected),
+            cancelled: since(self.cancelled, earlier.cancelled),
+            dry_run: since(self.dry_run, earlier.dry_run),
+            waits: self.waits.since(&earlier.waits),
+        }
+    }
+}
+
+fn origins(gateway: &Gateway) -> Vec<OriginSample> {
+    let now = clock::now();
+    let sample = |origin: &crate::origin::Origin| {
+        let servers: Vec<_> = origin.servers(now).collect();
+        OriginSample {
+            name: origin.settings().name.clone(),
+            in_flight: servers.iter().map(|server| server.in_flight).sum(),
+            healthy: servers.iter().filter(|server| server.healthy).count(),
+            servers: servers.len(),
+        }
+    };
+    gateway.origins().iter().map(sample).collect()
+}
+
+/// To the microsecond: more digits say nothing and take room in each sample.
+#[allow(clippy::cast_precision_loss)]
+fn seconds(span: Duration) -> f64 {
+    span.as_micros() as f64 / 1e6
+}

@@ -1,0 +1,209 @@
+//! `/api/live`: each second as it happens, and the last ten minutes for whoever comes.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::operator::ask;
+use crate::support::{Client, Gateway, Origin, eventually, one_zone};
+
+/// One who listens.
+struct Listener(Client);
+
+#[derive(Debug)]
+struct Event {
+    id: Option<u64>,
+    name: String,
+    data: Value,
+}
+
+impl Listener {
+    fn connect(gateway: &Gateway, query: &str, fields: &str) -> Self {
+        let mut client = Client::connect(gateway.site.admin);
+        client.send(format!("GET /api/live{query} HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
+        let head = client.head();
+        assert!(head.first_line.contains(" 200 "), "{head:?}");
+        assert_eq!(head.field("content-type"), Some("text/event-stream"));
+        assert_eq!(head.field("cache-control"), Some("no-store"));
+        Self(client)
+    }
+
+    /// The next chunk of the body's coding.
+    fn chunk(&mut self) -> String {
+        let mut size = Vec::new();
+        while !size.ends_with(b"\r\n") {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte);
+            size.extend(byte);
+        }
+        let size = String::from_utf8(size).expect("a size");
+        let size = usize::from_str_radix(size.trim(), 16).expect("a size");
+        let mut chunk = vec![0; size + 2];
+        self.0.read_exact(&mut chunk);
+        chunk.truncate(size);
+        String::from_utf8(chunk).expect("text")
+    }
+
+    /// The next event, which ends with a chunk.
+    fn next(&mut self) -> Event {
+        let (mut id, mut name, mut data) = (None, String::new(), String::new());
+        let mut in_data = false;
+        loop {
+            let text = self.chunk();
+            for line in text.split_inclusive('\n') {
+                let (line, ended) = (line.trim_end_matches('\n'), line.ends_with('\n'));
+                if in_data {
+                    data.push_str(line);
+                } else if let Some(value) = line.strip_prefix("id: ") {
+                    id = value.parse().ok();
+                } else if let Some(value) = line.strip_prefix("event: ") {
+                    value.clone_into(&mut name);
+                } else if let Some(value) = line.strip_prefix("data: ") {
+                    data.push_str(value);
+                    in_data = true;
+                }
+                in_data &= !ended;
+            }
+            if !data.is_empty() && !in_data {
+                let data = serde_json::from_str(&data).expect("JSON");
+                return Event { id, name, data };
+            }
+        }
+    }
+
+    /// The numbers of the history's samples.
+    fn history(&mut self) -> Vec<u64> {
+        let event = self.next();
+        assert_eq!(event.name, "history");
+        let samples = event.data["samples"].as_array().expect("a list");
+        samples
+            .iter()
+            .map(|sample| sample["seq"].as_u64().expect("a number"))
+            .collect()
+    }
+}
+
+#[test]
+fn each_second_is_told_as_it_was() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 100"));
+    let mut listener = Listener::connect(&gateway, "", "");
+    let newest = listener.history().last().copied().unwrap_or(0);
+    let _clients: Vec<_> = (0..60)
+        .map(|_| Client::ask(gateway.address(), "/?key=%3Ca%3E"))
+        .collect();
+    let (mut passed, mut delayed, mut seen) = (0, 0, Vec::new());
+    for seq in newest + 1..newest + 5 {
+        let event = listener.next();
+        let sample = event.data;
+        assert_eq!(event.name, "sample");
+        assert_eq!((event.id, &sample["seq"]), (Some(seq), &Value::from(seq)));
+        let zone = &sample["zones"][0];
+        passed += zone["passed"].as_u64().expect("a number");
+        delayed += zone["delayed"].as_u64().expect("a number");
+        seen.push(sample);
+    }
+    assert_eq!(passed, 1);
+    assert!(
+        (20..=42).contains(&delayed),
+        "{delayed} in three to four seconds"
+    );
+    let last = &seen[3];
+    let zone = &last["zones"][0];
+    assert_eq!(zone["name"], "z");
+    assert_eq!(zone["rate"], 10.0);
+    assert_eq!(zone["keys"], 1);
+    assert_eq!(zone["rejected"], 0);
+    let per_second = zone["delayed"].as_u64().expect("a number");
+    assert!((8..=12).contains(&per_second), "{per_second}");
+    let depth = zone["depth"].as_u64().expect("a number");
+    assert!((10..=40).contains(&depth), "{depth}");
+    assert_eq!(zone["depth_max"], depth);
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value}"));
+    let (p50, p95, oldest) = (
+        number(&zone["wait_p50"]),
+        number(&zone["wait_p95"]),
+        number(&zone["oldest_wait"]),
+    );
+    // Who came at once and leaves now has waited as long as who still waits.
+    assert!(
+        p50 <= p95 && p95 < oldest * 1.07 && p50 > oldest - 2.0,
+        "{zone}"
+    );
+    let deepest = &last["deepest"][0];
+    assert_eq!(
+        (&deepest["zone"], &deepest["key"], &deepest["depth"]),
+        (&"z".into(), &"%3Ca%3E".into(), &depth.into())
+    );
+    assert_eq!(last["origins"][0]["name"], "app");
+    assert_eq!(
+        (
+            &last["origins"][0]["healthy"],
+            &last["origins"][0]["servers"]
+        ),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        (&last["reload"], &last["error"], &last["stopping"]),
+        (&0.into(), &Value::Null, &false.into())
+    );
+    assert!(number(&last["time"]) - number(&seen[0]["time"]) > 2.5);
+
+    // A retune and a broken file are told, too.
+    gateway
+        .site
+        .write(&one_zone(&origin, "20r/s", "burst = 100"));
+    assert_eq!(ask(&gateway, "POST", "/api/reload", "").status, 200);
+    gateway.site.write("nonsense");
+    assert_eq!(ask(&gateway, "POST", "/api/reload", "").status, 422);
+    let sample = std::iter::repeat_with(|| listener.next().data)
+        .take(3)
+        .find(|it| it["reload"] == 1);
+    let sample = sample.expect("a sample after the reload");
+    assert_eq!(sample["zones"][0]["rate"], 20.0);
+    assert_eq!(sample["error"]["line"], 4);
+    assert!(sample["error"]["message"].is_string());
+}
+
+#[test]
+fn whoever_comes_back_gets_what_was_missed() {
+    let gateway = Gateway::start(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
+    // Samples are taken though nobody listens.
+    std::thread::sleep(Duration::from_millis(2_200));
+    let all = Listener::connect(&gateway, "", "").history();
+    assert!(all.len() >= 3 && all[0] == 1, "{all:?}");
+    assert!(all.windows(2).all(|pair| pair[1] == pair[0] + 1), "{all:?}");
+    for (query, fields) in [("", "Last-Event-ID: 2\r\n"), ("?since=2", "")] {
+        let mut listener = Listener::connect(&gateway, query, fields);
+        let missed = listener.history();
+        assert_eq!(missed[0], 3, "{missed:?}");
+        let next = listener.next();
+        assert_eq!(next.id, missed.last().map(|last| last + 1));
+    }
+    // Of a process before this one, or of nobody.
+    for fields in ["Last-Event-ID: 987654\r\n", "Last-Event-ID: x\r\n"] {
+        assert_eq!(Listener::connect(&gateway, "", fields).history()[0], 1);
+    }
+}
+
+#[test]
+fn sixty_four_may_listen_and_one_that_leaves_makes_room() {
+    let gateway = Gateway::start(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
+    let mut listeners: Vec<_> = (0..64)
+        .map(|_| Listener::connect(&gateway, "", ""))
+        .collect();
+    let refused = ask(&gateway, "GET", "/api/live", "");
+    assert_eq!(refused.status, 503);
+    assert_eq!(
+        gateway.admin("/healthz").map(|answer| answer.status),
+        Some(200)
+    );
+    drop(listeners.pop());
+    eventually("there is room", || {
+        let mut client = Client::connect(gateway.site.admin);
+        client.get("/api/live");
+        client.head().first_line.contains(" 200 ")
+    });
+    assert!(!listeners[0].history().is_empty());
+    assert_eq!(listeners[0].next().name, "sample");
+}

@@ -1,0 +1,44 @@
+//! What an operator asks the admin port for.
+
+use serde_json::Value;
+
+use crate::support::{Answer, Client, Gateway};
+
+/// One request to the admin port, with more header lines.
+pub fn ask(gateway: &Gateway, method: &str, path: &str, fields: &str) -> Answer {
+    let mut client = Client::connect(gateway.site.admin);
+    let admin = gateway.site.admin;
+    client.send(format!("{method} {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}\r\n").as_bytes());
+    client.answer()
+}
+
+/// What a path says, as JSON.
+pub fn json(gateway: &Gateway, path: &str) -> Value {
+    let answer = ask(gateway, "GET", path, "");
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    assert_eq!(answer.field("content-type"), Some("application/json"));
+    assert_eq!(answer.field("cache-control"), Some("no-store"));
+    parse(&answer)
+}
+
+pub fn parse(answer: &Answer) -> Value {
+    serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("no JSON: {}", answer.text()))
+}
+
+/// The keys of the zone `z`.
+pub fn keys(gateway: &Gateway, query: &str) -> Vec<Value> {
+    let keys = json(gateway, &format!("/api/zones/z/keys{query}"));
+    keys["keys"].as_array().expect("a list").clone()
+}
+
+/// The names of keys, in their order.
+pub fn names(keys: &[Value]) -> Vec<&str> {
+    keys.iter()
+        .map(|key| key["key"].as_str().expect("a text"))
+        .collect()
+}
+
+pub fn delete(gateway: &Gateway, path: &str) -> (u16, Value) {
+    let answer = ask(gateway, "DELETE", path, "");
+    (answer.status, parse(&answer))
+}
