@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `api` | JSON: zones, keys, the file, origins |
 //! | `live` | the same from second to second, as server-sent events |
+//! | `page` | the live page, drawn from those |
 //! | `sampler` | what a second was like |
 //! | `exposition`, `recorder` | metrics as Prometheus reads them |
 //! | `guard` | who may change something, and what browsers are told |
@@ -14,6 +15,7 @@ mod exposition;
 mod guard;
 mod health;
 mod live;
+mod page;
 mod recorder;
 mod reply;
 mod sampler;
@@ -92,6 +94,7 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
             .service(reading("/readyz", readyz))
             .service(reading("/api/live", live::live))
             .configure(api::routes)
+            .configure(page::routes)
             .default_service(web::to(async || reply::no_such_path()))
     });
     let server = server

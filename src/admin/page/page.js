@@ -1,8 +1,8 @@
 // The live page. Whatever comes from the gateway reaches the document as text, never as markup.
 
 const KEPT = 600; // seconds of history
-const RECENT = 10; // seconds that "now" averages over
-const OPEN_AT_FIRST = 3; // zones that are shown with their plots
+const RECENT = 10; // samples that "now" averages over
+const FEW = 5; // zones that stay in the file's order, with their plots
 const LISTED_AT_FIRST = 12; // zones that are listed at all, before "show all"
 const LOST_AFTER = 3500; // ms without an event
 const ASK_EVERY = 5000; // ms between two looks at totals, origins and settings
@@ -23,10 +23,10 @@ function setText(it, text) {
 }
 
 function setState(it, state) {
-  if (it.dataset.state !== state) it.dataset.state = state;
+  it.dataset.state = state;
 }
 
-// ---------------------------------------------------------------- numbers and words
+// ---------------- numbers and words
 
 /** 0, 9.8, 120, 12.3k, 1.2M */
 function count(n) {
@@ -72,12 +72,9 @@ const clockForm = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digi
 const minuteForm = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const clock = (unix) => clockForm.format(unix * 1000);
 
-function ago(unix, now) {
-  const s = Math.max(0, now - unix);
-  if (s < 90) return `${Math.round(s)} s ago`;
-  if (s < 5400) return `${Math.round(s / 60)} min ago`;
-  if (s < 129600) return `${Math.round(s / 3600)} h ago`;
-  return `${Math.round(s / 86400)} days ago`;
+function ago(s) {
+  const [size, unit] = [[86400, "days"], [3600, "h"], [60, "min"]].find(([size]) => s >= 1.5 * size) ?? [1, "s"];
+  return `${Math.max(0, Math.round(s / size))} ${unit} ago`;
 }
 
 /** Invisible characters, and those that turn the direction of text, by their code points. */
@@ -105,12 +102,12 @@ function say(it, ...parts) {
   );
 }
 
-// ---------------------------------------------------------------- what is known
+// ---------------- what is known
 
 const known = {
   samples: [], // oldest first; `zone` of each maps names to what the sample says of them
   settings: new Map(), // name -> zone of /api/zones
-  bursts: new Map(), // name -> [[time, burst]...] as they came into force
+  rooms: new Map(), // name -> [[time, room of one key]...] as they came into force
   rejectedFor: new Map(), // name -> the reason that grew most between the last two looks
   config: null,
   origins: [],
@@ -130,25 +127,16 @@ function take(sample) {
   while (known.samples[0].time < oldest) known.samples.shift();
 }
 
-function recent(seconds) {
-  const from = (last()?.time ?? 0) - seconds;
-  let start = known.samples.length;
-  while (start > 0 && known.samples[start - 1].time > from) start--;
-  return known.samples.slice(start);
-}
-
 /** Requests a second of one zone over the last seconds. */
-function flow(name, over = RECENT) {
-  const samples = recent(over);
-  const sum = { through: 0, rejected: 0, dry: 0, cancelled: 0 };
+function flow(name) {
+  const sum = { through: 0, rejected: 0, dry: 0 };
   let counted = 0;
-  for (const sample of samples) {
+  for (const sample of known.samples.slice(-RECENT)) {
     const zone = sample.zone.get(name);
     if (!zone) continue;
     counted++;
     sum.through += zone.passed + zone.delayed;
     sum.rejected += zone.rejected;
-    sum.cancelled += zone.cancelled;
     sum.dry += zone.dry_run;
   }
   for (const key of Object.keys(sum)) sum[key] /= Math.max(1, counted);
@@ -157,9 +145,10 @@ function flow(name, over = RECENT) {
 
 const limitsOf = (name) => known.settings.get(name)?.limits ?? [];
 
-function burstOf(name) {
-  const bursts = limitsOf(name).map((limit) => limit.burst);
-  return bursts.length ? Math.max(...bursts) : null;
+/** How many requests of one key may wait: what `burst` allows and `delay` does not pass at once. */
+function roomOf(limits) {
+  const rooms = limits.filter((limit) => !limit.nodelay).map((limit) => limit.burst - (limit.delay ?? 0));
+  return rooms.length ? Math.max(...rooms) : null;
 }
 
 function stateOf(zone, flowing) {
@@ -168,7 +157,6 @@ function stateOf(zone, flowing) {
   if (flowing.dry > 0) return "dry";
   return flowing.through > 0 ? "passing" : "idle";
 }
-const STATE_WORDS = { rejecting: "rejecting", waiting: "waiting", dry: "dry run", passing: "passing", idle: "idle" };
 
 /** The zones now, the ones in most need of a look first. */
 function ranked() {
@@ -176,13 +164,15 @@ function ranked() {
     const flowing = flow(zone.name);
     return { ...zone, flowing, state: stateOf(zone, flowing) };
   });
-  const place = { rejecting: 0, waiting: 1, dry: 2, passing: 2, idle: 2 };
-  return zones.sort(
-    (a, b) => place[a.state] - place[b.state] || b.flowing.rejected - a.flowing.rejected || b.depth - a.depth,
-  );
+  const place = { rejecting: 0, waiting: 1, dry: 2, passing: 2, idle: 3 };
+  const by = (pick) => (a, b) => pick(b) - pick(a);
+  const rejected = by((zone) => zone.flowing.rejected);
+  const depth = by((zone) => zone.depth);
+  const through = by((zone) => zone.flowing.through);
+  return zones.sort((a, b) => place[a.state] - place[b.state] || rejected(a, b) || depth(a, b) || through(a, b));
 }
 
-// ---------------------------------------------------------------- plots
+// ---------------- plots
 
 let ink = {};
 function readInk() {
@@ -195,7 +185,7 @@ function readInk() {
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 const fold = {
   mean: (values) => sum(values) / values.length,
-  most: (values) => values.reduce((a, b) => Math.max(a, b)),
+  most: (values) => Math.max(...values),
   last: (values) => values.at(-1),
 };
 
@@ -246,6 +236,13 @@ function fitCanvas(canvas) {
   return { context, width, height };
 }
 
+function rule(context, x1, y1, x2, y2) {
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.lineTo(x2, y2);
+  context.stroke();
+}
+
 /** Draws one series as steps; a missing value interrupts it. */
 function steps(context, all, i, x, y, size) {
   context.beginPath();
@@ -264,8 +261,18 @@ function steps(context, all, i, x, y, size) {
   context.stroke();
 }
 
+/** Fills what is below such steps. */
+function shade(context, all, i, x, y, size) {
+  context.fillStyle = context.strokeStyle;
+  context.globalAlpha = 0.16;
+  for (const { start, values } of all) {
+    if (values[i]) context.fillRect(x(start), y(values[i]), x(start + size) - x(start), y(0) - y(values[i]));
+  }
+  context.globalAlpha = 1;
+}
+
 class Plot {
-  /** `series`: {label, ink, kind: area|line|limit|stack, fold, of(sample)}; a limit is never left out of the legend. */
+  /** `series`: {label, ink, kind: area|line|limit|stack, fold, of(sample)}; a rare one is left out of the legend where it is 0. */
   constructor({ title, series, format, axisFormat, integers }) {
     Object.assign(this, { title, series, format, axisFormat: axisFormat ?? format, integers });
     this.root = clone("plot");
@@ -324,7 +331,7 @@ class Plot {
     this.drawGaps(context, area, x, now);
     this.drawAxes(context, area, labels, x, y, now);
     if (stacked) this.drawStack(context, found, x, y, size);
-    else this.drawLines(context, found, x, y, size, area);
+    else this.drawLines(context, found, x, y, size, scale);
     this.drawMarks(context, area, x, now);
     this.tell(context, found, size, area, x, now, scale);
   }
@@ -354,10 +361,7 @@ class Plot {
     for (const [value, label] of labels) {
       const at = Math.round(y(value)) + 0.5;
       context.strokeStyle = ink.grid;
-      context.beginPath();
-      context.moveTo(area.left, at);
-      context.lineTo(area.right, at);
-      context.stroke();
+      rule(context, area.left, at, area.right, at);
       context.fillStyle = ink.muted;
       context.fillText(label, area.left - 7, at);
     }
@@ -372,10 +376,7 @@ class Plot {
       const half = context.measureText(label).width / 2;
       const at = x(t);
       context.strokeStyle = ink.grid;
-      context.beginPath();
-      context.moveTo(Math.round(at) + 0.5, area.bottom);
-      context.lineTo(Math.round(at) + 0.5, area.bottom + 4);
-      context.stroke();
+      rule(context, Math.round(at) + 0.5, area.bottom, Math.round(at) + 0.5, area.bottom + 4);
       if (at - half < area.left - 8 || at + half > area.right + 1) continue;
       context.fillText(label, at, area.bottom + 15);
     }
@@ -393,22 +394,14 @@ class Plot {
     }
   }
 
-  drawLines(context, found, x, y, size, area) {
+  drawLines(context, found, x, y, size, scale) {
     context.lineJoin = "round";
     this.series.forEach((each, i) => {
       context.strokeStyle = ink[each.ink];
       context.lineWidth = each.kind === "limit" ? 1.25 : 1.5;
       context.setLineDash(each.kind === "limit" ? [5, 4] : []);
-      if (each.kind === "area") {
-        context.fillStyle = ink[each.ink];
-        context.globalAlpha = 0.16;
-        for (const bin of found) {
-          const [from, to] = [x(bin.start), x(bin.start + size)];
-          if (bin.values[i]) context.fillRect(from, y(bin.values[i]), to - from, area.bottom - y(bin.values[i]));
-        }
-        context.globalAlpha = 1;
-      }
-      if (each.kind === "limit" && this.scale(found, false).hidden) return;
+      if (each.kind === "area") shade(context, found, i, x, y, size);
+      if (each.kind === "limit" && scale.hidden) return;
       steps(context, found, i, x, y, size);
     });
     context.setLineDash([]);
@@ -438,10 +431,7 @@ class Plot {
       context.strokeStyle = context.fillStyle = ink.mark;
       context.lineWidth = 1;
       context.setLineDash([2, 2]);
-      context.beginPath();
-      context.moveTo(at, area.top - 3);
-      context.lineTo(at, area.bottom);
-      context.stroke();
+      rule(context, at, area.top - 3, at, area.bottom);
       context.setLineDash([]);
       context.beginPath();
       context.moveTo(at - 4, area.top - 7);
@@ -473,10 +463,7 @@ class Plot {
       const at = Math.round(x(view.cursor)) + 0.5;
       context.strokeStyle = context.fillStyle = ink.text;
       context.lineWidth = 1;
-      context.beginPath();
-      context.moveTo(at, area.top);
-      context.lineTo(at, area.bottom);
-      context.stroke();
+      rule(context, at, area.top, at, area.bottom);
       const label = clock(view.cursor);
       const half = context.measureText(label).width / 2 + 5;
       const middle = Math.min(area.right - half, Math.max(area.left + half, at));
@@ -486,6 +473,7 @@ class Plot {
       context.fillText(label, middle, area.bottom + 14);
     }
     this.legend.forEach((it, i) => {
+      it.parentElement.hidden = Boolean(this.series[i].rare) && !found.some((bin) => bin.values[i]);
       const over = this.series[i].kind === "limit" && scale.hidden ? " ↑" : "";
       setText(it, (values[i] === null || values[i] === undefined ? "–" : this.format(values[i])) + over);
     });
@@ -505,11 +493,8 @@ function spark(canvas, of, color) {
   const most = Math.max(...found.map(({ values }) => values[0] ?? 0), 0);
   const x = (time) => width - ((now - time) / view.range) * width;
   const y = (value) => height - 1 - (most > 0 ? value / most : 0) * (height - 3);
-  context.fillStyle = context.strokeStyle = ink[color];
-  context.globalAlpha = 0.16;
-  for (const { start, values } of found) {
-    if (values[0]) context.fillRect(x(start), y(values[0]), x(start + size) - x(start), height - y(values[0]));
-  }
+  context.strokeStyle = ink[color];
+  shade(context, found, 0, x, y, size);
   context.globalAlpha = most > 0 ? 1 : 0.4;
   context.lineWidth = 1.25;
   steps(context, found, 0, x, y, size);
@@ -521,18 +506,19 @@ function setCursor(time) {
   drawSoon();
 }
 
-// ---------------------------------------------------------------- one zone
+// ---------------- one zone
 
 function plotsOf(name) {
   const of = (pick) => (sample) => {
     const zone = sample.zone.get(name);
     return zone ? pick(zone) : null;
   };
-  const burstAt = (sample) => {
+  const roomAt = (sample) => {
     if (!sample.zone.has(name)) return null;
-    const bursts = known.bursts.get(name) ?? [];
-    return (bursts.findLast(([since]) => since <= sample.time) ?? bursts[0])?.[1] ?? null;
+    const rooms = known.rooms.get(name) ?? [];
+    return (rooms.findLast(([since]) => since <= sample.time) ?? rooms[0])?.[1] ?? null;
   };
+  const delays = limitsOf(name).some((limit) => limit.delay > 0);
   return [
     new Plot({
       title: "Let through",
@@ -551,7 +537,7 @@ function plotsOf(name) {
       series: [
         { label: "all keys", ink: "delayed", kind: "area", fold: "most", of: of((zone) => zone.depth) },
         { label: "deepest", ink: "deep", kind: "line", fold: "most", of: of((zone) => zone.depth_max) },
-        { label: "burst, each key", ink: "limit", kind: "limit", fold: "last", of: burstAt },
+        { label: `burst${delays ? " − delay" : ""}, each key`, ink: "limit", kind: "limit", fold: "last", of: roomAt },
       ],
     }),
     new Plot({
@@ -564,13 +550,13 @@ function plotsOf(name) {
       ],
     }),
     new Plot({
-      title: "Verdicts",
-      format: (n) => count(n),
+      title: "Verdicts a second",
+      format: count,
       series: [
         { label: "passed", ink: "passed", kind: "stack", fold: "mean", of: of((zone) => zone.passed) },
         { label: "delayed", ink: "delayed", kind: "stack", fold: "mean", of: of((zone) => zone.delayed) },
-        { label: "dry run", ink: "dry", kind: "stack", fold: "mean", of: of((zone) => zone.dry_run) },
-        { label: "cancelled", ink: "cancelled", kind: "stack", fold: "mean", of: of((zone) => zone.cancelled) },
+        { label: "dry run", ink: "dry", kind: "stack", rare: true, fold: "mean", of: of((zone) => zone.dry_run) },
+        { label: "cancelled", ink: "cancelled", kind: "stack", rare: true, fold: "mean", of: of((zone) => zone.cancelled) },
         { label: "rejected", ink: "rejected", kind: "stack", fold: "mean", of: of((zone) => zone.rejected) },
       ],
     }),
@@ -616,7 +602,7 @@ class ZoneCard {
   show(zone, open) {
     setState(this.root, zone.state);
     setState(this.pill, zone.state);
-    setText(this.pill.firstElementChild, STATE_WORDS[zone.state]);
+    setText(this.pill.firstElementChild, zone.state === "dry" ? "dry run" : zone.state);
     const told = [whole(zone.depth), seconds(zone.oldest_wait), pace(zone.flowing.through), pace(zone.flowing.rejected)];
     told.forEach((value, i) => setText(this.stats[i], value));
     this.stats[3].classList.toggle("bad", zone.flowing.rejected > 0);
@@ -637,24 +623,20 @@ class ZoneCard {
     if (!zone || this.shown === zone.said) return;
     this.shown = zone.said;
     const list = this.body.querySelector(".settings");
-    const item = (...pairs) => {
+    const item = (...parts) => {
       const it = make("li");
-      for (const [label, value] of pairs) {
-        const pair = make("span");
-        if (label) pair.append(`${label} `);
-        pair.append(value instanceof Node ? value : make("b", "", visible(String(value))));
-        it.append(pair);
-      }
+      say(it, ...parts);
       return it;
     };
-    const own = [["rate", zone.rate], ["key", code(zone.key)]];
-    if (zone.algorithm !== "leaky_bucket") own.push(["algorithm", zone.algorithm]);
+    const own = ["rate ", { bold: zone.rate }, "  key ", { code: zone.key }];
+    if (zone.algorithm !== "leaky_bucket") own.push("  algorithm ", { bold: zone.algorithm });
     const limits = zone.limits.map((limit) => {
-      const pairs = [["", code(limit.route)], ["burst", count(limit.burst)]];
-      pairs.push(limit.nodelay ? ["", "nodelay"] : ["delay", count(limit.delay ?? 0)]);
-      if (limit.max_wait_seconds !== null) pairs.push(["max_wait", seconds(limit.max_wait_seconds)]);
-      if (limit.dry_run) pairs.push(["", "dry run"]);
-      return item(...pairs);
+      const parts = [{ code: limit.route }, "  burst ", { bold: count(limit.burst) }];
+      if (limit.nodelay) parts.push({ bold: "  nodelay" });
+      else parts.push("  delay ", { bold: count(limit.delay ?? 0) });
+      if (limit.max_wait_seconds !== null) parts.push("  max_wait ", { bold: seconds(limit.max_wait_seconds) });
+      if (limit.dry_run) parts.push({ bold: "  dry run" });
+      return item(...parts);
     });
     list.replaceChildren(item(...own), ...limits);
   }
@@ -679,7 +661,7 @@ function showZones(zones) {
     }
   }
   // With few zones the file's order, so that nothing moves; with many, those in need first, but never under a hand.
-  const many = zones.length > OPEN_AT_FIRST + 2;
+  const many = zones.length > FEW;
   const list = $("zones");
   const held = list.matches(":hover") || list.contains(document.activeElement) || view.cursor !== null;
   const time = last()?.time ?? 0;
@@ -687,7 +669,7 @@ function showZones(zones) {
   if (isNew || (many && !held && time - (view.ordered ?? 0) >= 3)) {
     const order = many ? zones.map((zone) => zone.name) : last().zones.map((zone) => zone.name);
     view.ordered = time;
-    view.openFirst = new Set(many ? order.slice(0, OPEN_AT_FIRST) : order);
+    if (isNew) view.openFirst = new Set(many || innerWidth < 620 ? order.slice(0, 1) : order);
     if (order.join("\n") !== view.order.join("\n") || isNew) {
       view.order = order;
       for (const name of order) {
@@ -707,14 +689,15 @@ function showZones(zones) {
     card.show(byName.get(name), view.toggled.get(name) ?? view.openFirst.has(name));
   }
   $("find").hidden = !many;
+  $("zones-section").hidden = zones.length === 0;
   const more = wanted.length - listed.size;
   $("more").hidden = more === 0;
   setText($("more"), `Show ${more} more zones`);
-  const counted = { true: `${zones.length}, those in need of a look first`, false: zones.length > 1 ? String(zones.length) : "" };
-  setText($("zones-count"), view.find ? `${wanted.length} of ${zones.length}` : counted[many]);
+  const all = many ? `${zones.length}, those in need of a look first` : String(zones.length);
+  setText($("zones-count"), view.find ? `${wanted.length} of ${zones.length}` : all);
 }
 
-// ---------------------------------------------------------------- who waits, how long, why, and what to turn
+// ---------------- who waits, how long, why, and what to turn
 
 const REASONS = {
   burst: ["no room is left in the queue: ", { code: "burst" }, " is reached"],
@@ -772,9 +755,7 @@ function answer(zones) {
     ? ["The deepest key, ", { code: short(deepest.key) }, ", has ", { bold: whole(deepest.depth) }, ` waiting, the oldest for ${seconds(deepest.oldest_wait)}.`]
     : [];
   const also = zones.filter((zone) => zone !== first && (zone.state === "rejecting" || zone.state === "waiting"));
-  const others = also.length
-    ? [` Also ${also.some((zone) => zone.state === "rejecting") ? "waiting or rejecting" : "waiting"}: `, ...also.slice(0, 3).flatMap((zone, i) => [i ? ", " : "", { bold: short(zone.name) }]), also.length > 3 ? ` and ${also.length - 3} more.` : "."]
-    : [];
+  const others = also.length ? [" Also ", ...listed(also.map((zone) => [{ bold: short(zone.name) }, ` ${zone.state}`]))] : [];
   if (first.state === "rejecting") {
     const reason = known.rejectedFor.get(first.name) ?? "burst";
     const what = [{ bold: first.name }, ` rejects ${pace(first.flowing.rejected)}`];
@@ -788,21 +769,23 @@ function answer(zones) {
   }
   const dry = zones.filter((zone) => zone.state === "dry");
   const through = sum(zones.map((zone) => zone.flowing.through));
-  const why = [through > 0 ? `${pace(through)} let through in ${zones.length === 1 ? "the zone" : `${zones.length} zones`}, nobody rejected.` : "No requests in the last seconds."];
-  if (dry.length) why.push(" Dry run would have limited requests in ", ...dry.slice(0, 3).flatMap((zone, i) => [i ? ", " : "", { bold: short(zone.name) }]), ".");
+  const rejected = known.samples.findLast((it) => it.zones.some((zone) => zone.rejected > 0));
+  const why = [
+    through > 0 ? `${pace(through)} let through in ${zones.length === 1 ? "the zone" : `${zones.length} zones`}. ` : "No requests in the last seconds. ",
+    rejected ? `The last rejection was at ${clock(rejected.time)}.` : "Nobody was rejected in the last 10 minutes.",
+  ];
+  if (dry.length) why.push(" Dry run would have limited requests in ", ...listed(dry.map((zone) => [{ bold: short(zone.name) }])));
   return { state: "passing", what: ["Nobody waits"], why, turn: [] };
+}
+
+/** The first few, with commas and a full stop. */
+function listed(all) {
+  const first = all.slice(0, 3).flatMap((one, i) => [i ? ", " : "", ...one]);
+  return [...first, all.length > 3 ? ` and ${all.length - 3} more.` : "."];
 }
 
 function short(text) {
   return text.length > 48 ? `${text.slice(0, 47)}…` : text;
-}
-
-let spoken = "";
-/** Says to a screen reader what changed in kind, not each number. */
-function speak(kind, text) {
-  if (kind === spoken) return;
-  spoken = kind;
-  setText($("spoken"), text);
 }
 
 function showAnswer(zones) {
@@ -811,14 +794,19 @@ function showAnswer(zones) {
   say($("what"), ...what);
   say($("why"), ...why);
   say($("turn"), ...turn);
-  speak(`${state} ${state === "passing" ? "" : zones[0]?.name}`, $("what").textContent);
+  // A screen reader is told what changed in kind, not each number.
+  const kind = `${state} ${state === "passing" ? "" : zones[0]?.name}`;
+  if ($("spoken").dataset.kind !== kind) {
+    $("spoken").dataset.kind = kind;
+    $("spoken").textContent = $("what").textContent;
+  }
   const depth = sum(zones.map((zone) => zone.depth));
   document.title = depth > 0 ? `(${whole(depth)}) drip` : "drip";
 }
 
-// ---------------------------------------------------------------- totals
+// ---------------- totals
 
-const over = (pick, join = (a, b) => a + b) => (sample) => sample.zones.map(pick).reduce(join, 0);
+const over = (pick, join = (a, b) => a + b) => (sample) => sample.zones.map(pick).reduce((a, b) => join(a, b), 0);
 const TOTALS = [
   { label: "waiting", ink: "delayed", of: over((zone) => zone.depth), tell: (zones) => whole(sum(zones.map((zone) => zone.depth))) },
   { label: "oldest wait", ink: "deep", of: over((zone) => zone.oldest_wait, Math.max), tell: (zones) => seconds(Math.max(0, ...zones.map((zone) => zone.oldest_wait))) },
@@ -831,7 +819,7 @@ const TOTALS = [
     more: (zones) => {
       const rejected = sum(zones.map((zone) => zone.flowing.rejected));
       const part = (100 * rejected) / (rejected + sum(zones.map((zone) => zone.flowing.through)));
-      return rejected > 0 ? `${part < 1 ? "<1" : Math.round(part)}% of all` : "";
+      return rejected > 0 ? `· ${part < 1 ? "<1" : Math.round(part)}% of all` : "";
     },
   },
 ];
@@ -858,7 +846,7 @@ function showTotals(zones) {
   }
 }
 
-// ---------------------------------------------------------------- keys, origins, file
+// ---------------- keys, origins, file
 
 function showKeys() {
   const { deepest } = last();
@@ -880,10 +868,10 @@ function showKeys() {
     setText(name.children[0], text);
     if (name.title !== text) name.title = text;
     setText(name.children[1], visible(key.zone));
-    const burst = burstOf(key.zone);
-    name.children[2].style.setProperty("--part", burst ? String(Math.min(1, key.depth / burst)) : "0");
-    name.children[2].classList.toggle("full", Boolean(burst) && key.depth >= burst);
-    setText(depth, burst ? `${whole(key.depth)} / ${count(burst)}` : whole(key.depth));
+    const room = roomOf(limitsOf(key.zone));
+    name.children[2].style.setProperty("--part", room ? String(Math.min(1, key.depth / room)) : "0");
+    name.children[2].classList.toggle("full", Boolean(room) && key.depth >= room);
+    setText(depth, room ? `${whole(key.depth)} / ${count(room)}` : whole(key.depth));
     setText(oldest, seconds(key.oldest_wait));
   });
 }
@@ -929,7 +917,7 @@ function showFile() {
   const loaded = Date.parse(config.loaded_at) / 1000;
   const rows = [
     ["name", config.file],
-    ["in force since", `${clock(loaded)}, ${ago(loaded, now)}`],
+    ["in force since", `${clock(loaded)}, ${ago(now - loaded)}`],
     ["reloads", String(last()?.reload ?? 0)],
     ["state", last()?.error ? "broken: the settings before it go on" : "in force as written"],
   ];
@@ -947,7 +935,7 @@ function showFile() {
   setText($("version"), config.version);
 }
 
-// ---------------------------------------------------------------- notices
+// ---------------- notices
 
 /** One notice of a kind, with a title and lines; without a title there is none. */
 function notice(kind, title, lines = []) {
@@ -1004,7 +992,7 @@ function showLink() {
     : "No word from the gateway. This page goes on trying."));
 }
 
-// ---------------------------------------------------------------- drawing
+// ---------------- drawing
 
 let drawing = false;
 function drawSoon() {
@@ -1030,7 +1018,7 @@ function draw() {
   for (const card of cards.values()) card.draw();
 }
 
-// ---------------------------------------------------------------- asking
+// ---------------- asking
 
 async function ask(path) {
   const answer = await fetch(path, { cache: "no-store" });
@@ -1065,15 +1053,15 @@ function takeSettings(zones) {
         .sort((a, b) => b[1] - a[1])[0];
       if (grown && grown[1] > 0) known.rejectedFor.set(zone.name, grown[0]);
     }
-    const burst = zone.limits.length ? Math.max(...zone.limits.map((limit) => limit.burst)) : null;
-    const bursts = known.bursts.get(zone.name) ?? [];
-    if (bursts.at(-1)?.[1] !== burst) bursts.push([time, burst]);
-    known.bursts.set(zone.name, bursts.filter(([since], i) => i === bursts.length - 1 || bursts[i + 1][0] > time - KEPT));
+    const room = roomOf(zone.limits);
+    const rooms = known.rooms.get(zone.name) ?? [];
+    if (rooms.length === 0 || rooms.at(-1)[1] !== room) rooms.push([time, room]);
+    known.rooms.set(zone.name, rooms.filter((_, i) => i === rooms.length - 1 || rooms[i + 1][0] > time - KEPT));
   }
   known.settings = new Map(zones.map((zone) => [zone.name, zone]));
 }
 
-// ---------------------------------------------------------------- the stream
+// ---------------- the stream
 
 const link = { source: null, heard: Date.now(), lostSince: null, again: 500, retry: null };
 
@@ -1090,11 +1078,12 @@ function lost() {
   drawSoon();
 }
 
-function connect(since = last()?.seq) {
+function connect() {
   clearTimeout(link.retry);
   link.source?.close();
   link.heard = Date.now();
-  const source = new EventSource(since === undefined || since === null ? "api/live" : `api/live?since=${since}`);
+  const since = last()?.seq;
+  const source = new EventSource(since === undefined ? "api/live" : `api/live?since=${since}`);
   link.source = source;
   source.addEventListener("history", ({ data }) => {
     heard();
@@ -1106,10 +1095,6 @@ function connect(since = last()?.seq) {
     const sample = JSON.parse(data);
     const before = last();
     take(sample);
-    if (before && sample.seq < before.seq) {
-      // Another gateway than before: ask it for all that it knows.
-      connect(null);
-    }
     const changed = (a, b) => JSON.stringify(a) !== JSON.stringify(b);
     const healthy = (it) => it.origins.map((origin) => [origin.name, origin.healthy]);
     if (!before || sample.reload !== before.reload || changed(sample.error, before.error) || changed(healthy(sample), healthy(before))) askAll();
@@ -1136,7 +1121,7 @@ function watch() {
   if (silent > 2 * LOST_AFTER) connect();
 }
 
-// ---------------------------------------------------------------- start
+// ---------------- start
 
 makeTotals();
 readInk();

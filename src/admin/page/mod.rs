@@ -1,0 +1,76 @@
+//! The live page: files that are part of the program.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETag, EntityTag, Header, IfNoneMatch};
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::reading;
+
+struct Asset {
+    path: &'static str,
+    content_type: &'static str,
+    text: &'static str,
+}
+
+const ASSETS: [Asset; 4] = [
+    Asset {
+        path: "/",
+        content_type: "text/html; charset=utf-8",
+        text: include_str!("page.html"),
+    },
+    Asset {
+        path: "/page.css",
+        content_type: "text/css; charset=utf-8",
+        text: include_str!("page.css"),
+    },
+    Asset {
+        path: "/page.js",
+        content_type: "text/javascript; charset=utf-8",
+        text: include_str!("page.js"),
+    },
+    Asset {
+        path: "/icon.svg",
+        content_type: "image/svg+xml",
+        text: include_str!("icon.svg"),
+    },
+];
+
+pub(super) fn routes(config: &mut web::ServiceConfig) {
+    for asset in &ASSETS {
+        let handler = async move |request: HttpRequest| asset.answer(&request);
+        config.service(reading(asset.path, handler));
+    }
+}
+
+impl Asset {
+    /// Another text has another tag, so that a browser asks again for what it has, and gets what this program has.
+    fn tag(&self) -> EntityTag {
+        let mut hasher = DefaultHasher::new();
+        self.text.hash(&mut hasher);
+        EntityTag::new_strong(format!("{:016x}", hasher.finish()))
+    }
+
+    fn answer(&self, request: &HttpRequest) -> HttpResponse {
+        let tag = self.tag();
+        let is_known = match IfNoneMatch::parse(request) {
+            Ok(IfNoneMatch::Any) => true,
+            Ok(IfNoneMatch::Items(known)) => known.iter().any(|it| it.weak_eq(&tag)),
+            Err(_) => false,
+        };
+        let mut answer = if is_known {
+            HttpResponse::NotModified()
+        } else {
+            HttpResponse::Ok()
+        };
+        answer
+            .insert_header(ETag(tag))
+            .insert_header((CACHE_CONTROL, "no-cache"));
+        if is_known {
+            return answer.finish();
+        }
+        answer
+            .insert_header((CONTENT_TYPE, self.content_type))
+            .body(self.text)
+    }
+}
