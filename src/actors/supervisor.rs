@@ -29,7 +29,7 @@ const SWEEP_AGAIN: Duration = Duration::from_millis(5);
 /// long. A zone of slow rates may have more old keys than this that have not drained; `max_keys` bounds them.
 const SWEEP_MOST: usize = 1_000;
 /// How many keys an operator's question looks at before others have their turn: a fraction of a millisecond.
-const WALK_MOST: usize = 1_000;
+const WALK_MOST: usize = 500;
 /// What a client is told to wait where nothing better is known.
 const RETRY_SOON: Duration = Duration::from_secs(1);
 

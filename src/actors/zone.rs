@@ -7,6 +7,7 @@ use actix::{Actor, Addr, Context, Handler, Message};
 use actix_rt::ArbiterHandle;
 use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 
 use super::census::{Census, Count, KeyState, Order, Top};
 use super::messages::{
@@ -14,6 +15,7 @@ use super::messages::{
 };
 use super::supervisor::ZoneSupervisor;
 use super::turn::{Joining, Probing};
+use crate::clock;
 use crate::config;
 use crate::limit::Limit;
 use crate::metrics::{LimitStatus, ZoneMetrics};
@@ -124,19 +126,24 @@ impl Zone {
         count.finish()
     }
 
-    /// The first `limit` keys by `order`. All remembered keys are looked at, in small steps: who waits is not held up.
+    /// The first `limit` keys by `order`. All remembered keys are looked at, in small steps, with pauses as long in between:
+    /// so requests have at least half of the workers' time.
     pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
         let mut top = Top::new(order, limit);
         for supervisor in self.living() {
             let mut before = FROM_THE_END;
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
+                let began = clock::now();
                 supervisor.do_send(Walk { top, before, reply });
                 let Ok(step) = answer.await else {
                     top = Top::new(order, limit);
                     break;
                 };
                 (top, before) = step;
+                if before > 0 {
+                    sleep(clock::now().since(began)).await;
+                }
             }
         }
         top.into_sorted()
