@@ -15,6 +15,8 @@ has() {
 missing=()
 has nginx || missing+=(nginx)
 has haproxy || missing+=(haproxy)
+has chromium || missing+=(chromium)
+has chromedriver || missing+=(chromium-driver)
 # rustup brings no linker.
 has cc || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then

@@ -266,7 +266,8 @@ function shade(context, all, i, x, y, size) {
   context.fillStyle = context.strokeStyle;
   context.globalAlpha = 0.16;
   for (const { start, values } of all) {
-    if (values[i]) context.fillRect(x(start), y(values[i]), x(start + size) - x(start), y(0) - y(values[i]));
+    const from = Math.round(x(start));
+    if (values[i]) context.fillRect(from, y(values[i]), Math.round(x(start + size)) - from, y(0) - y(values[i]));
   }
   context.globalAlpha = 1;
 }

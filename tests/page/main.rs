@@ -1,0 +1,316 @@
+//! The live page in a browser, before the real program.
+
+#[allow(dead_code, unused_imports)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
+mod webdriver;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use self::support::{Client, Gateway, Origin, fetch, one_zone};
+use self::webdriver::{Browser, DESKTOP, Look};
+
+const PHONE_IN_THE_DARK: Look = Look {
+    width: 390,
+    height: 844,
+    dark: true,
+};
+
+/// How many points of the first plot have the colour of a mark.
+const MARKED: &str = "
+    const plot = document.querySelector('.plot canvas');
+    const probe = document.createElement('canvas').getContext('2d');
+    probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--mark');
+    probe.fillRect(0, 0, 1, 1);
+    const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+    const { data } = plot.getContext('2d').getImageData(0, 0, plot.width, plot.height);
+    let marked = 0;
+    for (let i = 0; i < data.length; i += 4) {
+      marked += data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255;
+    }
+    return marked";
+
+/// What lies beside the right edge, which must be nothing, and whether the page can be moved sideways.
+const WIDER: &str = "
+    const wide = [...document.querySelectorAll('body *')]
+      .filter((it) => it.getBoundingClientRect().right > innerWidth + 0.5)
+      .filter((it) => !it.closest('.head .name, .key, pre, .unseen'))
+      .map((it) => it.outerHTML.slice(0, 100));
+    return [document.documentElement.scrollWidth > innerWidth, wide]";
+
+/// Sends so many requests for each key, which stay open as long as what is returned.
+fn crowd(gateway: &Gateway, key: &str, of_each: usize) -> Vec<Client> {
+    (0..of_each)
+        .map(|_| Client::ask(gateway.address(), &format!("/?key={key}")))
+        .collect()
+}
+
+fn check_that_nobody_complained(browser: &Browser) {
+    assert_eq!(browser.complaints(), Vec::<Value>::new());
+}
+
+#[test]
+fn the_files_come_with_types_tags_and_a_policy_and_are_small() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 1"));
+    let mut size = 0;
+    for (path, content_type) in [
+        ("/", "text/html; charset=utf-8"),
+        ("/page.css", "text/css; charset=utf-8"),
+        ("/page.js", "text/javascript; charset=utf-8"),
+        ("/icon.svg", "image/svg+xml"),
+    ] {
+        let answer = fetch(gateway.site.admin, path);
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.field("content-type"), Some(content_type));
+        assert_eq!(answer.field("cache-control"), Some("no-cache"));
+        assert_eq!(
+            answer.field("content-security-policy"),
+            Some("default-src 'self'")
+        );
+        size += answer.body.len();
+
+        let tag = answer.field("etag").expect("a tag");
+        for (fields, status) in [
+            (format!("If-None-Match: {tag}"), " 304 "),
+            (format!("If-None-Match: \"other\", W/{tag}"), " 304 "),
+            ("If-None-Match: \"other\"".to_owned(), " 200 "),
+        ] {
+            let mut client = Client::connect(gateway.site.admin);
+            client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n\r\n").as_bytes());
+            let head = client.head();
+            assert!(head.first_line.contains(status), "{fields}: {head:?}");
+        }
+        let mut client = Client::connect(gateway.site.admin);
+        client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+        assert_eq!(client.answer().status, 405);
+    }
+    assert!(size < 60 * 1024, "{size} bytes");
+}
+
+#[test]
+fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.wait_for("all is calm", "return says('#what') === 'Nobody waits'");
+    browser.wait_for(
+        "settings",
+        "return says('.settings').includes('rate 1r/m') && says('.settings').includes('burst 4')",
+    );
+
+    let _waiting = crowd(&gateway, "crowded", 4);
+    browser.wait_for(
+        "three wait",
+        "return says('#what').startsWith('3 requests wait in z, the oldest for ')",
+    );
+    browser.wait_for(
+        "the key",
+        "return says('#keys .key code') === 'crowded' && says('#keys td') === '3 / 4'",
+    );
+    browser.wait_for("the tile", "return says('#totals dd') === '3'");
+    browser.wait_for("the zone", "return says('.zone .stat b') === '3'");
+    browser.wait_for("the title", "return document.title === '(3) drip'");
+    browser.wait_for("the origin", "return says('.origin .pill') === 'healthy'");
+
+    let _fills_the_queue = crowd(&gateway, "crowded", 1);
+    gateway.wait_for_depth(4);
+    assert_eq!(fetch(gateway.address(), "/?key=crowded").status, 429);
+    browser.wait_for(
+        "the rejection",
+        "return says('#what').startsWith('z rejects ') && says('#turn').includes('burst (4) up')",
+    );
+    check_that_nobody_complained(&browser);
+    let own = format!("http://{}/", gateway.site.admin);
+    let requests = browser.requests();
+    assert!(requests.len() > 5, "{requests:?}");
+    for request in requests {
+        assert!(request.starts_with(&own), "{request}");
+    }
+}
+
+#[test]
+fn a_retune_is_marked_and_shows_the_new_rate() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "10r/s", "burst = 4"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.wait_for("the rate", "return says('.settings').includes('10r/s')");
+    assert_eq!(browser.run(MARKED), json!(0));
+
+    gateway
+        .site
+        .write(&one_zone(&origin, "25r/s", "burst = 40"));
+    browser.wait_for(
+        "the new settings",
+        "return says('.settings').includes('25r/s') && says('.settings').includes('burst 40')",
+    );
+    browser.wait_for(
+        "the new rate beside what is let through",
+        "return says('.plot figcaption').includes('25 r/s')",
+    );
+    assert!(browser.run(MARKED).as_u64() > Some(20));
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_broken_file_shows_its_line_until_it_is_mended() {
+    let origin = Origin::start();
+    let right = one_zone(&origin, "10r/s", "burst = 4");
+    let gateway = Gateway::start(&right);
+    let browser = Browser::open(&gateway, DESKTOP);
+    let wrong = right.replace("rate =", "rat =");
+    let lines: Vec<_> = gateway
+        .site
+        .text(&wrong)
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let line = 1 + lines
+        .iter()
+        .position(|line| line.starts_with("rat"))
+        .expect("a line");
+
+    gateway.site.write(&wrong);
+    let shown = format!(
+        "return says('.notice b') === 'gateway.toml is broken; the settings before it go on'
+            && says('.notice').includes('line {line}') && says('.notice').includes('rat')
+            && says('#file').includes('broken')"
+    );
+    browser.wait_for("the line", &shown);
+    assert_eq!(
+        browser.run("return document.querySelector('.notice').getAttribute('role')"),
+        json!("alert")
+    );
+
+    gateway.site.write(&right);
+    browser.wait_for(
+        "no notice",
+        "return !document.querySelector('.notice') && !says('#file').includes('broken')",
+    );
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn keys_that_look_like_markup_or_break_lines_do_no_harm() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1r/m", "burst = 4").replace("$arg_key", "$http_x_key$uri");
+    let gateway = Gateway::start(&file);
+    let long = "x".repeat(4000);
+    let keys: [(&[u8], &str); 6] = [
+        (b"<script>alert(1)</script>", "/"),
+        (b"\"'><img src=x onerror=alert(2)>", "/"),
+        (b"not \xff\xfe UTF-8, back\\slash", "/"),
+        (b"line", "/%0Abreak%0D%09%1b%5B31m"),
+        ("turned \u{202e}around\u{2028}".as_bytes(), "/"),
+        (long.as_bytes(), "/"),
+    ];
+    let mut waiting = Vec::new();
+    for (key, path) in keys {
+        for _ in 0..2 {
+            let mut client = Client::connect(gateway.address());
+            let mut request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nX-Key: ").into_bytes();
+            request.extend_from_slice(key);
+            request.extend_from_slice(b"\r\n\r\n");
+            client.send(&request);
+            waiting.push(client);
+        }
+    }
+    gateway.wait_for_depth(6);
+
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.wait_for(
+        "all keys",
+        "return document.querySelectorAll('#keys .key').length === 6",
+    );
+    let shown = browser.run(
+        "return [...document.querySelectorAll('#keys .key code')].map((it) => it.textContent)",
+    );
+    let shown: Vec<String> = serde_json::from_value(shown).expect("texts");
+    for expected in [
+        "<script>alert(1)</script>/",
+        "\"'><img src=x onerror=alert(2)>/",
+        r"not \xFF\xFE UTF-8, back\\slash/",
+        r"line/\x0Abreak\x0D\x09\x1B[31m",
+    ] {
+        assert!(
+            shown.iter().any(|key| key == expected),
+            "{expected}: {shown:?}"
+        );
+    }
+    for key in &shown {
+        assert!(
+            !key.contains(|c: char| c.is_control() || matches!(c, '\u{202e}' | '\u{2028}')),
+            "{key:?}"
+        );
+    }
+    let made =
+        "return [document.scripts.length, document.querySelectorAll('main img, aside img').length]";
+    assert_eq!(browser.run(made), json!([1, 0]));
+    for look in [DESKTOP, PHONE_IN_THE_DARK] {
+        browser.look(look);
+        assert_eq!(browser.run(WIDER), json!([false, []]));
+    }
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_phone_in_the_dark_needs_no_sideways_scrolling() {
+    let origin = Origin::start();
+    let name = "a_zone_whose_name_has_sixty_characters_which_is_rather_long_";
+    let file = one_zone(&origin, "1r/m", "burst = 4")
+        .replace("zones.z]", &format!("zones.{name}]"))
+        .replace("\"z\"", &format!("\"{name}\""));
+    let gateway = Gateway::start(&file);
+    let _waiting = crowd(&gateway, &"k".repeat(300), 3);
+    let browser = Browser::open(&gateway, PHONE_IN_THE_DARK);
+    browser.wait_for(
+        "a key",
+        "return document.querySelectorAll('#keys .key').length === 1",
+    );
+    let brightness =
+        "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)";
+    let brightness: Vec<u32> = serde_json::from_value(browser.run(brightness)).expect("a colour");
+    assert!(brightness.iter().all(|it| *it < 60), "{brightness:?}");
+    for width in [390, 320, 700, 1000, 1280, 1900] {
+        browser.look(Look {
+            width,
+            ..PHONE_IN_THE_DARK
+        });
+        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
+    }
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_gateway_that_falls_silent_is_called_gone_and_what_was_missed_is_caught_up() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    gateway.signal(Signal::STOP);
+    browser.wait_for(
+        "gone",
+        "return says('#link') === 'gone' && says('.notice').startsWith('No word from the gateway since ')",
+    );
+    gateway.signal(Signal::CONT);
+    browser.wait_for(
+        "live again",
+        "return says('#link') === 'live' && !document.querySelector('.notice')",
+    );
+    let _waiting = crowd(&gateway, "a", 3);
+    browser.wait_for("new numbers", "return says('#totals dd') === '2'");
+}
+
+#[test]
+fn a_stop_is_told_while_the_queues_drain() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    let _waiting = crowd(&gateway, "a", 3);
+    gateway.wait_for_depth(2);
+    gateway.signal(Signal::TERM);
+    browser.wait_for(
+        "stopping",
+        "return says('#link') === 'stopping' && says('.notice').startsWith('The gateway is stopping')",
+    );
+}

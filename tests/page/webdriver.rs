@@ -1,0 +1,193 @@
+//! A browser without a window, driven through chromedriver as the WebDriver standard has it.
+
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Gateway, eventually, free_address, now};
+
+/// A page that draws once a second on a machine that is busy takes its time.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Browser {
+    driver: Driver,
+    session: String,
+}
+
+struct Driver {
+    address: std::net::SocketAddr,
+    process: Child,
+}
+
+/// How the page is looked at.
+#[derive(Clone, Copy)]
+pub struct Look {
+    pub width: u32,
+    pub height: u32,
+    pub dark: bool,
+}
+
+pub const DESKTOP: Look = Look {
+    width: 1280,
+    height: 900,
+    dark: false,
+};
+
+impl Browser {
+    /// Opens the live page of `gateway` and waits until it is live.
+    pub fn open(gateway: &Gateway, look: Look) -> Self {
+        let driver = Driver::start();
+        let arguments = [
+            "--headless=new",
+            // Of Chromium's own sandbox, which does not start for root.
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--disable-gpu",
+            "--disable-background-networking",
+        ];
+        let wanted = json!({"capabilities": {"alwaysMatch": {
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
+            "goog:chromeOptions": {"args": arguments},
+        }}});
+        let session = driver.ask("POST", "/session", &wanted);
+        let session = session["sessionId"].as_str().expect("a session").to_owned();
+        let browser = Self { driver, session };
+        browser.look(look);
+        let url = format!("http://{}/", gateway.site.admin);
+        browser.ask("POST", "/url", &json!({ "url": url }));
+        browser.wait_for("the page is live", "return says('#link') === 'live'");
+        browser
+    }
+
+    pub fn look(&self, look: Look) {
+        let scheme = if look.dark { "dark" } else { "light" };
+        let size = json!({
+            "width": look.width, "height": look.height, "deviceScaleFactor": 1, "mobile": look.width < 500,
+        });
+        let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        for (command, parameters) in [
+            ("Emulation.setDeviceMetricsOverride", size),
+            ("Emulation.setEmulatedMedia", media),
+        ] {
+            let body = json!({"cmd": command, "params": parameters});
+            self.ask("POST", "/goog/cdp/execute", &body);
+        }
+    }
+
+    /// What a script in the page returns. It fails where the page has put up an alert.
+    pub fn run(&self, script: &str) -> Value {
+        const HELP: &str =
+            "const says = (what) => document.querySelector(what)?.textContent.trim() ?? '';";
+        let body = json!({"script": format!("{HELP}\n{script}"), "args": []});
+        self.ask("POST", "/execute/sync", &body)
+    }
+
+    /// Waits until a script returns true.
+    pub fn wait_for(&self, what: &str, script: &str) {
+        let deadline = now() + PATIENCE;
+        while self.run(script) != json!(true) {
+            if now() > deadline {
+                let page = self.run("return document.body.innerText");
+                panic!("waited {PATIENCE:?} in vain for this: {what}; the page says: {page}");
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What the browser has complained about.
+    pub fn complaints(&self) -> Vec<Value> {
+        self.log("browser")
+    }
+
+    /// The addresses that the page has asked for anything.
+    pub fn requests(&self) -> Vec<String> {
+        let events = self.log("performance").into_iter().map(|entry| {
+            let message = entry["message"].as_str().expect("an event");
+            let event: Value = serde_json::from_str(message).expect("an event in JSON");
+            event["message"].clone()
+        });
+        events
+            .filter(|event| event["method"] == "Network.requestWillBeSent")
+            .filter_map(|event| {
+                event["params"]["request"]["url"]
+                    .as_str()
+                    .map(str::to_owned)
+            })
+            .collect()
+    }
+
+    fn log(&self, kind: &str) -> Vec<Value> {
+        let entries = self.ask("POST", "/se/log", &json!({ "type": kind }));
+        entries.as_array().expect("entries").clone()
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let path = format!("/session/{}{path}", self.session);
+        self.driver.ask(method, &path, body)
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let path = format!("/session/{}", self.session);
+        // It takes the browser with it; the test may be failing already.
+        let _ended = self.driver.try_ask("DELETE", &path, &Value::Null);
+    }
+}
+
+impl Driver {
+    fn start() -> Self {
+        let address = free_address();
+        let process = Command::new("chromedriver")
+            .arg(format!("--port={}", address.port()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver; tests/run.sh installs it");
+        let driver = Self { address, process };
+        eventually("chromedriver is ready", || {
+            std::net::TcpStream::connect(address).is_ok()
+        });
+        driver
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        match self.try_ask(method, path, body) {
+            Ok(value) => value,
+            Err(error) => panic!("{method} {path}: {error}"),
+        }
+    }
+
+    fn try_ask(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
+        let body = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let length = body.len();
+        let mut client = Client::connect(self.address);
+        client.send(
+            format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}", self.address)
+                .as_bytes(),
+        );
+        let answer = client.try_answer().map_err(|error| error.to_string())?;
+        let told: Value =
+            serde_json::from_slice(&answer.body).map_err(|error| error.to_string())?;
+        let value = told["value"].clone();
+        if answer.status == 200 {
+            Ok(value)
+        } else {
+            Err(value["message"].to_string())
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ended = self.process.kill();
+        let _ended = self.process.wait();
+    }
+}
