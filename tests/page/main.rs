@@ -20,11 +20,13 @@ const PHONE_IN_THE_DARK: Look = Look {
 /// How many points of the first plot have the colour of a mark.
 const MARKED: &str = "
     const plot = document.querySelector('.plot canvas');
-    const probe = document.createElement('canvas').getContext('2d');
-    probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--mark');
-    probe.fillRect(0, 0, 1, 1);
-    const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-    const { data } = plot.getContext('2d').getImageData(0, 0, plot.width, plot.height);
+    const copy = Object.assign(document.createElement('canvas'), { width: plot.width, height: plot.height + 1 });
+    const context = copy.getContext('2d', { willReadFrequently: true });
+    context.drawImage(plot, 0, 0);
+    context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--mark');
+    context.fillRect(0, plot.height, 1, 1);
+    const [r, g, b] = context.getImageData(0, plot.height, 1, 1).data;
+    const { data } = context.getImageData(0, 0, plot.width, plot.height);
     let marked = 0;
     for (let i = 0; i < data.length; i += 4) {
       marked += data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] === 255;

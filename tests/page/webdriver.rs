@@ -1,4 +1,4 @@
-//! A browser without a window, driven through chromedriver as the WebDriver standard has it.
+//! A browser without a window, driven through chromedriver by the W3C protocol for that.
 
 use std::process::{Child, Command, Stdio};
 use std::thread;

@@ -329,7 +329,7 @@ class Plot {
     const x = (time) => Math.min(area.right, Math.max(area.left, area.right - ((now - time) / view.range) * area.width));
     const y = (value) => area.bottom - (Math.min(value, scale.top) / scale.top) * (area.bottom - area.top);
 
-    this.drawGaps(context, area, x, now);
+    this.drawGaps(context, area, x);
     this.drawAxes(context, area, labels, x, y, now);
     if (stacked) this.drawStack(context, found, x, y, size);
     else this.drawLines(context, found, x, y, size, scale);
@@ -378,20 +378,19 @@ class Plot {
       const at = x(t);
       context.strokeStyle = ink.grid;
       rule(context, Math.round(at) + 0.5, area.bottom, Math.round(at) + 0.5, area.bottom + 4);
-      if (at - half < area.left - 8 || at + half > area.right + 1) continue;
+      const underCursor = view.cursor !== null && Math.abs(at - x(view.cursor)) < half + 34;
+      if (underCursor || at - half < area.left - 8 || at + half > area.right + 1) continue;
       context.fillText(label, at, area.bottom + 15);
     }
   }
 
-  /** Seconds of which nothing is known. */
-  drawGaps(context, area, x, now) {
+  /** Seconds of which nothing is known, between others. */
+  drawGaps(context, area, x) {
     context.fillStyle = ink.gap;
-    let end = now - view.range;
-    const from = known.samples.findIndex((sample) => sample.time > end);
-    if (from > 0) end = known.samples[from - 1].time;
-    for (const sample of known.samples.slice(Math.max(0, from))) {
-      if (sample.time - end > 3) context.fillRect(x(end), area.top, x(sample.time - 1) - x(end), area.bottom - area.top);
-      end = sample.time;
+    let end = Infinity;
+    for (const { time } of known.samples) {
+      if (time - end > 3) context.fillRect(x(end), area.top, x(time - 1) - x(end), area.bottom - area.top);
+      end = time;
     }
   }
 
@@ -538,7 +537,7 @@ function plotsOf(name) {
       series: [
         { label: "all keys", ink: "delayed", kind: "area", fold: "most", of: of((zone) => zone.depth) },
         { label: "deepest", ink: "deep", kind: "line", fold: "most", of: of((zone) => zone.depth_max) },
-        { label: `burst${delays ? " − delay" : ""}, each key`, ink: "limit", kind: "limit", fold: "last", of: roomAt },
+        { label: delays ? "burst − delay" : "burst, each key", ink: "limit", kind: "limit", fold: "last", of: roomAt },
       ],
     }),
     new Plot({
@@ -701,7 +700,7 @@ function showZones(zones) {
 // ---------------- who waits, how long, why, and what to turn
 
 const REASONS = {
-  burst: ["no room is left in the queue: ", { code: "burst" }, " is reached"],
+  burst: ["no room in the queue: ", { code: "burst" }, " reached"],
   max_wait: ["they would wait longer than ", { code: "max_wait" }],
   keys: ["the zone holds ", { code: "max_keys" }, " keys, and somebody waits at each"],
   store: ["the store cannot be reached"],
@@ -759,9 +758,10 @@ function answer(zones) {
   const others = also.length ? [" Also ", ...listed(also.map((zone) => [{ bold: short(zone.name) }, ` ${zone.state}`]))] : [];
   if (first.state === "rejecting") {
     const reason = known.rejectedFor.get(first.name) ?? "burst";
-    const what = [{ bold: first.name }, ` rejects ${pace(first.flowing.rejected)}`];
-    if (first.depth > 0) what.push(`; ${requests(first.depth)} wait${first.depth === 1 ? "s" : ""} up to ${seconds(first.oldest_wait)}`);
-    return { state: "rejecting", what, why: ["Why: ", ...(REASONS[reason] ?? [reason]), ". ", ...who, ...others], turn: turnFor(first, settings, reason) };
+    const what = first.depth > 0
+      ? ` rejects ${pace(first.flowing.rejected)}; ${requests(first.depth)} wait${first.depth === 1 ? "s" : ""} up to ${seconds(first.oldest_wait)}`
+      : ` rejected ${requests(first.flowing.rejected * RECENT)} in the last ${RECENT} s; nobody waits now`;
+    return { state: "rejecting", what: [{ bold: first.name }, what], why: ["Why: ", ...(REASONS[reason] ?? [reason]), ". ", ...who, ...others], turn: turnFor(first, settings, reason) };
   }
   if (first.state === "waiting") {
     const what = [`${requests(first.depth)} wait${first.depth === 1 ? "s" : ""} in `, { bold: first.name }, `, the oldest for ${seconds(first.oldest_wait)}`];
