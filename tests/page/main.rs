@@ -285,6 +285,37 @@ fn a_phone_in_the_dark_needs_no_sideways_scrolling() {
 }
 
 #[test]
+fn of_many_zones_those_in_need_come_first_and_the_others_can_be_found() {
+    let origin = Origin::start();
+    let mut file = one_zone(&origin, "1r/m", "burst = 4");
+    for nth in 0..49 {
+        let zone = format!("\n[zones.other_{nth}]\nkey = \"$host\"\nrate = \"9r/s\"\n");
+        file = file.replacen("\n[zones.z]", &format!("{zone}\n[zones.z]"), 1);
+    }
+    let gateway = Gateway::start(&file);
+    let browser = Browser::open(&gateway, DESKTOP);
+    let listed =
+        "[...document.querySelectorAll('.zone:not([hidden]) .name')].map((it) => it.textContent)";
+    browser.wait_for("a part", &format!("return {listed}.length === 12"));
+    let _waiting = crowd(&gateway, "a", 3);
+    browser.wait_for("the first", &format!("return {listed}[0] === 'z'"));
+
+    let find = "const find = document.querySelector('#find');
+        find.value = 'OTHER_4';
+        find.dispatchEvent(new Event('input'))";
+    browser.run(find);
+    browser.wait_for(
+        "what is looked for",
+        &format!("return {listed}.length === 10"),
+    );
+    browser.run(&find.replace("OTHER_4", ""));
+    browser.wait_for("the rest", "return says('#more') === 'Show 38 more zones'");
+    browser.run("document.querySelector('#more').click()");
+    browser.wait_for("all", &format!("return {listed}.length === 50"));
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
 fn a_gateway_that_falls_silent_is_called_gone_and_what_was_missed_is_caught_up() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));

@@ -139,8 +139,9 @@ function flow(name) {
     sum.rejected += zone.rejected;
     sum.dry += zone.dry_run;
   }
+  const rejections = sum.rejected;
   for (const key of Object.keys(sum)) sum[key] /= Math.max(1, counted);
-  return sum;
+  return { ...sum, rejections };
 }
 
 const limitsOf = (name) => known.settings.get(name)?.limits ?? [];
@@ -177,7 +178,7 @@ function ranked() {
 let ink = {};
 function readInk() {
   const style = getComputedStyle(document.documentElement);
-  const names = ["card", "text", "muted", "grid", "passed", "delayed", "rejected", "cancelled", "dry", "limit", "deep", "mark", "gap"];
+  const names = ["card", "text", "muted", "grid", "passed", "delayed", "rejected", "cancelled", "dry_run", "limit", "deep", "mark", "gap"];
   ink = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
   ink.font = `11px ${style.getPropertyValue("--sans")}`;
 }
@@ -284,8 +285,8 @@ class Plot {
       const item = make("li");
       const swatch = make("i", each.kind);
       swatch.style.setProperty("--ink", `var(--${each.ink})`);
-      const value = make("span");
-      item.append(swatch, each.label, value);
+      const value = make("b");
+      item.append(swatch, make("span", "", each.label), value);
       legend.append(item);
       return value;
     });
@@ -518,7 +519,6 @@ function plotsOf(name) {
     const rooms = known.rooms.get(name) ?? [];
     return (rooms.findLast(([since]) => since <= sample.time) ?? rooms[0])?.[1] ?? null;
   };
-  const delays = limitsOf(name).some((limit) => limit.delay > 0);
   return [
     new Plot({
       title: "Let through",
@@ -537,7 +537,7 @@ function plotsOf(name) {
       series: [
         { label: "all keys", ink: "delayed", kind: "area", fold: "most", of: of((zone) => zone.depth) },
         { label: "deepest", ink: "deep", kind: "line", fold: "most", of: of((zone) => zone.depth_max) },
-        { label: delays ? "burst − delay" : "burst, each key", ink: "limit", kind: "limit", fold: "last", of: roomAt },
+        { label: "burst, each key", ink: "limit", kind: "limit", fold: "last", of: roomAt },
       ],
     }),
     new Plot({
@@ -552,13 +552,14 @@ function plotsOf(name) {
     new Plot({
       title: "Verdicts a second",
       format: count,
-      series: [
-        { label: "passed", ink: "passed", kind: "stack", fold: "mean", of: of((zone) => zone.passed) },
-        { label: "delayed", ink: "delayed", kind: "stack", fold: "mean", of: of((zone) => zone.delayed) },
-        { label: "dry run", ink: "dry", kind: "stack", rare: true, fold: "mean", of: of((zone) => zone.dry_run) },
-        { label: "cancelled", ink: "cancelled", kind: "stack", rare: true, fold: "mean", of: of((zone) => zone.cancelled) },
-        { label: "rejected", ink: "rejected", kind: "stack", fold: "mean", of: of((zone) => zone.rejected) },
-      ],
+      series: ["passed", "delayed", "dry_run", "cancelled", "rejected"].map((name) => ({
+        label: name.replace("_", " "),
+        ink: name,
+        kind: "stack",
+        rare: name === "dry_run" || name === "cancelled",
+        fold: "mean",
+        of: of((zone) => zone[name]),
+      })),
     }),
   ];
 }
@@ -618,10 +619,18 @@ class ZoneCard {
     if (open) this.showSettings();
   }
 
+  /** What a key's queue holds, by the settings' names. */
+  nameRoom(limits) {
+    const depth = this.plots[1];
+    depth.series[2].label = limits.some((limit) => limit.delay > 0) ? "burst − delay" : "burst, each key";
+    depth.legend[2].previousSibling.textContent = depth.series[2].label;
+  }
+
   showSettings() {
     const zone = known.settings.get(this.name);
     if (!zone || this.shown === zone.said) return;
     this.shown = zone.said;
+    this.nameRoom(zone.limits);
     const list = this.body.querySelector(".settings");
     const item = (...parts) => {
       const it = make("li");
@@ -663,7 +672,7 @@ function showZones(zones) {
   // With few zones the file's order, so that nothing moves; with many, those in need first, but never under a hand.
   const many = zones.length > FEW;
   const list = $("zones");
-  const held = list.matches(":hover") || list.contains(document.activeElement) || view.cursor !== null;
+  const held = list.matches(":hover") || list.querySelector(":focus-visible") || view.cursor !== null;
   const time = last()?.time ?? 0;
   const isNew = zones.some((zone) => !cards.has(zone.name)) || view.order.length !== zones.length;
   if (isNew || (many && !held && time - (view.ordered ?? 0) >= 3)) {
@@ -760,7 +769,7 @@ function answer(zones) {
     const reason = known.rejectedFor.get(first.name) ?? "burst";
     const what = first.depth > 0
       ? ` rejects ${pace(first.flowing.rejected)}; ${requests(first.depth)} wait${first.depth === 1 ? "s" : ""} up to ${seconds(first.oldest_wait)}`
-      : ` rejected ${requests(first.flowing.rejected * RECENT)} in the last ${RECENT} s; nobody waits now`;
+      : ` rejected ${requests(first.flowing.rejections)} in the last ${RECENT} s; nobody waits now`;
     return { state: "rejecting", what: [{ bold: first.name }, what], why: ["Why: ", ...(REASONS[reason] ?? [reason]), ". ", ...who, ...others], turn: turnFor(first, settings, reason) };
   }
   if (first.state === "waiting") {
