@@ -817,10 +817,11 @@ function showAnswer(zones) {
 // ---------------- totals
 
 const over = (pick, join = (a, b) => a + b) => (sample) => sample.zones.map(pick).reduce((a, b) => join(a, b), 0);
+const inZones = (zones) => (zones.length > 1 ? `· in ${zones.length} zones` : "");
 const TOTALS = [
-  { label: "waiting", ink: "delayed", of: over((zone) => zone.depth), tell: (zones) => whole(sum(zones.map((zone) => zone.depth))) },
+  { label: "waiting", ink: "delayed", of: over((zone) => zone.depth), tell: (zones) => whole(sum(zones.map((zone) => zone.depth))), more: inZones },
   { label: "oldest wait", ink: "deep", of: over((zone) => zone.oldest_wait, Math.max), tell: (zones) => seconds(Math.max(0, ...zones.map((zone) => zone.oldest_wait))) },
-  { label: "let through", ink: "passed", of: over((zone) => zone.passed + zone.delayed), tell: (zones) => pace(sum(zones.map((zone) => zone.flowing.through))) },
+  { label: "let through", ink: "passed", of: over((zone) => zone.passed + zone.delayed), tell: (zones) => pace(sum(zones.map((zone) => zone.flowing.through))), more: inZones },
   {
     label: "rejected",
     ink: "rejected",
