@@ -31,7 +31,7 @@ const LOCATIONS: [(&str, &str); 7] = [
 const ASKED: [(&str, &str, usize); 10] = [
     ("/a", "1", 5),
     ("/own/a", "2", 6),
-    ("/own", "3", 5),
+    ("/owner", "3", 5),
     ("/own/deeper/x", "4", 8),
     ("/one", "5", 3),
     ("/one/more", "6", 5),
