@@ -81,7 +81,7 @@ impl Translation<'_> {
             return;
         }
         section.fields.push(("listen", list(&addresses)));
-        let mut ports = (9090u16..).map(|port| format!("127.0.0.1:{port}"));
+        let mut ports = (9090..=u16::MAX).map(|port| format!("127.0.0.1:{port}"));
         let free =
             ports.find(|admin| !addresses.iter().any(|address| listen::meet(address, admin)));
         if let Some(admin) = free.filter(|admin| admin != "127.0.0.1:9090") {
