@@ -14,6 +14,7 @@
 //! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
 //! | [`origin`] | the leg to the origin: servers, connections, requests over them |
 //! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
+//! | [`import`] | `nginx.conf` as a `gateway.toml` |
 //! | [`replay`] | recorded traffic, judged by the same rules without a clock |
 //! | [`clients`] | the leg to the clients: connections, one request of each at a time |
 //! | [`proxy`] | a request's way: route, key, turn, origin, answer |
@@ -30,6 +31,7 @@ pub mod config;
 pub mod deadline;
 pub mod events;
 pub mod gateway;
+pub mod import;
 pub mod limit;
 pub mod metrics;
 pub mod origin;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::commands::{check, demo, run, simulate, top};
+use drip::commands::{check, demo, import, run, simulate, top};
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]
@@ -24,6 +24,12 @@ enum Command {
     Demo(File),
     /// Validate the file, print the effective settings, or every problem found
     Check(File),
+    /// Translate an nginx.conf into a gateway.toml, and tell by line what could not be translated
+    Import {
+        /// nginx's file
+        #[arg(value_name = "NGINX_CONF")]
+        file: PathBuf,
+    },
     /// Replay a trace or access log against the file: what would have become of each request?
     Simulate {
         /// The settings
@@ -58,6 +64,7 @@ fn main() -> ExitCode {
         Command::Run(file) => run::run(&file.config),
         Command::Demo(file) => demo::demo(&file.config),
         Command::Check(file) => check::check(&file.config),
+        Command::Import { file } => import::import(&file),
         Command::Simulate { file, trace } => simulate::simulate(&file.config, &trace),
         Command::Top { address } => top::top(&address),
     }

@@ -3,6 +3,7 @@
 mod accept;
 pub mod check;
 pub mod demo;
+pub mod import;
 mod listeners;
 mod log;
 mod reload;

@@ -22,10 +22,12 @@ mod watch;
 pub use file::{admin_token, has_admin_token, load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
+pub(crate) use quote::quote;
 pub use settings::{
     Access, CertPair, Dialects, Format, ForwardedHeader, Health, Host, HostRule, Level, Listen,
     Log, Origin, PathPattern, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Tls, Zone,
 };
 pub use show::show;
+pub(crate) use size::show_size;
 pub use state::{Broken, FileState};
 pub use watch::{WatchError, Watcher};

@@ -4,6 +4,7 @@ mod access_log;
 mod dialects;
 mod differential;
 mod dry_run;
+mod import;
 mod max_wait;
 mod nginx;
 mod proxies;

@@ -2,6 +2,7 @@ use std::fmt::Write;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
@@ -51,6 +52,11 @@ impl Nginx {
             TcpStream::connect(address).is_ok()
         });
         nginx
+    }
+
+    /// The file that it runs by.
+    pub fn file(&self) -> PathBuf {
+        self.folder.path().join("nginx.conf")
     }
 
     pub fn error_log(&self) -> String {

@@ -1,0 +1,130 @@
+//! File names with `*`, `?` and `[...]`, as includes have them.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::Files;
+
+/// More files than an include may have.
+const MOST: usize = 2000;
+
+pub(super) fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+/// The files that there are, in the order of their names.
+pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
+    let mut found = vec![PathBuf::new()];
+    for component in pattern.components() {
+        let name = component.as_os_str().to_string_lossy();
+        let literal = !matches!(component, Component::Normal(_)) || !is_pattern(&name);
+        let next = |folder: &PathBuf| {
+            if literal {
+                return vec![folder.join(component)];
+            }
+            let mut names = files.list(folder);
+            // A leading dot is matched by a dot alone.
+            names.retain(|file| {
+                (name.starts_with('.') || !file.starts_with('.'))
+                    && matches(name.as_bytes(), file.as_bytes())
+            });
+            names.sort();
+            names.into_iter().map(|file| folder.join(file)).collect()
+        };
+        found = found.iter().flat_map(next).take(MOST).collect();
+    }
+    found
+}
+
+/// Whether a name fits; goes back to the last `*` alone, so it takes no longer than the product of the lengths.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star = None;
+    while n < name.len() {
+        let step = match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p + 1, n));
+                p += 1;
+                continue;
+            }
+            Some(b'?') => Some(1),
+            Some(b'[') => set(&pattern[p..], name[n]),
+            Some(byte) if *byte == name[n] => Some(1),
+            _ => None,
+        };
+        if let Some(length) = step {
+            p += length;
+            n += 1;
+        } else if let Some((behind, from)) = star {
+            p = behind;
+            n = from + 1;
+            star = Some((behind, n));
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+/// The length of a set such as `[a-z]` where the byte is in it.
+fn set(pattern: &[u8], byte: u8) -> Option<usize> {
+    let not = matches!(pattern.get(1), Some(b'!' | b'^'));
+    let start = 1 + usize::from(not);
+    let length = pattern
+        .iter()
+        .skip(start + 1)
+        .position(|byte| *byte == b']');
+    let Some(length) = length.map(|length| length + 1) else {
+        return (byte == b'[').then_some(1);
+    };
+    let inside = &pattern[start..start + length];
+    let mut at = 0;
+    let mut within = false;
+    while let Some(low) = inside.get(at) {
+        if let (Some(b'-'), Some(high)) = (inside.get(at + 1), inside.get(at + 2)) {
+            within |= (*low..=*high).contains(&byte);
+            at += 3;
+        } else {
+            within |= *low == byte;
+            at += 1;
+        }
+    }
+    (within != not).then_some(start + length + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_patterns() {
+        let fit = [
+            ("*.conf", "a.conf"),
+            ("*", ""),
+            ("a?c", "abc"),
+            ("[a-c]x", "bx"),
+            ("[!a]x", "bx"),
+            ("*a*b", "xaxxab"),
+            ("[", "["),
+        ];
+        for (pattern, name) in fit {
+            assert!(
+                matches(pattern.as_bytes(), name.as_bytes()),
+                "{pattern} {name}"
+            );
+        }
+        let unfit = [
+            ("*.conf", "a.conf~"),
+            ("a?c", "ac"),
+            ("[a-c]x", "dx"),
+            ("[!a]x", "ax"),
+            ("a", ""),
+            ("[]", "a"),
+        ];
+        for (pattern, name) in unfit {
+            assert!(
+                !matches(pattern.as_bytes(), name.as_bytes()),
+                "{pattern} {name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! nginx's own tokenising: words, quotes, escapes, comments, `${var}`, and the three marks.
+
+/// What a file is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A word, its quotes and escapes resolved.
+    Word(String),
+    /// `;`
+    Semicolon,
+    /// `{`
+    Open,
+    /// `}`
+    Close,
+}
+
+/// Reads tokens from bytes; what is not UTF-8 in a word becomes U+FFFD.
+pub(super) struct Lexer<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: usize,
+    /// What was wrong with the last token.
+    pub(super) complaint: Option<&'static str>,
+}
+
+impl<'t> Lexer<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Self {
+        Self {
+            text: text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text),
+            at: 0,
+            line: 1,
+            complaint: None,
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn take(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        self.line += usize::from(byte == b'\n');
+        Some(byte)
+    }
+
+    /// The next token and the line on which it begins; `None` at the end.
+    pub(super) fn next(&mut self) -> Option<(Token, usize)> {
+        self.complaint = None;
+        loop {
+            match self.peek()? {
+                byte if is_space(byte) => drop(self.take()),
+                b'#' => {
+                    while self.peek().is_some_and(|byte| byte != b'\n') {
+                        self.at += 1;
+                    }
+                }
+                _ => break,
+            }
+        }
+        let line = self.line;
+        let token = match self.peek()? {
+            b';' => self.mark(Token::Semicolon),
+            b'{' => self.mark(Token::Open),
+            b'}' => self.mark(Token::Close),
+            quote @ (b'"' | b'\'') => self.quoted(quote),
+            _ => self.bare(),
+        };
+        Some((token, line))
+    }
+
+    fn mark(&mut self, token: Token) -> Token {
+        self.at += 1;
+        token
+    }
+
+    fn quoted(&mut self, quote: u8) -> Token {
+        self.at += 1;
+        let mut word = Vec::new();
+        loop {
+            match self.take() {
+                None => {
+                    self.complaint = Some("a quote is never closed");
+                    break;
+                }
+                Some(b'\\') => self.escape(&mut word),
+                Some(byte) if byte == quote => break,
+                Some(byte) => word.push(byte),
+            }
+        }
+        let behind = self.peek();
+        if behind.is_some_and(|byte| !is_space(byte) && !b";{)".contains(&byte)) {
+            self.complaint = Some("a blank is missing behind a closing quote");
+        }
+        self.word(word)
+    }
+
+    fn bare(&mut self) -> Token {
+        let mut word = Vec::new();
+        let mut variable = false;
+        while let Some(byte) = self.peek() {
+            let braced = variable && byte == b'{';
+            if is_space(byte) || byte == b';' || byte == b'{' && !braced {
+                break;
+            }
+            self.at += 1;
+            variable = byte == b'$';
+            if byte == b'\\' {
+                self.escape(&mut word);
+            } else {
+                word.push(byte);
+            }
+        }
+        self.word(word)
+    }
+
+    /// What follows a backslash.
+    fn escape(&mut self, word: &mut Vec<u8>) {
+        match self.take() {
+            Some(byte @ (b'"' | b'\'' | b'\\')) => word.push(byte),
+            Some(b't') => word.push(b'\t'),
+            Some(b'r') => word.push(b'\r'),
+            Some(b'n') => word.push(b'\n'),
+            other => word.extend([b'\\'].into_iter().chain(other)),
+        }
+    }
+
+    fn word(&mut self, word: Vec<u8>) -> Token {
+        Token::Word(String::from_utf8(word).unwrap_or_else(|error| {
+            self.complaint
+                .get_or_insert("this is not UTF-8; what could not be read stands as \u{fffd}");
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        }))
+    }
+
+    /// Skips Lua behind its opening brace, up to and with the closing one. `false` where there is none.
+    pub(super) fn skip_lua(&mut self) -> bool {
+        let mut depth = 1usize;
+        while let Some(byte) = self.take() {
+            match byte {
+                b'{' => depth += 1,
+                b'}' if depth == 1 => return true,
+                b'}' => depth -= 1,
+                b'"' | b'\'' => self.skip_lua_text(byte),
+                b'[' => self.skip_lua_long(),
+                b'-' if self.peek() == Some(b'-') => {
+                    self.at += 1;
+                    let (at, line) = (self.at, self.line);
+                    if self.take() == Some(b'[') {
+                        self.skip_lua_long();
+                    }
+                    // A comment up to the end of the line, unless it was a long one.
+                    if self.at <= at + 1 {
+                        (self.at, self.line) = (at, line);
+                        while self.peek().is_some_and(|byte| byte != b'\n') {
+                            self.at += 1;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn skip_lua_text(&mut self, quote: u8) {
+        while let Some(byte) = self.take() {
+            match byte {
+                b'\\' => drop(self.take()),
+                b'\n' => return,
+                byte if byte == quote => return,
+                _ => {}
+            }
+        }
+    }
+
+    /// Behind a `[`: skips up to the closing bracket of a long text such as `[==[ ]==]`, if it is one.
+    fn skip_lua_long(&mut self) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let level = rest.iter().take_while(|byte| **byte == b'=').count();
+        if rest.get(level) != Some(&b'[') {
+            return;
+        }
+        let close = [&b"]"[..], &vec![b'='; level], b"]"].concat();
+        let end = memchr::memmem::find(rest, &close).map_or(rest.len(), |at| at + close.len());
+        for _ in 0..end {
+            self.take();
+        }
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}

@@ -1,0 +1,90 @@
+//! What must hold of any bytes: no panic, notes that can be printed, and settings that are right.
+
+use std::io;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::{Files, Import, import};
+use crate::testing::{bytes, config, replay};
+
+/// Every file is the same one, and there are always two.
+struct Mirror<'t>(&'t [u8]);
+
+impl Files for Mirror<'_> {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if path.ends_with("mime.types") {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(self.0.to_owned())
+    }
+
+    fn list(&self, _: &Path) -> Vec<String> {
+        vec!["a.conf".to_owned(), "b.conf".to_owned()]
+    }
+
+    fn pair(&self, cert: &Path, _: &Path) -> Result<(), String> {
+        if cert.starts_with("/nowhere") {
+            Err("it is not there".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn holds(text: &[u8]) -> Result<(), TestCaseError> {
+    let Import { settings, notes } = import(
+        Path::new("/etc/nginx/nginx.conf"),
+        text,
+        &Mirror(b"x y; location / { z; }"),
+    );
+    for note in &notes {
+        prop_assert!(
+            note.starts_with('/') && !note.contains(char::is_control),
+            "{:?}",
+            note
+        );
+        // Whatever is printed is right, and nothing is left out because the whole came out wrong.
+        prop_assert!(
+            !note.contains("cannot be said in gateway.toml"),
+            "{:?}",
+            note
+        );
+    }
+    if let Some(settings) = settings {
+        let checked = crate::config::parse(&settings, Path::new("/etc/drip/gateway.toml"), false);
+        prop_assert!(checked.is_ok(), "{}\n{}", settings, checked.unwrap_err());
+    }
+    Ok(())
+}
+
+#[test]
+fn the_corpus_becomes_settings_that_are_right() {
+    replay("nginx", holds);
+}
+
+#[test]
+fn includes_that_include_each_other_end() {
+    let text =
+        b"http { include a.conf; include *.conf; server { location / { proxy_pass http://a; } } }";
+    let made = import(
+        Path::new("/etc/nginx/nginx.conf"),
+        text,
+        &Mirror(b"include *.conf; include b.conf;"),
+    );
+    assert!(made.settings.is_some());
+    assert!(
+        made.notes
+            .iter()
+            .any(|note| note.contains("it includes itself"))
+    );
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn whatever_it_is_given_it_says_what_is_right(text in bytes("nginx")) {
+        holds(&text)?;
+    }
+}

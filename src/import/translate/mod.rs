@@ -1,0 +1,88 @@
+//! From the tree to the settings.
+
+mod gateway;
+mod hints;
+mod limits;
+mod listen;
+mod locations;
+mod origins;
+mod page;
+mod probe;
+mod scope;
+mod servers;
+mod upstreams;
+mod zones;
+
+use std::path::{Path, PathBuf};
+
+use origins::Origins;
+use page::Section;
+use scope::{Scope, named};
+use servers::Server;
+use zones::Zones;
+
+use super::Files;
+use super::notes::Notes;
+use super::tree::Directive;
+
+/// What is gathered on the way.
+struct Translation<'f> {
+    files: &'f dyn Files,
+    folder: PathBuf,
+    notes: Notes,
+    zones: Zones,
+    origins: Origins,
+    routes: Vec<Section>,
+    /// `client_max_body_size` of each location that became a route.
+    bodies: Vec<Option<u64>>,
+}
+
+/// The text of the settings, if there is anything to forward, and what needs a look.
+pub(super) fn translate(
+    tree: Vec<Directive>,
+    mut notes: Notes,
+    files: &dyn Files,
+    main: &Path,
+) -> (Option<String>, Notes) {
+    let (https, outside): (Vec<_>, Vec<_>) = tree
+        .into_iter()
+        .partition(|directive| directive.name == "http");
+    let mut http = https
+        .into_iter()
+        .flat_map(|http| http.block.unwrap_or_default())
+        .collect::<Vec<_>>();
+    // A file of a folder such as conf.d has no http around it.
+    http.extend(outside);
+    hints::unhandled(&http, &mut notes);
+    let zones = Zones::read(&http, &mut notes);
+    let origins = Origins {
+        upstreams: upstreams::read(&http, &mut notes),
+        ..Origins::default()
+    };
+    let folder = main.parent().unwrap_or(Path::new("")).to_owned();
+    let mut translation = Translation {
+        files,
+        folder,
+        notes,
+        zones,
+        origins,
+        routes: Vec::new(),
+        bodies: Vec::new(),
+    };
+    let servers = named(&http, "server")
+        .map(|server| Server::read(server, &mut translation.notes))
+        .collect::<Vec<_>>();
+    translation.servers(&servers, &Scope::default().inside(&http));
+    if translation.routes.is_empty() {
+        return (None, translation.notes);
+    }
+    let mut sections = translation.gateway(&http, &servers);
+    sections.append(&mut translation.origins.sections);
+    sections.append(&mut translation.zones.sections);
+    sections.append(&mut translation.routes);
+    let mut page = String::new();
+    for section in &sections {
+        section.write(&mut page);
+    }
+    (Some(page), translation.notes)
+}

@@ -1,0 +1,64 @@
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use crate::config::quote;
+
+/// A table of the settings.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Section {
+    pub(super) title: String,
+    pub(super) comments: Vec<String>,
+    /// Values as TOML has them.
+    pub(super) fields: Vec<(&'static str, String)>,
+}
+
+impl Section {
+    pub(super) fn text(&mut self, name: &'static str, value: &str) {
+        self.fields.push((name, quote(value)));
+    }
+
+    pub(super) fn write(&self, page: &mut String) {
+        let gap = if page.is_empty() { "" } else { "\n" };
+        page.push_str(gap);
+        for comment in &self.comments {
+            // Writing to a string does not fail.
+            let _ = writeln!(page, "# {comment}");
+        }
+        let _ = writeln!(page, "{}", self.title);
+        for (name, value) in &self.fields {
+            let _ = writeln!(page, "{name} = {value}");
+        }
+    }
+}
+
+/// A list of texts.
+pub(super) fn list(items: &[String]) -> String {
+    let items = items.iter().map(|item| quote(item)).collect::<Vec<_>>();
+    format!("[{}]", items.join(", "))
+}
+
+/// Names of tables, none of them twice.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    /// A name like this one, of letters that a table's may have.
+    pub(super) fn unique(&mut self, like: &str) -> String {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let mut base: String = like
+            .chars()
+            .map(|c| if fits(c) { c } else { '-' })
+            .take(100)
+            .collect();
+        if base.is_empty() {
+            base.push('-');
+        }
+        let again = (2u32..).map(|number| format!("{base}-{number}"));
+        let mut names = std::iter::once(base.clone()).chain(again);
+        let name = names
+            .find(|name| !self.0.contains(name))
+            .unwrap_or_default();
+        self.0.insert(name.clone());
+        name
+    }
+}

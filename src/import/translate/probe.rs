@@ -1,0 +1,40 @@
+//! Whether the settings would take a value: they are asked.
+
+use std::path::Path;
+
+use crate::config::{parse, quote};
+
+pub(super) fn server(url: &str) -> bool {
+    takes("", url, "", "/", "")
+}
+
+pub(super) fn listen(address: &str) -> bool {
+    takes(
+        &format!("listen = [{}]", quote(address)),
+        "http://a",
+        "",
+        "/",
+        "",
+    )
+}
+
+pub(super) fn origin_host(host: &str) -> bool {
+    takes("", "http://a", &format!("host = {}", quote(host)), "/", "")
+}
+
+pub(super) fn path(path: &str) -> bool {
+    takes("", "http://a", "", path, "")
+}
+
+pub(super) fn host(host: &str) -> bool {
+    takes("", "http://a", "", "/", &format!("host = {}", quote(host)))
+}
+
+fn takes(server: &str, url: &str, origin: &str, path: &str, route: &str) -> bool {
+    let (url, path) = (quote(url), quote(path));
+    let text = format!(
+        "[server]\nadmin = \"off\"\n{server}\n[origins.a]\nservers = [{url}]\n{origin}\n\
+         [[routes]]\norigin = \"a\"\npath = {path}\n{route}\n"
+    );
+    parse(&text, Path::new("gateway.toml"), false).is_ok()
+}

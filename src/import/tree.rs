@@ -1,0 +1,222 @@
+//! Directives and their blocks, with includes put in their places.
+
+use std::path::{Path, PathBuf};
+
+use super::Files;
+use super::glob;
+use super::lexer::{Lexer, Token};
+use super::notes::{Notes, Place};
+
+/// `name args;` or `name args { block }`.
+#[derive(Debug)]
+pub(super) struct Directive {
+    pub(super) name: String,
+    pub(super) args: Vec<String>,
+    pub(super) block: Option<Vec<Directive>>,
+    pub(super) place: Place,
+}
+
+/// Blocks in blocks past this are left out.
+const DEEPEST: usize = 50;
+/// Includes in includes past this are left out.
+const MOST_NESTED: usize = 10;
+const MOST_FILES: usize = 2000;
+const MOST_BYTES: usize = 32 * 1024 * 1024;
+
+/// Reads files into a tree.
+pub(super) struct Reader<'f> {
+    files: &'f dyn Files,
+    folder: PathBuf,
+    read: usize,
+    bytes: usize,
+    /// Files of which one includes the next.
+    open: Vec<PathBuf>,
+    pub(super) notes: Notes,
+}
+
+/// A block that is not closed yet; the file itself is the outermost.
+struct Opened {
+    head: Option<Directive>,
+    inside: Vec<Directive>,
+}
+
+impl<'f> Reader<'f> {
+    pub(super) fn new(files: &'f dyn Files, main: &Path) -> Self {
+        Self {
+            files,
+            folder: main.parent().unwrap_or(Path::new("")).to_owned(),
+            read: 0,
+            bytes: 0,
+            open: Vec::new(),
+            notes: Notes::default(),
+        }
+    }
+
+    /// Reads the text of a file.
+    pub(super) fn parse(&mut self, path: &Path, text: &[u8]) -> Vec<Directive> {
+        let file = self.notes.file(path);
+        self.read += 1;
+        self.bytes += text.len();
+        self.open.push(path.to_owned());
+        let mut lexer = Lexer::new(text);
+        let mut blocks = vec![Opened {
+            head: None,
+            inside: Vec::new(),
+        }];
+        let mut beyond = 0usize;
+        let mut words: Vec<(String, Place)> = Vec::new();
+        while let Some((token, line)) = lexer.next() {
+            let place = Place { file, line };
+            if let Some(complaint) = lexer.complaint {
+                self.notes.add(place, complaint);
+            }
+            match token {
+                Token::Word(word) => words.push((word, place)),
+                Token::Semicolon => match directive(&mut words) {
+                    None => self.notes.add(place, "a ; without a directive before it"),
+                    Some(_) if beyond > 0 => {}
+                    Some(simple) => self.put(&mut blocks, simple),
+                },
+                Token::Open => {
+                    let head = directive(&mut words).unwrap_or_else(|| {
+                        self.notes.add(place, "a { without a directive before it");
+                        Directive {
+                            name: String::new(),
+                            args: Vec::new(),
+                            block: None,
+                            place,
+                        }
+                    });
+                    if head.name.ends_with("_by_lua_block") {
+                        if !lexer.skip_lua() {
+                            self.notes.add(
+                                head.place,
+                                format!("the block of {} is never closed", head.name),
+                            );
+                        }
+                        let block = Some(Vec::new());
+                        self.put(&mut blocks, Directive { block, ..head });
+                    } else if beyond > 0 || blocks.len() > DEEPEST {
+                        if beyond == 0 {
+                            self.notes
+                                .add(place, "blocks are nested too deeply; this one is left out");
+                        }
+                        beyond += 1;
+                    } else {
+                        blocks.push(Opened {
+                            head: Some(head),
+                            inside: Vec::new(),
+                        });
+                    }
+                }
+                Token::Close => {
+                    if let Some(unended) = directive(&mut words) {
+                        self.notes.add(
+                            unended.place,
+                            format!("{} is not ended by a ;", unended.name),
+                        );
+                        if beyond == 0 {
+                            self.put(&mut blocks, unended);
+                        }
+                    }
+                    if beyond > 0 {
+                        beyond -= 1;
+                    } else if !close(&mut blocks) {
+                        self.notes.add(place, "a } that closes nothing");
+                    }
+                }
+            }
+        }
+        if let Some(unended) = directive(&mut words) {
+            self.notes.add(
+                unended.place,
+                format!("{} is not ended by a ;", unended.name),
+            );
+            self.put(&mut blocks, unended);
+        }
+        while blocks.len() > 1 {
+            if let Some(head) = blocks.last().and_then(|block| block.head.as_ref()) {
+                let message = format!("the block of {} is never closed", head.name);
+                self.notes.add(head.place, message);
+            }
+            close(&mut blocks);
+        }
+        self.open.pop();
+        blocks.pop().map(|file| file.inside).unwrap_or_default()
+    }
+
+    fn put(&mut self, blocks: &mut [Opened], simple: Directive) {
+        let included = match (&*simple.name, &simple.args[..]) {
+            ("include", [pattern]) => self.include(pattern, simple.place),
+            _ => vec![simple],
+        };
+        if let Some(block) = blocks.last_mut() {
+            block.inside.extend(included);
+        }
+    }
+
+    fn include(&mut self, pattern: &str, place: Place) -> Vec<Directive> {
+        let path = self.folder.join(pattern);
+        let paths = if glob::is_pattern(pattern) {
+            glob::expand(&path, self.files)
+        } else {
+            vec![path]
+        };
+        let mut inside = Vec::new();
+        for path in paths {
+            let refused = if self.open.contains(&path) {
+                Some("it includes itself")
+            } else if self.open.len() > MOST_NESTED {
+                Some("includes are nested too deeply")
+            } else if self.read >= MOST_FILES || self.bytes >= MOST_BYTES {
+                Some("too much is included")
+            } else {
+                None
+            };
+            let text = match refused {
+                Some(why) => Err(why.to_owned()),
+                None => self.files.read(&path).map_err(|error| error.to_string()),
+            };
+            match text {
+                Ok(text) => inside.extend(self.parse(&path, &text)),
+                Err(why) => {
+                    let path = path.display();
+                    self.notes
+                        .add(place, format!("{path} is not included: {why}"));
+                }
+            }
+        }
+        inside
+    }
+}
+
+/// Makes a directive of the words so far.
+fn directive(words: &mut Vec<(String, Place)>) -> Option<Directive> {
+    let mut words = words.drain(..);
+    let (name, place) = words.next()?;
+    let args = words.map(|(word, _)| word).collect();
+    Some(Directive {
+        name,
+        args,
+        block: None,
+        place,
+    })
+}
+
+/// Closes the innermost block; `false` where only the file is left.
+fn close(blocks: &mut Vec<Opened>) -> bool {
+    let Some(Opened {
+        head: Some(head),
+        inside,
+    }) = blocks.pop_if(|block| block.head.is_some())
+    else {
+        return false;
+    };
+    if let Some(outer) = blocks.last_mut() {
+        outer.inside.push(Directive {
+            block: Some(inside),
+            ..head
+        });
+    }
+    true
+}
