@@ -38,9 +38,12 @@ impl SlidingWindowCounter {
     fn below(&self, Allowance { rate, most }: Allowance, elapsed: u64) -> Option<u64> {
         let room = u128::from(most.checked_sub(self.current).filter(|room| *room > 0)?);
         let (period, previous) = (period(rate), u128::from(self.previous));
+        if previous == 0 {
+            return Some(elapsed);
+        }
         // previous * left < room * period, for the greatest whole `left` that fulfils it.
         let left = (room * u128::from(period))
-            .div_ceil(previous.max(1))
+            .div_ceil(previous)
             .saturating_sub(1);
         let left = u64::try_from(left).unwrap_or(u64::MAX).min(period);
         Some(elapsed.max(period - left))
