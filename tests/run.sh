@@ -20,6 +20,11 @@ if ! has prometheus || ! has promtool; then
     # The tests start their own; as a service it would take 9090, where drip's admin port is by default.
     if has systemctl; then as_root systemctl mask prometheus; fi
 fi
+if ! has redis-server; then
+    missing+=(redis-server)
+    # As with Prometheus: the tests start their own.
+    if has systemctl; then as_root systemctl mask redis-server; fi
+fi
 # rustup brings no linker.
 has cc || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then

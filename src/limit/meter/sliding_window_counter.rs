@@ -11,6 +11,15 @@ pub struct SlidingWindowCounter {
 }
 
 impl SlidingWindowCounter {
+    /// So many came in this window, and in the one before it.
+    pub(crate) fn counted(window: u64, previous: u32, current: u32) -> Self {
+        Self {
+            window,
+            previous,
+            current,
+        }
+    }
+
     /// The same counts, as of the window that `now` is in.
     fn at(&self, rate: Rate, now: Moment) -> Self {
         let window = window(rate, now).0;
