@@ -6,7 +6,8 @@
 //!
 //! **Resolution.** Redis tells time in microseconds, so joins come at whole ones and `max_wait` is cut to whole ones;
 //! all else is exact: levels are kept in the ticks of [`Rate`](crate::limit::Rate), in whole numbers below 2^53. A rate
-//! which needs longer ones has no [`Pace`].
+//! which needs longer ones has no [`Pace`]. Rates of weeks with decimals are kept in coarser ticks where that loses nothing; a
+//! retune to one of them rounds the level down to those, which is below a microsecond's worth.
 //!
 //! **The schedule.** Each accepted join of a leaky bucket gets a place on one schedule that all gateways share, with places one
 //! interval apart, and is told its time. A gateway keeps its waiters in FIFO order and its times in order of time: the first

@@ -102,7 +102,7 @@ fn scripts_that_redis_forgot_are_loaded_again() {
 fn a_thousand_joins_are_one_round_trip() {
     let server = Server::start();
     run(async {
-        let way = Duration::from_millis(100);
+        let way = Duration::from_millis(250);
         let url = server.far_away(way).await;
         let store = Store::new(&url, "drip:", Duration::from_secs(10)).unwrap();
         let keys: Vec<_> = (0..1000).map(|_| server.key()).collect();
@@ -152,7 +152,7 @@ fn failures_are_told_in_time_and_end_with_their_cause() {
         let () = server.ask("CLIENT PAUSE 700 ALL", &[]);
         let (answer, took) = timed(ask(&store, join)).await;
         assert_eq!(answer, Err(Error::Late));
-        assert!(took < Duration::from_millis(300), "{took:?}");
+        assert!(took < Duration::from_millis(600), "{took:?}");
         tokio::time::sleep(Duration::from_millis(700)).await;
         assert!(ask(&store, join).await.is_ok());
 
