@@ -11,6 +11,7 @@
 //! | [`config`] | `gateway.toml`: as written, as settings that cannot be wrong, and as it changes |
 //! | [`target`] | what a request is for, in the form in which it is compared |
 //! | [`access`], [`events`] | the access log; what limits do, as log events |
+//! | [`store`] | the same decisions made in Redis, for many gateways at once |
 //! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
 //! | [`origin`] | the leg to the origin: servers, connections, requests over them |
 //! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
@@ -38,6 +39,7 @@ pub mod origin;
 pub mod pacer;
 pub mod proxy;
 pub mod replay;
+pub mod store;
 pub mod target;
 #[cfg(test)]
 mod testing;

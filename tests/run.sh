@@ -22,6 +22,11 @@ if ! has prometheus || ! has promtool; then
 fi
 has chromium || missing+=(chromium)
 has chromedriver || missing+=(chromium-driver)
+if ! has redis-server; then
+    missing+=(redis-server)
+    # As with Prometheus: the tests start their own.
+    if has systemctl; then as_root systemctl mask redis-server; fi
+fi
 # rustup brings no linker.
 has cc || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then

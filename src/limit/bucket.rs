@@ -34,6 +34,12 @@ impl Bucket {
         Self { tail }
     }
 
+    /// A bucket in which a request that comes at `now` makes this level, in ticks and not below zero.
+    #[must_use]
+    pub(crate) fn next_at_level(rate: Rate, ticks: i128, now: Moment) -> Self {
+        Self::until(line(rate, now) + ticks - rate.ticks_per_request())
+    }
+
     /// Judges one request that arrives at `now`, and charges it unless it is rejected.
     pub fn decide(&mut self, rate: Rate, limit: Limit, now: Moment) -> Verdict {
         let (line, request) = (line(rate, now), rate.ticks_per_request());

@@ -24,6 +24,7 @@ pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};
 pub use meter::{Allowance, Meter};
+pub(crate) use meter::{FixedWindow, SlidingWindowCounter};
 pub use moment::Moment;
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};

@@ -36,12 +36,12 @@ impl Excess {
     }
 
     /// So many requests.
-    pub(super) fn of(requests: u32) -> Self {
+    pub(crate) fn of(requests: u32) -> Self {
         Self(requests.into())
     }
 
     /// The level with one request more.
-    pub(super) fn and_one(self) -> Self {
+    pub(crate) fn and_one(self) -> Self {
         Self(self.0 + 1.0)
     }
 

@@ -9,6 +9,11 @@ pub struct FixedWindow {
 }
 
 impl FixedWindow {
+    /// So many came in this window.
+    pub(crate) fn counted(window: u64, count: u32) -> Self {
+        Self { window, count }
+    }
+
     fn count(&self, rate: Rate, now: Moment) -> u32 {
         // The clock does not go back, so a window that is not the last one is over.
         if self.window == window(rate, now).0 {

@@ -14,8 +14,8 @@ mod properties;
 mod tests;
 
 use super::{Algorithm, Excess, Moment, Rate, Reason, Refusal, Verdict};
-use fixed_window::FixedWindow;
-use sliding_window_counter::SlidingWindowCounter;
+pub(crate) use fixed_window::FixedWindow;
+pub(crate) use sliding_window_counter::SlidingWindowCounter;
 use sliding_window_log::SlidingWindowLog;
 use token_bucket::TokenBucket;
 

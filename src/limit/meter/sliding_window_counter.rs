@@ -11,6 +11,15 @@ pub struct SlidingWindowCounter {
 }
 
 impl SlidingWindowCounter {
+    /// So many came in this window, and in the one before it.
+    pub(crate) fn counted(window: u64, previous: u32, current: u32) -> Self {
+        Self {
+            window,
+            previous,
+            current,
+        }
+    }
+
     /// The same counts, as of the window that `now` is in.
     fn at(&self, rate: Rate, now: Moment) -> Self {
         let window = window(rate, now).0;
@@ -38,9 +47,12 @@ impl SlidingWindowCounter {
     fn below(&self, Allowance { rate, most }: Allowance, elapsed: u64) -> Option<u64> {
         let room = u128::from(most.checked_sub(self.current).filter(|room| *room > 0)?);
         let (period, previous) = (period(rate), u128::from(self.previous));
+        if previous == 0 {
+            return Some(elapsed);
+        }
         // previous * left < room * period, for the greatest whole `left` that fulfils it.
         let left = (room * u128::from(period))
-            .div_ceil(previous.max(1))
+            .div_ceil(previous)
             .saturating_sub(1);
         let left = u64::try_from(left).unwrap_or(u64::MAX).min(period);
         Some(elapsed.max(period - left))

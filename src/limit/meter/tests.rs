@@ -115,6 +115,14 @@ fn a_counter_tells_to_the_nanosecond_when_it_accepts_again() {
 }
 
 #[test]
+fn a_counter_with_room_for_one_takes_it_in_the_first_nanosecond_of_a_window() {
+    let one = allow("1r/m", 1);
+    let mut meter = Meter::new(Algorithm::SlidingWindowCounter).unwrap();
+    assert!(meter.refuses(one, at(120.0)).is_none());
+    assert_eq!(accepted(&mut meter, one, 120.0, 2), 1);
+}
+
+#[test]
 fn other_limits_of_the_same_meter_have_their_own_numbers() {
     let (few, many) = (allow("10r/m", 2), allow("10r/m", 5));
     for (_, algorithm) in Algorithm::NAMED {

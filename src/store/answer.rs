@@ -1,0 +1,191 @@
+use redis::{FromRedisValue, Value, from_redis_value};
+
+use super::pace::{ticks, whole_micros};
+use super::{Error, Join};
+use crate::limit::{
+    Algorithm, Allowance, Bucket, Delay, Excess, FixedWindow, Limit, Meter, Moment, Rate, Reason,
+    Refusal, SlidingWindowCounter, Verdict,
+};
+
+/// What the store said to a [`Join`]. All moments are on Redis's clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// What becomes of the request.
+    pub verdict: Verdict,
+    /// When it was decided: to tell Redis's clock from one's own.
+    pub now: Moment,
+    /// What it was charged, unless it was rejected.
+    pub charge: Option<Charge>,
+    /// The rate that it was decided by.
+    pub in_force: InForce,
+}
+
+/// What a request was charged in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// Its place on the schedule, which goes with the time that it was told.
+    pub(super) place: u64,
+    /// When it was charged.
+    pub(super) at: Moment,
+}
+
+/// The rate that a key is paced by, whatever one's own file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InForce {
+    /// The rate.
+    pub rate: Rate,
+    /// Whether it is another one than in the asking gateway's file.
+    pub differs: bool,
+    /// Since when, if it was changed while the key was known.
+    pub since: Option<Moment>,
+}
+
+type Reply = (u8, u64, String, u64, Vec<u64>);
+
+/// The parts of a reply: accepted, now, rate, since and what else there is.
+fn parts(reply: Value) -> Option<Reply> {
+    let Value::Array(items) = reply else {
+        return None;
+    };
+    let mut items = items.into_iter();
+    let (accepted, now, rate, since) = (items.next()?, items.next()?, items.next()?, items.next()?);
+    let rest = items.map(number).collect::<Option<Vec<u64>>>()?;
+    let accepted = u8::from_redis_value(accepted).ok()?;
+    let rate = from_redis_value(rate).ok()?;
+    Some((accepted, number(now)?, rate, number(since)?, rest))
+}
+
+fn number(value: Value) -> Option<u64> {
+    from_redis_value(value).ok()
+}
+
+fn moment(micros: u64) -> Moment {
+    Moment::from_nanos(micros.saturating_mul(1000))
+}
+
+fn small(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Whether anything was given back.
+pub(super) fn refunded(reply: Value) -> Result<bool, Error> {
+    let (given, ..) = parts(reply).ok_or(Error::Nonsense)?;
+    Ok(given == 1)
+}
+
+/// The answer to `join`.
+pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
+    let (accepted, now, written, since, found) = parts(reply).ok_or(Error::Nonsense)?;
+    let (own, now) = (join.pace.rate(), moment(now));
+    let differs = written != own.to_string();
+    let rate = if differs {
+        written.parse().map_err(|_| Error::Nonsense)?
+    } else {
+        own
+    };
+    let verdict = verdict(join, rate, differs, now, &found).ok_or(Error::Nonsense)?;
+    // The script has charged by its own decision; this one has to be the same.
+    if (accepted == 1) == matches!(verdict, Verdict::Reject(_)) {
+        return Err(Error::Nonsense);
+    }
+    Ok(Answer {
+        verdict,
+        now,
+        charge: (accepted == 1).then(|| Charge {
+            place: found.last().copied().unwrap_or_default(),
+            at: now,
+        }),
+        in_force: InForce {
+            rate,
+            differs,
+            since: Some(since).filter(|since| *since > 0).map(moment),
+        },
+    })
+}
+
+/// What the functions of `limit` say to what the script found.
+fn verdict(
+    join: &Join<'_>,
+    rate: Rate,
+    differs: bool,
+    now: Moment,
+    found: &[u64],
+) -> Option<Verdict> {
+    let own = join.limit.burst.saturating_add(1);
+    let most = rate.whole_count().filter(|_| differs).unwrap_or(own);
+    let allowance = Allowance { rate, most };
+    match (join.algorithm, found) {
+        (Algorithm::LeakyBucket, [level, part, stands, rest, _]) => {
+            let level = ticks(rate, *level, *part);
+            Some(scheduled(
+                join.limit,
+                rate,
+                now,
+                level,
+                ticks(rate, *stands, *rest),
+            ))
+        }
+        (Algorithm::TokenBucket, [level, part, ..]) => {
+            let limit = Limit {
+                delay: Delay::Never,
+                max_wait: None,
+                ..join.limit
+            };
+            let level = ticks(rate, *level, *part);
+            let mut bucket = Bucket::next_at_level(rate, level, now);
+            Some(match bucket.decide(rate, limit, now) {
+                // As `limit` has it: how many tokens are missing before the next.
+                Verdict::Reject(refusal) => Verdict::Reject(Refusal {
+                    excess: bucket.excess(rate, now).and_one(),
+                    ..refusal
+                }),
+                passes => passes,
+            })
+        }
+        (Algorithm::FixedWindow, [window, count]) => {
+            let meter = FixedWindow::counted(*window, small(*count));
+            Some(Meter::FixedWindow(meter).decide(allowance, now))
+        }
+        (Algorithm::SlidingWindowCounter, [window, previous, current]) => {
+            let meter = SlidingWindowCounter::counted(*window, small(*previous), small(*current));
+            Some(Meter::SlidingWindowCounter(meter).decide(allowance, now))
+        }
+        (Algorithm::SlidingWindowLog, [counting, retry]) => {
+            let excess = Excess::of(small(*counting)).and_one();
+            let refusal = Refusal {
+                reason: Reason::Burst,
+                excess,
+                retry_at: moment(*retry),
+            };
+            let full = *counting >= u64::from(most);
+            Some(if full {
+                Verdict::Reject(refusal)
+            } else {
+                Verdict::Pass { excess }
+            })
+        }
+        _ => None,
+    }
+}
+
+/// The verdict on a request that makes `level`, and whose time is when the level `stands` has leaked to its `delay`.
+fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -> Verdict {
+    let limit = Limit {
+        max_wait: limit.max_wait.map(whole_micros),
+        ..limit
+    };
+    let judged = Bucket::next_at_level(rate, level, now).decide(rate, limit, now);
+    let excess = match judged {
+        Verdict::Reject(_) => return judged,
+        Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
+    };
+    let whenever = Limit {
+        burst: u32::MAX,
+        max_wait: None,
+        ..limit
+    };
+    match Bucket::next_at_level(rate, stands, now).decide(rate, whenever, now) {
+        Verdict::Delay { until, .. } => Verdict::Delay { until, excess },
+        _ => Verdict::Pass { excess },
+    }
+}

@@ -1,0 +1,141 @@
+use std::fmt;
+use std::time::Duration;
+
+use crate::limit::{Algorithm, Moment, Rate};
+
+/// Ticks below this stay exact in the scripts' doubles.
+const EXACT: i128 = 1 << 51;
+
+/// A rate in the scripts' numbers, and since when it has been this gateway's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pace {
+    rate: Rate,
+    /// How many of the rate's ticks make one of the script's.
+    scale: i128,
+    /// As scripts read it.
+    text: String,
+    /// In microseconds since the Unix epoch.
+    since: u64,
+}
+
+/// Why a rate cannot be kept in Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unkept {
+    /// Its count has too many decimals for so long a period.
+    Decimals,
+    /// Its period is no whole number of microseconds, as that of a window has to be.
+    Period,
+}
+
+impl fmt::Display for Unkept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Decimals => {
+                "the count of this rate has too many decimals for so long a period to be kept exactly in Redis"
+            }
+            Self::Period => {
+                "a window in Redis is a whole number of microseconds long, as its clock tells no less"
+            }
+        })
+    }
+}
+
+impl std::error::Error for Unkept {}
+
+impl Pace {
+    /// The rate that a zone of `algorithm` has had in this gateway's file since `since`, on its own clock: of two gateways with
+    /// different rates, the one whose file changed later is followed.
+    ///
+    /// # Errors
+    ///
+    /// Where a script could not count it exactly.
+    pub fn new(rate: Rate, algorithm: Algorithm, since: Moment) -> Result<Self, Unkept> {
+        let (scale, request, leak) = steps(rate);
+        if request >= EXACT {
+            return Err(Unkept::Decimals);
+        }
+        let nanos = rate.period().as_nanos();
+        if algorithm.has_windows() && !nanos.is_multiple_of(1000) {
+            return Err(Unkept::Period);
+        }
+        let (micros, count) = (nanos / 1000, rate.whole_count().unwrap_or(0));
+        Ok(Self {
+            rate,
+            scale,
+            text: format!("{request};{leak};{micros};{count};{rate}"),
+            since: since.as_nanos() / 1000,
+        })
+    }
+
+    /// The rate.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+}
+
+/// How many ticks of `rate` make one of the script's; how many of those make a request; how many leak in a microsecond.
+fn steps(rate: Rate) -> (i128, i128, i128) {
+    let (request, leak) = (rate.ticks_per_request(), rate.ticks_per_nano() * 1000);
+    // The rate's own ticks where they fit, so that a retune rounds as in memory.
+    let scale = if request < EXACT {
+        1
+    } else {
+        greatest_common_divisor(request, leak)
+    };
+    (scale, request / scale, leak / scale)
+}
+
+/// A level told by a script, in ticks of the rate.
+pub(super) fn ticks(rate: Rate, requests: u64, ticks: u64) -> i128 {
+    i128::from(requests) * rate.ticks_per_request() + i128::from(ticks) * steps(rate).0
+}
+
+/// What is left of `max_wait` in whole microseconds.
+pub(super) fn whole_micros(span: Duration) -> Duration {
+    Duration::from_micros(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
+}
+
+fn greatest_common_divisor(a: i128, b: i128) -> i128 {
+    if b == 0 {
+        a
+    } else {
+        greatest_common_divisor(b, a % b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(rate: &str) -> Result<Pace, Unkept> {
+        let zone = Algorithm::FixedWindow;
+        Pace::new(rate.parse().unwrap(), zone, Moment::default())
+    }
+
+    #[test]
+    fn ordinary_rates_have_their_own_ticks_and_long_ones_the_fewest() {
+        assert_eq!(
+            pace("10r/s").unwrap().text,
+            "1000000000;10000;1000000;10;10r/s"
+        );
+        assert_eq!(pace("0.5r/d").unwrap().scale, 1);
+        let year = pace("2.5r/366d").unwrap();
+        assert!(year.scale > 1);
+        assert!(pace("0.000000001r/1s").is_ok());
+    }
+
+    #[test]
+    fn rates_that_would_be_rounded_are_refused() {
+        assert_eq!(pace("0.123456789r/d"), Err(Unkept::Decimals));
+        assert_eq!(pace("1r/1500ns"), Err(Unkept::Period));
+    }
+}

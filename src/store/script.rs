@@ -1,0 +1,111 @@
+use std::sync::LazyLock;
+
+use redis::{Cmd, Script};
+
+use super::pace::whole_micros;
+use super::{Join, Refund};
+use crate::limit::{Algorithm, Delay, Moment};
+
+/// A script as Redis is given it, and the hash that it is called by.
+struct Source {
+    code: &'static str,
+    hash: String,
+}
+
+macro_rules! source {
+    ($file:literal) => {
+        Source::new(concat!(
+            include_str!("scripts/common.lua"),
+            include_str!($file)
+        ))
+    };
+}
+
+impl Source {
+    fn new(code: &'static str) -> Self {
+        let hash = Script::new(code).get_hash().to_owned();
+        Self { code, hash }
+    }
+
+    fn of(algorithm: Algorithm) -> &'static Self {
+        let index = match algorithm {
+            Algorithm::LeakyBucket | Algorithm::TokenBucket => 0,
+            Algorithm::FixedWindow => 1,
+            Algorithm::SlidingWindowLog => 2,
+            Algorithm::SlidingWindowCounter => 3,
+        };
+        &SOURCES[index]
+    }
+}
+
+static SOURCES: LazyLock<[Source; 4]> = LazyLock::new(|| {
+    [
+        source!("scripts/bucket.lua"),
+        source!("scripts/fixed_window.lua"),
+        source!("scripts/sliding_window_log.lua"),
+        source!("scripts/sliding_window_counter.lua"),
+    ]
+});
+
+/// Makes Redis know all scripts.
+pub(super) fn load_all() -> Vec<Cmd> {
+    let load = |source: &Source| {
+        let mut command = redis::cmd("SCRIPT");
+        command.arg("LOAD").arg(source.code);
+        command
+    };
+    SOURCES.iter().map(load).collect()
+}
+
+fn call(algorithm: Algorithm, prefix: &[u8], key: &[u8]) -> Cmd {
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(Source::of(algorithm).hash.as_str()).arg(1);
+    command.arg([prefix, key].concat());
+    command
+}
+
+fn micros(at: Option<Moment>) -> String {
+    at.map_or_else(String::new, |at| (at.as_nanos() / 1000).to_string())
+}
+
+pub(super) fn join(join: &Join<'_>, prefix: &[u8]) -> Cmd {
+    let mut command = call(join.algorithm, prefix, join.key);
+    command.arg("join").arg(micros(join.at));
+    command.arg(join.pace.text()).arg(join.pace.since());
+    if join.algorithm.has_windows() {
+        command.arg(u64::from(join.limit.burst) + 1);
+        return command;
+    }
+    let (delay, patience) = match (join.algorithm, join.limit.delay) {
+        (Algorithm::LeakyBucket, Delay::Above(delay)) => {
+            let patience = join.limit.max_wait.map(whole_micros);
+            (i64::from(delay), patience)
+        }
+        _ => (-1, None),
+    };
+    // Longer than this is for ever: the scripts' numbers end there.
+    let patience = patience
+        .and_then(|span| i64::try_from(span.as_micros()).ok())
+        .filter(|micros| *micros < 1 << 52);
+    let patience = patience.unwrap_or(-1);
+    command.arg(join.limit.burst).arg(delay).arg(patience);
+    command
+}
+
+pub(super) fn refund(refund: &Refund<'_>, prefix: &[u8]) -> Cmd {
+    let mut command = call(refund.algorithm, prefix, refund.key);
+    command.arg("refund").arg(micros(refund.at));
+    command.arg(refund.pace.text()).arg(refund.pace.since());
+    match refund.algorithm {
+        Algorithm::LeakyBucket => command.arg(refund.charge.place),
+        Algorithm::TokenBucket => command.arg(""),
+        _ => command.arg(micros(Some(refund.charge.at))),
+    };
+    command
+}
+
+pub(super) fn forget(key: &[u8], prefix: &[u8]) -> Cmd {
+    let mut command = redis::cmd("UNLINK");
+    command.arg([prefix, key].concat());
+    command
+}

@@ -1,0 +1,133 @@
+-- The leaky bucket and the token bucket.
+--
+-- join:    ARGV[5] burst; ARGV[6] the level from which on one waits (-1: never); ARGV[7] max_wait in us (-1: none)
+--          reply: ..., level with it in requests and ticks, its time on the schedule (as a level) in both, its place
+-- refund:  ARGV[5] the place; "" (of a token bucket): any
+--
+-- State: "requests|ticks|at|next place|free places|rate|since|retuned". The first two are the level that a request at `at`
+-- would make; zero: drained. Accepted requests stand on the schedule one request apart, at places that count up; while a
+-- place's time is to come, its level now is that of the next place less one request for each place between them.
+-- A place that is given back is free, and the next join takes the first free one; if it is the last, the schedule ends
+-- before it. So no time is handed out twice, whoever gives it back. Places begin at the microsecond of the first request;
+-- as no rate is above one a microsecond, no place comes again after the key has vanished.
+local MOST_FREE = 256
+
+local requests, ticks, at, next_place, free, force = 0, 0, now, now, {}, nil
+local stored = redis.call("GET", KEYS[1])
+if stored then
+    local fields = split(stored, "|")
+    requests, ticks, at = tonumber(fields[1]), tonumber(fields[2]), tonumber(fields[3])
+    next_place = tonumber(fields[4])
+    for _, place in ipairs(split(fields[5], ",")) do
+        if place ~= "-" then
+            free[#free + 1] = tonumber(place)
+        end
+    end
+    force = { rate = pace(fields[6]), since = tonumber(fields[7]), retuned = tonumber(fields[8]) }
+else
+    force = fresh()
+end
+
+-- Leaks up to now. A clock that was set back leaks nothing, and goes on from there.
+local leaked, rest = muldiv(max(now - at, 0), force.rate.leak, force.rate.request)
+requests, ticks = requests - leaked, ticks - rest
+if ticks < 0 then
+    requests, ticks = requests - 1, ticks + force.rate.request
+end
+if requests < 0 then
+    requests, ticks = 0, 0
+end
+
+local before = ARGV[1] == "join" and settle(force)
+if before then
+    ticks = muldiv(force.rate.request, ticks, before.request)
+end
+
+-- Whether a place's time is to come.
+local function ahead(place)
+    local level = requests - (next_place - place)
+    return level > 0 or (level == 0 and ticks > 0)
+end
+
+while free[1] and not ahead(free[1]) do
+    table.remove(free, 1)
+end
+
+local function save()
+    local drained = (requests * force.rate.request + ticks) / force.rate.leak
+    local places = {}
+    for i, place in ipairs(free) do
+        places[i] = string.format("%.0f", place)
+    end
+    write(drained, requests, ticks, now, next_place, #places > 0 and table.concat(places, ",") or "-",
+        force.rate.text, force.since, force.retuned)
+end
+
+local function take_one_off()
+    requests = requests - 1
+    if requests < 0 then
+        requests, ticks = 0, 0
+    end
+end
+
+if ARGV[1] == "refund" then
+    if not stored then
+        return answer(false, force)
+    end
+    if ARGV[5] == "" then
+        local charged = requests > 0 or ticks > 0
+        take_one_off()
+        save()
+        return answer(charged, force)
+    end
+    local place = tonumber(ARGV[5])
+    local given = false
+    if place == next_place - 1 then
+        given, next_place = true, place
+        take_one_off()
+        while free[#free] == next_place - 1 do
+            next_place = table.remove(free)
+            take_one_off()
+        end
+    elseif place < next_place and ahead(place) and #free < MOST_FREE then
+        local index = 1
+        while free[index] and free[index] < place do
+            index = index + 1
+        end
+        if free[index] ~= place then
+            table.insert(free, index, place)
+            given = true
+        end
+    end
+    if given then
+        save()
+    end
+    return answer(given, force)
+end
+
+-- Up to which level it is accepted: neither above `burst`, nor later than `max_wait`.
+local burst, undelayed, patience = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local most, most_ticks = burst, 0
+if undelayed >= 0 and patience >= 0 then
+    local waits, waits_ticks = muldiv(patience, force.rate.leak, force.rate.request)
+    if undelayed + waits < burst then
+        most, most_ticks = undelayed + waits, waits_ticks
+    end
+end
+
+local level = requests - #free
+local accepted = level < most or (level == most and ticks <= most_ticks)
+local place, stands = next_place, requests
+if accepted then
+    if free[1] then
+        place = table.remove(free, 1)
+        stands = requests - (next_place - place)
+    else
+        next_place, requests = next_place + 1, requests + 1
+    end
+end
+local reply = answer(accepted, force, level, ticks, stands, ticks, place)
+if accepted or before then
+    save()
+end
+return reply

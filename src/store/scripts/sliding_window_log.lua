@@ -1,0 +1,56 @@
+-- When each accepted request of the last period came: never more than so many in any period.
+--
+-- join:    ARGV[5] how many in a period
+--          reply: ..., how many of those before count, when one is accepted again in us
+-- refund:  ARGV[5] when the request was accepted, in us
+--
+-- State: a list of "rate|since|retuned", and the moments in us, the oldest first.
+local force
+local header = redis.call("LINDEX", KEYS[1], 0)
+if header then
+    local fields = split(header, "|")
+    force = { rate = pace(fields[1]), since = tonumber(fields[2]), retuned = tonumber(fields[3]) }
+else
+    force = fresh()
+end
+
+if ARGV[1] == "refund" then
+    return answer(redis.call("LREM", KEYS[1], -1, ARGV[5]) > 0, force)
+end
+
+local before = settle(force)
+
+-- Takes the expired ones off: the header goes first and comes back last.
+local oldest = tonumber(redis.call("LINDEX", KEYS[1], 1) or nil)
+if oldest and oldest + force.rate.period <= now then
+    redis.call("LPOP", KEYS[1])
+    while oldest and oldest + force.rate.period <= now do
+        redis.call("LPOP", KEYS[1])
+        oldest = tonumber(redis.call("LINDEX", KEYS[1], 0) or nil)
+    end
+    redis.call("LPUSH", KEYS[1], "-")
+end
+
+local counting = max(redis.call("LLEN", KEYS[1]) - 1, 0)
+local most = allowed(force, tonumber(ARGV[5]))
+local accepted = counting < most
+local retry = now
+if accepted then
+    -- A clock that was set back stays where it was.
+    if counting > 0 then
+        now = max(now, tonumber(redis.call("LINDEX", KEYS[1], -1)))
+    end
+    if redis.call("LLEN", KEYS[1]) == 0 then
+        redis.call("RPUSH", KEYS[1], "-")
+    end
+    redis.call("RPUSH", KEYS[1], string.format("%.0f", now))
+else
+    retry = tonumber(redis.call("LINDEX", KEYS[1], counting + 1 - most)) + force.rate.period
+end
+if redis.call("LLEN", KEYS[1]) > 0 then
+    redis.call("LSET", KEYS[1], 0,
+        string.format("%s|%.0f|%.0f", force.rate.text, force.since, force.retuned))
+    local last = tonumber(redis.call("LINDEX", KEYS[1], -1)) or now
+    redis.call("PEXPIRE", KEYS[1], lifetime(last + force.rate.period - now))
+end
+return answer(accepted, force, counting, retry)

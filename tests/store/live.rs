@@ -1,0 +1,218 @@
+//! On Redis's own clock, over real connections.
+
+use std::time::Duration;
+
+use drip::limit::{Algorithm, Verdict};
+use drip::store::{Error, Join, Refund, Store};
+
+use super::server::{Server, run, timed};
+use super::{ask, nodelay, pace, waiting};
+
+fn passes(verdict: Verdict) -> bool {
+    !matches!(verdict, Verdict::Reject(_))
+}
+
+#[test]
+fn many_at_once_never_exceed_the_limit() {
+    let server = Server::start();
+    for (_, algorithm) in Algorithm::NAMED {
+        let (key, url) = (server.key(), server.url());
+        let gateway = || {
+            run(async {
+                let store = Store::new(&url, "drip:", Duration::from_secs(20)).unwrap();
+                let pace = pace("100r/366d", algorithm, 0);
+                let join = Join {
+                    key: &key,
+                    algorithm,
+                    pace: &pace,
+                    limit: nodelay(99),
+                    at: None,
+                };
+                let mut passed = 0;
+                for batch in [1, 9, 90, 100, 300, 500] {
+                    let answers = store.decide(&vec![join; batch]).await;
+                    let verdicts = answers.into_iter().map(|it| it.unwrap().verdict);
+                    passed += verdicts.filter(|it| passes(*it)).count();
+                }
+                passed
+            })
+        };
+        let passed: usize = std::thread::scope(|threads| {
+            let gateways: Vec<_> = (0..8).map(|_| threads.spawn(gateway)).collect();
+            gateways.into_iter().map(|it| it.join().unwrap()).sum()
+        });
+        assert_eq!(passed, 100, "{algorithm}");
+    }
+}
+
+#[test]
+fn idle_keys_vanish_by_themselves() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        for (_, algorithm) in Algorithm::NAMED {
+            let key = server.key();
+            let pace = pace("5r/s", algorithm, 0);
+            let join = Join {
+                key: &key,
+                algorithm,
+                pace: &pace,
+                limit: nodelay(4),
+                at: None,
+            };
+            ask(&store, join).await.unwrap();
+            let name = [b"drip:".as_slice(), &key].concat();
+            let left: i64 = server.ask("PTTL", &[&name]);
+            // One interval, a window, or this one and the next.
+            let longest = match algorithm {
+                Algorithm::LeakyBucket | Algorithm::TokenBucket => 202,
+                Algorithm::SlidingWindowCounter => 2002,
+                _ => 1002,
+            };
+            assert!((1..=longest).contains(&left), "{algorithm}: {left} ms");
+        }
+        tokio::time::sleep(Duration::from_millis(2100)).await;
+        assert_eq!(server.ask::<u64>("DBSIZE", &[]), 0);
+    });
+}
+
+#[test]
+fn scripts_that_redis_forgot_are_loaded_again() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        let key = server.key();
+        let pace = pace("1r/h", Algorithm::LeakyBucket, 0);
+        let join = Join {
+            key: &key,
+            algorithm: Algorithm::LeakyBucket,
+            pace: &pace,
+            limit: nodelay(1),
+            at: None,
+        };
+        assert!(passes(ask(&store, join).await.unwrap().verdict));
+        let () = server.ask("SCRIPT FLUSH", &[]);
+        let answers = store.decide(&[join; 3]).await;
+        let passed = answers.into_iter().map(|it| passes(it.unwrap().verdict));
+        assert_eq!(passed.collect::<Vec<_>>(), [true, false, false]);
+    });
+}
+
+#[test]
+fn a_thousand_joins_are_one_round_trip() {
+    let server = Server::start();
+    run(async {
+        let way = Duration::from_millis(250);
+        let url = server.far_away(way).await;
+        let store = Store::new(&url, "drip:", Duration::from_secs(10)).unwrap();
+        let keys: Vec<_> = (0..1000).map(|_| server.key()).collect();
+        let pace = pace("1r/s", Algorithm::LeakyBucket, 0);
+        let join = |key| Join {
+            key,
+            algorithm: Algorithm::LeakyBucket,
+            pace: &pace,
+            limit: waiting(9),
+            at: None,
+        };
+        // The first connects and loads the scripts.
+        ask(&store, join(&keys[0])).await.unwrap();
+        let joins: Vec<_> = keys.iter().map(|key| join(key)).collect();
+        let (answers, took) = timed(store.decide(&joins)).await;
+        assert!(answers.iter().all(Result::is_ok));
+        assert!(took >= 2 * way && took < 4 * way, "{took:?}");
+    });
+}
+
+#[test]
+fn failures_are_told_in_time_and_end_with_their_cause() {
+    run(async {
+        let key = b"zone:key";
+        let pace = pace("1r/s", Algorithm::TokenBucket, 0);
+        let join = Join {
+            key,
+            algorithm: Algorithm::TokenBucket,
+            pace: &pace,
+            limit: nodelay(9),
+            at: None,
+        };
+        assert!(matches!(
+            Store::new("http://127.0.0.1", "", Duration::ZERO),
+            Err(Error::Url(_))
+        ));
+        let nobody =
+            Store::new("redis+unix:///nowhere/at/all", "", Duration::from_secs(1)).unwrap();
+        assert!(matches!(
+            ask(&nobody, join).await,
+            Err(Error::Unreachable(_))
+        ));
+
+        let server = Server::start();
+        let store = Store::new(&server.url(), "drip:", Duration::from_millis(100)).unwrap();
+        assert!(ask(&store, join).await.is_ok());
+        let () = server.ask("CLIENT PAUSE 700 ALL", &[]);
+        let (answer, took) = timed(ask(&store, join)).await;
+        assert_eq!(answer, Err(Error::Late));
+        assert!(took < Duration::from_millis(600), "{took:?}");
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        assert!(ask(&store, join).await.is_ok());
+
+        // Its connections cut, it connects anew; at most one batch learns of it.
+        let _: u64 = server.ask("CLIENT KILL TYPE normal", &[]);
+        let _ = ask(&store, join).await;
+        assert!(ask(&store, join).await.is_ok());
+
+        // A key that something else has taken: that join alone fails.
+        let () = server.ask("SET drip:taken", &[b"by others"]);
+        let taken = Join {
+            key: b"taken",
+            algorithm: Algorithm::SlidingWindowLog,
+            ..join
+        };
+        let answers = store.decide(&[taken, join]).await;
+        assert!(matches!(answers[0], Err(Error::Refused(_))), "{answers:?}");
+        assert!(answers[1].is_ok());
+    });
+}
+
+#[test]
+fn what_meters_give_back_can_be_taken_again() {
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        for (_, algorithm) in Algorithm::NAMED {
+            let key = server.key();
+            let pace = pace("2r/366d", algorithm, 0);
+            let join = Join {
+                key: &key,
+                algorithm,
+                pace: &pace,
+                limit: nodelay(1),
+                at: None,
+            };
+            let answers = store.decide(&[join; 3]).await;
+            let charge = answers[1].as_ref().unwrap().charge.unwrap();
+            assert_eq!(answers[2].as_ref().unwrap().charge, None);
+            let refund = Refund {
+                key: &key,
+                algorithm,
+                pace: &pace,
+                charge,
+                at: None,
+            };
+            assert_eq!(store.refund(&[refund]).await, [Ok(true)], "{algorithm}");
+            assert!(
+                passes(ask(&store, join).await.unwrap().verdict),
+                "{algorithm}"
+            );
+            assert!(
+                !passes(ask(&store, join).await.unwrap().verdict),
+                "{algorithm}"
+            );
+            store.forget(&key).await.unwrap();
+            assert!(
+                passes(ask(&store, join).await.unwrap().verdict),
+                "{algorithm}"
+            );
+        }
+    });
+}

@@ -1,0 +1,41 @@
+//! The store against a real Redis: the same verdicts as in memory, for many gateways at once.
+
+mod live;
+mod schedule;
+mod server;
+mod suite;
+mod traces;
+
+use drip::limit::{Algorithm, Delay, Limit, Moment};
+use drip::store::{Answer, Error, Join, Pace, Store};
+
+/// The rate of a gateway whose file has had it since `since`, in seconds.
+fn pace(rate: &str, algorithm: Algorithm, since: u64) -> Pace {
+    let since = Moment::from_nanos(since * 1_000_000_000);
+    Pace::new(rate.parse().expect("a rate"), algorithm, since).expect("a rate for Redis")
+}
+
+fn nodelay(burst: u32) -> Limit {
+    Limit {
+        burst,
+        delay: Delay::Never,
+        max_wait: None,
+    }
+}
+
+fn waiting(burst: u32) -> Limit {
+    Limit {
+        delay: Delay::Above(0),
+        ..nodelay(burst)
+    }
+}
+
+/// Some time in 2027, so many milliseconds later.
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos(1_800_000_000_000_000_000 + millis * 1_000_000)
+}
+
+/// One join alone; now, unless at some time.
+async fn ask(store: &Store, join: Join<'_>) -> Result<Answer, Error> {
+    store.decide(&[join]).await.remove(0)
+}

@@ -1,0 +1,175 @@
+//! One suite for all that decide: worked examples of each algorithm, in memory and in Redis.
+
+use std::collections::HashMap;
+
+use drip::limit::{Account, Algorithm, Limit, Moment, Rate, Verdict};
+use drip::store::{Join, Pace};
+
+use super::server::{Server, run};
+use super::{at, nodelay, pace, waiting};
+
+/// Decides joins of one key.
+pub trait Decides {
+    fn decide(&self, algorithm: Algorithm, joins: &[(Moment, &Pace, Limit)]) -> Vec<Verdict>;
+}
+
+/// The functions of `limit`.
+#[derive(Default)]
+pub struct Memory;
+
+impl Decides for Memory {
+    fn decide(&self, algorithm: Algorithm, joins: &[(Moment, &Pace, Limit)]) -> Vec<Verdict> {
+        let mut kept: HashMap<(), (Account, Rate)> = HashMap::new();
+        let decide = |(now, pace, limit): &(Moment, &Pace, Limit)| {
+            let new = || (Account::new(algorithm), pace.rate());
+            let (account, rate) = kept.entry(()).or_insert_with(new);
+            if *rate != pace.rate() {
+                account.retune(*rate, pace.rate(), *now);
+                *rate = pace.rate();
+            }
+            account.decide(*rate, *limit, *now)
+        };
+        joins.iter().map(decide).collect()
+    }
+}
+
+/// The scripts.
+pub struct Redis(Server);
+
+impl Default for Redis {
+    fn default() -> Self {
+        Self(Server::start())
+    }
+}
+
+impl Decides for Redis {
+    fn decide(&self, algorithm: Algorithm, joins: &[(Moment, &Pace, Limit)]) -> Vec<Verdict> {
+        // Each call has its own runtime, and so its own connection.
+        let (store, key) = (self.0.store(), self.0.key());
+        let joins: Vec<_> = joins
+            .iter()
+            .map(|(now, pace, limit)| Join {
+                key: &key,
+                algorithm,
+                pace,
+                limit: *limit,
+                at: Some(*now),
+            })
+            .collect();
+        let answers = run(store.decide(&joins));
+        let verdict = |answer: Result<drip::store::Answer, _>| answer.expect("an answer").verdict;
+        answers.into_iter().map(verdict).collect()
+    }
+}
+
+/// What becomes of joins that come at these milliseconds: `+` passes, `-` is rejected, `~30` waits until then.
+fn told(
+    decides: &impl Decides,
+    algorithm: Algorithm,
+    rate: &str,
+    limit: Limit,
+    moments: &[u64],
+) -> String {
+    let pace = pace(rate, algorithm, 0);
+    let joins: Vec<_> = moments.iter().map(|it| (at(*it), &pace, limit)).collect();
+    let word = |verdict| match verdict {
+        Verdict::Pass { .. } => "+".to_owned(),
+        Verdict::Delay { until, .. } => format!("~{}", until.since(at(0)).as_millis()),
+        Verdict::Reject(_) => "-".to_owned(),
+    };
+    let words: Vec<_> = decides
+        .decide(algorithm, &joins)
+        .into_iter()
+        .map(word)
+        .collect();
+    words.join(" ")
+}
+
+fn leaky_bucket(decides: &impl Decides) {
+    let told =
+        |limit, moments: &[u64]| told(decides, Algorithm::LeakyBucket, "10r/s", limit, moments);
+    assert_eq!(
+        told(waiting(3), &[0, 0, 0, 0, 0, 150]),
+        "+ ~100 ~200 ~300 - ~400"
+    );
+    assert_eq!(
+        told(nodelay(2), &[0, 0, 0, 0, 99, 100, 100]),
+        "+ + + - - + -"
+    );
+    let after_one = Limit {
+        delay: drip::limit::Delay::Above(1),
+        max_wait: Some(std::time::Duration::from_millis(150)),
+        ..nodelay(5)
+    };
+    assert_eq!(told(after_one, &[0, 0, 0, 0, 50]), "+ + ~100 - ~200");
+}
+
+fn token_bucket(decides: &impl Decides) {
+    let told = |moments: &[u64]| {
+        told(
+            decides,
+            Algorithm::TokenBucket,
+            "10r/s",
+            nodelay(2),
+            moments,
+        )
+    };
+    assert_eq!(told(&[0, 0, 0, 0, 50, 100, 199, 200]), "+ + + - - + - +");
+}
+
+fn fixed_window(decides: &impl Decides) {
+    let told = |moments: &[u64]| told(decides, Algorithm::FixedWindow, "2r/s", nodelay(1), moments);
+    assert_eq!(
+        told(&[900, 950, 999, 1000, 1000, 1999, 2000]),
+        "+ + - + + - +"
+    );
+}
+
+fn sliding_window_log(decides: &impl Decides) {
+    let told = |moments: &[u64]| {
+        told(
+            decides,
+            Algorithm::SlidingWindowLog,
+            "2r/s",
+            nodelay(1),
+            moments,
+        )
+    };
+    assert_eq!(
+        told(&[900, 950, 999, 1899, 1900, 1901, 1950]),
+        "+ + - - + - +"
+    );
+}
+
+fn sliding_window_counter(decides: &impl Decides) {
+    let told = |moments: &[u64]| {
+        told(
+            decides,
+            Algorithm::SlidingWindowCounter,
+            "4r/s",
+            nodelay(3),
+            moments,
+        )
+    };
+    assert_eq!(
+        told(&[100, 200, 300, 400, 500, 1000, 1001, 1250, 1251]),
+        "+ + + + - - + - +"
+    );
+}
+
+macro_rules! suite {
+    ($($decides:ident as $module:ident),*; $examples:tt) => {
+        $(mod $module {
+            suite!(@each $decides $examples);
+        })*
+    };
+    (@each $decides:ident [$($example:ident),*]) => {
+        $(#[test]
+        fn $example() {
+            super::$example(&super::$decides::default());
+        })*
+    };
+}
+
+suite!(Memory as memory, Redis as redis;
+    [leaky_bucket, token_bucket, fixed_window, sliding_window_log, sliding_window_counter]);

@@ -1,0 +1,124 @@
+//! Any trace has the same verdicts in Redis as in memory, to the nanosecond.
+
+use std::time::Duration;
+
+use drip::limit::{Algorithm, Delay, Limit};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::suite::{Decides, Memory, Redis};
+use super::{at, pace};
+
+/// Those that scripts keep in the ticks that memory keeps them in.
+const FINE: [&str; 9] = [
+    "1r/s",
+    "3r/s",
+    "10r/s",
+    "7r/250ms",
+    "2r/7ms",
+    "5r/m",
+    "7r/d",
+    "1.7r/s",
+    "1000000r/s",
+];
+
+/// Those that take fewer: a retune to them rounds to those.
+const COARSE: [&str; 3] = ["1r/366d", "13r/366d", "4.123456r/m"];
+
+fn limit() -> impl Strategy<Value = Limit> {
+    let delay = prop_oneof![
+        Just(Delay::Never),
+        Just(Delay::Above(0)),
+        (0..8u32).prop_map(Delay::Above)
+    ];
+    let burst = prop_oneof![0..10u32, Just(u32::MAX - 1)];
+    let max_wait = prop::option::of((0..3_000_000u64).prop_map(Duration::from_micros));
+    (burst, delay, max_wait).prop_map(|(burst, delay, max_wait)| Limit {
+        burst,
+        delay,
+        max_wait,
+    })
+}
+
+/// Gaps in microseconds, and which of the two limits each join has.
+fn joins() -> impl Strategy<Value = Vec<(u64, bool)>> {
+    let gap = prop_oneof![
+        3 => Just(0),
+        3 => 0..2_000u64,
+        3 => 0..400_000u64,
+        2 => (0..40u64).prop_map(|tenths| tenths * 100_000),
+        1 => 0..200_000_000_000u64,
+    ];
+    prop::collection::vec((gap, any::<bool>()), 1..60)
+}
+
+/// Rates, of which the second is in force from some join on.
+fn rates() -> impl Strategy<Value = (&'static str, &'static str, usize)> {
+    let fine = || prop::sample::select(FINE.to_vec());
+    let coarse = prop::sample::select(COARSE.to_vec());
+    prop_oneof![
+        4 => (fine(), fine(), 0..120usize),
+        1 => coarse.prop_map(|rate| (rate, rate, 0)),
+    ]
+}
+
+/// The same verdicts for as many traces as `cases`.
+fn agree(algorithm: Algorithm) {
+    let redis = Redis::default();
+    let mut runner = TestRunner::new(Config {
+        cases: 250,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let traces = (rates(), limit(), limit(), joins());
+    let outcome = runner.run(&traces, |((first, second, from), one, other, joins)| {
+        // Of a log, those that a longer period brings back are forgotten: in memory some are still known.
+        let second = if algorithm == Algorithm::SlidingWindowLog {
+            first
+        } else {
+            second
+        };
+        let paces = [pace(first, algorithm, 1), pace(second, algorithm, 2)];
+        let mut micros = 0;
+        let mut script = Vec::new();
+        for (index, (gap, which)) in joins.into_iter().enumerate() {
+            micros += gap;
+            let now = at(0) + Duration::from_micros(micros);
+            let limit = if which { one } else { other };
+            let pace = &paces[usize::from(index >= from)];
+            script.push((now, pace, limit));
+        }
+        let (in_memory, in_redis) = (
+            Memory.decide(algorithm, &script),
+            redis.decide(algorithm, &script),
+        );
+        prop_assert_eq!(in_redis, in_memory);
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
+}
+
+#[test]
+fn of_a_leaky_bucket() {
+    agree(Algorithm::LeakyBucket);
+}
+
+#[test]
+fn of_a_token_bucket() {
+    agree(Algorithm::TokenBucket);
+}
+
+#[test]
+fn of_fixed_windows() {
+    agree(Algorithm::FixedWindow);
+}
+
+#[test]
+fn of_a_sliding_log() {
+    agree(Algorithm::SlidingWindowLog);
+}
+
+#[test]
+fn of_a_sliding_counter() {
+    agree(Algorithm::SlidingWindowCounter);
+}
