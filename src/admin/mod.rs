@@ -21,14 +21,16 @@ mod reply;
 mod sampler;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::dev::Server;
 use actix_web::http::header::ContentType;
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpResponse, HttpServer, Resource};
+use rustix::net::sockopt;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::exposition::Exposition;
@@ -101,10 +103,24 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
         .workers(1)
         .disable_signals()
         .shutdown_timeout(1)
-        .bind(address)?
+        .listen(bind(address)?)?
         .run();
     actix_rt::spawn(sampler.run());
     Ok(server)
+}
+
+/// How much of what nobody reads the kernel keeps of one connection, and for how long before it gives up.
+const UNREAD: usize = 64 * 1024;
+const UNREAD_FOR: Duration = Duration::from_secs(30);
+
+/// Its connections are like it. Those who listen to samples and do not read them, as on a laptop that sleeps, keep
+/// their places no longer than that.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = TcpListener::bind(address)?;
+    sockopt::set_socket_send_buffer_size(&socket, UNREAD)?;
+    let patience = u32::try_from(UNREAD_FOR.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(&socket, patience)?;
+    Ok(socket)
 }
 
 /// What is read at `path`, by GET or HEAD and in no other way.

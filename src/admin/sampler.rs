@@ -72,6 +72,9 @@ struct ZoneSample {
 struct OriginSample {
     name: String,
     in_flight: usize,
+    /// Requests since the start that were answered, and that were not.
+    answered: u64,
+    failed: u64,
     healthy: usize,
     servers: usize,
 }
@@ -222,6 +225,8 @@ fn origins(gateway: &Gateway) -> Vec<OriginSample> {
         OriginSample {
             name: origin.settings().name.clone(),
             in_flight: servers.iter().map(|server| server.in_flight).sum(),
+            answered: servers.iter().map(|server| server.answered).sum(),
+            failed: servers.iter().map(|server| server.failed).sum(),
             healthy: servers.iter().filter(|server| server.healthy).count(),
             servers: servers.len(),
         }

@@ -419,7 +419,7 @@ fn origins_tell_their_servers() {
 fn what_changes_something_needs_the_token_and_no_other_site() {
     let origin = Origin::start();
     let file = one_zone(&origin, "1r/m", "burst = 0");
-    let with = Gateway::start_with(&file, &[("DRIP_ADMIN_TOKEN", Path::new("s3cret"))]);
+    let with = Gateway::start_with(&file, &[("DRIP_ADMIN_TOKEN", Path::new(" s3cret\n"))]);
     let without = Gateway::start_with(&file, &[("DRIP_ADMIN_TOKEN", Path::new(""))]);
     for gateway in [&with, &without] {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);

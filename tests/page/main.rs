@@ -88,7 +88,7 @@ fn the_files_come_with_types_tags_and_a_policy_and_are_small() {
         client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
         assert_eq!(client.answer().status, 405);
     }
-    assert!(size < 60 * 1024, "{size} bytes");
+    assert!(size < 64 * 1024, "{size} bytes");
 }
 
 #[test]
@@ -130,6 +130,22 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
     for request in requests {
         assert!(request.starts_with(&own), "{request}");
     }
+}
+
+#[test]
+fn an_origin_that_does_not_answer_goes_before_those_who_wait() {
+    let origin = Origin::answering(|_| support::Exchange::close());
+    let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.wait_for("all is calm", "return says('#what') === 'Nobody waits'");
+    for _ in 0..5 {
+        assert_eq!(fetch(gateway.address(), "/?key=a").status, 502);
+    }
+    browser.wait_for(
+        "the origin",
+        "return says('#what') === 'Origin app does not answer' && says('#why').startsWith('5 of 5 requests got none')",
+    );
+    check_that_nobody_complained(&browser);
 }
 
 #[test]

@@ -749,6 +749,17 @@ function turnFor(zone, settings, reason) {
 
 const requests = (n) => (Math.round(n) === 1 ? "1 request" : `${whole(n)} requests`);
 
+// An origin most of whose requests of the last samples got no answer, whatever its servers are said to be.
+function failing() {
+  const [first, ...rest] = known.samples.slice(-RECENT - 1);
+  for (const now of rest.length ? last().origins : []) {
+    const before = first.origins.find((origin) => origin.name === now.name);
+    const [failed, answered] = before ? [now.failed - before.failed, now.answered - before.answered] : [0, 0];
+    if (failed > 0 && failed >= answered) return { name: now.name, failed, answered };
+  }
+  return null;
+}
+
 function answer(zones) {
   const sample = last();
   const down = sample.origins.find((origin) => origin.servers > 0 && origin.healthy === 0);
@@ -756,6 +767,12 @@ function answer(zones) {
   if (down) {
     const why = "Requests for it are answered 503 until a server is healthy again.";
     return { state: "rejecting", what: ["Origin ", { bold: down.name }, " has no healthy server"], why: [why], turn: ["See Origins."] };
+  }
+  const fails = failing();
+  if (fails) {
+    const share = `${whole(fails.failed)} of ${requests(fails.failed + fails.answered)} got none in the last ${RECENT} s`;
+    const turn = ["See Origins and the log; a higher rate would not help."];
+    return { state: "rejecting", what: ["Origin ", { bold: fails.name }, " does not answer"], why: [`${share}: it was not reached, broke off, or took too long.`], turn };
   }
   if (!first) return { state: "idle", what: ["No zones: nothing is limited"], why: ["The file has no zone, so every request only passes on."], turn: [] };
   const settings = known.settings.get(first.name);

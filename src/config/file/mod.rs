@@ -41,11 +41,12 @@ pub fn has_admin_token() -> bool {
     admin_token().is_some()
 }
 
-/// The `DRIP_ADMIN_TOKEN` of the environment, if it has one that is not empty.
+/// The `DRIP_ADMIN_TOKEN` of the environment, if it has one that is not empty. Blanks around it do not count: a file that
+/// a token comes from mostly ends with a new line.
 #[must_use]
 pub fn admin_token() -> Option<Vec<u8>> {
-    let token = env::var_os("DRIP_ADMIN_TOKEN").filter(|token| !token.is_empty());
-    token.map(OsString::into_encoded_bytes)
+    let token = env::var_os("DRIP_ADMIN_TOKEN").map(OsString::into_encoded_bytes)?;
+    Some(token.trim_ascii().to_vec()).filter(|token| !token.is_empty())
 }
 
 /// Reads a file, without a look at what it says.
