@@ -185,15 +185,12 @@ fn make(
         let file = file.to_owned();
         move |source| CertificateError::NotPem { file, what, source }
     };
-    let mut chain = CertificateDer::pem_slice_iter(&text.0)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(not_pem(&cert, "no certificate in PEM"))?;
-    if chain.is_empty() {
-        chain.push(
-            CertificateDer::from_pem_slice(&text.0)
-                .map_err(not_pem(&cert, "no certificate in PEM"))?,
-        );
-    }
+    let no_certificate = not_pem(&cert, "no certificate in PEM");
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text.0).collect();
+    let chain = match chain {
+        Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
+        chain => chain.map_err(no_certificate)?,
+    };
     let private =
         PrivateKeyDer::from_pem_slice(&text.1).map_err(not_pem(&key, "no private key in PEM"))?;
     let key = CertifiedKey::from_der(chain, private, provider)

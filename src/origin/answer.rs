@@ -8,14 +8,14 @@ use thiserror::Error;
 /// What is wrong with an answer that hyper takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unsound {
-    #[error("its body is coded otherwise than in chunks")]
     /// Its body is coded in a way that nobody asked for, and that ends here (RFC 9112, section 6.1).
+    #[error("its body is coded otherwise than in chunks")]
     Coding,
-    #[error("it tells several lengths")]
     /// It tells several lengths (RFC 9110, section 8.6).
+    #[error("it tells several lengths")]
     Length,
-    #[error("it changes to a protocol that was not asked for")]
     /// It changes to a protocol that was not asked for.
+    #[error("it changes to a protocol that was not asked for")]
     Protocol,
 }
 

@@ -58,11 +58,6 @@ impl<'a> Arrival<'a> {
         &self.head.headers
     }
 
-    /// `http` or `https`, by the connection.
-    pub(super) fn scheme(&self) -> &'static str {
-        if self.peer.secure { "https" } else { "http" }
-    }
-
     /// Why the request is not taken, if it is not.
     pub(super) fn unfit(&self) -> Option<Unfit> {
         if self.head.method == Method::CONNECT {

@@ -24,7 +24,7 @@ impl Client {
     /// The client of a request: the rightmost address, the peer's first, that is not a trusted proxy's. Where a trusted
     /// peer's field is garbage, or names nobody, it is the peer.
     pub(super) fn of(headers: &HeaderMap, peer: &Peer, server: &Server) -> Self {
-        let peer = peer.address.map(|peer| peer.ip().to_canonical());
+        let peer = peer.ip();
         let is_trusted = |address: &IpAddr| {
             server
                 .trusted_proxies
@@ -48,7 +48,7 @@ impl Client {
 impl Client {
     /// The client of a connection on which nothing could be read.
     pub(super) fn of_peer(peer: &Peer) -> Self {
-        let address = peer.address.map(|peer| peer.ip().to_canonical());
+        let address = peer.ip();
         Self {
             peer: address,
             address,

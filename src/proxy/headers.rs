@@ -59,10 +59,6 @@ pub(super) fn to_origin(head: &mut Parts, client: &Client, peer: &Peer, upgrades
             headers.remove(name);
         }
     }
-    if let Some(length) = headers.get(CONTENT_LENGTH).cloned() {
-        // HTTP/2 lets a client say the same twice.
-        headers.insert(CONTENT_LENGTH, length);
-    }
     // The authority of an absolute target goes before the field (RFC 9112, section 3.2.2).
     let authority = head
         .uri
@@ -77,11 +73,15 @@ pub(super) fn to_origin(head: &mut Parts, client: &Client, peer: &Peer, upgrades
     };
     if head.version == Version::HTTP_2 {
         join_crumbs(headers);
+        // It also lets a client tell the same length twice.
+        if let Some(length) = headers.get(CONTENT_LENGTH).cloned() {
+            headers.insert(CONTENT_LENGTH, length);
+        }
     }
     if let Some(chain) = forwarded_for(headers, client) {
         headers.insert(X_FORWARDED_FOR, chain);
     }
-    let scheme = HeaderValue::from_static(if peer.secure { "https" } else { "http" });
+    let scheme = HeaderValue::from_static(peer.scheme());
     headers.entry(X_FORWARDED_PROTO).or_insert(scheme);
     headers
         .entry(X_FORWARDED_HOST)

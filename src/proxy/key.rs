@@ -49,7 +49,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, arrival: &Arrival) {
         Variable::RequestMethod => {
             key.extend_from_slice(arrival.head.method.as_str().as_bytes());
         }
-        Variable::Scheme => key.extend_from_slice(arrival.scheme().as_bytes()),
+        Variable::Scheme => key.extend_from_slice(arrival.peer.scheme().as_bytes()),
         Variable::ServerPort => write(key, arrival.peer.local.map_or(0, |local| local.port())),
         Variable::Header(name) => {
             // nginx joins repeated fields the same way.
