@@ -111,6 +111,11 @@ impl Bucket {
         moment(rate, self.tail + rate.ticks_per_request())
     }
 
+    /// Takes the last charge back, whole.
+    pub(crate) fn take_back(&mut self, rate: Rate) {
+        self.refund(rate.ticks_per_request());
+    }
+
     /// Takes a charge back, in ticks of a request.
     pub(super) fn refund(&mut self, ticks: i128) {
         self.tail -= ticks;

@@ -8,11 +8,13 @@
 //! - [`Meter`] decides one request by one of the other algorithms, which let nobody wait.
 //! - [`Account`] is either of them, as a zone keeps it for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in their order of departure.
+//! - [`Line`] keeps those whose times come from elsewhere.
 
 mod account;
 mod algorithm;
 mod bucket;
 mod duration;
+mod line;
 mod meter;
 mod moment;
 mod queue;
@@ -23,8 +25,9 @@ pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};
+pub use line::Line;
 pub use meter::{Allowance, Meter};
-pub(crate) use meter::{FixedWindow, SlidingWindowCounter};
+pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};

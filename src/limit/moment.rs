@@ -25,6 +25,23 @@ impl Moment {
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
+
+    /// The same moment on another clock, which shows `here` when this one shows `there`.
+    #[must_use]
+    pub fn on_clock(self, there: Self, here: Self) -> Self {
+        if self >= there {
+            here + self.since(there)
+        } else {
+            here.before(there.since(self))
+        }
+    }
+
+    /// The moment `span` earlier; the Unix epoch where there is none.
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_sub(nanos))
+    }
 }
 
 impl Add<Duration> for Moment {

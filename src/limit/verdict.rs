@@ -71,6 +71,24 @@ pub enum Verdict {
     Reject(Refusal),
 }
 
+impl Verdict {
+    /// The same verdict by another clock, which shows `here` when this one shows `there`.
+    #[must_use]
+    pub fn on_clock(self, there: Moment, here: Moment) -> Self {
+        match self {
+            Self::Pass { .. } => self,
+            Self::Delay { until, excess } => Self::Delay {
+                until: until.on_clock(there, here),
+                excess,
+            },
+            Self::Reject(refusal) => Self::Reject(Refusal {
+                retry_at: refusal.retry_at.on_clock(there, here),
+                ..refusal
+            }),
+        }
+    }
+}
+
 /// Why a request was refused, and when it would not be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Refusal {

@@ -1,14 +1,15 @@
 use redis::{FromRedisValue, Value, from_redis_value};
 
 use super::pace::{ticks, whole_micros};
-use super::{Error, Join};
+use super::standing::Standing;
+use super::{Error, Join, Pace, Retune};
 use crate::limit::{
-    Algorithm, Allowance, Bucket, Delay, Excess, FixedWindow, Limit, Meter, Moment, Rate, Reason,
-    Refusal, SlidingWindowCounter, Verdict,
+    Account, Algorithm, Allowance, Bucket, Delay, Excess, FixedWindow, Limit, Meter, Moment, Rate,
+    Reason, Refusal, SlidingWindowCounter, Verdict,
 };
 
 /// What the store said to a [`Join`]. All moments are on Redis's clock.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// What becomes of the request.
     pub verdict: Verdict,
@@ -18,6 +19,15 @@ pub struct Answer {
     pub charge: Option<Charge>,
     /// The rate that it was decided by.
     pub in_force: InForce,
+    pub(super) standing: Standing,
+}
+
+impl Answer {
+    /// How the key stands after it, on another clock, which showed `at` when this showed [`now`](Self::now).
+    #[must_use]
+    pub fn account(&self, at: Moment) -> Account {
+        self.standing.account(self.in_force.rate, self.now, at)
+    }
 }
 
 /// What a request was charged in the store.
@@ -38,6 +48,15 @@ pub struct InForce {
     pub differs: bool,
     /// Since when, if it was changed while the key was known.
     pub since: Option<Moment>,
+}
+
+/// What the store said to a [`Retune`]. All moments are on Redis's clock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Retuned {
+    /// When it was done.
+    pub now: Moment,
+    /// The rate that the key goes on at.
+    pub in_force: InForce,
 }
 
 type Reply = (u8, u64, String, u64, Vec<u64>);
@@ -73,17 +92,37 @@ pub(super) fn refunded(reply: Value) -> Result<bool, Error> {
     Ok(given == 1)
 }
 
-/// The answer to `join`.
-pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
-    let (accepted, now, written, since, found) = parts(reply).ok_or(Error::Nonsense)?;
-    let (own, now) = (join.pace.rate(), moment(now));
+/// The answer to `retune`.
+pub(super) fn retuned(retune: &Retune<'_>, reply: Value) -> Result<Retuned, Error> {
+    let (_, now, written, since, _) = parts(reply).ok_or(Error::Nonsense)?;
+    Ok(Retuned {
+        now: moment(now),
+        in_force: in_force(retune.pace, &written, since)?,
+    })
+}
+
+fn in_force(pace: &Pace, written: &str, since: u64) -> Result<InForce, Error> {
+    let own = pace.rate();
     let differs = written != own.to_string();
     let rate = if differs {
         written.parse().map_err(|_| Error::Nonsense)?
     } else {
         own
     };
-    let verdict = verdict(join, rate, differs, now, &found).ok_or(Error::Nonsense)?;
+    let since = Some(since).filter(|since| *since > 0).map(moment);
+    Ok(InForce {
+        rate,
+        differs,
+        since,
+    })
+}
+
+/// The answer to `join`.
+pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
+    let (accepted, now, written, since, found) = parts(reply).ok_or(Error::Nonsense)?;
+    let now = moment(now);
+    let in_force = in_force(join.pace, &written, since)?;
+    let (verdict, standing) = verdict(join, in_force, now, &found).ok_or(Error::Nonsense)?;
     // The script has charged by its own decision; this one has to be the same.
     if (accepted == 1) == matches!(verdict, Verdict::Reject(_)) {
         return Err(Error::Nonsense);
@@ -95,35 +134,31 @@ pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
             place: found.last().copied().unwrap_or_default(),
             at: now,
         }),
-        in_force: InForce {
-            rate,
-            differs,
-            since: Some(since).filter(|since| *since > 0).map(moment),
-        },
+        in_force,
+        standing,
     })
 }
 
-/// What the functions of `limit` say to what the script found.
+/// What the functions of `limit` say to what the script found, and how the key stands after it.
 fn verdict(
     join: &Join<'_>,
-    rate: Rate,
-    differs: bool,
+    InForce { rate, differs, .. }: InForce,
     now: Moment,
     found: &[u64],
-) -> Option<Verdict> {
+) -> Option<(Verdict, Standing)> {
     let own = join.limit.burst.saturating_add(1);
     let most = rate.whole_count().filter(|_| differs).unwrap_or(own);
     let allowance = Allowance { rate, most };
-    match (join.algorithm, found) {
+    let next = |level: i128, verdict: Verdict| match verdict {
+        Verdict::Reject(_) => level,
+        Verdict::Pass { .. } | Verdict::Delay { .. } => level + rate.ticks_per_request(),
+    };
+    Some(match (join.algorithm, found) {
         (Algorithm::LeakyBucket, [level, part, stands, rest, _]) => {
             let level = ticks(rate, *level, *part);
-            Some(scheduled(
-                join.limit,
-                rate,
-                now,
-                level,
-                ticks(rate, *stands, *rest),
-            ))
+            let stands = ticks(rate, *stands, *rest);
+            let verdict = scheduled(join.limit, rate, now, level, stands);
+            (verdict, Standing::Level(next(level, verdict)))
         }
         (Algorithm::TokenBucket, [level, part, ..]) => {
             let limit = Limit {
@@ -133,39 +168,45 @@ fn verdict(
             };
             let level = ticks(rate, *level, *part);
             let mut bucket = Bucket::next_at_level(rate, level, now);
-            Some(match bucket.decide(rate, limit, now) {
+            let verdict = match bucket.decide(rate, limit, now) {
                 // As `limit` has it: how many tokens are missing before the next.
                 Verdict::Reject(refusal) => Verdict::Reject(Refusal {
                     excess: bucket.excess(rate, now).and_one(),
                     ..refusal
                 }),
                 passes => passes,
-            })
+            };
+            (verdict, Standing::Missing(next(level, verdict)))
         }
         (Algorithm::FixedWindow, [window, count]) => {
-            let meter = FixedWindow::counted(*window, small(*count));
-            Some(Meter::FixedWindow(meter).decide(allowance, now))
+            let mut meter = Meter::FixedWindow(FixedWindow::counted(*window, small(*count)));
+            (meter.decide(allowance, now), Standing::Window(meter))
         }
         (Algorithm::SlidingWindowCounter, [window, previous, current]) => {
-            let meter = SlidingWindowCounter::counted(*window, small(*previous), small(*current));
-            Some(Meter::SlidingWindowCounter(meter).decide(allowance, now))
+            let (previous, current) = (small(*previous), small(*current));
+            let counter = SlidingWindowCounter::counted(*window, previous, current);
+            let mut meter = Meter::SlidingWindowCounter(counter);
+            (meter.decide(allowance, now), Standing::Window(meter))
         }
-        (Algorithm::SlidingWindowLog, [counting, retry]) => {
-            let excess = Excess::of(small(*counting)).and_one();
-            let refusal = Refusal {
-                reason: Reason::Burst,
-                excess,
-                retry_at: moment(*retry),
-            };
-            let full = *counting >= u64::from(most);
-            Some(if full {
-                Verdict::Reject(refusal)
+        (Algorithm::SlidingWindowLog, [counting, one_more_at]) => {
+            let (count, one_more_at) = (small(*counting), moment(*one_more_at));
+            let excess = Excess::of(count).and_one();
+            if *counting >= u64::from(most) {
+                let refusal = Refusal {
+                    reason: Reason::Burst,
+                    excess,
+                    retry_at: one_more_at,
+                };
+                let standing = Standing::Log { count, one_more_at };
+                (Verdict::Reject(refusal), standing)
             } else {
-                Verdict::Pass { excess }
-            })
+                let count = count.saturating_add(1);
+                let standing = Standing::Log { count, one_more_at };
+                (Verdict::Pass { excess }, standing)
+            }
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 /// The verdict on a request that makes `level`, and whose time is when the level `stands` has leaked to its `delay`.

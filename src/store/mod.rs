@@ -23,12 +23,16 @@
 
 mod answer;
 mod client;
+mod connection;
 mod pace;
 mod script;
+mod standing;
+mod url;
 
-pub use answer::{Answer, Charge, InForce};
+pub use answer::{Answer, Charge, InForce, Retuned};
 pub use client::Store;
 pub use pace::{Pace, Unkept};
+pub use url::{BadUrl, Url};
 
 use crate::limit::{Algorithm, Limit, Moment};
 
@@ -62,24 +66,41 @@ pub struct Refund<'a> {
     pub at: Option<Moment>,
 }
 
+/// A new rate in this gateway's file, for a key at which some wait. Others learn it as they join.
+#[derive(Clone, Copy, Debug)]
+pub struct Retune<'a> {
+    /// As in the [`Join`]s of those who wait.
+    pub key: &'a [u8],
+    /// The new rate.
+    pub pace: &'a Pace,
+}
+
 /// Why the store decided nothing.
 ///
 /// A join that was [late](Self::Late) may have been charged nevertheless; then its key is paced too slowly once, never too fast.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The address is none of a Redis.
-    #[error("not the URL of a Redis: {0}")]
-    Url(String),
     /// There is no connection, or it broke.
     #[error("cannot reach the store: {0}")]
     Unreachable(String),
     /// No answer came in time.
     #[error("the store did not answer in time")]
     Late,
-    /// Redis refused the script, such as where a key has another type, memory is full or it is a replica.
+    /// Redis takes no writes: memory is full, it is a replica or still loading, or it wants another password.
+    #[error("the store takes no writes: {0}")]
+    Unfit(String),
+    /// Redis refused this one alone, such as where its key has another type.
     #[error("the store refused: {0}")]
     Refused(String),
     /// The answer is not one of the scripts'.
     #[error("the store's answer makes no sense")]
     Nonsense,
+}
+
+impl Error {
+    /// Whether the store as a whole is out, and not one of its keys.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        !matches!(self, Self::Refused(_))
+    }
 }

@@ -77,8 +77,10 @@ impl Pace {
         &self.text
     }
 
-    pub(super) fn since(&self) -> u64 {
-        self.since
+    /// Since when it is this gateway's.
+    #[must_use]
+    pub fn since(&self) -> Moment {
+        Moment::from_nanos(self.since.saturating_mul(1000))
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::LazyLock;
 use redis::{Cmd, Script};
 
 use super::pace::whole_micros;
-use super::{Join, Refund};
+use super::{Join, Refund, Retune};
 use crate::limit::{Algorithm, Delay, Moment};
 
 /// A script as Redis is given it, and the hash that it is called by.
@@ -47,20 +47,26 @@ static SOURCES: LazyLock<[Source; 4]> = LazyLock::new(|| {
     ]
 });
 
-/// Makes Redis know all scripts.
-pub(super) fn load_all() -> Vec<Cmd> {
-    let load = |source: &Source| {
-        let mut command = redis::cmd("SCRIPT");
-        command.arg("LOAD").arg(source.code);
-        command
-    };
-    SOURCES.iter().map(load).collect()
+/// How a script is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// Which Redis forgets when it starts anew.
+    Hash,
+    /// Which makes Redis know it from then on.
+    Code,
 }
 
-fn call(algorithm: Algorithm, prefix: &[u8], key: &[u8]) -> Cmd {
-    let mut command = redis::cmd("EVALSHA");
-    command.arg(Source::of(algorithm).hash.as_str()).arg(1);
-    command.arg([prefix, key].concat());
+fn call(by: By, algorithm: Algorithm, prefix: &[u8], key: &[u8]) -> Cmd {
+    let source = Source::of(algorithm);
+    let mut command = match by {
+        By::Hash => redis::cmd("EVALSHA"),
+        By::Code => redis::cmd("EVAL"),
+    };
+    command.arg(match by {
+        By::Hash => &source.hash,
+        By::Code => source.code,
+    });
+    command.arg(1).arg([prefix, key].concat());
     command
 }
 
@@ -68,10 +74,12 @@ fn micros(at: Option<Moment>) -> String {
     at.map_or_else(String::new, |at| (at.as_nanos() / 1000).to_string())
 }
 
-pub(super) fn join(join: &Join<'_>, prefix: &[u8]) -> Cmd {
-    let mut command = call(join.algorithm, prefix, join.key);
+pub(super) fn join(join: &Join<'_>, prefix: &[u8], by: By) -> Cmd {
+    let mut command = call(by, join.algorithm, prefix, join.key);
     command.arg("join").arg(micros(join.at));
-    command.arg(join.pace.text()).arg(join.pace.since());
+    command
+        .arg(join.pace.text())
+        .arg(join.pace.since().as_nanos() / 1000);
     if join.algorithm.has_windows() {
         command.arg(u64::from(join.limit.burst) + 1);
         return command;
@@ -92,15 +100,34 @@ pub(super) fn join(join: &Join<'_>, prefix: &[u8]) -> Cmd {
     command
 }
 
-pub(super) fn refund(refund: &Refund<'_>, prefix: &[u8]) -> Cmd {
-    let mut command = call(refund.algorithm, prefix, refund.key);
+pub(super) fn refund(refund: &Refund<'_>, prefix: &[u8], by: By) -> Cmd {
+    let mut command = call(by, refund.algorithm, prefix, refund.key);
     command.arg("refund").arg(micros(refund.at));
-    command.arg(refund.pace.text()).arg(refund.pace.since());
+    command
+        .arg(refund.pace.text())
+        .arg(refund.pace.since().as_nanos() / 1000);
     match refund.algorithm {
         Algorithm::LeakyBucket => command.arg(refund.charge.place),
         Algorithm::TokenBucket => command.arg(""),
         _ => command.arg(micros(Some(refund.charge.at))),
     };
+    command
+}
+
+pub(super) fn retune(retune: &Retune<'_>, prefix: &[u8], by: By) -> Cmd {
+    let mut command = call(by, Algorithm::LeakyBucket, prefix, retune.key);
+    command.arg("retune").arg("");
+    command
+        .arg(retune.pace.text())
+        .arg(retune.pace.since().as_nanos() / 1000);
+    command
+}
+
+/// Writes, in vain, to learn whether that can be done.
+pub(super) fn probe(prefix: &[u8]) -> Cmd {
+    let mut command = redis::cmd("SET");
+    command.arg([prefix, b"probe"].concat()).arg("1");
+    command.arg("PX").arg(1000);
     command
 }
 

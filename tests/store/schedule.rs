@@ -41,7 +41,7 @@ fn ten_gateways_get_one_evenly_spaced_stream() {
     let (key, url) = (server.key(), server.url());
     let gateway = || {
         run(async {
-            let store = Store::new(&url, "drip:", Duration::from_secs(20)).unwrap();
+            let store = Store::new(url.parse().unwrap(), "drip:", Duration::from_secs(20));
             let pace = pace("300r/s", LEAKY, 0);
             let mut dues = Vec::new();
             for batch in [1, 20, 3, 76] {

@@ -53,7 +53,11 @@ impl Server {
     }
 
     pub fn store(&self) -> Store {
-        Store::new(&self.url(), "drip:", Duration::from_secs(5)).expect("a store")
+        Store::new(
+            self.url().parse().expect("a URL"),
+            "drip:",
+            Duration::from_secs(5),
+        )
     }
 
     /// A key that no test has used.

@@ -16,8 +16,8 @@ mod tests;
 use super::{Algorithm, Excess, Moment, Rate, Reason, Refusal, Verdict};
 pub(crate) use fixed_window::FixedWindow;
 pub(crate) use sliding_window_counter::SlidingWindowCounter;
-use sliding_window_log::SlidingWindowLog;
-use token_bucket::TokenBucket;
+pub(crate) use sliding_window_log::SlidingWindowLog;
+pub(crate) use token_bucket::TokenBucket;
 
 /// How many requests a key is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

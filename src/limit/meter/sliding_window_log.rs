@@ -6,55 +6,112 @@ use crate::limit::{Excess, Moment, Rate};
 /// When each accepted request of the last period came, the oldest first: never more than `most` in any period, wherever
 /// it begins. A request counts until exactly one period after it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SlidingWindowLog(VecDeque<Moment>);
+pub struct SlidingWindowLog {
+    times: VecDeque<Moment>,
+    /// Of a log that is kept elsewhere, what was told last. Then there are no times here.
+    told: Option<Told>,
+}
+
+/// How a log stands that is kept elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    count: u32,
+    at: Moment,
+    /// When one more would be accepted.
+    one_more_at: Moment,
+}
 
 impl SlidingWindowLog {
+    /// A log of which it is known that `count` counted at `at`, and when one more would be accepted. Once it is charged here,
+    /// the times of those are taken to be spread evenly.
+    pub(crate) fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
+        let told = (count > 0).then_some(Told {
+            count,
+            at,
+            one_more_at,
+        });
+        Self {
+            times: VecDeque::new(),
+            told,
+        }
+    }
+
     /// How many of the oldest count no longer.
     fn expired(&self, rate: Rate, now: Moment) -> usize {
-        self.0.partition_point(|at| *at + rate.period() <= now)
+        self.times.partition_point(|at| *at + rate.period() <= now)
+    }
+
+    fn settle(&mut self, rate: Rate) {
+        let Some(told) = self.told.take() else {
+            return;
+        };
+        // Where one more is accepted at once it is not known when the oldest came: it may expire as late as can be.
+        let oldest = if told.one_more_at > told.at {
+            told.one_more_at.before(rate.period())
+        } else {
+            told.at
+        };
+        let span = told.at.since(oldest);
+        let step = |nth: u32| oldest + span.mul_f64(f64::from(nth) / f64::from(told.count));
+        self.times = (0..told.count).map(step).collect();
     }
 }
 
 impl Metering for SlidingWindowLog {
     fn charged(&self, rate: Rate, now: Moment) -> Excess {
-        let counting = self.0.len() - self.expired(rate, now);
-        Excess::of(u32::try_from(counting).unwrap_or(u32::MAX))
+        let counting = self.times.len() - self.expired(rate, now);
+        let told = self
+            .told
+            .filter(|told| told.at + rate.period() > now)
+            .map_or(0, |told| told.count);
+        Excess::of(
+            u32::try_from(counting)
+                .unwrap_or(u32::MAX)
+                .saturating_add(told),
+        )
     }
 
     fn accepts_at(&self, Allowance { rate, most }: Allowance, others: u32, now: Moment) -> Moment {
+        if let Some(told) = self.told.filter(|told| told.at + rate.period() > now) {
+            return match others {
+                _ if told.count.saturating_add(others) < most => now,
+                0 => told.one_more_at.max(now),
+                _ => told.at + rate.period(),
+            };
+        }
         let expired = self.expired(rate, now);
         let (most, others) = (most as usize, others as usize);
         // One is accepted once fewer than `most` of those before it count.
-        let too_many = (self.0.len() - expired + others + 1).saturating_sub(most);
+        let too_many = (self.times.len() - expired + others + 1).saturating_sub(most);
         let Some(last) = too_many.checked_sub(1) else {
             return now;
         };
         // `others` came last of all, at `now`.
-        let at = self.0.get(expired + last).copied().unwrap_or(now);
+        let at = self.times.get(expired + last).copied().unwrap_or(now);
         at + rate.period()
     }
 
     fn charge(&mut self, Allowance { rate, .. }: Allowance, now: Moment) {
+        self.settle(rate);
         let expired = self.expired(rate, now);
-        self.0.drain(..expired);
-        self.0.push_back(now);
+        self.times.drain(..expired);
+        self.times.push_back(now);
     }
 
     fn refund(&mut self, _rate: Rate, at: Moment, _now: Moment) {
-        let from = self.0.partition_point(|came| *came < at);
-        if self.0.get(from) == Some(&at) {
-            self.0.remove(from);
+        let from = self.times.partition_point(|came| *came < at);
+        if self.times.get(from) == Some(&at) {
+            self.times.remove(from);
         }
     }
 
     fn drained_at(&self, rate: Rate) -> Moment {
-        self.0
-            .back()
-            .map_or(Moment::from_nanos(0), |last| *last + rate.period())
+        let last = self.times.back().copied().max(self.told.map(|it| it.at));
+        last.map_or(Moment::from_nanos(0), |last| last + rate.period())
     }
 
     fn retune(&mut self, _from: Rate, to: Rate, now: Moment) {
         let expired = self.expired(to, now);
-        self.0.drain(..expired);
+        self.times.drain(..expired);
     }
 }

@@ -8,6 +8,13 @@ use crate::limit::{Bucket, Delay, Excess, Limit, Moment, Rate};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenBucket(Bucket);
 
+impl TokenBucket {
+    /// Tokens that are missing as requests are in `bucket`.
+    pub(crate) fn missing(bucket: Bucket) -> Self {
+        Self(bucket)
+    }
+}
+
 fn limit(allowance: Allowance) -> Limit {
     Limit {
         burst: allowance.most.saturating_sub(1),

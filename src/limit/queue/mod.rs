@@ -41,11 +41,11 @@ impl Charge {
 
 /// A waiter whose turn has come.
 #[derive(Debug)]
-pub struct Departure<W> {
+pub struct Departure<W, C = Charge> {
     /// When it was due; at or before now.
     pub due: Moment,
     /// What it was charged.
-    pub charge: Charge,
+    pub charge: C,
     /// The waiter itself.
     pub waiter: W,
 }

@@ -3,6 +3,7 @@
 -- join:    ARGV[5] burst; ARGV[6] the level from which on one waits (-1: never); ARGV[7] max_wait in us (-1: none)
 --          reply: ..., level with it in requests and ticks, its time on the schedule (as a level) in both, its place
 -- refund:  ARGV[5] the place; "" (of a token bucket): any
+-- retune:  nothing but the rate, for those who wait
 --
 -- State: "requests|ticks|at|next place|free places|rate|since|retuned". The first two are the level that a request at `at`
 -- would make; zero: drained. Accepted requests stand on the schedule one request apart, at places that count up; while a
@@ -38,7 +39,7 @@ if requests < 0 then
     requests, ticks = 0, 0
 end
 
-local before = ARGV[1] == "join" and settle(force)
+local before = ARGV[1] ~= "refund" and settle(force)
 if before then
     ticks = muldiv(force.rate.request, ticks, before.request)
 end
@@ -103,6 +104,13 @@ if ARGV[1] == "refund" then
         save()
     end
     return answer(given, force)
+end
+
+if ARGV[1] == "retune" then
+    if stored and before then
+        save()
+    end
+    return answer(false, force)
 end
 
 -- Up to which level it is accepted: neither above `burst`, nor later than `max_wait`.

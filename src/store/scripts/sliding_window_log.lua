@@ -1,7 +1,7 @@
 -- When each accepted request of the last period came: never more than so many in any period.
 --
 -- join:    ARGV[5] how many in a period
---          reply: ..., how many of those before count, when one is accepted again in us
+--          reply: ..., how many of those before count, when one more is accepted in us
 -- refund:  ARGV[5] when the request was accepted, in us
 --
 -- State: a list of "rate|since|retuned", and the moments in us, the oldest first.
@@ -34,7 +34,7 @@ end
 local counting = max(redis.call("LLEN", KEYS[1]) - 1, 0)
 local most = allowed(force, tonumber(ARGV[5]))
 local accepted = counting < most
-local retry = now
+local one_more_at = now
 if accepted then
     -- A clock that was set back stays where it was.
     if counting > 0 then
@@ -44,8 +44,10 @@ if accepted then
         redis.call("RPUSH", KEYS[1], "-")
     end
     redis.call("RPUSH", KEYS[1], string.format("%.0f", now))
-else
-    retry = tonumber(redis.call("LINDEX", KEYS[1], counting + 1 - most)) + force.rate.period
+end
+local others = counting + (accepted and 1 or 0)
+if others >= most then
+    one_more_at = tonumber(redis.call("LINDEX", KEYS[1], others + 1 - most)) + force.rate.period
 end
 if redis.call("LLEN", KEYS[1]) > 0 then
     redis.call("LSET", KEYS[1], 0,
@@ -53,4 +55,4 @@ if redis.call("LLEN", KEYS[1]) > 0 then
     local last = tonumber(redis.call("LINDEX", KEYS[1], -1)) or now
     redis.call("PEXPIRE", KEYS[1], lifetime(last + force.rate.period - now))
 end
-return answer(accepted, force, counting, retry)
+return answer(accepted, force, counting, one_more_at)

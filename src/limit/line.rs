@@ -1,0 +1,228 @@
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::{Departure, Moment, Ticket};
+
+/// Those who wait at a key whose schedule of departures is kept elsewhere, and the times there that were told.
+///
+/// Who waits with the same `delay` waits in one lane, in order of arrival. Its times are in order of time, and there are as
+/// many: the first waiter takes the first time. So when one leaves, each behind it takes the time of the one before,
+/// and the last time is left over. `C` is what goes with a time, to be shown when it is given back.
+#[derive(Clone, Debug)]
+pub struct Line<W, C> {
+    lanes: Vec<Lane<W, C>>,
+    /// In which lane each waits, and at which place.
+    seats: HashMap<Ticket, (u32, u64)>,
+    /// The place of the next; places count up.
+    next: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Lane<W, C> {
+    delay: u32,
+    /// By place.
+    waiters: BTreeMap<u64, Waiting<W>>,
+    times: VecDeque<(Moment, C)>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting<W> {
+    ticket: Ticket,
+    since: Moment,
+    waiter: W,
+}
+
+impl<W, C> Default for Line<W, C> {
+    fn default() -> Self {
+        Self {
+            lanes: Vec::new(),
+            seats: HashMap::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<W, C> Line<W, C> {
+    /// How many wait.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// When the one who has waited longest came, if anybody waits.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Moment> {
+        let heads = self.lanes.iter().filter_map(|lane| {
+            let (_, head) = lane.waiters.first_key_value()?;
+            Some(head.since)
+        });
+        heads.min()
+    }
+
+    /// Whether anybody waits with this `delay`: then a newcomer is behind them, however early its own time is.
+    #[must_use]
+    pub fn is_busy(&self, delay: u32) -> bool {
+        self.lanes.iter().any(|lane| lane.delay == delay)
+    }
+
+    /// Seats one who came at `since` behind the others with the same `delay`, and adds the time that it was told.
+    pub fn seat(
+        &mut self,
+        delay: u32,
+        ticket: Ticket,
+        since: Moment,
+        waiter: W,
+        (due, charge): (Moment, C),
+    ) {
+        let place = self.next;
+        self.next += 1;
+        self.seats.insert(ticket, (delay, place));
+        let lane = self.lane(delay);
+        let waiting = Waiting {
+            ticket,
+            since,
+            waiter,
+        };
+        lane.waiters.insert(place, waiting);
+        let index = lane.times.partition_point(|(other, _)| *other <= due);
+        lane.times.insert(index, (due, charge));
+    }
+
+    /// When the next waiter is due, if any waits.
+    #[must_use]
+    pub fn due(&self) -> Option<Moment> {
+        self.first().map(|(due, _)| due)
+    }
+
+    /// Takes the next waiter that is due at `now`, if there is one.
+    pub fn take_due(&mut self, now: Moment) -> Option<Departure<W, C>> {
+        let (_, found) = self.first().filter(|(due, _)| *due <= now)?;
+        let lane = &mut self.lanes[found];
+        let (due, charge) = lane.times.pop_front()?;
+        let (_, Waiting { ticket, waiter, .. }) = lane.waiters.pop_first()?;
+        if lane.waiters.is_empty() {
+            self.lanes.swap_remove(found);
+        }
+        self.seats.remove(&ticket);
+        Some(Departure {
+            due,
+            charge,
+            waiter,
+        })
+    }
+
+    /// Takes out one who leaves before its turn. Those behind it move up, and what goes with the last time comes back, to be
+    /// given back. `None` where it does not wait (any more).
+    pub fn leave(&mut self, ticket: Ticket) -> Option<C> {
+        let (delay, place) = self.seats.remove(&ticket)?;
+        let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
+        let lane = &mut self.lanes[found];
+        lane.waiters.remove(&place);
+        let last = lane.times.pop_back();
+        if lane.waiters.is_empty() {
+            self.lanes.swap_remove(found);
+        }
+        last.map(|(_, charge)| charge)
+    }
+
+    /// Changes all times. `change` keeps their order.
+    pub fn retime(&mut self, change: impl Fn(Moment) -> Moment) {
+        let times = self.lanes.iter_mut().flat_map(|lane| &mut lane.times);
+        times.for_each(|(due, _)| *due = change(*due));
+    }
+
+    /// Sends all who wait away; and what goes with their times, the last first.
+    pub fn dismiss(&mut self) -> (Vec<W>, Vec<C>) {
+        self.seats.clear();
+        let (mut gone, mut times) = (Vec::new(), Vec::new());
+        for lane in self.lanes.drain(..) {
+            gone.extend(lane.waiters.into_values().map(|waiting| waiting.waiter));
+            times.extend(lane.times);
+        }
+        times.sort_by_key(|(due, _)| std::cmp::Reverse(*due));
+        (gone, times.into_iter().map(|(_, charge)| charge).collect())
+    }
+
+    /// The lane whose first time comes first, and that time.
+    fn first(&self) -> Option<(Moment, usize)> {
+        let heads = self.lanes.iter().enumerate();
+        let heads = heads.filter_map(|(index, lane)| Some((lane.times.front()?.0, index)));
+        heads.min()
+    }
+
+    fn lane(&mut self, delay: u32) -> &mut Lane<W, C> {
+        let found = self.lanes.iter().position(|lane| lane.delay == delay);
+        let found = found.unwrap_or_else(|| {
+            self.lanes.push(Lane {
+                delay,
+                waiters: BTreeMap::new(),
+                times: VecDeque::new(),
+            });
+            self.lanes.len() - 1
+        });
+        &mut self.lanes[found]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(millis * 1_000_000)
+    }
+
+    fn seat(line: &mut Line<&'static str, u64>, name: &'static str, ticket: u64, due: u64) {
+        line.seat(0, Ticket(ticket), at(ticket), name, (at(due), due));
+    }
+
+    fn leaves(line: &mut Line<&'static str, u64>, now: u64) -> Vec<(&'static str, u64)> {
+        std::iter::from_fn(|| line.take_due(at(now)))
+            .map(|gone| (gone.waiter, gone.charge))
+            .collect()
+    }
+
+    #[test]
+    fn the_first_waiter_takes_the_first_time_whoever_it_was_told() {
+        let mut line = Line::default();
+        seat(&mut line, "a", 1, 100);
+        seat(&mut line, "b", 2, 200);
+        // A place that somebody gave back.
+        seat(&mut line, "c", 3, 50);
+        assert_eq!(
+            (line.depth(), line.due(), line.oldest()),
+            (3, Some(at(50)), Some(at(1)))
+        );
+        assert_eq!(leaves(&mut line, 100), [("a", 50), ("b", 100)]);
+        assert_eq!(leaves(&mut line, 199), []);
+        assert_eq!(leaves(&mut line, 200), [("c", 200)]);
+        assert_eq!(
+            (line.depth(), line.due(), line.is_busy(0)),
+            (0, None, false)
+        );
+    }
+
+    #[test]
+    fn one_who_leaves_gives_back_the_last_time() {
+        let mut line = Line::default();
+        for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
+            seat(&mut line, name, ticket, ticket * 100);
+        }
+        assert_eq!(line.leave(Ticket(1)), Some(300));
+        assert_eq!(line.leave(Ticket(1)), None);
+        assert_eq!(leaves(&mut line, 1000), [("b", 100), ("c", 200)]);
+    }
+
+    #[test]
+    fn lanes_wait_apart_and_all_are_sent_away_from_the_last_time_on() {
+        let mut line = Line::default();
+        line.seat(0, Ticket(1), at(1), "a", (at(300), 300));
+        line.seat(5, Ticket(2), at(2), "b", (at(100), 100));
+        line.seat(0, Ticket(3), at(3), "c", (at(400), 400));
+        assert!(line.is_busy(0) && line.is_busy(5) && !line.is_busy(1));
+        line.retime(|due| due + std::time::Duration::from_millis(50));
+        assert_eq!(leaves(&mut line, 150), [("b", 100)]);
+        assert_eq!(line.due(), Some(at(350)));
+        assert_eq!(line.dismiss(), (vec!["a", "c"], vec![400, 300]));
+        assert_eq!(line.depth(), 0);
+    }
+}

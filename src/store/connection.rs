@@ -1,0 +1,56 @@
+use futures_util::future::join_all;
+use redis::aio::MultiplexedConnection;
+use redis::cluster::ClusterClient;
+use redis::cluster_async::ClusterConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisResult, Value};
+
+use super::url::{Place, Url};
+
+/// The way to a server, or to all nodes of a cluster.
+#[derive(Clone)]
+pub(super) enum Connection {
+    Server(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl Connection {
+    /// Has no deadline: whoever opens it has one.
+    pub(super) async fn open(url: &Url) -> RedisResult<Self> {
+        match &url.place {
+            Place::Server(url) => {
+                let config = AsyncConnectionConfig::new()
+                    .set_connection_timeout(None)
+                    .set_response_timeout(None);
+                let client = Client::open(url.as_str())?;
+                let opened = client.get_multiplexed_async_connection_with_config(&config);
+                Ok(Self::Server(opened.await?))
+            }
+            Place::Cluster(nodes) => {
+                let client = ClusterClient::new(nodes.iter().map(String::as_str))?;
+                Ok(Self::Cluster(client.get_async_connection().await?))
+            }
+        }
+    }
+
+    /// Sends all commands at once: a reply or an error for each. Those for a server go in one write; of a cluster each
+    /// finds its own node.
+    pub(super) async fn send(&self, commands: &[Cmd]) -> RedisResult<Vec<RedisResult<Value>>> {
+        match self {
+            Self::Server(connection) => {
+                let mut pipeline = Pipeline::with_capacity(commands.len());
+                pipeline.ignore_errors();
+                for command in commands {
+                    pipeline.add_command(command.clone());
+                }
+                pipeline.query_async(&mut connection.clone()).await
+            }
+            Self::Cluster(connection) => {
+                let replies = commands.iter().map(|command| {
+                    let mut connection = connection.clone();
+                    async move { command.query_async(&mut connection).await }
+                });
+                Ok(join_all(replies).await)
+            }
+        }
+    }
+}

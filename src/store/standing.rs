@@ -1,0 +1,31 @@
+use crate::limit::{Account, Bucket, Meter, Moment, Rate, SlidingWindowLog, TokenBucket};
+
+/// How a key stands in the store.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Standing {
+    /// The level that a request would make, in ticks.
+    Level(i128),
+    /// How many tokens would be missing before a request, in ticks.
+    Missing(i128),
+    /// Of windows that begin at multiples of their length: all there is to know.
+    Window(Meter),
+    /// How many of a log count, and when one more is accepted, on Redis's clock.
+    Log { count: u32, one_more_at: Moment },
+}
+
+impl Standing {
+    /// The same as an account on another clock, which shows `at` when Redis's shows `now`.
+    pub(super) fn account(&self, rate: Rate, now: Moment, at: Moment) -> Account {
+        let bucket = |ticks| Bucket::next_at_level(rate, ticks, at);
+        let meter = match self {
+            Self::Level(ticks) => return Account::Bucket(bucket(*ticks)),
+            Self::Missing(ticks) => Meter::TokenBucket(TokenBucket::missing(bucket(*ticks))),
+            Self::Window(meter) => meter.clone(),
+            Self::Log { count, one_more_at } => {
+                let one_more_at = at + one_more_at.since(now);
+                Meter::SlidingWindowLog(SlidingWindowLog::counted(*count, at, one_more_at))
+            }
+        };
+        Account::Meter(Box::new(meter))
+    }
+}

@@ -1,0 +1,155 @@
+use std::fmt;
+use std::str::FromStr;
+
+use redis::IntoConnectionInfo;
+
+/// Where a Redis is, checked: `redis://`, `rediss://` (TLS), `redis+unix://`, or `redis+cluster://` and `rediss+cluster://` with the
+/// hosts of a cluster, some of which are enough.
+///
+/// Shown without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    text: String,
+    pub(super) place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Server(String),
+    /// Each node that was named.
+    Cluster(Vec<String>),
+}
+
+/// Why a text is no URL of a Redis.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    /// It begins in no way that is known.
+    #[error(
+        "a Redis is written \"redis://host:6379\", \"rediss://host:6379\" (TLS), \"redis+unix:///run/redis.sock\" or \"redis+cluster://one:6379,two:6379\""
+    )]
+    Scheme,
+    /// A cluster has no numbered databases.
+    #[error("a cluster has one database and no other; leave out what follows the hosts")]
+    Database,
+    /// Something in it cannot be read.
+    #[error("this is not the URL of a Redis: {0}")]
+    Unreadable(String),
+}
+
+impl FromStr for Url {
+    type Err = BadUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadUrl> {
+        let (scheme, rest) = text.split_once("://").ok_or(BadUrl::Scheme)?;
+        let place = match scheme {
+            "redis" | "rediss" | "redis+unix" => Place::Server(text.to_owned()),
+            "redis+cluster" => Place::Cluster(nodes("redis", rest)?),
+            "rediss+cluster" => Place::Cluster(nodes("rediss", rest)?),
+            _ => return Err(BadUrl::Scheme),
+        };
+        let all = match &place {
+            Place::Server(url) => std::slice::from_ref(url),
+            Place::Cluster(nodes) => nodes,
+        };
+        for url in all {
+            let read = url.as_str().into_connection_info();
+            read.map_err(|error| BadUrl::Unreadable(error.to_string()))?;
+        }
+        let text = text.to_owned();
+        Ok(Self { text, place })
+    }
+}
+
+/// The URL of each node; what stands before `@` is for all of them.
+fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(_, hosts)| {
+        rest.split_at(rest.len() - hosts.len())
+    });
+    if hosts.contains('/') {
+        return Err(BadUrl::Database);
+    }
+    let node = |host: &str| format!("{scheme}://{user}{}", host.trim());
+    Ok(hosts.split(',').map(node).collect())
+}
+
+impl Url {
+    /// Where Redis listens by default.
+    #[must_use]
+    pub fn local() -> Self {
+        let text = "redis://127.0.0.1:6379/0".to_owned();
+        let place = Place::Server(text.clone());
+        Self { text, place }
+    }
+
+    /// As it was written, with its password.
+    #[must_use]
+    pub fn written(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secret = self.text.split_once("://").and_then(|(scheme, rest)| {
+            let (user, hosts) = rest.rsplit_once('@')?;
+            let (name, _) = user.split_once(':')?;
+            Some((scheme, name, hosts))
+        });
+        match secret {
+            Some((scheme, name, hosts)) => write!(f, "{scheme}://{name}:***@{hosts}"),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_all_its_nodes_with_one_user() {
+        let url: Url = "rediss+cluster://me:a@b@one:7000, [::1]:7001/"
+            .parse()
+            .unwrap();
+        let nodes = ["rediss://me:a@b@one:7000", "rediss://me:a@b@[::1]:7001"];
+        assert_eq!(url.place, Place::Cluster(nodes.map(str::to_owned).into()));
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (written, shown) in [
+            ("redis://:secret@h:1/2", "redis://:***@h:1/2"),
+            (
+                "redis+cluster://u:s:t@h:1,i:2",
+                "redis+cluster://u:***@h:1,i:2",
+            ),
+            ("redis://h:1", "redis://h:1"),
+        ] {
+            let url: Url = written.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(format!("{url:?}"), shown);
+            assert_eq!(url.written(), written);
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_told() {
+        let wrong = |text: &str| text.parse::<Url>().unwrap_err();
+        assert_eq!(wrong("localhost:6379"), BadUrl::Scheme);
+        assert_eq!(wrong("http://h:1"), BadUrl::Scheme);
+        assert_eq!(wrong("redis+cluster://h:1/3"), BadUrl::Database);
+        assert!(matches!(wrong("redis://h:1/x"), BadUrl::Unreadable(_)));
+        assert!(matches!(wrong("redis://h:99999"), BadUrl::Unreadable(_)));
+        assert!(matches!(
+            wrong("redis+cluster://h:1,"),
+            BadUrl::Unreadable(_)
+        ));
+    }
+}
