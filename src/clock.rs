@@ -1,6 +1,8 @@
 //! The one place that reads time.
 
 use std::cell::Cell;
+use std::fs;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -42,6 +44,14 @@ impl Clock {
 #[must_use]
 pub fn now() -> Moment {
     Clock::Machine.now()
+}
+
+/// When a file was last written, unless that is to come; `None` where nobody can say.
+#[must_use]
+pub fn changed(file: &Path) -> Option<Moment> {
+    let written = fs::metadata(file).and_then(|file| file.modified()).ok()?;
+    let since_epoch = written.duration_since(UNIX_EPOCH).ok()?;
+    Some((Moment::default() + since_epoch).min(now()))
 }
 
 /// `moment` on the machine's monotonic clock, as the kernel's timers want it.

@@ -8,10 +8,11 @@ use actix_rt::ArbiterHandle;
 use tokio::sync::watch;
 
 use crate::access::AccessLog;
-use crate::actors::Zone;
+use crate::actors::{Remote, Zone};
 use crate::clock;
-use crate::config::{self, Settings};
+use crate::config::{self, Keeper, Settings};
 use crate::events::Events;
+use crate::limit::Moment;
 use crate::metrics::{NO_ROUTE, RouteMetrics};
 use crate::origin::{Dialer, Origin};
 
@@ -29,6 +30,8 @@ pub struct Gateway {
     /// Of requests that no route took.
     no_route: RouteMetrics,
     access: Option<AccessLog>,
+    /// Of zones that gateways share.
+    remote: Option<Arc<Remote>>,
     course: Arc<Course>,
 }
 
@@ -50,16 +53,34 @@ impl Drop for Waiting {
     }
 }
 
+/// The store that zones of these settings are shared by; the known one where it is the same.
+fn remote(settings: &Settings, known: Option<&Arc<Remote>>) -> Option<Arc<Remote>> {
+    let mut zones = settings.zones.iter();
+    if zones.all(|zone| zone.store == Keeper::Memory) {
+        return None;
+    }
+    let same = known.filter(|known| *known.settings() == settings.redis);
+    Some(same.map_or_else(|| Arc::new(Remote::new(settings.redis.clone())), Arc::clone))
+}
+
 impl Gateway {
-    /// Starts the zones' supervisors on `workers`.
+    /// Starts the zones' supervisors on `workers`. The file has been as it is since `since`.
     #[must_use]
-    pub fn start(settings: Settings, workers: &[ArbiterHandle], access: Option<AccessLog>) -> Self {
-        let start = |zone: &config::Zone| Arc::new(Zone::start(zone.clone(), workers));
+    pub fn start(
+        settings: Settings,
+        workers: &[ArbiterHandle],
+        access: Option<AccessLog>,
+        since: Moment,
+    ) -> Self {
+        let remote = remote(&settings, None);
+        let start = |zone: &config::Zone| {
+            Arc::new(Zone::start(zone.clone(), workers, since, remote.clone()))
+        };
         let zones = settings.zones.iter().map(start).collect();
         let course = Arc::<Course>::default();
         let origin = |origin: &config::Origin| Origin::new(origin.clone(), course.dialer.clone());
         let origins = settings.origins.iter().map(origin).collect();
-        Self::new(settings, origins, zones, Vec::new(), access, course)
+        Self::new(settings, origins, zones, Vec::new(), access, remote, course)
     }
 
     /// The gateway under new settings: zones whose name, key and algorithm stay go on with their keys and queues, new
@@ -71,18 +92,22 @@ impl Gateway {
         workers: &[ArbiterHandle],
         access: Option<AccessLog>,
     ) -> Self {
+        let remote = remote(&settings, self.remote.as_ref());
+        let now = clock::now();
         let (mut zones, mut kept) = (Vec::new(), Vec::new());
         for wanted in &settings.zones {
             let known = self
                 .zones
                 .iter()
                 .position(|zone| zone.carries_over_to(wanted));
-            if let Some(known) = known {
-                zones.push(Arc::new(self.zones[known].retune(wanted.clone())));
-                kept.push(known);
+            if let Some(index) = known {
+                let known = self.zones[index].retune(wanted.clone(), remote.clone());
+                zones.push(Arc::new(known));
+                kept.push(index);
             } else {
-                self.tell_of_another_algorithm(wanted);
-                zones.push(Arc::new(Zone::start(wanted.clone(), workers)));
+                self.tell_of_a_fresh_start(wanted);
+                let new = Zone::start(wanted.clone(), workers, now, remote.clone());
+                zones.push(Arc::new(new));
             }
         }
         let mut retired = self.retired.clone();
@@ -116,11 +141,12 @@ impl Gateway {
             zones,
             retired,
             access,
+            remote,
             Arc::clone(&self.course),
         )
     }
 
-    fn tell_of_another_algorithm(&self, wanted: &config::Zone) {
+    fn tell_of_a_fresh_start(&self, wanted: &config::Zone) {
         let mut all = self.zones.iter().map(|zone| zone.settings());
         let Some(known) = all.find(|known| known.name == wanted.name) else {
             return;
@@ -128,6 +154,14 @@ impl Gateway {
         if known.algorithm != wanted.algorithm {
             let (zone, from, to) = (&wanted.name, known.algorithm, wanted.algorithm);
             tracing::warn!(zone, %from, %to, "the zone counts by another algorithm: its keys start afresh");
+        } else if known.store != wanted.store {
+            let (zone, from, to) = (&wanted.name, known.store.name(), wanted.store.name());
+            tracing::warn!(
+                zone,
+                from,
+                to,
+                "the zone is kept in another store: its keys start afresh"
+            );
         }
     }
 
@@ -137,6 +171,7 @@ impl Gateway {
         zones: Vec<Arc<Zone>>,
         retired: Vec<Arc<Zone>>,
         access: Option<AccessLog>,
+        remote: Option<Arc<Remote>>,
         course: Arc<Course>,
     ) -> Self {
         let routes = settings
@@ -153,8 +188,15 @@ impl Gateway {
             routes,
             no_route: RouteMetrics::of(NO_ROUTE),
             access,
+            remote,
             course,
         }
+    }
+
+    /// The store that zones are shared by, if any is.
+    #[must_use]
+    pub fn remote(&self) -> Option<&Remote> {
+        self.remote.as_deref()
     }
 
     /// The settings in force.

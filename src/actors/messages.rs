@@ -6,11 +6,16 @@ use actix::Message;
 use tokio::sync::oneshot;
 
 use super::census::{Count, Top};
-use crate::limit::{Algorithm, Charge, Excess, Limit, Moment, Rate, Ticket};
+use super::shared::Sharing;
+use crate::limit::{self, Algorithm, Excess, Limit, Moment, Rate, Ticket};
 use crate::metrics::{LimitStatus, Rejected};
+use crate::store;
 
 /// A client's key: the bytes that its zone's key template made of a request.
 pub type Key = Arc<[u8]>;
+
+/// What a client is told to wait where nothing better is known.
+pub(super) const RETRY_SOON: Duration = Duration::from_secs(1);
 
 /// Asks for a turn. Answered exactly once, unless whoever asks has gone before.
 #[derive(Debug, Message)]
@@ -38,6 +43,19 @@ pub struct Probe {
     pub limit: Limit,
     /// Where the answer goes: why not, if not.
     pub reply: oneshot::Sender<Option<Rejection>>,
+}
+
+/// What a turn was charged, and by whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// By this gateway, which keeps the zone.
+    Own(limit::Charge),
+    /// By the store that keeps it.
+    Store(store::Charge),
+    /// By this gateway, while the store was out.
+    Alone,
+    /// Nothing.
+    Nothing,
 }
 
 /// The answer to a [`Join`].
@@ -107,6 +125,16 @@ impl Grant {
 }
 
 impl Rejection {
+    /// Of a zone that is closed while its store is out.
+    #[must_use]
+    pub(super) fn without_store() -> Self {
+        Self {
+            reason: Rejected::Store,
+            excess: Excess::default(),
+            retry_after: RETRY_SOON,
+        }
+    }
+
     /// What is counted and logged of this rejection. A stop is no dry run: nobody is passed on any more.
     #[must_use]
     pub fn status(&self, dry_run: bool) -> LimitStatus {
@@ -139,7 +167,7 @@ pub struct Refund {
 }
 
 /// What a supervisor may be told anew while it runs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Tuning {
     /// How the requests of each key are counted; it never changes.
     pub algorithm: Algorithm,
@@ -149,6 +177,8 @@ pub struct Tuning {
     pub max_keys: NonZeroUsize,
     /// For how long a drained key is remembered.
     pub idle_timeout: Duration,
+    /// Of a zone that is kept in a store.
+    pub(super) sharing: Option<Sharing>,
 }
 
 /// The zone's settings have changed.

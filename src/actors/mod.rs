@@ -14,6 +14,7 @@ mod key;
 mod messages;
 mod published;
 mod roll;
+mod shared;
 mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ mod turn;
 mod zone;
 
 pub use census::{Census, KeyState, Order, Top};
-pub use messages::{Grant, Key, Outlook, Rejection, Waiters};
+pub use messages::{Charge, Grant, Key, Outlook, Rejection, Waiters};
+pub use shared::Remote;
 pub use turn::{Joining, Probing, Turn};
 pub use zone::Zone;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::census::KeyState;
 use super::messages::Key;
+use super::shared::Shared;
 use crate::limit::{Bucket, Moment, Rate};
 use crate::metrics::ZoneMetrics;
 use crate::pacer::Pacer;
 
 /// What the actors of one supervisor share with it. They live on one thread, so plain cells will do.
-#[derive(Debug)]
 pub(super) struct Shard {
     pub(super) pacer: Rc<Pacer>,
     pub(super) metrics: Arc<ZoneMetrics>,
@@ -19,6 +19,8 @@ pub(super) struct Shard {
     waiting: RefCell<Vec<Rc<Published>>>,
     /// How many wait, all keys together.
     depth: Cell<usize>,
+    /// Of a zone that is kept in a store.
+    sharing: RefCell<Option<Rc<Shared>>>,
 }
 
 impl Shard {
@@ -28,7 +30,18 @@ impl Shard {
             metrics,
             waiting: RefCell::default(),
             depth: Cell::new(0),
+            sharing: RefCell::default(),
         }
+    }
+
+    /// How the zone is shared now, if it is.
+    pub(super) fn sharing(&self) -> Option<Rc<Shared>> {
+        self.sharing.borrow().as_ref().map(Rc::clone)
+    }
+
+    /// Sets how the zone is shared.
+    pub(super) fn share(&self, zone: Option<Rc<Shared>>) {
+        self.sharing.replace(zone);
     }
 
     /// How many keys have waiters.

@@ -37,12 +37,15 @@ impl Bench {
             idle_timeout: Duration::from_secs(60),
             ipv6_prefix: 64,
             exempt: Vec::new(),
+            store: config::Keeper::Memory,
+            on_store_failure: config::OnStoreFailure::Local,
         };
         let tuning = Tuning {
             algorithm: settings.algorithm,
             rate: settings.rate,
             max_keys: settings.max_keys,
             idle_timeout: settings.idle_timeout,
+            sharing: None,
         };
         let pacer = Pacer::standing_at(START);
         let metrics = Arc::new(ZoneMetrics::of("test"));
@@ -59,7 +62,7 @@ impl Bench {
             rate,
             ..self.zone.settings().clone()
         };
-        self.zone = Arc::new(self.zone.retune(settings));
+        self.zone = Arc::new(self.zone.retune(settings, None));
     }
 
     fn join(&self, key: &str, limit: Limit) -> Joining {

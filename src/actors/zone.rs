@@ -13,13 +13,15 @@ use super::census::{Census, Count, KeyState, Order, Top};
 use super::messages::{
     Dismiss, FROM_THE_END, Forget, Key, Rejection, Retire, Retune, Survey, Tuning, Waiters, Walk,
 };
+use super::shared::{Remote, Sharing};
 use super::supervisor::ZoneSupervisor;
 use super::turn::{Joining, Probing};
 use crate::clock;
 use crate::config;
-use crate::limit::Limit;
+use crate::limit::{Limit, Moment};
 use crate::metrics::{LimitStatus, ZoneMetrics};
 use crate::pacer::Pacer;
+use crate::store::Pace;
 
 /// The way to a zone's supervisors, from any thread.
 #[derive(Debug)]
@@ -29,17 +31,25 @@ pub struct Zone {
     supervisors: Arc<[Addr<ZoneSupervisor>]>,
     hasher: RandomState,
     metrics: Arc<ZoneMetrics>,
+    sharing: Option<Sharing>,
 }
 
 impl Zone {
-    /// Starts the zone's supervisors, one on each of `workers`.
+    /// Starts the zone's supervisors, one on each of `workers`. `since`: since when the file has had its rate. `remote`: the
+    /// store, of a zone that is kept there.
     #[must_use]
-    pub fn start(settings: config::Zone, workers: &[ArbiterHandle]) -> Self {
+    pub fn start(
+        settings: config::Zone,
+        workers: &[ArbiterHandle],
+        since: Moment,
+        remote: Option<Arc<Remote>>,
+    ) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
         let shards = workers.len();
+        let sharing = sharing(&settings, since, remote);
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
-            let tuning = tuning(&settings, shard, shards);
+            let tuning = tuning(&settings, shard, shards, sharing.clone());
             let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
             ZoneSupervisor::start_in_arbiter(worker, move |_| {
                 ZoneSupervisor::new(name, tuning, metrics, Pacer::here())
@@ -51,6 +61,7 @@ impl Zone {
             supervisors,
             hasher: RandomState::default(),
             metrics,
+            sharing,
         }
     }
 
@@ -63,15 +74,22 @@ impl Zone {
             supervisors: Arc::new([supervisor]),
             hasher: RandomState::default(),
             metrics,
+            sharing: None,
         }
     }
 
     /// The same zone, with its keys and those who wait there, under new settings.
     #[must_use]
-    pub fn retune(&self, settings: config::Zone) -> Self {
-        if settings != self.settings {
+    pub fn retune(&self, settings: config::Zone, remote: Option<Arc<Remote>>) -> Self {
+        let since = match &self.sharing {
+            Some(known) if known.pace.rate() == settings.rate => known.pace.since(),
+            _ => clock::now(),
+        };
+        let new = sharing(&settings, since, remote);
+        if settings != self.settings || new != self.sharing {
+            let shards = self.supervisors.len();
             for (shard, supervisor) in self.supervisors.iter().enumerate() {
-                supervisor.do_send(Retune(tuning(&settings, shard, self.supervisors.len())));
+                supervisor.do_send(Retune(tuning(&settings, shard, shards, new.clone())));
             }
             self.metrics.show_rate(settings.rate);
         }
@@ -81,6 +99,7 @@ impl Zone {
             supervisors,
             hasher: self.hasher.clone(),
             metrics,
+            sharing: new,
         }
     }
 
@@ -88,8 +107,13 @@ impl Zone {
     #[must_use]
     pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
         let known = &self.settings;
-        (&known.name, &known.key, known.algorithm)
-            == (&settings.name, &settings.key, settings.algorithm)
+        (&known.name, &known.key, known.algorithm, known.store)
+            == (
+                &settings.name,
+                &settings.key,
+                settings.algorithm,
+                settings.store,
+            )
     }
 
     /// Ends the supervisors once nobody waits there any more.
@@ -237,8 +261,20 @@ impl Zone {
     }
 }
 
+/// How a zone is shared, if it is: the file is checked for that its rate can be kept.
+fn sharing(zone: &config::Zone, since: Moment, remote: Option<Arc<Remote>>) -> Option<Sharing> {
+    if zone.store == config::Keeper::Memory {
+        return None;
+    }
+    Some(Sharing {
+        remote: remote?,
+        pace: Pace::new(zone.rate, zone.algorithm, since).ok()?,
+        on_failure: zone.on_store_failure,
+    })
+}
+
 /// A supervisor's part of its zone's settings: `max_keys` is shared out evenly, at least one each.
-fn tuning(zone: &config::Zone, shard: usize, shards: usize) -> Tuning {
+fn tuning(zone: &config::Zone, shard: usize, shards: usize, sharing: Option<Sharing>) -> Tuning {
     let (all, more) = (zone.max_keys.get() / shards, zone.max_keys.get() % shards);
     let max_keys = NonZeroUsize::new(all + usize::from(shard < more)).unwrap_or(NonZeroUsize::MIN);
     Tuning {
@@ -246,5 +282,6 @@ fn tuning(zone: &config::Zone, shard: usize, shards: usize) -> Tuning {
         rate: zone.rate,
         max_keys,
         idle_timeout: zone.idle_timeout,
+        sharing,
     }
 }

@@ -44,7 +44,8 @@ impl Reloader {
     ) -> io::Result<Self> {
         let started_with = settings.clone();
         let access = AccessLog::open(&settings.log)?;
-        let gateway = Arc::new(Gateway::start(settings, &workers, access));
+        let since = clock::changed(&file).unwrap_or_else(clock::now);
+        let gateway = Arc::new(Gateway::start(settings, &workers, access, since));
         let prober = Prober::default();
         prober.follow(gateway.origins());
         tell.send_replace(Some(Arc::clone(&gateway)));

@@ -8,7 +8,6 @@
 
 mod file;
 mod key;
-mod later;
 mod near;
 mod problem;
 mod quote;
@@ -24,8 +23,9 @@ pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub(crate) use quote::quote;
 pub use settings::{
-    Access, CertPair, Dialects, Format, ForwardedHeader, Health, Host, HostRule, Level, Listen,
-    Log, Origin, PathPattern, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Tls, Zone,
+    Access, CertPair, Dialects, Format, ForwardedHeader, Health, Host, HostRule, Keeper, Level,
+    Listen, Log, OnStoreFailure, Origin, PathPattern, Redis, Route, RouteLimit, Scheme, Server,
+    ServerUrl, Settings, Tls, Zone,
 };
 pub use show::show;
 pub(crate) use size::show_size;

@@ -245,13 +245,10 @@ impl<'r> Fields<'r> {
     }
 
     /// Says which fields nobody asked for; `later` are those that a later version may know.
-    pub(super) fn finish(self, later: &[&str]) {
+    pub(super) fn finish(self) {
         for key in self.table.into_iter().flat_map(DeTable::keys) {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
-            if later.contains(&name) {
-                let message = format!("{name} is not supported by this version; remove it");
-                self.report.wrong(at, message);
-            } else if !self.known.contains(&name) {
+            if !self.known.contains(&name) {
                 let (title, fields) = (&self.title, self.known.join(", "));
                 let near = nearest(name, &self.known);
                 let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));

@@ -6,6 +6,7 @@ mod config;
 mod digest;
 mod route;
 mod server;
+mod store;
 mod tally;
 mod zone;
 
@@ -15,6 +16,7 @@ pub use config::ConfigMetrics;
 pub use digest::{Counts, Digest};
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
+pub use store::{StoreMetrics, StoreResult};
 pub use tally::Tally;
 pub use zone::{LimitStatus, Rejected, ZoneMetrics};
 
@@ -55,6 +57,9 @@ const ORIGIN_REQUESTS: &str = "drip_origin_requests_total";
 const ORIGIN_SECONDS: &str = "drip_origin_response_seconds";
 const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
 const ORIGIN_HEALTHY: &str = "drip_origin_healthy";
+const STORE_OPERATIONS: &str = "drip_store_operations_total";
+const STORE_SECONDS: &str = "drip_store_duration_seconds";
+const STORE_UP: &str = "drip_store_up";
 const RELOADS: &str = "drip_config_reloads_total";
 const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
 const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
@@ -118,6 +123,19 @@ pub fn describe() {
     describe_gauge!(
         ORIGIN_HEALTHY,
         "1 while the server is asked, 0 while it is out, after failures or by its health checks."
+    );
+    describe_counter!(
+        STORE_OPERATIONS,
+        "What was asked of the store for a zone that gateways share, by what came of it."
+    );
+    describe_histogram!(
+        STORE_SECONDS,
+        Unit::Seconds,
+        "How long the store took to answer a batch, or until it was given up."
+    );
+    describe_gauge!(
+        STORE_UP,
+        "1 while the store is asked, 0 while it is out and zones go by on_store_failure."
     );
     describe_counter!(RELOADS, "Times that the changed file was read, by result.");
     describe_gauge!(

@@ -1,12 +1,14 @@
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use ::metrics::{Gauge, Histogram, counter, gauge, histogram};
 
 use super::digest::{Counts, Digest};
+use super::store::StoreResult;
 use super::tally::Tally;
 use super::{
-    ZONE_DEPTH, ZONE_EVICTIONS, ZONE_KEYS, ZONE_LATENESS, ZONE_RATE, ZONE_REJECTIONS,
-    ZONE_REQUESTS, ZONE_WAIT,
+    STORE_OPERATIONS, ZONE_DEPTH, ZONE_EVICTIONS, ZONE_KEYS, ZONE_LATENESS, ZONE_RATE,
+    ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
 };
 use crate::limit::{Rate, Reason};
 
@@ -73,6 +75,9 @@ pub struct ZoneMetrics {
     /// Keys forgotten to make room.
     pub evicted_lru: Tally,
     rejections: [Tally; Rejected::ALL.len()],
+    /// From the first operation on: most zones have no store.
+    operations: OnceLock<[Tally; StoreResult::ALL.len()]>,
+    name: String,
 }
 
 /// Why a zone rejects, as it is counted.
@@ -84,12 +89,20 @@ pub enum Rejected {
     MaxWait,
     /// The zone was full of keys with waiters.
     Keys,
+    /// The store did not decide, and the zone is closed without it.
+    Store,
     /// The gateway was stopping.
     Stopping,
 }
 
 impl Rejected {
-    const ALL: [Self; 4] = [Self::Burst, Self::MaxWait, Self::Keys, Self::Stopping];
+    const ALL: [Self; 5] = [
+        Self::Burst,
+        Self::MaxWait,
+        Self::Keys,
+        Self::Store,
+        Self::Stopping,
+    ];
 
     /// The value of the label `reason`.
     #[must_use]
@@ -98,6 +111,7 @@ impl Rejected {
             Self::Burst => "burst",
             Self::MaxWait => "max_wait",
             Self::Keys => "keys",
+            Self::Store => "store",
             Self::Stopping => "stopping",
         }
     }
@@ -141,6 +155,8 @@ impl ZoneMetrics {
                     counter!(ZONE_REJECTIONS, "zone" => name.clone(), "reason" => reason.label()),
                 )
             }),
+            operations: OnceLock::new(),
+            name,
         }
     }
 
@@ -178,6 +194,19 @@ impl ZoneMetrics {
         self.rejections[reason as usize].get()
     }
 
+    /// Counts operations in the store by what came of them.
+    pub fn count_operations(&self, result: StoreResult, count: usize) {
+        let operations = self.operations.get_or_init(|| {
+            StoreResult::ALL.map(|result| {
+                let zone = self.name.clone();
+                Tally::into_series(
+                    counter!(STORE_OPERATIONS, "zone" => zone, "result" => result.label()),
+                )
+            })
+        });
+        operations[result as usize].add(count as u64);
+    }
+
     /// Shows the rate now in force.
     pub fn show_rate(&self, rate: Rate) {
         self.rate.set(rate.per_second());
@@ -187,7 +216,11 @@ impl ZoneMetrics {
     pub fn show(&self) {
         let evictions = [&self.evicted_idle, &self.evicted_lru];
         let tallies = self.statuses.iter().chain(&self.rejections);
-        tallies.chain(evictions).for_each(Tally::show);
+        let operations = self.operations.get().into_iter().flatten();
+        tallies
+            .chain(evictions)
+            .chain(operations)
+            .for_each(Tally::show);
     }
 }
 

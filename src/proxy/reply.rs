@@ -35,7 +35,7 @@ pub(super) fn rejected(route: &Route, rejection: &Rejection) -> Response<Body> {
         Rejected::Burst | Rejected::MaxWait => {
             plain(route.reject_status, route.reject_body.clone())
         }
-        Rejected::Keys | Rejected::Stopping => unavailable(),
+        Rejected::Keys | Rejected::Store | Rejected::Stopping => unavailable(),
     };
     set_retry_after(&mut response, rejection.retry_after);
     response

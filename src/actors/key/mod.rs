@@ -1,22 +1,24 @@
+mod book;
+mod told;
+
 use std::rc::Rc;
 
 use actix::{Actor, ActorContext, Context, Handler, StreamHandler};
 use tokio::sync::oneshot;
 
 use super::messages::{
-    Answer, Dismiss, End, ForgetKey, Grant, Join, Leave, Outlook, Probe, Refund, Rejection,
-    RetuneKey, Waiters,
+    Answer, Charge, Dismiss, End, ForgetKey, Grant, Join, Key, Leave, Outlook, Probe, Refund,
+    Rejection, RetuneKey, Waiters,
 };
 use super::published::{Published, Shard};
-use crate::limit::{
-    Charge, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
-};
+use crate::limit::{Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict};
 use crate::metrics::Rejected;
 use crate::pacer::{Alarm, Bell};
+use book::{Book, SharedBook, Waiter};
 
 /// Owns one key's bucket and queue, and lets its waiters go, one at a time, each when it is due.
 pub(super) struct KeyActor {
-    queue: Queue<Waiter>,
+    book: Book,
     shard: Rc<Shard>,
     published: Rc<Published>,
     alarm: Alarm,
@@ -24,18 +26,19 @@ pub(super) struct KeyActor {
     bell: Option<Bell>,
 }
 
-struct Waiter {
-    limit: Limit,
-    excess: Excess,
-    reply: oneshot::Sender<Answer>,
-}
-
 impl KeyActor {
     pub(super) fn new(rate: Rate, shard: Rc<Shard>, published: Rc<Published>) -> Self {
-        let queue = Queue::new(rate, published.bucket.get(), shard.pacer.now());
+        let bucket = published.bucket.get();
+        let book = match shard.sharing() {
+            Some(zone) => {
+                let key = Key::clone(&published.key);
+                Book::Shared(SharedBook::new(zone, key, rate, bucket))
+            }
+            None => Book::Own(Queue::new(rate, bucket, shard.pacer.now())),
+        };
         let (alarm, bell) = shard.pacer.alarm();
         Self {
-            queue,
+            book,
             shard,
             published,
             alarm,
@@ -44,6 +47,13 @@ impl KeyActor {
     }
 
     fn join(&mut self, join: Join, now: Moment, ctx: &mut Context<Self>) {
+        let queue = match &mut self.book {
+            Book::Own(queue) => queue,
+            Book::Shared(book) => {
+                let zone = Rc::clone(book.zone());
+                return self.ask(&zone, join, ctx);
+            }
+        };
         let Join {
             limit,
             dry_run,
@@ -51,32 +61,34 @@ impl KeyActor {
             reply,
             ..
         } = join;
-        let (verdict, charge) = self.queue.charge(limit, now);
+        let (verdict, charge) = queue.charge(limit, now);
         match (verdict, charge, limit.delay) {
             (Verdict::Delay { excess, .. }, Some(charge), Delay::Above(delay)) if !dry_run => {
-                self.queue.seat(
-                    charge,
-                    delay,
-                    ticket,
-                    Waiter {
-                        limit,
-                        excess,
-                        reply,
-                    },
-                );
-                if let Some(bell) = self.bell.take() {
-                    Self::add_stream(bell, ctx);
-                }
+                let waiter = Waiter {
+                    since: now,
+                    limit,
+                    excess,
+                    reply,
+                };
+                queue.seat(charge, delay, ticket, waiter);
+                self.listen(ctx);
             }
             (Verdict::Pass { excess }, Some(charge), _) => {
-                self.grant(reply, limit, charge, excess, None, now);
+                self.grant(reply, limit, Charge::Own(charge), excess, None, now);
             }
             (Verdict::Delay { excess, until }, Some(charge), _) => {
-                self.grant(reply, limit, charge, excess, Some(until), now);
+                self.grant(reply, limit, Charge::Own(charge), excess, Some(until), now);
             }
             (Verdict::Reject(refusal), ..) => answer_rejected(reply, refusal.into_rejection(now)),
             // Whatever is not rejected is charged.
             (_, None, _) => {}
+        }
+    }
+
+    /// Hears the bell from now on.
+    fn listen(&mut self, ctx: &mut Context<Self>) {
+        if let Some(bell) = self.bell.take() {
+            Self::add_stream(bell, ctx);
         }
     }
 
@@ -86,14 +98,15 @@ impl KeyActor {
             due,
             charge,
             waiter,
-        }) = self.queue.take_due(now)
+        }) = self.book.take_due(now)
         {
             let Waiter {
+                since,
                 limit,
                 excess,
                 reply,
             } = waiter;
-            self.shard.metrics.waited(now.since(charge.at()));
+            self.shard.metrics.waited(now.since(since));
             self.shard.metrics.lateness.record(now.since(due));
             self.grant(reply, limit, charge, excess, Some(due), now);
         }
@@ -119,12 +132,12 @@ impl KeyActor {
             }))
             .is_err()
         {
-            self.queue.refund(charge, now);
+            self.book.refund(charge, now);
         }
     }
 
     fn outlook(&self, limit: Limit, now: Moment) -> Outlook {
-        let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
+        let (bucket, rate) = (self.book.bucket(), self.book.rate());
         let remaining = bucket.remaining(rate, limit, now);
         let one_more_in = bucket.accepts_at(rate, limit, remaining, now).since(now);
         Outlook {
@@ -140,7 +153,7 @@ impl KeyActor {
         self.drain(now);
         event(self, now);
         self.drain(now);
-        self.alarm.set(self.queue.due());
+        self.alarm.set(self.book.due());
         self.publish();
     }
 
@@ -150,16 +163,20 @@ impl KeyActor {
             .set(self.published.pending.get().saturating_sub(1));
     }
 
+    /// A message is on its way here, other than from the supervisor.
+    fn expect_one_more(&self) {
+        self.published.pending.set(self.published.pending.get() + 1);
+    }
+
     fn publish(&self) {
-        self.published.bucket.set(self.queue.bucket());
-        self.published.oldest.set(self.queue.oldest());
-        self.shard
-            .count_waiters(&self.published, self.queue.depth());
+        self.published.bucket.set(self.book.bucket());
+        self.published.oldest.set(self.book.oldest());
+        self.shard.count_waiters(&self.published, self.book.depth());
     }
 
     /// Rejects those who waited here; returns how many of them were still there.
     fn send_away(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
-        let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
+        let (bucket, rate) = (self.book.bucket(), self.book.rate());
         let told = waiters.into_iter().filter_map(|waiter| {
             let retry_at = bucket.accepts_at(rate, waiter.limit, 0, now);
             let rejection = Rejection {
@@ -198,10 +215,8 @@ impl Handler<Probe> for KeyActor {
     fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, now| {
-            let refusal = actor
-                .queue
-                .bucket()
-                .refuses(actor.queue.rate(), probe.limit, now);
+            let (bucket, rate) = (actor.book.bucket(), actor.book.rate());
+            let refusal = bucket.refuses(rate, probe.limit, now);
             // Where the asker has gone there is nobody to tell.
             let _gone = probe
                 .reply
@@ -216,7 +231,7 @@ impl Handler<Leave> for KeyActor {
     fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, _| {
-            actor.queue.leave(leave.ticket);
+            actor.book.leave(leave.ticket);
         });
     }
 }
@@ -226,16 +241,19 @@ impl Handler<Refund> for KeyActor {
 
     fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
         self.handled();
-        self.at_now(|actor, now| actor.queue.refund(refund.charge, now));
+        self.at_now(|actor, now| actor.book.refund(refund.charge, now));
     }
 }
 
 impl Handler<RetuneKey> for KeyActor {
     type Result = ();
 
-    fn handle(&mut self, RetuneKey(rate): RetuneKey, _: &mut Context<Self>) {
+    fn handle(&mut self, RetuneKey(rate): RetuneKey, ctx: &mut Context<Self>) {
         self.handled();
-        self.at_now(|actor, now| actor.queue.retune(rate, now));
+        self.at_now(|actor, now| match &mut actor.book {
+            Book::Own(queue) => queue.retune(rate, now),
+            Book::Shared(_) => actor.adopt_settings(ctx),
+        });
     }
 }
 
@@ -245,7 +263,7 @@ impl Handler<Dismiss> for KeyActor {
     fn handle(&mut self, _: Dismiss, _: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, now| {
-            let waiters = actor.queue.dismiss();
+            let waiters = actor.book.dismiss();
             actor.send_away(waiters, now);
         });
     }
@@ -259,9 +277,9 @@ impl Handler<ForgetKey> for KeyActor {
         self.at_now(|actor, now| {
             let waiters = match forget.waiters {
                 Waiters::Stay => Vec::new(),
-                Waiters::Dismissed => actor.queue.dismiss(),
+                Waiters::Dismissed => actor.book.dismiss(),
             };
-            actor.queue.forget(now);
+            actor.book.forget(now);
             let sent_away = actor.send_away(waiters, now);
             // Where the asker has gone there is nobody to tell.
             let _gone = forget.reply.send(Some(sent_away));

@@ -78,11 +78,12 @@ impl Handler<Forget> for ZoneSupervisor {
         if let Some(active) = self.active.peek(&key) {
             return active.tell(ForgetKey { waiters, reply });
         }
+        let elsewhere = self.shard.sharing().map(|zone| zone.forget(&key));
         let parked = self.parked.pop(&key);
         if let Some(parked) = &parked {
             self.strike(parked.index);
         }
         // Where the asker has gone there is nobody to tell.
-        let _gone = reply.send(parked.map(|_| 0));
+        let _gone = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
     }
 }

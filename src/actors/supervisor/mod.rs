@@ -6,7 +6,6 @@ mod sweep;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message, StreamHandler};
@@ -15,16 +14,15 @@ use lru::LruCache;
 
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{
-    Dismiss, End, Join, Key, Leave, Probe, Refund, Rejection, Retire, Retune, RetuneKey, Tuning,
+    Dismiss, End, Join, Key, Leave, Probe, RETRY_SOON, Refund, Rejection, Retire, Retune,
+    RetuneKey, Tuning,
 };
 use super::published::{Published, Shard};
 use super::roll::Roll;
+use super::shared::Shared;
 use crate::limit::{Account, Bucket, Excess, Moment};
 use crate::metrics::{Rejected, ZoneMetrics};
 use crate::pacer::{Alarm, Bell, Pacer};
-
-/// What a client is told to wait where nothing better is known.
-const RETRY_SOON: Duration = Duration::from_secs(1);
 
 type Keys<V> = LruCache<Key, V, RandomState>;
 
@@ -42,6 +40,8 @@ pub(super) struct ZoneSupervisor {
     /// Heard from the start of the actor on.
     bell: Option<Bell>,
     phase: Phase,
+    /// Joins that a store decides, of a zone without actors.
+    asked: usize,
     /// What the gauges of keys show of this supervisor's.
     shown: (usize, usize),
 }
@@ -80,16 +80,19 @@ impl ZoneSupervisor {
         pacer: Rc<Pacer>,
     ) -> Self {
         let (alarm, bell) = pacer.alarm();
+        let shard = Rc::new(Shard::new(pacer, metrics));
+        shard.share(shared(&zone, &tuning, &shard));
         Self {
             zone,
             tuning,
-            shard: Rc::new(Shard::new(pacer, metrics)),
+            shard,
             active: LruCache::unbounded_with_hasher(RandomState::default()),
             parked: LruCache::unbounded_with_hasher(RandomState::default()),
             roll: Roll::default(),
             alarm,
             bell: Some(bell),
             phase: Phase::Open,
+            asked: 0,
             shown: (0, 0),
         }
     }
@@ -140,6 +143,18 @@ impl ZoneSupervisor {
     }
 }
 
+/// How a zone with these settings is shared, if it is.
+fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<Shared>> {
+    let sharing = tuning.sharing.as_ref()?;
+    Some(Shared::new(
+        zone,
+        tuning.algorithm,
+        sharing,
+        &shard.metrics,
+        &shard.pacer,
+    ))
+}
+
 impl Active {
     fn tell<M>(&self, message: M)
     where
@@ -178,13 +193,16 @@ impl StreamHandler<()> for ZoneSupervisor {
 impl Handler<Join> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, join: Join, _: &mut Context<Self>) {
+    fn handle(&mut self, join: Join, ctx: &mut Context<Self>) {
         if self.phase == Phase::Dismissed {
             return Self::reject(join, Rejected::Stopping);
         }
         let now = self.shard.pacer.now();
         if !self.tuning.algorithm.queues() {
-            return self.decide(join, now);
+            return match self.shard.sharing() {
+                None => self.decide(join, now),
+                Some(zone) => self.ask(&zone, join, ctx),
+            };
         }
         if let Some(active) = self.active.get_mut(&join.key) {
             if active.actor.connected() {
@@ -215,6 +233,11 @@ impl Handler<Probe> for ZoneSupervisor {
 
     fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
         let now = self.shard.pacer.now();
+        if self.shard.sharing().is_some() {
+            // What is known here of a shared zone may be old, and would turn requests away that the store accepts.
+            let _gone = probe.reply.send(None);
+            return;
+        }
         if let Some(active) = self.active.get_mut(&probe.key)
             && active.actor.connected()
         {
@@ -267,16 +290,21 @@ impl Handler<Retune> for ZoneSupervisor {
 
     fn handle(&mut self, Retune(tuning): Retune, _: &mut Context<Self>) {
         let now = self.shard.pacer.now();
+        self.shard.share(shared(&self.zone, &tuning, &self.shard));
         let before = std::mem::replace(&mut self.tuning, tuning);
-        if before.rate != tuning.rate {
+        let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
+        // Actors of a shared zone go on with other settings of it, too.
+        if before.rate != rate || self.tuning.sharing.is_some() {
             for (_, active) in &self.active {
-                active.tell(RetuneKey(tuning.rate));
-            }
-            for (_, parked) in &mut self.parked {
-                parked.account.retune(before.rate, tuning.rate, now);
+                active.tell(RetuneKey(rate));
             }
         }
-        while self.active.len() + self.parked.len() > tuning.max_keys.get() && self.evict() {}
+        if before.rate != rate {
+            for (_, parked) in &mut self.parked {
+                parked.account.retune(before.rate, rate, now);
+            }
+        }
+        while self.active.len() + self.parked.len() > max_keys && self.evict() {}
     }
 }
 

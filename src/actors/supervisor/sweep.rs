@@ -127,7 +127,8 @@ impl ZoneSupervisor {
         let all_forgotten = self.forget_drained(now);
         self.show_keys();
         let mut active = self.active.iter();
-        if self.phase == Phase::Retiring && active.all(|(_, active)| active.published.is_quiet()) {
+        let is_quiet = self.asked == 0 && active.all(|(_, active)| active.published.is_quiet());
+        if self.phase == Phase::Retiring && is_quiet {
             while let Some((_, idle)) = self.active.pop_lru() {
                 idle.end();
             }

@@ -147,8 +147,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<ZoneView> {
             burst: rejected(Rejected::Burst),
             max_wait: rejected(Rejected::MaxWait),
             keys: rejected(Rejected::Keys),
-            // Buckets are in memory, which does not go away.
-            store: 0,
+            store: rejected(Rejected::Store),
             stopping: rejected(Rejected::Stopping),
         },
         depth: census.depth,

@@ -44,7 +44,7 @@ fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
         Some(zone) if !zone.algorithm.queues() => metered(&mut fields, zone.algorithm, zone.rate),
         _ => queued(&mut fields),
     };
-    fields.finish(&[]);
+    fields.finish();
     (zone, limit)
 }
 

@@ -29,6 +29,6 @@ pub(super) fn read(mut fields: Fields, folder: &Path) -> Log {
             Some(name) => Some(Access::File(folder.join(name))),
         }),
     };
-    fields.finish(&[]);
+    fields.finish();
     log
 }

@@ -3,6 +3,7 @@
 mod limits;
 mod log;
 mod origins;
+mod redis;
 mod routes;
 mod server;
 mod tls;
@@ -23,7 +24,7 @@ use toml::de::DeTable;
 
 use super::near::nearest;
 use super::read::{Fields, Node, Report};
-use super::{LoadError, Problem, Problems, Settings, later};
+use super::{LoadError, Problem, Problems, Settings};
 
 /// Reads and checks a file. The admin port may be open to others than this host where the environment has
 /// `DRIP_ADMIN_TOKEN`.
@@ -97,6 +98,7 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
         .map(|node| origins::read(node, folder))
         .unwrap_or_default();
     let (zone_names, zones) = file.get("zones").map(zones::read).unwrap_or_default();
+    let redis = redis::read(file.section("redis"));
     let routes = file
         .get("routes")
         .map(|node| {
@@ -119,11 +121,12 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     if routes.is_empty() {
         report.missing(0, format!("there is no route; add {ROUTE}"));
     }
-    file.finish(later::FILE);
+    file.finish();
     Some(Settings {
         server,
         origins: origins.into_iter().collect::<Option<_>>()?,
         zones: zones.into_iter().collect::<Option<_>>()?,
+        redis,
         routes: routes.into_iter().collect::<Option<_>>()?,
         log,
     })

@@ -44,7 +44,7 @@ fn origin(mut fields: Fields, name: String, folder: &Path) -> Origin {
             .get("health")
             .and_then(|node| health(Fields::of(node, title)?)),
     };
-    fields.finish(&[]);
+    fields.finish();
     origin
 }
 
@@ -71,7 +71,7 @@ fn health(mut fields: Fields) -> Option<Health> {
     let timeout = fields.or("timeout", Duration::from_secs(1), values::timeout);
     let unhealthy_after = fields.or("unhealthy_after", 3, count());
     let healthy_after = fields.or("healthy_after", 1, count());
-    fields.finish(&[]);
+    fields.finish();
     Some(Health {
         path: path?,
         interval,

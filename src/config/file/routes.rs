@@ -73,7 +73,7 @@ fn route(
     let names = DIALECTS.map(|name| (name, name));
     let dialects = values::list("[\"x-ratelimit\"]", values::choice(&names));
     let headers = fields.or("headers", vec![DIALECTS[0]], dialects);
-    fields.finish(&[]);
+    fields.finish();
     let Taken {
         path,
         host,

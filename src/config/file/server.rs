@@ -45,7 +45,7 @@ pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Serv
         shutdown_timeout: fields.or("shutdown_timeout", seconds(30), values::duration),
         tls: fields.get("tls").and_then(|node| tls::read(node, folder)),
     };
-    fields.finish(&[]);
+    fields.finish();
     server
 }
 

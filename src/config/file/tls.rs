@@ -14,7 +14,7 @@ pub(super) fn read(node: Node, folder: &Path) -> Option<Tls> {
     let keys = fields.required("key", "\"server.key\"", |node| {
         Some((node, files(node, "\"server.key\"", folder)?))
     });
-    fields.finish(&[]);
+    fields.finish();
     let (certs, (node, keys)) = (certs?, keys?);
     if certs.len() != keys.len() {
         node.wrong(&format!(

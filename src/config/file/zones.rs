@@ -2,8 +2,9 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::{Fields, Names, Node, named, values};
-use crate::config::{Zone, later};
-use crate::limit::{Algorithm, Rate};
+use crate::config::{Keeper, OnStoreFailure, Zone};
+use crate::limit::{Algorithm, Moment, Rate};
+use crate::store::Pace;
 
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 const MOST_KEYS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
@@ -27,13 +28,21 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
         Algorithm::default(),
         values::choice(&Algorithm::NAMED),
     );
-    let rate = rate.filter(|rate| rate_node.is_none_or(|node| fits(node, algorithm, *rate)));
+    let store = fields.or("store", Keeper::default(), values::choice(&Keeper::NAMED));
+    let on_store_failure = fields.or(
+        "on_store_failure",
+        OnStoreFailure::default(),
+        values::choice(&OnStoreFailure::NAMED),
+    );
+    let rate = rate
+        .filter(|rate| rate_node.is_none_or(|node| fits(node, algorithm, *rate)))
+        .filter(|rate| rate_node.is_none_or(|node| can_be_kept(node, store, algorithm, *rate)));
     let max_keys = fields.or("max_keys", MAX_KEYS, values::at_least_one(MOST_KEYS));
     let idle_timeout = fields.or("idle_timeout", Duration::from_secs(60), values::duration);
     let ipv6_prefix = fields.or("ipv6_prefix", 64, values::whole(0..=128));
     let networks = values::list("[\"192.0.2.0/24\"]", values::network);
     let exempt = fields.or("exempt", Vec::new(), networks);
-    fields.finish(later::ZONE);
+    fields.finish();
     Some(Zone {
         name,
         key: key?,
@@ -43,6 +52,8 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
         idle_timeout,
         ipv6_prefix,
         exempt,
+        store,
+        on_store_failure,
     })
 }
 
@@ -68,4 +79,18 @@ fn fits(node: Node, algorithm: Algorithm, rate: Rate) -> bool {
         return false;
     }
     true
+}
+
+/// Whether the zone's store can count at this rate.
+fn can_be_kept(node: Node, store: Keeper, algorithm: Algorithm, rate: Rate) -> bool {
+    match store {
+        Keeper::Memory => true,
+        Keeper::Redis => match Pace::new(rate, algorithm, Moment::default()) {
+            Ok(_) => true,
+            Err(unkept) => {
+                node.wrong(&format!("{unkept}; found \"{rate}\""));
+                false
+            }
+        },
+    }
 }

@@ -1,6 +1,7 @@
 mod origin;
 mod route;
 mod server;
+mod store;
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -12,6 +13,7 @@ use ipnet::IpNet;
 pub use origin::{Health, Host, HostRule, Origin, Scheme, ServerUrl};
 pub use route::{Dialects, PathPattern, Route, RouteLimit};
 pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
+pub use store::{Keeper, OnStoreFailure, Redis};
 
 use super::KeyTemplate;
 use crate::limit::{Algorithm, Rate};
@@ -26,6 +28,8 @@ pub struct Settings {
     pub origins: Vec<Origin>,
     /// In the order of the file; may be empty.
     pub zones: Vec<Zone>,
+    /// Where zones are kept that are shared.
+    pub redis: Redis,
     /// In the order of the file; at least one.
     pub routes: Vec<Route>,
     /// What is logged, and where.
@@ -106,6 +110,10 @@ pub struct Zone {
     pub ipv6_prefix: u8,
     /// Client addresses that are never limited.
     pub exempt: Vec<IpNet>,
+    /// Who keeps the buckets.
+    pub store: Keeper,
+    /// What goes on without it; of a zone in memory, nothing.
+    pub on_store_failure: OnStoreFailure,
 }
 
 impl Zone {

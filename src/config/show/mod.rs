@@ -8,7 +8,7 @@ use std::path::Path;
 use super::quote::quote;
 use super::size::show_size;
 use super::{
-    Access, Dialects, Format, ForwardedHeader, HostRule, Level, Origin, Route, RouteLimit,
+    Access, Dialects, Format, ForwardedHeader, HostRule, Level, Origin, Redis, Route, RouteLimit,
     Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
@@ -24,6 +24,7 @@ pub fn show(settings: &Settings) -> String {
     for zone in &settings.zones {
         show_zone(&mut out, zone);
     }
+    show_redis(&mut out, &settings.redis);
     for route in &settings.routes {
         show_route(&mut out, route, settings);
     }
@@ -126,6 +127,15 @@ fn show_zone(out: &mut Page, zone: &Zone) {
     out.field("idle_timeout", quote(&show_duration(zone.idle_timeout)));
     out.field("ipv6_prefix", zone.ipv6_prefix);
     out.field("exempt", quoted(&zone.exempt));
+    out.field("store", quote(zone.store.name()));
+    out.field("on_store_failure", quote(zone.on_store_failure.name()));
+}
+
+fn show_redis(out: &mut Page, redis: &Redis) {
+    out.title("[redis]");
+    out.field("url", quote(redis.url.written()));
+    out.field("timeout", quote(&show_duration(redis.timeout)));
+    out.field("prefix", quote(&redis.prefix));
 }
 
 fn show_route(out: &mut Page, route: &Route, settings: &Settings) {

@@ -144,6 +144,8 @@ max_keys = 7
 idle_timeout = "1h"
 ipv6_prefix = 128
 exempt = ["192.0.2.0/24"]
+store = "redis"
+on_store_failure = "closed"
 
 [zones.a]
 key = "$remote_addr"
@@ -153,6 +155,13 @@ max_keys = 100000
 idle_timeout = "1m"
 ipv6_prefix = 64
 exempt = []
+store = "memory"
+on_store_failure = "local"
+
+[redis]
+url = "rediss://:secret@cache.internal:6380/3"
+timeout = "20ms"
+prefix = "edge:"
 
 [[routes]]
 path = "= /login"

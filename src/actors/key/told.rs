@@ -1,0 +1,117 @@
+//! What the store has told of a key, or has not.
+
+use std::rc::Rc;
+
+use actix::{AsyncContext, Context, Handler};
+
+use super::super::messages::{Charge, Join, Rejection};
+use super::super::shared::{InForce, Retuned, Shared, Told, Untold};
+use super::book::{Book, Waiter};
+use super::{KeyActor, answer_rejected};
+use crate::config::OnStoreFailure;
+use crate::limit::{Account, Delay, Excess, Moment, Verdict};
+
+impl Handler<Told> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, told: Told, ctx: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| actor.told(told, now, ctx));
+    }
+}
+
+impl Handler<Retuned> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, Retuned(in_force): Retuned, _: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| {
+            let Book::Shared(book) = &mut actor.book else {
+                return;
+            };
+            let own = InForce {
+                rate: book.zone().rate(),
+                since: Some(now),
+            };
+            book.follow(in_force.unwrap_or(own), now);
+        });
+    }
+}
+
+impl KeyActor {
+    /// Has the store decide; nobody parks or ends this actor meanwhile.
+    pub(super) fn ask(&self, zone: &Rc<Shared>, join: Join, ctx: &mut Context<Self>) {
+        self.expect_one_more();
+        zone.ask(join, ctx.address().recipient());
+    }
+
+    /// Goes on as the zone's settings are now. Those who wait follow when the store knows of the rate.
+    pub(super) fn adopt_settings(&mut self, ctx: &mut Context<Self>) {
+        let (Book::Shared(book), Some(zone)) = (&mut self.book, self.shard.sharing()) else {
+            return;
+        };
+        let is_retuned = book.zone().rate() != zone.rate();
+        book.adopt(Rc::clone(&zone));
+        if is_retuned {
+            self.expect_one_more();
+            zone.retune(&self.published.key, ctx.address().recipient());
+        }
+    }
+
+    fn told(&mut self, told: Told, now: Moment, ctx: &mut Context<Self>) {
+        let Book::Shared(book) = &mut self.book else {
+            return;
+        };
+        let Told {
+            join,
+            since,
+            decision,
+        } = told;
+        let (verdict, charge) = match (decision, book.zone().on_failure) {
+            (Ok(decision), _) => {
+                book.follow(decision.in_force, now);
+                if let Account::Bucket(bucket) = decision.account {
+                    book.stands(bucket);
+                }
+                let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
+                (decision.verdict, charge)
+            }
+            (Err(Untold), OnStoreFailure::Local) => (book.decide(join.limit, now), Charge::Alone),
+            (Err(Untold), OnStoreFailure::Open) => {
+                let excess = Excess::default();
+                (Verdict::Pass { excess }, Charge::Nothing)
+            }
+            (Err(Untold), OnStoreFailure::Closed) => {
+                return answer_rejected(join.reply, Rejection::without_store());
+            }
+        };
+        let (due, excess) = match verdict {
+            Verdict::Reject(refusal) => {
+                return answer_rejected(join.reply, refusal.into_rejection(now));
+            }
+            Verdict::Pass { excess } => (None, excess),
+            Verdict::Delay { until, excess } => (Some(until), excess),
+        };
+        let Join {
+            limit,
+            dry_run,
+            ticket,
+            reply,
+            ..
+        } = join;
+        match limit.delay {
+            // Whoever came first leaves first, also where a newcomer is told to pass.
+            Delay::Above(delay) if !dry_run && (due.is_some() || book.is_busy(delay)) => {
+                let waiter = Waiter {
+                    since,
+                    limit,
+                    excess,
+                    reply,
+                };
+                book.seat(delay, ticket, waiter, due.unwrap_or(now), charge);
+                self.listen(ctx);
+            }
+            _ => self.grant(reply, limit, charge, excess, due, now),
+        }
+    }
+}

@@ -1,0 +1,321 @@
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Recipient;
+use tokio::task::yield_now;
+use tokio::time::{sleep, timeout};
+
+use super::offset::Offset;
+use super::{Decision, Remote, Retuned, Shared, Told, Untold};
+use crate::actors::messages::Join;
+use crate::limit::Moment;
+use crate::metrics::StoreResult;
+use crate::pacer::Pacer;
+use crate::store::{self, Answer, Charge, Error, Refund, Retune, Store};
+
+/// How many batches of joins may be under way at once. The next one gathers until one of them is back.
+const MOST_UNDER_WAY: usize = 4;
+/// How many joins one batch takes at most, so that it does not hold up Redis for others.
+const MOST_JOINS: usize = 256;
+/// How often a store that is out is tried.
+const TRY_EVERY: Duration = Duration::from_millis(250);
+
+/// Carries what a worker asks of the store: what comes at the same moment travels together.
+///
+/// When the store fails, it is not asked again until it can be written to, which is tried in between. Meanwhile all are told at
+/// once that it decides nothing.
+pub(super) struct Courier {
+    remote: Arc<Remote>,
+    store: Store,
+    pacer: Rc<Pacer>,
+    offset: Cell<Offset>,
+    joins: RefCell<Vec<Ask>>,
+    refunds: RefCell<Vec<GivenBack>>,
+    /// Whether the next batch is about to go.
+    gathering: Cell<bool>,
+    under_way: Cell<usize>,
+    out: Cell<bool>,
+}
+
+/// A join to be decided.
+pub(super) struct Ask {
+    pub(super) zone: Rc<Shared>,
+    pub(super) key: Vec<u8>,
+    pub(super) join: Join,
+    /// When it came.
+    pub(super) since: Moment,
+    pub(super) back: Recipient<Told>,
+}
+
+struct GivenBack {
+    zone: Rc<Shared>,
+    key: Vec<u8>,
+    charge: Charge,
+}
+
+thread_local! {
+    static HERE: RefCell<Vec<Weak<Courier>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Courier {
+    /// This thread's courier to `remote`.
+    pub(super) fn to(remote: &Arc<Remote>, pacer: &Rc<Pacer>) -> Rc<Self> {
+        HERE.with_borrow_mut(|here| {
+            here.retain(|courier| courier.strong_count() > 0);
+            let mut known = here.iter().filter_map(Weak::upgrade);
+            if let Some(known) = known.find(|it| Arc::ptr_eq(&it.remote, remote)) {
+                return known;
+            }
+            let new = Rc::new(Self::new(Arc::clone(remote), Rc::clone(pacer)));
+            here.push(Rc::downgrade(&new));
+            new
+        })
+    }
+
+    fn new(remote: Arc<Remote>, pacer: Rc<Pacer>) -> Self {
+        let settings = remote.settings();
+        let store = Store::new(settings.url.clone(), &settings.prefix, settings.timeout);
+        Self {
+            remote,
+            store,
+            pacer,
+            offset: Cell::default(),
+            joins: RefCell::default(),
+            refunds: RefCell::default(),
+            gathering: Cell::default(),
+            under_way: Cell::default(),
+            out: Cell::default(),
+        }
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.pacer.now()
+    }
+
+    pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
+        if self.out.get() {
+            ask.zone.count(StoreResult::Skipped);
+            return ask.tell(Err(Untold));
+        }
+        self.joins.borrow_mut().push(ask);
+        self.gather();
+    }
+
+    /// What cannot be given back is lost: its key is paced too slowly once, never too fast.
+    pub(super) fn refund(self: &Rc<Self>, zone: Rc<Shared>, key: Vec<u8>, charge: Charge) {
+        if self.out.get() {
+            return zone.count(StoreResult::Skipped);
+        }
+        self.refunds
+            .borrow_mut()
+            .push(GivenBack { zone, key, charge });
+        self.gather();
+    }
+
+    pub(super) fn retune(
+        self: &Rc<Self>,
+        zone: Rc<Shared>,
+        key: Vec<u8>,
+        back: Recipient<Retuned>,
+    ) {
+        if self.out.get() {
+            zone.count(StoreResult::Skipped);
+            back.do_send(Retuned(Err(Untold)));
+            return;
+        }
+        let courier = Rc::clone(self);
+        actix_rt::spawn(async move {
+            let pace = &zone.pace;
+            let asked = [Retune { key: &key, pace }];
+            let mut answers = courier.within(courier.store.retune(&asked)).await;
+            let answer = answers.pop().unwrap_or(Err(Error::Nonsense));
+            courier.tell_of(&zone, answer.as_ref().err());
+            let in_force = answer.map(|answer| {
+                let at = courier.own(answer.now);
+                zone.follows(answer.in_force, answer.now, at)
+            });
+            back.do_send(Retuned(in_force.map_err(|_| Untold)));
+        });
+    }
+
+    pub(super) fn forget(self: &Rc<Self>, zone: Rc<Shared>, key: Vec<u8>) {
+        if self.out.get() {
+            return zone.count(StoreResult::Skipped);
+        }
+        let courier = Rc::clone(self);
+        actix_rt::spawn(async move {
+            let done = courier.store.forget(&key).await;
+            courier.tell_of(&zone, done.as_ref().err());
+        });
+    }
+
+    /// Has the next batch go once all who come at this moment have come.
+    fn gather(self: &Rc<Self>) {
+        let nothing = self.joins.borrow().is_empty() && self.refunds.borrow().is_empty();
+        if nothing || self.under_way.get() >= MOST_UNDER_WAY || self.gathering.replace(true) {
+            return;
+        }
+        let courier = Rc::clone(self);
+        actix_rt::spawn(async move {
+            yield_now().await;
+            courier.gathering.set(false);
+            courier.under_way.set(courier.under_way.get() + 1);
+            tokio::join!(courier.carry_joins(), courier.carry_refunds());
+            courier.under_way.set(courier.under_way.get() - 1);
+            courier.gather();
+        });
+    }
+
+    async fn carry_joins(self: &Rc<Self>) {
+        let batch: Vec<Ask> = {
+            let mut joins = self.joins.borrow_mut();
+            let count = joins.len().min(MOST_JOINS);
+            joins.drain(..count).collect()
+        };
+        let Some(first) = batch.first() else {
+            return;
+        };
+        let began = self.pacer.now();
+        let left = self.timeout().saturating_sub(began.since(first.since));
+        let asked: Vec<store::Join> = batch.iter().map(Ask::to_store).collect();
+        let answers = timeout(left, self.within(self.store.decide(&asked))).await;
+        let answers = answers.unwrap_or_else(|_| {
+            self.store.hang_up();
+            vec![Err(Error::Late); asked.len()]
+        });
+        drop(asked);
+        for (ask, answer) in batch.into_iter().zip(answers) {
+            self.tell_of(&ask.zone, answer.as_ref().err());
+            let decision = answer.map(|answer| self.decision(&ask.zone, &answer));
+            let decision = decision.map_err(|_| Untold);
+            ask.tell(decision);
+        }
+    }
+
+    async fn carry_refunds(self: &Rc<Self>) {
+        let batch = self.refunds.take();
+        if batch.is_empty() {
+            return;
+        }
+        let asked: Vec<Refund> = batch.iter().map(GivenBack::to_store).collect();
+        let answers = self.within(self.store.refund(&asked)).await;
+        for (given_back, answer) in batch.iter().zip(answers) {
+            self.tell_of(&given_back.zone, answer.as_ref().err());
+        }
+    }
+
+    /// Measures a round trip.
+    async fn within<T>(&self, asked: impl Future<Output = T>) -> T {
+        let began = self.pacer.now();
+        let answer = asked.await;
+        self.remote.asked(self.pacer.now().since(began));
+        answer
+    }
+
+    fn timeout(&self) -> Duration {
+        self.remote.settings().timeout
+    }
+
+    fn own(&self, told: Moment) -> Moment {
+        let mut offset = self.offset.get();
+        let own = offset.own(told, self.pacer.now(), self.timeout());
+        self.offset.set(offset);
+        own
+    }
+
+    fn decision(&self, zone: &Shared, answer: &Answer) -> Decision {
+        let at = self.own(answer.now);
+        Decision {
+            verdict: answer.verdict.on_clock(answer.now, at),
+            account: answer.account(at),
+            charge: answer.charge,
+            in_force: zone.follows(answer.in_force, answer.now, at),
+        }
+    }
+
+    /// Counts an operation, and takes note where the store is out.
+    fn tell_of(self: &Rc<Self>, zone: &Shared, error: Option<&Error>) {
+        zone.count(match error {
+            None => StoreResult::Ok,
+            Some(Error::Late) => StoreResult::Late,
+            Some(Error::Unreachable(_)) => StoreResult::Unreachable,
+            Some(Error::Unfit(_) | Error::Refused(_) | Error::Nonsense) => StoreResult::Refused,
+        });
+        if let Some(error) = error.filter(|error| error.is_outage()) {
+            self.give_up(error);
+        }
+    }
+
+    /// Asks no more until the store is back.
+    fn give_up(self: &Rc<Self>, error: &Error) {
+        if self.out.replace(true) {
+            return;
+        }
+        self.remote.lost(error);
+        for ask in self.joins.take() {
+            ask.zone.count(StoreResult::Skipped);
+            ask.tell(Err(Untold));
+        }
+        for given_back in self.refunds.take() {
+            given_back.zone.count(StoreResult::Skipped);
+        }
+        let courier = Rc::downgrade(self);
+        let out = Out(Arc::clone(&self.remote));
+        actix_rt::spawn(async move {
+            loop {
+                sleep(TRY_EVERY).await;
+                let Some(courier) = courier.upgrade() else {
+                    return;
+                };
+                if courier.store.probe().await.is_ok() {
+                    courier.out.set(false);
+                    return drop(out);
+                }
+            }
+        });
+    }
+}
+
+/// A worker's part in an outage; over when dropped, be it that nobody asks this store any more.
+struct Out(Arc<Remote>);
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        self.0.found();
+    }
+}
+
+impl Ask {
+    fn tell(self, decision: Result<Decision, Untold>) {
+        self.back.do_send(Told {
+            join: self.join,
+            since: self.since,
+            decision,
+        });
+    }
+
+    fn to_store(&self) -> store::Join<'_> {
+        store::Join {
+            key: &self.key,
+            algorithm: self.zone.algorithm,
+            pace: &self.zone.pace,
+            limit: self.join.limit,
+            at: None,
+        }
+    }
+}
+
+impl GivenBack {
+    fn to_store(&self) -> Refund<'_> {
+        Refund {
+            key: &self.key,
+            algorithm: self.zone.algorithm,
+            pace: &self.zone.pace,
+            charge: self.charge,
+            at: None,
+        }
+    }
+}
