@@ -1,6 +1,7 @@
 use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message};
@@ -47,7 +48,7 @@ impl Zone {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
         let shards = workers.len();
-        let sharing = sharing(&settings, since, remote);
+        let sharing = sharing(&settings, since, remote, Arc::default());
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
             let tuning = tuning(&settings, shard, shards, sharing.clone());
             let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
@@ -85,7 +86,9 @@ impl Zone {
             Some(known) if known.pace.rate() == settings.rate => known.pace.since(),
             _ => clock::now(),
         };
-        let new = sharing(&settings, since, remote);
+        let known = self.sharing.as_ref().map(|known| &known.disagrees);
+        let disagrees = known.cloned().unwrap_or_default();
+        let new = sharing(&settings, since, remote, disagrees);
         if settings != self.settings || new != self.sharing {
             let shards = self.supervisors.len();
             for (shard, supervisor) in self.supervisors.iter().enumerate() {
@@ -262,7 +265,12 @@ impl Zone {
 }
 
 /// How a zone is shared, if it is: the file is checked for that its rate can be kept.
-fn sharing(zone: &config::Zone, since: Moment, remote: Option<Arc<Remote>>) -> Option<Sharing> {
+fn sharing(
+    zone: &config::Zone,
+    since: Moment,
+    remote: Option<Arc<Remote>>,
+    disagrees: Arc<AtomicBool>,
+) -> Option<Sharing> {
     if zone.store == config::Keeper::Memory {
         return None;
     }
@@ -270,6 +278,7 @@ fn sharing(zone: &config::Zone, since: Moment, remote: Option<Arc<Remote>>) -> O
         remote: remote?,
         pace: Pace::new(zone.rate, zone.algorithm, since).ok()?,
         on_failure: zone.on_store_failure,
+        disagrees,
     })
 }
 

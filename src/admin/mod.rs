@@ -35,6 +35,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::exposition::Exposition;
 use self::sampler::Sampler;
+use crate::clock;
 use crate::config::FileState;
 use crate::gateway::Gateway;
 
@@ -151,9 +152,17 @@ async fn healthz() -> &'static str {
 
 async fn readyz(admin: Data<Admin>) -> HttpResponse {
     if admin.health.is_ready() {
+        // Without its store a gateway still does what its file says: no other would do better.
+        let outage = admin
+            .gateway()
+            .and_then(|gateway| gateway.remote()?.outage());
+        let store = outage.map_or(String::new(), |(since, reason)| {
+            let seconds = clock::now().since(since).as_secs();
+            format!("the store is out for {seconds} s ({reason}); zones go on by their on_store_failure\n")
+        });
         HttpResponse::Ok()
             .insert_header(ContentType::plaintext())
-            .body("ready\n")
+            .body(format!("ready\n{store}"))
     } else {
         HttpResponse::ServiceUnavailable()
             .insert_header(ContentType::plaintext())

@@ -1,6 +1,8 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use tokio::sync::Mutex;
+
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::connection::Connection;
@@ -18,7 +20,12 @@ pub struct Store {
     /// With its number, so that a failure of an old one does not end its successor.
     connection: RefCell<Option<(u64, Connection)>>,
     opened: Cell<u64>,
+    /// Held by the one who connects.
+    opening: Mutex<()>,
 }
+
+/// How long a connection may take to be made, where nobody waits for it: longer than an answer may.
+const CONNECTED: Duration = Duration::from_secs(5);
 
 impl Store {
     /// The Redis at `url`; each of its keys begins with `prefix`, each batch takes at most `timeout`. Whether one is there
@@ -31,6 +38,7 @@ impl Store {
             timeout,
             connection: RefCell::new(None),
             opened: Cell::new(0),
+            opening: Mutex::new(()),
         }
     }
 
@@ -76,13 +84,18 @@ impl Store {
         self.alone(script::forget(key, &self.prefix)).await
     }
 
-    /// Whether it can be reached and written to.
+    /// Connects where there is no connection, which may take longer than the timeout. Whether it can then be written to
+    /// in time.
     ///
     /// # Errors
     ///
     /// Where it cannot.
     pub async fn probe(&self) -> Result<(), Error> {
-        self.alone(script::probe(&self.prefix)).await
+        match tokio::time::timeout(CONNECTED, self.connection()).await {
+            Ok(Ok(_)) => self.alone(script::probe(&self.prefix)).await,
+            Ok(Err(error)) => Err(Error::Unreachable(error.to_string())),
+            Err(_) => Err(Error::Late),
+        }
     }
 
     /// Connects anew the next time that it is asked.
@@ -158,8 +171,13 @@ impl Store {
     }
 
     async fn connection(&self) -> RedisResult<(u64, Connection)> {
-        if let Some(known) = &*self.connection.borrow() {
-            return Ok(known.clone());
+        let known = || self.connection.borrow().clone();
+        if let Some(known) = known() {
+            return Ok(known);
+        }
+        let _opening = self.opening.lock().await;
+        if let Some(known) = known() {
+            return Ok(known);
         }
         let new = Connection::open(&self.url).await?;
         self.opened.set(self.opened.get() + 1);

@@ -82,6 +82,15 @@ impl Url {
         Self { text, place }
     }
 
+    /// The same with `***` for its password.
+    #[must_use]
+    pub fn without_password(&self) -> Self {
+        Self {
+            text: self.to_string(),
+            place: self.place.clone(),
+        }
+    }
+
     /// As it was written, with its password.
     #[must_use]
     pub fn written(&self) -> &str {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Recipient;
+use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
@@ -16,8 +17,9 @@ use crate::metrics::StoreResult;
 use crate::pacer::Pacer;
 use crate::store::{self, Answer, Charge, Error, Refund, Retune, Store};
 
-/// How many batches of joins may be under way at once. The next one gathers until one of them is back.
-const MOST_UNDER_WAY: usize = 4;
+/// While so many batches are under way the next one gathers until one of them is back, or this is over.
+const ENOUGH_UNDER_WAY: usize = 4;
+const GATHERED: Duration = Duration::from_millis(1);
 /// How many joins one batch takes at most, so that it does not hold up Redis for others.
 const MOST_JOINS: usize = 256;
 /// How often a store that is out is tried.
@@ -37,6 +39,7 @@ pub(super) struct Courier {
     /// Whether the next batch is about to go.
     gathering: Cell<bool>,
     under_way: Cell<usize>,
+    back: Notify,
     out: Cell<bool>,
 }
 
@@ -71,6 +74,7 @@ impl Courier {
             }
             let new = Rc::new(Self::new(Arc::clone(remote), Rc::clone(pacer)));
             here.push(Rc::downgrade(&new));
+            new.connect();
             new
         })
     }
@@ -87,8 +91,19 @@ impl Courier {
             refunds: RefCell::default(),
             gathering: Cell::default(),
             under_way: Cell::default(),
+            back: Notify::new(),
             out: Cell::default(),
         }
+    }
+
+    /// Connects before anybody asks.
+    fn connect(self: &Rc<Self>) {
+        let courier = Rc::clone(self);
+        actix_rt::spawn(async move {
+            if let Err(error) = courier.store.probe().await {
+                courier.give_up(&error);
+            }
+        });
     }
 
     pub(super) fn now(&self) -> Moment {
@@ -155,16 +170,20 @@ impl Courier {
     /// Has the next batch go once all who come at this moment have come.
     fn gather(self: &Rc<Self>) {
         let nothing = self.joins.borrow().is_empty() && self.refunds.borrow().is_empty();
-        if nothing || self.under_way.get() >= MOST_UNDER_WAY || self.gathering.replace(true) {
+        if nothing || self.gathering.replace(true) {
             return;
         }
         let courier = Rc::clone(self);
         actix_rt::spawn(async move {
             yield_now().await;
+            if courier.under_way.get() >= ENOUGH_UNDER_WAY {
+                let _either = timeout(GATHERED, courier.back.notified()).await;
+            }
             courier.gathering.set(false);
             courier.under_way.set(courier.under_way.get() + 1);
             tokio::join!(courier.carry_joins(), courier.carry_refunds());
             courier.under_way.set(courier.under_way.get() - 1);
+            courier.back.notify_one();
             courier.gather();
         });
     }
@@ -175,6 +194,7 @@ impl Courier {
             let count = joins.len().min(MOST_JOINS);
             joins.drain(..count).collect()
         };
+        self.gather();
         let Some(first) = batch.first() else {
             return;
         };

@@ -12,9 +12,9 @@ mod courier;
 mod offset;
 mod remote;
 
-use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::{Message, Recipient};
 
@@ -33,6 +33,8 @@ pub(super) struct Sharing {
     pub(super) remote: Arc<Remote>,
     pub(super) pace: Pace,
     pub(super) on_failure: OnStoreFailure,
+    /// Whether the store goes by another rate than this gateway's file.
+    pub(super) disagrees: Arc<AtomicBool>,
 }
 
 impl PartialEq for Sharing {
@@ -87,8 +89,7 @@ pub(super) struct Shared {
     pace: Pace,
     pub(super) on_failure: OnStoreFailure,
     metrics: Arc<ZoneMetrics>,
-    /// Whether the store goes by another rate than this gateway's file.
-    disagrees: Cell<bool>,
+    disagrees: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -106,7 +107,7 @@ impl Shared {
             pace: sharing.pace.clone(),
             on_failure: sharing.on_failure,
             metrics: Arc::clone(metrics),
-            disagrees: Cell::new(false),
+            disagrees: Arc::clone(&sharing.disagrees),
         })
     }
 
@@ -162,7 +163,7 @@ impl Shared {
 
     /// Tells once where another gateway's file has another rate, and once where they agree again.
     fn compare(&self, rate: Rate, differs: bool) {
-        if self.disagrees.replace(differs) == differs {
+        if self.disagrees.swap(differs, Ordering::Relaxed) == differs {
             return;
         }
         let (zone, own) = (&self.zone, self.pace.rate());

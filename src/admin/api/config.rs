@@ -70,7 +70,7 @@ fn view<'a>(admin: &'a Admin, gateway: &Gateway) -> ConfigView<'a> {
     } = admin.file_state.borrow().clone();
     ConfigView {
         file: &admin.file,
-        settings: config::show(gateway.settings()),
+        settings: config::show(&gateway.settings().without_secrets()),
         loaded_at: timestamp(loaded_at),
         version: env!("CARGO_PKG_VERSION"),
         error: broken.map(ErrorView::from),

@@ -69,6 +69,14 @@ impl Settings {
             .max_by_key(|(_, route)| (route.path.precedence(), route.host.is_some()))
     }
 
+    /// The same with the password of the store left out, for those who may see the settings and not their file.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        let mut settings = self.clone();
+        settings.redis.url = settings.redis.url.without_password();
+        settings
+    }
+
     /// What differs from the settings that the process was started with, and cannot change while it runs.
     #[must_use]
     pub fn needing_restart(&self, started_with: &Self) -> Vec<&'static str> {

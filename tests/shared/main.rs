@@ -1,0 +1,119 @@
+//! Zones that gateways share, on real Redis servers: several programs, one origin, and a store that fails in every way.
+
+mod cluster;
+mod failures;
+mod redis;
+mod relay;
+mod retune;
+mod stream;
+// Shared with the other tests, which use the rest of it.
+#[allow(dead_code, unused_imports)]
+#[path = "../gateway/support/mod.rs"]
+mod support;
+mod verdicts;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use support::{Client, Gateway, Origin, now};
+
+/// A file whose zone `z` is kept in the Redis at `url`, keyed by the argument `key`; `more` may have further fields of the
+/// zone, and `limit` is that of its route. Route `/open` has none.
+fn file(origin: &Origin, url: &str, rate: &str, more: &str, limit: &str) -> String {
+    format!(
+        r#"
+workers = 2
+
+[origins.app]
+servers = ["http://{}"]
+
+[redis]
+url = "{url}"
+timeout = "150ms"
+
+[zones.z]
+key = "$arg_key"
+rate = "{rate}"
+store = "redis"
+{more}
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{{ zone = "z"{limit} }}]
+
+[[routes]]
+path = "/open"
+origin = "app"
+"#,
+        origin.address
+    )
+}
+
+/// What became of requests: how many got which status, and the longest that one took.
+#[derive(Debug, Default)]
+struct Fates {
+    statuses: BTreeMap<u16, usize>,
+    longest: Duration,
+}
+
+impl Fates {
+    fn all(&self) -> usize {
+        self.statuses.values().sum()
+    }
+
+    fn of(&self, status: u16) -> usize {
+        self.statuses.get(&status).copied().unwrap_or(0)
+    }
+}
+
+/// Keeps `clients` busy at each of `gateways`, one request after another on connections that stay, while `meanwhile` runs.
+/// Every request that is sent has to be answered.
+fn under_load(
+    gateways: &[&Gateway],
+    clients: usize,
+    target: &str,
+    pause: Duration,
+    meanwhile: impl FnOnce(),
+) -> Fates {
+    let (fates, stop) = (Mutex::<Fates>::default(), AtomicBool::default());
+    let ask = |address: SocketAddr| {
+        let mut client = Client::connect(address);
+        while !stop.load(Ordering::SeqCst) {
+            let began = now();
+            client.get(target);
+            let status = client.answer().status;
+            let took = began.elapsed();
+            let mut fates = fates.lock().expect("no panic");
+            *fates.statuses.entry(status).or_default() += 1;
+            fates.longest = fates.longest.max(took);
+            drop(fates);
+            if status != 200 || !pause.is_zero() {
+                thread::sleep(pause.max(Duration::from_millis(5)));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for gateway in gateways {
+            for _ in 0..clients {
+                let (address, ask) = (gateway.address(), &ask);
+                scope.spawn(move || ask(address));
+            }
+        }
+        meanwhile();
+        stop.store(true, Ordering::SeqCst);
+    });
+    fates.into_inner().expect("no panic")
+}
+
+/// How many moments are in a span.
+fn count_within(moments: &[Instant], from: Instant, until: Instant) -> usize {
+    moments
+        .iter()
+        .filter(|at| (from..until).contains(*at))
+        .count()
+}

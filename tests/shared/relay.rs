@@ -1,0 +1,100 @@
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::now;
+
+/// A way to a server that a test can slow down and lead elsewhere.
+pub struct Relay {
+    pub address: SocketAddr,
+    state: Arc<State>,
+}
+
+struct State {
+    to: Mutex<SocketAddr>,
+    /// How long each byte is on its way towards the server, in milliseconds.
+    latency: AtomicU64,
+    open: Mutex<Vec<TcpStream>>,
+}
+
+impl Relay {
+    pub fn to(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let state = Arc::new(State {
+            to: Mutex::new(server),
+            latency: AtomicU64::new(0),
+            open: Mutex::default(),
+        });
+        let accepting = Arc::clone(&state);
+        // It ends with the test.
+        thread::spawn(move || {
+            for near in listener.incoming().map_while(Result::ok) {
+                let to = *accepting.to.lock().expect("no panic");
+                // Where nobody listens the connection ends, as the server's would not have begun.
+                let Ok(far) = TcpStream::connect(to) else {
+                    continue;
+                };
+                accepting.join(&near, &far);
+            }
+        });
+        Self { address, state }
+    }
+
+    pub fn slow_down(&self, latency: Duration) {
+        let millis = u64::try_from(latency.as_millis()).expect("short");
+        self.state.latency.store(millis, Ordering::SeqCst);
+    }
+
+    /// From now on connections go there; those that are open end.
+    pub fn lead_to(&self, server: SocketAddr) {
+        *self.state.to.lock().expect("no panic") = server;
+        for stream in self.state.open.lock().expect("no panic").drain(..) {
+            let _closed = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl State {
+    fn join(self: &Arc<Self>, near: &TcpStream, far: &TcpStream) {
+        for stream in [near, far] {
+            stream.set_nodelay(true).expect("no delay");
+            let handle = stream.try_clone().expect("a second handle");
+            self.open.lock().expect("no panic").push(handle);
+        }
+        self.carry(near, far, true);
+        self.carry(far, near, false);
+    }
+
+    fn carry(self: &Arc<Self>, from: &TcpStream, to: &TcpStream, is_late: bool) {
+        let mut from = from.try_clone().expect("a second handle");
+        let mut to = to.try_clone().expect("a second handle");
+        let (sender, receiver) = mpsc::channel::<(_, Vec<u8>)>();
+        thread::spawn(move || {
+            for (due, bytes) in receiver {
+                thread::sleep(due - now());
+                if to.write_all(&bytes).is_err() {
+                    break;
+                }
+            }
+            let _closed = to.shutdown(Shutdown::Both);
+        });
+        let state = Arc::clone(self);
+        thread::spawn(move || {
+            let mut bytes = vec![0; 1 << 16];
+            while let Ok(read @ 1..) = from.read(&mut bytes) {
+                let millis = state.latency.load(Ordering::SeqCst);
+                let latency = Duration::from_millis(if is_late { millis } else { 0 });
+                if sender
+                    .send((now() + latency, bytes[..read].to_vec()))
+                    .is_err()
+                {
+                    break;
+                }
+            }
+        });
+    }
+}
