@@ -4,15 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::expression::{Metric, named};
 
-/// Metrics of the contract that this version does not have yet, with their labels.
-pub const LATER: [(&str, &[&str]); 5] = [
-    ("drip_store_up", &[]),
-    ("drip_store_operations_total", &["zone", "result"]),
-    ("drip_store_duration_seconds_bucket", &["le"]),
-    ("drip_store_duration_seconds_sum", &[]),
-    ("drip_store_duration_seconds_count", &[]),
-];
-
 /// Labels that Prometheus adds to whatever it scrapes.
 const OF_TARGETS: [&str; 2] = ["job", "instance"];
 
@@ -80,21 +71,13 @@ impl Exposition {
     }
 
     fn is_known(&self, name: &str) -> bool {
-        self.0.contains_key(name) || OF_PROMETHEUS.contains(&name) || later(name).is_some()
+        self.0.contains_key(name) || OF_PROMETHEUS.contains(&name)
     }
 
     fn has_label(&self, name: &str, label: &str) -> bool {
         let here = self.0.get(name).into_iter().flatten();
-        OF_TARGETS.contains(&label)
-            || here.into_iter().any(|series| series.contains_key(label))
-            || later(name).is_some_and(|labels| labels.contains(&label))
+        OF_TARGETS.contains(&label) || here.into_iter().any(|series| series.contains_key(label))
     }
-}
-
-/// The labels of a metric that comes later.
-pub fn later(name: &str) -> Option<&'static [&'static str]> {
-    let (_, labels) = LATER.iter().find(|(later, _)| *later == name)?;
-    Some(labels)
 }
 
 /// The name and labels of a line such as `a{b="c"} 1`.

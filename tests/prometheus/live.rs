@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::board::{self, Query, items, labels_of_legend, text};
-use crate::exposition::{Exposition, later};
-use crate::expression::named;
+use crate::exposition::Exposition;
+use crate::redis::Redis;
 use crate::server::Prometheus;
 use crate::support::{Client, Gateway, Origin, now};
 
@@ -26,14 +26,14 @@ const VARIABLES: [(&str, &str); 4] = [
     ("$instance", ".+"),
 ];
 
-/// Panels that may be empty under this load although their metrics are there, and why. What asks for a metric of
-/// [`crate::exposition::LATER`] may be empty too.
+/// Panels that may be empty under this load although their metrics are there, and why.
 const MAY_BE_EMPTY: [(&str, &str); 0] = [];
 
 /// The zones of [`file`]. In the first there is everything that a panel can show.
-const ZONES: [&str; 4] = ["clients", "site", "strict", "dry"];
+const ZONES: [&str; 5] = ["clients", "site", "strict", "dry", "shared"];
 
-fn file(origins: [SocketAddr; 3], site_rate: &str) -> String {
+fn file(origins: [SocketAddr; 3], redis: &Redis, site_rate: &str) -> String {
+    let redis = redis.url();
     let [app, spare, fragile] = origins;
     format!(
         r#"
@@ -60,6 +60,20 @@ rate = "10r/s"
 [zones.dry]
 key = "$host"
 rate = "5r/s"
+
+[zones.shared]
+key = "$host"
+rate = "5r/s"
+store = "redis"
+
+[redis]
+url = "{redis}"
+timeout = "1s"
+
+[[routes]]
+path = "/shared"
+origin = "app"
+limits = [{{ zone = "shared", burst = 2 }}]
 
 [[routes]]
 path = "/"
@@ -139,8 +153,9 @@ fn sleep_until(moment: Instant) {
 #[test]
 fn panels_and_alerts_show_what_happens_to_a_gateway() {
     let [app, spare, fragile] = [(); 3].map(|()| Origin::start());
+    let mut redis = Redis::start();
     let origins = [app.address, spare.address, fragile.address];
-    let gateway = Gateway::start(&file(origins, "20r/s"));
+    let gateway = Gateway::start(&file(origins, &redis, "20r/s"));
     let mut prometheus = Prometheus::start(&gateway);
     let began = now();
     let crowd = Crowd::new(
@@ -152,6 +167,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
             ("/strict", 4),
             ("/dry", 2),
             ("/fragile", 1),
+            ("/shared", 1),
         ],
     );
     let one_by_one = thread::spawn({
@@ -165,7 +181,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     });
 
     sleep_until(began + LOAD / 2);
-    gateway.site.write(&file(origins, "40r/s"));
+    gateway.site.write(&file(origins, &redis, "40r/s"));
     gateway.wait_for_line("the changed file is in force");
     sleep_until(began + LOAD);
     one_by_one.join().expect("a crowd of keys");
@@ -192,18 +208,25 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
     }
     gateway.site.write("rate = ");
     drop(fragile);
+    redis.kill();
     for alert in [
         "DripConfigReloadFailed",
         "DripOriginDown",
         "DripOriginServerDown",
+        "DripStoreDown",
     ] {
         prometheus.wait(alert, |prometheus| prometheus.state(alert) == "firing");
     }
     annotations_are_whole(&prometheus);
 
-    gateway.site.write(&file(origins, "40r/s"));
+    gateway.site.write(&file(origins, &redis, "40r/s"));
     let fragile = Origin::at(&origins[2].to_string(), |exchange| exchange.reply(b"ok"));
-    for alert in ["DripConfigReloadFailed", "DripOriginServerDown"] {
+    redis.restart();
+    for alert in [
+        "DripConfigReloadFailed",
+        "DripOriginServerDown",
+        "DripStoreDown",
+    ] {
         prometheus.wait(alert, |prometheus| prometheus.state(alert) == "inactive");
     }
     drop((crowd, gateway));
@@ -283,14 +306,8 @@ fn panels_are_evaluated(prometheus: &Prometheus, zone: &str) {
                     continue;
                 }
             };
-            let is_later = named(&query.expression)
-                .metrics
-                .iter()
-                .any(|metric| later(&metric.name).is_some());
-            let may_be_empty = is_later
-                || MAY_BE_EMPTY
-                    .iter()
-                    .any(|(panel, _)| query.place.contains(panel));
+            let mut may_be_empty = MAY_BE_EMPTY.iter();
+            let may_be_empty = may_be_empty.any(|(panel, _)| query.place.contains(panel));
             if zone == ZONES[0] && !may_be_empty && !series.iter().any(has_number) {
                 problems.push(format!("{} is empty: {}", query.place, query.expression));
             }

@@ -53,10 +53,17 @@ max_keys     = 7
 idle_timeout = "1h"
 ipv6_prefix  = 128
 exempt       = ["192.0.2.0/24"]
+store        = "redis"
+on_store_failure = "closed"
 
 [zones.a]
 key  = "$remote_addr"
 rate = "1r/d"
+
+[redis]
+url     = "rediss://:secret@cache.internal:6380/3"
+timeout = "20ms"
+prefix  = "edge:"
 
 [[routes]]
 path          = "=/login"
