@@ -37,8 +37,6 @@ fn the_keys_of_a_zone_are_spread_over_a_cluster() {
     // Two of the three are named.
     let url = format!("redis+cluster://{},{}", nodes[0].address, nodes[1].address);
     let text = file(&origin, &url, "3r/h", "", ", burst = 2, nodelay = true");
-    // It takes a few round trips to get to know the nodes.
-    let text = text.replace("150ms", "2s");
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
     for nth in 0..20 {
         let key = format!("k{nth}");
@@ -88,14 +86,8 @@ fn over_tls_with_a_password_which_nobody_is_shown() {
     let text = |password: &str| {
         let url = format!("rediss://:{password}@localhost:{port}/0");
         let limit = ", burst = 2, nodelay = true";
-        file(
-            &origin,
-            &url,
-            "3r/h",
-            "on_store_failure = \"closed\"",
-            limit,
-        )
-        .replace("150ms", "2s")
+        let more = "on_store_failure = \"closed\"";
+        file(&origin, &url, "3r/h", more, limit)
     };
     let trust = [("SSL_CERT_FILE", cert_file.as_path())];
     let gateway = Gateway::start_with(&text("s3cret"), &trust);

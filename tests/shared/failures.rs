@@ -37,6 +37,7 @@ impl Scene {
         let url = format!("redis://{}", relay.address);
         let more = format!("on_store_failure = \"{on_failure}\"");
         let text = file(&origin, &url, &format!("{RATE}r/s"), &more, ", burst = 20");
+        let text = text.replace("timeout = \"2s\"", "timeout = \"150ms\"");
         let gateways = [Gateway::start(&text), Gateway::start(&text)];
         Self {
             origin,

@@ -22,8 +22,9 @@ use std::time::{Duration, Instant};
 use support::{Client, Gateway, Origin, now};
 
 /// A file whose zone `z` is kept in the Redis at `url`, keyed by the argument `key`; `more` may have further fields of the
-/// zone, and `limit` is that of its route. Route `/open` has none.
+/// zone, and `limit` is that of its route. Route `/open` has none. The Redis has time on a busy machine, too.
 fn file(origin: &Origin, url: &str, rate: &str, more: &str, limit: &str) -> String {
+    let timeout = "2s";
     format!(
         r#"
 workers = 2
@@ -33,7 +34,7 @@ servers = ["http://{}"]
 
 [redis]
 url = "{url}"
-timeout = "150ms"
+timeout = "{timeout}"
 
 [zones.z]
 key = "$arg_key"
