@@ -39,16 +39,34 @@ pub enum Fate {
     BehindTheEnd,
 }
 
+/// A time during which one origin, or the file, has one trouble.
+#[derive(Debug)]
+struct Spell {
+    trouble: Trouble,
+    place: usize,
+    began: Instant,
+    ended: Option<Instant>,
+}
+
+/// Something that should not have been.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub what: String,
+    /// When the request was sent of which it tells, if it does.
+    pub since: Instant,
+    pub at: Instant,
+}
+
 /// What all threads of the soak know together.
 #[derive(Debug, Default)]
 pub struct Board {
-    troubles: Mutex<Vec<(Trouble, usize, Option<Instant>)>>,
+    troubles: Mutex<Vec<Spell>>,
     /// Answers that an origin has begun and not ended.
     unfinished: Mutex<HashSet<String>>,
     /// How often origins saw each POST.
     posts: Mutex<HashMap<String, u32>>,
     fates: Mutex<BTreeMap<Fate, i64>>,
-    failures: Mutex<Vec<String>>,
+    failures: Mutex<Vec<Failure>>,
 }
 
 /// A failed thread is reported by itself.
@@ -60,25 +78,51 @@ impl Board {
     pub fn trouble_begins(&self, trouble: Trouble, place: usize) {
         let mut troubles = locked(&self.troubles);
         // Nobody asks for what is long over.
-        troubles.retain(|(_, _, end)| end.is_none_or(|end| end.elapsed().as_secs() < 60));
-        troubles.push((trouble, place, None));
+        troubles.retain(|spell| spell.ended.is_none_or(|end| end.elapsed().as_secs() < 60));
+        troubles.push(Spell {
+            trouble,
+            place,
+            began: now(),
+            ended: None,
+        });
     }
 
     pub fn trouble_ends(&self, trouble: Trouble, place: usize) {
         let mut troubles = locked(&self.troubles);
-        for (_, _, end) in troubles
+        for spell in troubles
             .iter_mut()
-            .filter(|(which, at, _)| (*which, *at) == (trouble, place))
+            .filter(|spell| (spell.trouble, spell.place) == (trouble, place))
         {
-            end.get_or_insert(now());
+            spell.ended.get_or_insert(now());
         }
     }
 
     /// Whether any of these was somewhere at any time since.
     pub fn any_of(&self, wanted: &[Trouble], since: Instant) -> bool {
+        let was_since = |spell: &Spell| spell.ended.is_none_or(|end| end >= since);
         locked(&self.troubles)
             .iter()
-            .any(|(trouble, _, end)| wanted.contains(trouble) && end.is_none_or(|end| end >= since))
+            .any(|spell| wanted.contains(&spell.trouble) && was_since(spell))
+    }
+
+    /// The troubles at any time from a few seconds before a request was sent, each with when it began and ended, counted
+    /// from then.
+    fn troubles_around(&self, sent: Instant) -> String {
+        const BEFORE: Duration = Duration::from_secs(3);
+        let from = sent.checked_sub(BEFORE).unwrap_or(sent);
+        let troubles = locked(&self.troubles);
+        let lately = troubles
+            .iter()
+            .filter(|spell| spell.ended.is_none_or(|end| end >= from));
+        let lines = lately.map(|spell| {
+            let Spell { trouble, place, .. } = spell;
+            let began = offset(spell.began, sent);
+            let ended = spell
+                .ended
+                .map_or("now".to_owned(), |end| offset(end, sent));
+            format!("{trouble:?} at {place} from {began} to {ended}")
+        });
+        lines.collect::<Vec<_>>().join("; ")
     }
 
     pub fn answer_begins(&self, id: &str) {
@@ -127,13 +171,33 @@ impl Board {
     }
 
     pub fn fail(&self, what: String) {
-        locked(&self.failures).push(what);
+        self.failed_since(now(), what);
     }
 
-    /// The first of what went wrong, and how much did.
-    pub fn failures(&self) -> Option<String> {
+    /// A request that was sent then has come to something that should not be.
+    pub fn failed_since(&self, sent: Instant, mut what: String) {
+        what += "\n    troubles: ";
+        what += &self.troubles_around(sent);
+        let failure = Failure {
+            what,
+            since: sent,
+            at: now(),
+        };
+        locked(&self.failures).push(failure);
+    }
+
+    pub fn has_failed(&self) -> bool {
+        !locked(&self.failures).is_empty()
+    }
+
+    /// The first of what went wrong, each with what `log` has to say on the time, and how much did.
+    pub fn failures(&self, log: impl Fn(&Failure) -> Vec<String>) -> Option<String> {
         let failures = locked(&self.failures);
-        let first: Vec<&str> = failures.iter().take(20).map(String::as_str).collect();
+        let tell = |failure: &Failure| {
+            let lines = log(failure).join("\n    ");
+            format!("{}\n    {lines}", failure.what)
+        };
+        let first: Vec<String> = failures.iter().take(20).map(tell).collect();
         (!first.is_empty())
             .then(|| format!("{} failures:\n  {}", failures.len(), first.join("\n  ")))
     }
@@ -161,5 +225,15 @@ impl Board {
             504 => self.any_of(&[Stall], sent),
             _ => false,
         }
+    }
+}
+
+/// A moment, counted from another one.
+fn offset(moment: Instant, from: Instant) -> String {
+    let before = from.saturating_duration_since(moment);
+    if before.is_zero() {
+        format!("+{:.3} s", moment.duration_since(from).as_secs_f64())
+    } else {
+        format!("-{:.3} s", before.as_secs_f64())
     }
 }

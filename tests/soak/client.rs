@@ -25,6 +25,8 @@ pub struct Client {
     to: SocketAddr,
     rng: Rng,
     board: Arc<Board>,
+    /// Its present connection, and what came of it so far.
+    story: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,6 +59,7 @@ impl Client {
             to,
             rng,
             board,
+            story: Vec::new(),
         }
     }
 
@@ -86,8 +89,11 @@ impl Client {
         thread::sleep(Duration::from_millis(self.rng.within(0, most)));
     }
 
-    fn connect(&self) -> BufReader<TcpStream> {
+    /// A new connection, which is used in this `way`.
+    fn connect(&mut self, way: &str) -> BufReader<TcpStream> {
         let stream = TcpStream::connect(self.to).expect("the gateway takes connections");
+        let port = stream.local_addr().expect("a socket").port();
+        self.story = vec![format!("{way} from port {port}")];
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
@@ -138,7 +144,7 @@ impl Client {
     fn one_shot(&mut self) {
         let mut bytes = Vec::new();
         let sent = self.compose(&mut bytes, "Connection: close\r\n");
-        let mut on = self.connect();
+        let mut on = self.connect("one shot");
         Self::send(&on, &bytes);
         if self.take_answer(&mut on, &sent) == Then::Ends {
             let mut rest = Vec::new();
@@ -154,7 +160,7 @@ impl Client {
     }
 
     fn keep_alive(&mut self) {
-        let mut on = self.connect();
+        let mut on = self.connect("kept alive");
         for _ in 0..self.rng.within(2, 12) {
             let mut bytes = Vec::new();
             let sent = self.compose(&mut bytes, "");
@@ -171,7 +177,7 @@ impl Client {
         let mut bytes = Vec::new();
         let count = self.rng.within(2, 8);
         let all: Vec<Sent> = (0..count).map(|_| self.compose(&mut bytes, "")).collect();
-        let mut on = self.connect();
+        let mut on = self.connect("pipelined");
         let writer = on.get_ref().try_clone().expect("a second handle");
         // The gateway need not read on before it has answered, nor answer before this client reads.
         let writing = thread::spawn(move || {
@@ -195,7 +201,7 @@ impl Client {
     fn leave_waiting(&mut self) {
         let mut bytes = Vec::new();
         self.compose(&mut bytes, "");
-        let on = self.connect();
+        let on = self.connect("to leave while waiting");
         Self::send(&on, &bytes);
         self.pause(300);
         self.leave(&on);
@@ -205,7 +211,7 @@ impl Client {
     fn leave_mid_answer(&mut self) {
         let mut bytes = Vec::new();
         let sent = self.compose(&mut bytes, "");
-        let mut on = self.connect();
+        let mut on = self.connect("to leave mid-answer");
         Self::send(&on, &bytes);
         let mut some = [0; 40];
         let what = match on.read(&mut some) {
@@ -238,6 +244,8 @@ impl Client {
         let Some(status) = status.and_then(|status| status.parse().ok()) else {
             return self.fail(sent, &format!("this is no answer: {head:?}"));
         };
+        let outcome = format!("{} got {status}", sent.request.id);
+        self.story.push(outcome);
         let mut body = Vec::new();
         if sent.method != Method::Head {
             if !head.is_chunked() && head.length().is_none() {
@@ -316,9 +324,9 @@ impl Client {
             at,
         } = sent;
         let (id, size, took) = (&request.id, request.size, at.elapsed());
-        self.board.fail(format!(
-            "{method:?} {id} of {size} bytes, after {took:?}: {what}"
-        ));
+        let story = self.story.join(", ");
+        let what = format!("{method:?} {id} of {size} bytes, after {took:?}: {what} ({story})");
+        self.board.failed_since(*at, what);
         Then::Ends
     }
 }
