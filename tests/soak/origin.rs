@@ -147,8 +147,9 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
+    let mut served = false;
     loop {
-        wait_for_request(stream, &mut reader, state)?;
+        wait_for_request(stream, &mut reader, state, served)?;
         stream.set_read_timeout(Some(HALF_SENT))?;
         let Some(head) = Head::read(&mut reader)? else {
             return Ok(());
@@ -171,14 +172,20 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
             rng: Rng::of(state.seed, Checksum::of(request.id.as_bytes())),
         }
         .answer(&checksum)?;
+        served = true;
     }
 }
 
 /// Until there is something to read; an error where this origin is to close instead.
+///
+/// It closes a connection that idles only where `may_idle`. One that is new was opened for a request, which comes later
+/// than [`IDLE`] where the machine is busy; closed then it is no idle one, and the gateway has nothing left to try. And
+/// one on which a request is unanswered does not idle at all.
 fn wait_for_request(
     stream: &TcpStream,
     reader: &mut BufReader<&TcpStream>,
     state: &State,
+    may_idle: bool,
 ) -> io::Result<()> {
     let began = now();
     stream.set_read_timeout(Some(TICK))?;
@@ -189,7 +196,8 @@ fn wait_for_request(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        let closes_idle = *state.trouble.lock().expect("no panic") == Some(Trouble::CloseIdle);
+        let closes_idle =
+            may_idle && *state.trouble.lock().expect("no panic") == Some(Trouble::CloseIdle);
         if closes_idle && began.elapsed() > IDLE || state.stopped.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -218,7 +226,7 @@ impl Exchange<'_> {
             Some(Trouble::Stall) => {
                 // Until the gateway gives up, or this origin stops.
                 let mut reader = BufReader::new(self.stream);
-                wait_for_request(self.stream, &mut reader, self.state)?;
+                wait_for_request(self.stream, &mut reader, self.state, false)?;
                 return self.close();
             }
             Some(Trouble::Garbage) if self.rng.percent(50) => {
