@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,8 +62,9 @@ pub struct Failure {
 #[derive(Debug, Default)]
 pub struct Board {
     troubles: Mutex<Vec<Spell>>,
-    /// Answers that an origin has begun and not ended.
-    unfinished: Mutex<HashSet<String>>,
+    /// How many answers origins have begun, and which of these they have not ended.
+    begun: AtomicU64,
+    unfinished: Mutex<HashSet<u64>>,
     /// How often origins saw each POST.
     posts: Mutex<HashMap<String, u32>>,
     fates: Mutex<BTreeMap<Fate, i64>>,
@@ -125,19 +127,23 @@ impl Board {
         lines.collect::<Vec<_>>().join("; ")
     }
 
-    pub fn answer_begins(&self, id: &str) {
-        locked(&self.unfinished).insert(id.to_owned());
+    /// The number of an answer that an origin begins. Of a request that is sent again there are several, and the one that
+    /// nobody waits for any more may begin, and be broken off, after the other was whole.
+    pub fn answer_begins(&self) -> u64 {
+        let nth = self.begun.fetch_add(1, Ordering::Relaxed);
+        locked(&self.unfinished).insert(nth);
+        nth
     }
 
-    pub fn answer_ends(&self, id: &str) {
-        locked(&self.unfinished).remove(id);
+    pub fn answer_ends(&self, nth: u64) {
+        locked(&self.unfinished).remove(&nth);
     }
 
     /// Whether the origin has sent the whole answer, of which the gateway may have passed on the end before the origin
     /// got to say so.
-    pub fn is_whole(&self, id: &str) -> bool {
+    pub fn is_whole(&self, nth: u64) -> bool {
         let deadline = now() + Duration::from_secs(2);
-        while self.was_cut(id) {
+        while self.was_cut(nth) {
             if now() > deadline {
                 return false;
             }
@@ -147,8 +153,8 @@ impl Board {
     }
 
     /// Whether the answer's end was not sent by the origin.
-    pub fn was_cut(&self, id: &str) -> bool {
-        locked(&self.unfinished).contains(id)
+    pub fn was_cut(&self, nth: u64) -> bool {
+        locked(&self.unfinished).contains(&nth)
     }
 
     pub fn saw_post(&self, id: &str) {

@@ -150,7 +150,7 @@ impl Client {
             let mut rest = Vec::new();
             // A reset is an end as well.
             let _end = on.read_to_end(&mut rest);
-            if !rest.is_empty() && !self.board.was_cut(&sent.request.id) {
+            if !rest.is_empty() {
                 let text = String::from_utf8_lossy(&rest[..rest.len().min(200)]).into_owned();
                 self.fail(&sent, &format!("{text:?} follows the answer"));
             }
@@ -252,7 +252,7 @@ impl Client {
                 return self.fail(sent, &format!("an answer without framing: {head:?}"));
             }
             if let Err(error) = head.pass_body(on, |piece| body.extend_from_slice(piece)) {
-                if status == 200 && self.board.was_cut(&sent.request.id) {
+                if nth(&head).is_some_and(|nth| self.board.was_cut(nth)) {
                     self.board.ended(Fate::CutByOrigin);
                 } else {
                     let got = body.len();
@@ -291,7 +291,7 @@ impl Client {
         if head.field("x-id") != Some(id) {
             return Err(format!("it got another's answer: {head:?}"));
         }
-        if !self.board.is_whole(id) {
+        if !nth(head).is_some_and(|nth| self.board.is_whole(nth)) {
             return Err("a whole answer, and the origin had not sent all of it".to_owned());
         }
         let right = match sent.method {
@@ -329,4 +329,9 @@ impl Client {
         self.board.failed_since(*at, what);
         Then::Ends
     }
+}
+
+/// Which of all answers of origins this is, if it is one.
+fn nth(head: &Head) -> Option<u64> {
+    head.field("x-nth")?.parse().ok()
 }

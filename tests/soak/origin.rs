@@ -245,7 +245,8 @@ impl Exchange<'_> {
             _ => {}
         }
         let closes = trouble == Some(Trouble::Close);
-        let (mut answer, framing) = self.framed(&body, closes);
+        let nth = self.state.board.answer_begins();
+        let (mut answer, framing) = self.framed(nth, &body, closes);
         if trouble == Some(Trouble::Garbage) {
             // One piece, so that the gateway has both before it uses the connection again.
             if body.len() < 1000 && framing != Framing::End {
@@ -253,7 +254,6 @@ impl Exchange<'_> {
                 answer.extend_from_slice(extra);
             }
         }
-        self.state.board.answer_begins(&self.request.id);
         if trouble == Some(Trouble::Slow) {
             for piece in answer.chunks(answer.len().div_ceil(10).max(1)) {
                 self.send(piece)?;
@@ -262,12 +262,12 @@ impl Exchange<'_> {
         } else {
             self.send(&answer)?;
         }
-        self.state.board.answer_ends(&self.request.id);
+        self.state.board.answer_ends(nth);
         if closes { self.close() } else { Ok(()) }
     }
 
-    /// A whole answer, framed in one of the ways.
-    fn framed(&mut self, body: &[u8], closes: bool) -> (Vec<u8>, Framing) {
+    /// A whole answer, the `nth` of all, framed in one of the ways.
+    fn framed(&mut self, nth: u64, body: &[u8], closes: bool) -> (Vec<u8>, Framing) {
         let is_head = self.head.first_line.starts_with("HEAD");
         let framing = if is_head {
             Framing::Length
@@ -276,7 +276,8 @@ impl Exchange<'_> {
         } else {
             self.rng.pick(&[Framing::Length, Framing::Chunked])
         };
-        let mut head = format!("HTTP/1.1 200 OK\r\nX-Id: {}\r\n", self.request.id);
+        let id = &self.request.id;
+        let mut head = format!("HTTP/1.1 200 OK\r\nX-Id: {id}\r\nX-Nth: {nth}\r\n");
         match framing {
             Framing::Length => head.extend(["Content-Length: ", &body.len().to_string(), "\r\n"]),
             Framing::Chunked => head += "Transfer-Encoding: chunked\r\n",
@@ -303,14 +304,14 @@ impl Exchange<'_> {
 
     /// Sends a part of the answer, or nothing of it, and breaks the connection.
     fn break_off(mut self, body: &[u8]) -> io::Result<()> {
-        let (answer, _) = self.framed(body, false);
+        let nth = self.state.board.answer_begins();
+        let (answer, _) = self.framed(nth, body, false);
         let whole = u64::try_from(answer.len()).expect("it fits");
         let part = match self.rng.within(0, 3) {
             0 => 0,
             1 => self.rng.within(1, whole.min(20)),
             _ => self.rng.within(1, whole),
         };
-        self.state.board.answer_begins(&self.request.id);
         self.send(&answer[..usize::try_from(part).expect("it fits")])?;
         thread::sleep(Duration::from_millis(self.rng.within(0, 20)));
         if self.rng.percent(50) {
