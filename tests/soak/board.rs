@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -65,6 +65,8 @@ pub struct Board {
     /// How many answers origins have begun, and which of these they have not ended.
     begun: AtomicU64,
     unfinished: Mutex<HashSet<u64>>,
+    /// What origins did lately, with which request.
+    deeds: Mutex<VecDeque<(Instant, String, String)>>,
     /// How often origins saw each POST.
     posts: Mutex<HashMap<String, u32>>,
     fates: Mutex<BTreeMap<Fate, i64>>,
@@ -180,8 +182,33 @@ impl Board {
         self.failed_since(now(), what);
     }
 
-    /// A request that was sent then has come to something that should not be.
-    pub fn failed_since(&self, sent: Instant, mut what: String) {
+    /// An origin did this with a request.
+    pub fn did(&self, id: &str, what: String) {
+        /// Longer than any request takes.
+        const LATELY: Duration = Duration::from_secs(20);
+        let mut deeds = locked(&self.deeds);
+        while deeds.front().is_some_and(|(at, ..)| at.elapsed() > LATELY) {
+            deeds.pop_front();
+        }
+        deeds.push_back((now(), id.to_owned(), what));
+    }
+
+    /// What origins did with a request, each with when, counted from when it was sent.
+    fn deeds_with(&self, id: &str, sent: Instant) -> String {
+        let deeds = locked(&self.deeds);
+        let with_it = deeds.iter().filter(|(_, which, _)| which == id);
+        let told = with_it.map(|(at, _, what)| format!("{what} at {}", offset(*at, sent)));
+        told.collect::<Vec<_>>().join("; ")
+    }
+
+    /// The request `id`, which was sent then, has come to something that should not be.
+    pub fn failed_with(&self, id: &str, sent: Instant, mut what: String) {
+        what += "\n    origins: ";
+        what += &self.deeds_with(id, sent);
+        self.failed_since(sent, what);
+    }
+
+    fn failed_since(&self, sent: Instant, mut what: String) {
         what += "\n    troubles: ";
         what += &self.troubles_around(sent);
         let failure = Failure {

@@ -326,7 +326,7 @@ impl Client {
         let (id, size, took) = (&request.id, request.size, at.elapsed());
         let story = self.story.join(", ");
         let what = format!("{method:?} {id} of {size} bytes, after {took:?}: {what} ({story})");
-        self.board.failed_since(*at, what);
+        self.board.failed_with(id, *at, what);
         Then::Ends
     }
 }

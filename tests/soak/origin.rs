@@ -33,12 +33,12 @@ const GARBAGE: [&[u8]; 5] = [
 /// An origin that has trouble now and then.
 pub struct Origin {
     pub address: SocketAddr,
-    place: usize,
     state: Arc<State>,
     listening: Option<JoinHandle<()>>,
 }
 
 struct State {
+    place: usize,
     seed: u64,
     board: Arc<Board>,
     trouble: Mutex<Option<Trouble>>,
@@ -51,6 +51,7 @@ struct State {
 impl Origin {
     pub fn start(place: usize, seed: u64, board: Arc<Board>) -> Self {
         let state = State {
+            place,
             seed,
             board,
             trouble: Mutex::default(),
@@ -62,7 +63,6 @@ impl Origin {
         let address = free_address();
         let mut origin = Self {
             address,
-            place,
             state: Arc::new(state),
             listening: None,
         };
@@ -77,7 +77,7 @@ impl Origin {
             return;
         }
         if let Some(trouble) = trouble {
-            self.state.board.trouble_begins(trouble, self.place);
+            self.state.board.trouble_begins(trouble, self.state.place);
         }
         *self.state.trouble.lock().expect("no panic") = trouble;
         if trouble == Some(Trouble::Down) {
@@ -86,7 +86,7 @@ impl Origin {
             self.listen();
         }
         if let Some(before) = before {
-            self.state.board.trouble_ends(before, self.place);
+            self.state.board.trouble_ends(before, self.state.place);
         }
     }
 
@@ -115,6 +115,13 @@ impl Origin {
         self.state.stopped.store(false, Ordering::SeqCst);
         let state = Arc::clone(&self.state);
         self.listening = Some(thread::spawn(move || accept(&listener, &state)));
+    }
+}
+
+impl State {
+    fn did(&self, request: &Request, what: &str) {
+        let what = format!("{} {what}", self.place);
+        self.board.did(&request.id, what);
     }
 }
 
@@ -162,6 +169,7 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
         if head.first_line.starts_with("POST") {
             state.board.saw_post(&request.id);
         }
+        state.did(&request, "took its head");
         let mut checksum = Checksum::default();
         head.pass_body(&mut reader, |piece| checksum.add(piece))?;
         Exchange {
@@ -217,6 +225,8 @@ impl Exchange<'_> {
         let trouble = *self.state.trouble.lock().expect("no panic");
         // Trouble is for some; the others get through.
         let trouble = trouble.filter(|_| self.rng.percent(50));
+        let told = trouble.map_or("is well".to_owned(), |trouble| format!("has {trouble:?}"));
+        self.state.did(self.request, &format!("{told} for it"));
         let body = if self.head.first_line.starts_with("POST") {
             checksum.echo(&self.request.id)
         } else {
@@ -246,6 +256,7 @@ impl Exchange<'_> {
         }
         let closes = trouble == Some(Trouble::Close);
         let nth = self.state.board.answer_begins();
+        self.state.did(self.request, "answers it");
         let (mut answer, framing) = self.framed(nth, &body, closes);
         if trouble == Some(Trouble::Garbage) {
             // One piece, so that the gateway has both before it uses the connection again.
@@ -263,6 +274,7 @@ impl Exchange<'_> {
             self.send(&answer)?;
         }
         self.state.board.answer_ends(nth);
+        self.state.did(self.request, "has answered it");
         if closes { self.close() } else { Ok(()) }
     }
 
