@@ -12,6 +12,10 @@ pub(super) struct Exchange {
     under_way: AtomicBool,
     /// The connection carries HTTP no longer.
     tunnel: AtomicBool,
+    /// The answer broke off, and has not come to its end at the client yet.
+    breaking: AtomicBool,
+    /// Only the end of the connection tells the client where the answer ends.
+    endless: AtomicBool,
     /// The status with which a request was refused before anybody read it; zero: none was.
     refused: AtomicU16,
     /// The socket, where bytes of the request under way may still be unread.
@@ -55,6 +59,26 @@ impl Exchange {
 
     pub(super) fn refused(&self) -> Option<u16> {
         Some(self.refused.load(Ordering::Relaxed)).filter(|status| *status > 0)
+    }
+
+    /// The answer broke off: the client is to have what there is of it, and to see that it is not the whole.
+    pub(super) fn break_off(&self, endless: bool) {
+        self.endless.store(endless, Ordering::Relaxed);
+        self.breaking.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_breaking(&self) -> bool {
+        self.breaking.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing but a reset keeps a client from taking the part for the whole.
+    pub(super) fn is_endless(&self) -> bool {
+        self.endless.load(Ordering::Relaxed)
+    }
+
+    /// The client has what there is of the broken answer.
+    pub(super) fn broke_off(&self) {
+        self.breaking.store(false, Ordering::Relaxed);
     }
 
     /// From here on bytes go both ways as they come.

@@ -5,16 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use hyper::StatusCode;
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimePrinter;
+use rustix::net::sockopt::set_socket_linger;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::exchange::Exchange;
 use super::framing::{self, Body, Refusal};
+use super::last_words::last_words;
 use super::patience::Patience;
 use super::socket::{Socket, has_left};
-use crate::clock;
 use crate::deadline::Deadline;
 
 /// Bytes of further requests that are kept while one is under way; the rest stay with the kernel.
@@ -222,6 +220,19 @@ impl<S: Socket> Gate<S> {
         }
     }
 
+    /// Closes after an answer that broke off, of which all that came is written. Where only the end of the connection
+    /// would tell how long the answer is, that is a reset, so that nobody takes the part for the whole.
+    fn poll_break(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.exchange.is_endless() {
+            set_socket_linger(self.socket.fd(), Some(Duration::ZERO))?;
+        } else {
+            ready!(Pin::new(&mut *self).poll_shutdown(cx))?;
+        }
+        self.exchange.broke_off();
+        cx.waker().wake_by_ref();
+        Poll::Ready(Ok(()))
+    }
+
     fn let_in(&mut self, to: &mut ReadBuf<'_>) {
         let length = self.judged.min(to.remaining());
         to.put_slice(&self.held[..length]);
@@ -287,6 +298,10 @@ impl<S: Socket> AsyncRead for Gate<S> {
         if gate.exchange.is_tunnel() {
             return Pin::new(&mut gate.socket).poll_read(cx, to);
         }
+        if gate.exchange.is_breaking() {
+            // Nothing is read any more, and the end is not hyper's to notice before the client has it.
+            return Poll::Pending;
+        }
         if !matches!(gate.closing, Closing::Open) {
             return Poll::Ready(Ok(()));
         }
@@ -330,6 +345,9 @@ impl<S: Socket> AsyncWrite for Gate<S> {
         let gate = self.get_mut();
         let attempt = Pin::new(&mut gate.socket).poll_flush(cx);
         ready!(gate.wrote(cx, attempt))?;
+        if gate.exchange.is_breaking() {
+            return gate.poll_break(cx);
+        }
         gate.after_answer(cx);
         Poll::Ready(Ok(()))
     }
@@ -380,23 +398,4 @@ impl<S: Socket> AsyncWrite for Gate<S> {
             }
         }
     }
-}
-
-/// A whole answer, after which the connection closes.
-fn last_words(refusal: Refusal) -> Vec<u8> {
-    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
-    let reason = status.canonical_reason().unwrap_or_default();
-    let seconds = i64::try_from(clock::now().as_nanos() / 1_000_000_000).unwrap_or_default();
-    let now = Timestamp::from_second(seconds).unwrap_or_default();
-    let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&now);
-    let date = date
-        .map(|date| format!("date: {date}\r\n"))
-        .unwrap_or_default();
-    format!(
-        "HTTP/1.1 {code} {reason}\r\nconnection: close\r\ncontent-type: text/plain; charset=utf-8\r\n\
-         content-length: {length}\r\n{date}\r\n{reason}\n",
-        code = status.as_str(),
-        length = reason.len() + 1,
-    )
-    .into_bytes()
 }

@@ -1,14 +1,16 @@
+use std::error::Error;
 use std::os::fd::OwnedFd;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use http::header::CONTENT_LENGTH;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use thiserror::Error;
 use tokio::sync::watch;
@@ -91,6 +93,7 @@ async fn answer<A: Answering>(
     visit: &Visit,
     exchange: &Arc<Exchange>,
 ) -> Result<Response<Last<A::Body>>, Gone> {
+    let version = request.version();
     let answer = answering.answer(request, visit);
     let answer = match exchange.take_socket() {
         None => answer.await,
@@ -104,8 +107,11 @@ async fn answer<A: Answering>(
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         exchange.open_tunnel();
     }
+    let told = answer.headers().contains_key(CONTENT_LENGTH);
     Ok(answer.map(|body| Last {
-        body,
+        endless: version == Version::HTTP_10 && !told && body.size_hint().exact().is_none(),
+        body: Some(body),
+        broken: None,
         exchange: Arc::clone(exchange),
     }))
 }
@@ -118,7 +124,12 @@ async fn departure(socket: OwnedFd) {
 
 /// An answer's body. With its end the next request may come.
 struct Last<B> {
-    body: B,
+    /// `None` once it broke off.
+    body: Option<B>,
+    /// Why it broke off, until hyper is told.
+    broken: Option<Box<dyn Error + Send + Sync>>,
+    /// Whether it is one of HTTP/1.0 that ends with the connection.
+    endless: bool,
     exchange: Arc<Exchange>,
 }
 
@@ -128,22 +139,42 @@ impl<B> Drop for Last<B> {
     }
 }
 
-impl<B: Body + Unpin> Body for Last<B> {
+impl<B: Body<Error: Into<Box<dyn Error + Send + Sync>>> + Unpin> Body for Last<B> {
     type Data = B::Data;
-    type Error = B::Error;
+    type Error = Box<dyn Error + Send + Sync>;
 
+    /// hyper drops a connection whose answer breaks off, with all that it has not written yet, which may be the whole of
+    /// what came, head included: the client would see nothing but the end, as of a connection that had idled too long,
+    /// and might ask again. So hyper is told last, once the gate has seen to the client.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let last = &mut *self;
+        if let Some(body) = &mut last.body {
+            match ready!(Pin::new(body).poll_frame(cx)) {
+                Some(Err(error)) => last.broken = Some(error.into()),
+                Some(Ok(piece)) => return Poll::Ready(Some(Ok(piece))),
+                None => return Poll::Ready(None),
+            }
+            last.body = None;
+            last.exchange.break_off(last.endless);
+            // The next time round hyper flushes, if it does not now; after that the gate wakes this task.
+            cx.waker().wake_by_ref();
+        }
+        if last.exchange.is_breaking() {
+            return Poll::Pending;
+        }
+        Poll::Ready(last.broken.take().map(Err))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_some_and(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body
+            .as_ref()
+            .map_or_else(SizeHint::default, Body::size_hint)
     }
 }

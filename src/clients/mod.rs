@@ -12,6 +12,7 @@ mod framing;
 mod gate;
 mod http1;
 mod http2;
+mod last_words;
 mod patience;
 mod peer;
 mod socket;

@@ -222,7 +222,11 @@ impl ToClient {
                         return Poll::Ready(Some(Ok(data)));
                     }
                 }
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Err(error)) => {
+                    // However long its client takes to hear of it, at the origin it is over.
+                    self.in_flight = None;
+                    return Poll::Ready(Some(Err(error)));
+                }
                 None => {
                     self.end();
                     return Poll::Ready(None);

@@ -1,3 +1,4 @@
+use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub enum OriginError {
         limit: Duration,
     },
     /// It closed the connection, or what it sent is not HTTP.
-    #[error("{server} gave no proper answer: {source}")]
+    #[error("{server} gave no proper answer: {}", with_causes(source))]
     Answer {
         /// Which server.
         server: String,
@@ -107,4 +108,15 @@ impl OriginError {
             Self::Answer { .. } | Self::Unsound { .. } | Self::ClientBody(_) => Outcome::Broken,
         }
     }
+}
+
+/// hyper's errors keep what caused them to themselves.
+fn with_causes(error: &hyper::Error) -> String {
+    let mut told = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        told.push(error.to_string());
+        cause = error.source();
+    }
+    told.join(": ")
 }

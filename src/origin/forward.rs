@@ -30,9 +30,9 @@ pub struct Forwarded {
 
 /// Sends a request to the origin and waits for the head of its answer.
 ///
-/// A request is sent once more, on another connection, where nothing of it had been written; and where a kept
-/// connection broke that the origin was perhaps just closing, if the method is idempotent and there is no body. Where a
-/// server could not be reached the other connection is to another server.
+/// A request is sent once more, on a new connection, where a kept one broke that the origin was perhaps just closing: if
+/// nothing of it had been written, or the method is idempotent and there is no body. Where a server could not be reached
+/// the other connection is to another server.
 pub async fn forward(
     pools: &Pools,
     pacer: &Pacer,

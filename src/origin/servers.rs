@@ -142,10 +142,13 @@ impl Origin {
         self.servers.len() == 1
     }
 
-    /// Tells the log of a request that got no answer, at most once a second.
+    /// Tells the log of a request that got no answer; as a warning at most once a second.
     pub(super) fn tell_unanswered(&self, error: &OriginError, now: Moment) {
+        let origin = &self.settings.name;
         if let Some(hidden) = self.unanswered.show(now) {
-            tracing::warn!(origin = self.settings.name, %error, hidden, "a request got no answer");
+            tracing::warn!(origin, %error, hidden, "a request got no answer");
+        } else {
+            tracing::debug!(origin, %error, "a request got no answer");
         }
     }
 

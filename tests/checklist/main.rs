@@ -5,6 +5,7 @@
 //! 19 to 24.
 
 mod bed;
+mod breaks;
 mod ends;
 mod failure;
 mod framing;

@@ -1,4 +1,5 @@
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -39,16 +40,37 @@ pub enum Fate {
     BehindTheEnd,
 }
 
+/// A time during which one origin, or the file, has one trouble.
+#[derive(Debug)]
+struct Spell {
+    trouble: Trouble,
+    place: usize,
+    began: Instant,
+    ended: Option<Instant>,
+}
+
+/// Something that should not have been.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub what: String,
+    /// When the request was sent of which it tells, if it does.
+    pub since: Instant,
+    pub at: Instant,
+}
+
 /// What all threads of the soak know together.
 #[derive(Debug, Default)]
 pub struct Board {
-    troubles: Mutex<Vec<(Trouble, usize, Option<Instant>)>>,
-    /// Answers that an origin has begun and not ended.
-    unfinished: Mutex<HashSet<String>>,
+    troubles: Mutex<Vec<Spell>>,
+    /// How many answers origins have begun, and which of these they have not ended.
+    begun: AtomicU64,
+    unfinished: Mutex<HashSet<u64>>,
+    /// What origins did lately, with which request.
+    deeds: Mutex<VecDeque<(Instant, String, String)>>,
     /// How often origins saw each POST.
     posts: Mutex<HashMap<String, u32>>,
     fates: Mutex<BTreeMap<Fate, i64>>,
-    failures: Mutex<Vec<String>>,
+    failures: Mutex<Vec<Failure>>,
 }
 
 /// A failed thread is reported by itself.
@@ -60,40 +82,70 @@ impl Board {
     pub fn trouble_begins(&self, trouble: Trouble, place: usize) {
         let mut troubles = locked(&self.troubles);
         // Nobody asks for what is long over.
-        troubles.retain(|(_, _, end)| end.is_none_or(|end| end.elapsed().as_secs() < 60));
-        troubles.push((trouble, place, None));
+        troubles.retain(|spell| spell.ended.is_none_or(|end| end.elapsed().as_secs() < 60));
+        troubles.push(Spell {
+            trouble,
+            place,
+            began: now(),
+            ended: None,
+        });
     }
 
     pub fn trouble_ends(&self, trouble: Trouble, place: usize) {
         let mut troubles = locked(&self.troubles);
-        for (_, _, end) in troubles
+        for spell in troubles
             .iter_mut()
-            .filter(|(which, at, _)| (*which, *at) == (trouble, place))
+            .filter(|spell| (spell.trouble, spell.place) == (trouble, place))
         {
-            end.get_or_insert(now());
+            spell.ended.get_or_insert(now());
         }
     }
 
     /// Whether any of these was somewhere at any time since.
     pub fn any_of(&self, wanted: &[Trouble], since: Instant) -> bool {
+        let was_since = |spell: &Spell| spell.ended.is_none_or(|end| end >= since);
         locked(&self.troubles)
             .iter()
-            .any(|(trouble, _, end)| wanted.contains(trouble) && end.is_none_or(|end| end >= since))
+            .any(|spell| wanted.contains(&spell.trouble) && was_since(spell))
     }
 
-    pub fn answer_begins(&self, id: &str) {
-        locked(&self.unfinished).insert(id.to_owned());
+    /// The troubles at any time from a few seconds before a request was sent, each with when it began and ended, counted
+    /// from then.
+    fn troubles_around(&self, sent: Instant) -> String {
+        const BEFORE: Duration = Duration::from_secs(3);
+        let from = sent.checked_sub(BEFORE).unwrap_or(sent);
+        let troubles = locked(&self.troubles);
+        let lately = troubles
+            .iter()
+            .filter(|spell| spell.ended.is_none_or(|end| end >= from));
+        let lines = lately.map(|spell| {
+            let Spell { trouble, place, .. } = spell;
+            let began = offset(spell.began, sent);
+            let ended = spell
+                .ended
+                .map_or("now".to_owned(), |end| offset(end, sent));
+            format!("{trouble:?} at {place} from {began} to {ended}")
+        });
+        lines.collect::<Vec<_>>().join("; ")
     }
 
-    pub fn answer_ends(&self, id: &str) {
-        locked(&self.unfinished).remove(id);
+    /// The number of an answer that an origin begins. Of a request that is sent again there are several, and the one that
+    /// nobody waits for any more may begin, and be broken off, after the other was whole.
+    pub fn answer_begins(&self) -> u64 {
+        let nth = self.begun.fetch_add(1, Ordering::Relaxed);
+        locked(&self.unfinished).insert(nth);
+        nth
+    }
+
+    pub fn answer_ends(&self, nth: u64) {
+        locked(&self.unfinished).remove(&nth);
     }
 
     /// Whether the origin has sent the whole answer, of which the gateway may have passed on the end before the origin
     /// got to say so.
-    pub fn is_whole(&self, id: &str) -> bool {
+    pub fn is_whole(&self, nth: u64) -> bool {
         let deadline = now() + Duration::from_secs(2);
-        while self.was_cut(id) {
+        while self.was_cut(nth) {
             if now() > deadline {
                 return false;
             }
@@ -103,8 +155,8 @@ impl Board {
     }
 
     /// Whether the answer's end was not sent by the origin.
-    pub fn was_cut(&self, id: &str) -> bool {
-        locked(&self.unfinished).contains(id)
+    pub fn was_cut(&self, nth: u64) -> bool {
+        locked(&self.unfinished).contains(&nth)
     }
 
     pub fn saw_post(&self, id: &str) {
@@ -127,13 +179,58 @@ impl Board {
     }
 
     pub fn fail(&self, what: String) {
-        locked(&self.failures).push(what);
+        self.failed_since(now(), what);
     }
 
-    /// The first of what went wrong, and how much did.
-    pub fn failures(&self) -> Option<String> {
+    /// An origin did this with a request.
+    pub fn did(&self, id: &str, what: String) {
+        /// Longer than any request takes.
+        const LATELY: Duration = Duration::from_secs(20);
+        let mut deeds = locked(&self.deeds);
+        while deeds.front().is_some_and(|(at, ..)| at.elapsed() > LATELY) {
+            deeds.pop_front();
+        }
+        deeds.push_back((now(), id.to_owned(), what));
+    }
+
+    /// What origins did with a request, each with when, counted from when it was sent.
+    fn deeds_with(&self, id: &str, sent: Instant) -> String {
+        let deeds = locked(&self.deeds);
+        let with_it = deeds.iter().filter(|(_, which, _)| which == id);
+        let told = with_it.map(|(at, _, what)| format!("{what} at {}", offset(*at, sent)));
+        told.collect::<Vec<_>>().join("; ")
+    }
+
+    /// The request `id`, which was sent then, has come to something that should not be.
+    pub fn failed_with(&self, id: &str, sent: Instant, mut what: String) {
+        what += "\n    origins: ";
+        what += &self.deeds_with(id, sent);
+        self.failed_since(sent, what);
+    }
+
+    fn failed_since(&self, sent: Instant, mut what: String) {
+        what += "\n    troubles: ";
+        what += &self.troubles_around(sent);
+        let failure = Failure {
+            what,
+            since: sent,
+            at: now(),
+        };
+        locked(&self.failures).push(failure);
+    }
+
+    pub fn has_failed(&self) -> bool {
+        !locked(&self.failures).is_empty()
+    }
+
+    /// The first of what went wrong, each with what `log` has to say on the time, and how much did.
+    pub fn failures(&self, log: impl Fn(&Failure) -> Vec<String>) -> Option<String> {
         let failures = locked(&self.failures);
-        let first: Vec<&str> = failures.iter().take(20).map(String::as_str).collect();
+        let tell = |failure: &Failure| {
+            let lines = log(failure).join("\n    ");
+            format!("{}\n    {lines}", failure.what)
+        };
+        let first: Vec<String> = failures.iter().take(20).map(tell).collect();
         (!first.is_empty())
             .then(|| format!("{} failures:\n  {}", failures.len(), first.join("\n  ")))
     }
@@ -161,5 +258,15 @@ impl Board {
             504 => self.any_of(&[Stall], sent),
             _ => false,
         }
+    }
+}
+
+/// A moment, counted from another one.
+fn offset(moment: Instant, from: Instant) -> String {
+    let before = from.saturating_duration_since(moment);
+    if before.is_zero() {
+        format!("+{:.3} s", moment.duration_since(from).as_secs_f64())
+    } else {
+        format!("-{:.3} s", before.as_secs_f64())
     }
 }

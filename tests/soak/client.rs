@@ -25,6 +25,8 @@ pub struct Client {
     to: SocketAddr,
     rng: Rng,
     board: Arc<Board>,
+    /// Its present connection, and what came of it so far.
+    story: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,6 +59,7 @@ impl Client {
             to,
             rng,
             board,
+            story: Vec::new(),
         }
     }
 
@@ -86,8 +89,11 @@ impl Client {
         thread::sleep(Duration::from_millis(self.rng.within(0, most)));
     }
 
-    fn connect(&self) -> BufReader<TcpStream> {
+    /// A new connection, which is used in this `way`.
+    fn connect(&mut self, way: &str) -> BufReader<TcpStream> {
         let stream = TcpStream::connect(self.to).expect("the gateway takes connections");
+        let port = stream.local_addr().expect("a socket").port();
+        self.story = vec![format!("{way} from port {port}")];
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
@@ -138,13 +144,13 @@ impl Client {
     fn one_shot(&mut self) {
         let mut bytes = Vec::new();
         let sent = self.compose(&mut bytes, "Connection: close\r\n");
-        let mut on = self.connect();
+        let mut on = self.connect("one shot");
         Self::send(&on, &bytes);
         if self.take_answer(&mut on, &sent) == Then::Ends {
             let mut rest = Vec::new();
             // A reset is an end as well.
             let _end = on.read_to_end(&mut rest);
-            if !rest.is_empty() && !self.board.was_cut(&sent.request.id) {
+            if !rest.is_empty() {
                 let text = String::from_utf8_lossy(&rest[..rest.len().min(200)]).into_owned();
                 self.fail(&sent, &format!("{text:?} follows the answer"));
             }
@@ -154,7 +160,7 @@ impl Client {
     }
 
     fn keep_alive(&mut self) {
-        let mut on = self.connect();
+        let mut on = self.connect("kept alive");
         for _ in 0..self.rng.within(2, 12) {
             let mut bytes = Vec::new();
             let sent = self.compose(&mut bytes, "");
@@ -171,7 +177,7 @@ impl Client {
         let mut bytes = Vec::new();
         let count = self.rng.within(2, 8);
         let all: Vec<Sent> = (0..count).map(|_| self.compose(&mut bytes, "")).collect();
-        let mut on = self.connect();
+        let mut on = self.connect("pipelined");
         let writer = on.get_ref().try_clone().expect("a second handle");
         // The gateway need not read on before it has answered, nor answer before this client reads.
         let writing = thread::spawn(move || {
@@ -195,7 +201,7 @@ impl Client {
     fn leave_waiting(&mut self) {
         let mut bytes = Vec::new();
         self.compose(&mut bytes, "");
-        let on = self.connect();
+        let on = self.connect("to leave while waiting");
         Self::send(&on, &bytes);
         self.pause(300);
         self.leave(&on);
@@ -205,7 +211,7 @@ impl Client {
     fn leave_mid_answer(&mut self) {
         let mut bytes = Vec::new();
         let sent = self.compose(&mut bytes, "");
-        let mut on = self.connect();
+        let mut on = self.connect("to leave mid-answer");
         Self::send(&on, &bytes);
         let mut some = [0; 40];
         let what = match on.read(&mut some) {
@@ -238,13 +244,15 @@ impl Client {
         let Some(status) = status.and_then(|status| status.parse().ok()) else {
             return self.fail(sent, &format!("this is no answer: {head:?}"));
         };
+        let outcome = format!("{} got {status}", sent.request.id);
+        self.story.push(outcome);
         let mut body = Vec::new();
         if sent.method != Method::Head {
             if !head.is_chunked() && head.length().is_none() {
                 return self.fail(sent, &format!("an answer without framing: {head:?}"));
             }
             if let Err(error) = head.pass_body(on, |piece| body.extend_from_slice(piece)) {
-                if status == 200 && self.board.was_cut(&sent.request.id) {
+                if nth(&head).is_some_and(|nth| self.board.was_cut(nth)) {
                     self.board.ended(Fate::CutByOrigin);
                 } else {
                     let got = body.len();
@@ -283,7 +291,7 @@ impl Client {
         if head.field("x-id") != Some(id) {
             return Err(format!("it got another's answer: {head:?}"));
         }
-        if !self.board.is_whole(id) {
+        if !nth(head).is_some_and(|nth| self.board.is_whole(nth)) {
             return Err("a whole answer, and the origin had not sent all of it".to_owned());
         }
         let right = match sent.method {
@@ -316,9 +324,14 @@ impl Client {
             at,
         } = sent;
         let (id, size, took) = (&request.id, request.size, at.elapsed());
-        self.board.fail(format!(
-            "{method:?} {id} of {size} bytes, after {took:?}: {what}"
-        ));
+        let story = self.story.join(", ");
+        let what = format!("{method:?} {id} of {size} bytes, after {took:?}: {what} ({story})");
+        self.board.failed_with(id, *at, what);
         Then::Ends
     }
+}
+
+/// Which of all answers of origins this is, if it is one.
+fn nth(head: &Head) -> Option<u64> {
+    head.field("x-nth")?.parse().ok()
 }

@@ -102,6 +102,9 @@ limits = [{{ zone = "z", burst = {burst}{delay} }}]
 [[routes]]
 path = "/open"
 origin = "app"
+
+[log]
+level = "debug"
 "#
         )
     }

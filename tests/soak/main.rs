@@ -52,6 +52,11 @@ const CALM: Duration = Duration::from_secs(6);
 /// The gateway takes so long to notice the last of something, on a busy machine.
 const SETTLED: Duration = Duration::from_secs(10);
 
+/// How long before a request that came to no good, and after, the gateway's log is told with it.
+const EARLIER: Duration = Duration::from_millis(300);
+const LATER: Duration = Duration::from_millis(100);
+const MOST_LINES: usize = 100;
+
 /// After the first half, memory grows by less than this, however long the soak.
 const MORE_MEMORY: u64 = 48 << 20;
 /// Descriptors that may be open at the end beyond those at the start.
@@ -168,7 +173,16 @@ fn every_request_is_accounted_for_whatever_happens() {
     }
     let [_, _, megabytes] = memory.map(|bytes| bytes >> 20);
     tell(&table(&board, changes, megabytes));
-    let failures = board.failures();
+    let log = gateway.log_lines();
+    let failures = board.failures(|failure| {
+        let from = failure.since.checked_sub(EARLIER).unwrap_or(failure.since);
+        let near = from..=failure.at + LATER;
+        let lines = log.iter().filter(|(at, _)| near.contains(at));
+        lines
+            .map(|(_, line)| line.clone())
+            .take(MOST_LINES)
+            .collect()
+    });
     assert!(
         failures.is_none(),
         "DRIP_SOAK_SEED={seed}: {}",
@@ -208,7 +222,7 @@ fn check_books(gateway: &Gateway, board: &Board) {
         let in_flight = metrics.count("drip_origin_in_flight", &[]);
         metrics.count("drip_zone_queue_depth", &[]) == 0 && in_flight == 0
     });
-    if board.failures().is_some() {
+    if board.has_failed() {
         // Its requests are missing in the books.
         return;
     }

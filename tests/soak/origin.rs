@@ -33,12 +33,12 @@ const GARBAGE: [&[u8]; 5] = [
 /// An origin that has trouble now and then.
 pub struct Origin {
     pub address: SocketAddr,
-    place: usize,
     state: Arc<State>,
     listening: Option<JoinHandle<()>>,
 }
 
 struct State {
+    place: usize,
     seed: u64,
     board: Arc<Board>,
     trouble: Mutex<Option<Trouble>>,
@@ -51,6 +51,7 @@ struct State {
 impl Origin {
     pub fn start(place: usize, seed: u64, board: Arc<Board>) -> Self {
         let state = State {
+            place,
             seed,
             board,
             trouble: Mutex::default(),
@@ -62,7 +63,6 @@ impl Origin {
         let address = free_address();
         let mut origin = Self {
             address,
-            place,
             state: Arc::new(state),
             listening: None,
         };
@@ -77,7 +77,7 @@ impl Origin {
             return;
         }
         if let Some(trouble) = trouble {
-            self.state.board.trouble_begins(trouble, self.place);
+            self.state.board.trouble_begins(trouble, self.state.place);
         }
         *self.state.trouble.lock().expect("no panic") = trouble;
         if trouble == Some(Trouble::Down) {
@@ -86,7 +86,7 @@ impl Origin {
             self.listen();
         }
         if let Some(before) = before {
-            self.state.board.trouble_ends(before, self.place);
+            self.state.board.trouble_ends(before, self.state.place);
         }
     }
 
@@ -115,6 +115,13 @@ impl Origin {
         self.state.stopped.store(false, Ordering::SeqCst);
         let state = Arc::clone(&self.state);
         self.listening = Some(thread::spawn(move || accept(&listener, &state)));
+    }
+}
+
+impl State {
+    fn did(&self, request: &Request, what: &str) {
+        let what = format!("{} {what}", self.place);
+        self.board.did(&request.id, what);
     }
 }
 
@@ -147,8 +154,9 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream);
+    let mut served = false;
     loop {
-        wait_for_request(stream, &mut reader, state)?;
+        wait_for_request(stream, &mut reader, state, served)?;
         stream.set_read_timeout(Some(HALF_SENT))?;
         let Some(head) = Head::read(&mut reader)? else {
             return Ok(());
@@ -161,6 +169,7 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
         if head.first_line.starts_with("POST") {
             state.board.saw_post(&request.id);
         }
+        state.did(&request, "took its head");
         let mut checksum = Checksum::default();
         head.pass_body(&mut reader, |piece| checksum.add(piece))?;
         Exchange {
@@ -171,14 +180,20 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
             rng: Rng::of(state.seed, Checksum::of(request.id.as_bytes())),
         }
         .answer(&checksum)?;
+        served = true;
     }
 }
 
 /// Until there is something to read; an error where this origin is to close instead.
+///
+/// It closes a connection that idles only where `may_idle`. One that is new was opened for a request, which comes later
+/// than [`IDLE`] where the machine is busy; closed then it is no idle one, and the gateway has nothing left to try. And
+/// one on which a request is unanswered does not idle at all.
 fn wait_for_request(
     stream: &TcpStream,
     reader: &mut BufReader<&TcpStream>,
     state: &State,
+    may_idle: bool,
 ) -> io::Result<()> {
     let began = now();
     stream.set_read_timeout(Some(TICK))?;
@@ -189,7 +204,8 @@ fn wait_for_request(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        let closes_idle = *state.trouble.lock().expect("no panic") == Some(Trouble::CloseIdle);
+        let closes_idle =
+            may_idle && *state.trouble.lock().expect("no panic") == Some(Trouble::CloseIdle);
         if closes_idle && began.elapsed() > IDLE || state.stopped.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -209,6 +225,8 @@ impl Exchange<'_> {
         let trouble = *self.state.trouble.lock().expect("no panic");
         // Trouble is for some; the others get through.
         let trouble = trouble.filter(|_| self.rng.percent(50));
+        let told = trouble.map_or("is well".to_owned(), |trouble| format!("has {trouble:?}"));
+        self.state.did(self.request, &format!("{told} for it"));
         let body = if self.head.first_line.starts_with("POST") {
             checksum.echo(&self.request.id)
         } else {
@@ -218,7 +236,7 @@ impl Exchange<'_> {
             Some(Trouble::Stall) => {
                 // Until the gateway gives up, or this origin stops.
                 let mut reader = BufReader::new(self.stream);
-                wait_for_request(self.stream, &mut reader, self.state)?;
+                wait_for_request(self.stream, &mut reader, self.state, false)?;
                 return self.close();
             }
             Some(Trouble::Garbage) if self.rng.percent(50) => {
@@ -237,7 +255,9 @@ impl Exchange<'_> {
             _ => {}
         }
         let closes = trouble == Some(Trouble::Close);
-        let (mut answer, framing) = self.framed(&body, closes);
+        let nth = self.state.board.answer_begins();
+        self.state.did(self.request, "answers it");
+        let (mut answer, framing) = self.framed(nth, &body, closes);
         if trouble == Some(Trouble::Garbage) {
             // One piece, so that the gateway has both before it uses the connection again.
             if body.len() < 1000 && framing != Framing::End {
@@ -245,7 +265,6 @@ impl Exchange<'_> {
                 answer.extend_from_slice(extra);
             }
         }
-        self.state.board.answer_begins(&self.request.id);
         if trouble == Some(Trouble::Slow) {
             for piece in answer.chunks(answer.len().div_ceil(10).max(1)) {
                 self.send(piece)?;
@@ -254,12 +273,13 @@ impl Exchange<'_> {
         } else {
             self.send(&answer)?;
         }
-        self.state.board.answer_ends(&self.request.id);
+        self.state.board.answer_ends(nth);
+        self.state.did(self.request, "has answered it");
         if closes { self.close() } else { Ok(()) }
     }
 
-    /// A whole answer, framed in one of the ways.
-    fn framed(&mut self, body: &[u8], closes: bool) -> (Vec<u8>, Framing) {
+    /// A whole answer, the `nth` of all, framed in one of the ways.
+    fn framed(&mut self, nth: u64, body: &[u8], closes: bool) -> (Vec<u8>, Framing) {
         let is_head = self.head.first_line.starts_with("HEAD");
         let framing = if is_head {
             Framing::Length
@@ -268,7 +288,8 @@ impl Exchange<'_> {
         } else {
             self.rng.pick(&[Framing::Length, Framing::Chunked])
         };
-        let mut head = format!("HTTP/1.1 200 OK\r\nX-Id: {}\r\n", self.request.id);
+        let id = &self.request.id;
+        let mut head = format!("HTTP/1.1 200 OK\r\nX-Id: {id}\r\nX-Nth: {nth}\r\n");
         match framing {
             Framing::Length => head.extend(["Content-Length: ", &body.len().to_string(), "\r\n"]),
             Framing::Chunked => head += "Transfer-Encoding: chunked\r\n",
@@ -295,14 +316,14 @@ impl Exchange<'_> {
 
     /// Sends a part of the answer, or nothing of it, and breaks the connection.
     fn break_off(mut self, body: &[u8]) -> io::Result<()> {
-        let (answer, _) = self.framed(body, false);
+        let nth = self.state.board.answer_begins();
+        let (answer, _) = self.framed(nth, body, false);
         let whole = u64::try_from(answer.len()).expect("it fits");
         let part = match self.rng.within(0, 3) {
             0 => 0,
             1 => self.rng.within(1, whole.min(20)),
             _ => self.rng.within(1, whole),
         };
-        self.state.board.answer_begins(&self.request.id);
         self.send(&answer[..usize::try_from(part).expect("it fits")])?;
         thread::sleep(Duration::from_millis(self.rng.within(0, 20)));
         if self.rng.percent(50) {

@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -90,7 +90,8 @@ pub struct Gateway {
 
 #[derive(Debug, Default)]
 struct Log {
-    lines: Mutex<Vec<String>>,
+    /// With when they came.
+    lines: Mutex<Vec<(Instant, String)>>,
     more: Condvar,
 }
 
@@ -136,7 +137,7 @@ impl Gateway {
         let to_log = Arc::clone(&log);
         thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                to_log.lines.lock().expect("no panic").push(line);
+                to_log.lines.lock().expect("no panic").push((now(), line));
                 to_log.more.notify_all();
             }
         });
@@ -175,13 +176,22 @@ impl Gateway {
 
     /// What it has logged so far.
     pub fn log(&self) -> String {
+        let lines: Vec<String> = self.log_lines().into_iter().map(|(_, line)| line).collect();
+        lines.join("\n")
+    }
+
+    /// The same line by line, each with when it came.
+    pub fn log_lines(&self) -> Vec<(Instant, String)> {
         let lines = self.log.lines.lock();
-        lines.unwrap_or_else(PoisonError::into_inner).join("\n")
+        lines.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits for a line of the log with `part` in it.
     pub fn wait_for_line(&self, part: &str) -> String {
-        let found = |lines: &[String]| lines.iter().find(|line| line.contains(part)).cloned();
+        let found = |lines: &[(Instant, String)]| {
+            let mut lines = lines.iter().map(|(_, line)| line);
+            lines.find(|line| line.contains(part)).cloned()
+        };
         let lines = self.log.lines.lock().expect("no panic");
         let waited = self
             .log

@@ -1,0 +1,93 @@
+//! Line 12: what a client has of an answer that its origin breaks off, and that it can tell.
+
+use std::thread;
+
+use rustix::process::Signal;
+
+use crate::bed::{Bed, GET, MS, post_with};
+use crate::support::{End, Raw};
+
+/// Parts of answers, and what follows the head of each at the client.
+const PARTS: [(&str, &str); 5] = [
+    ("Content-Length: 100\r\n\r\n", ""),
+    ("Content-Length: 100\r\n\r\npart", "part"),
+    ("Transfer-Encoding: chunked\r\n\r\n", ""),
+    (
+        "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n",
+        "4\r\npart\r\n",
+    ),
+    (
+        "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n0\r\n",
+        "4\r\npart\r\n",
+    ),
+];
+
+/// Asks drip, lets the origin read the head and so many bytes more, sends `part` of an answer and ends it: the gateway
+/// sees all of that at the same moment.
+fn broken_off_at_once(bed: &mut Bed, request: &str, read: usize, part: &str, end: fn(Raw)) -> Raw {
+    let client = bed.ask(request);
+    let mut origin = bed.origin.accept();
+    origin.head();
+    origin.exactly(read);
+    bed.gateway().signal(Signal::STOP);
+    origin.send(format!("HTTP/1.1 200 OK\r\n{part}"));
+    end(origin);
+    bed.gateway().signal(Signal::CONT);
+    client
+}
+
+#[test]
+fn line_12_an_answer_that_breaks_off_as_it_begins_is_still_one() {
+    let mut bed = Bed::drip("", "");
+    for end in [drop, Raw::reset] {
+        for (part, rest) in PARTS {
+            let mut client = broken_off_at_once(&mut bed, GET, 0, part, end);
+            assert_eq!(client.head().status(), 200, "{part:?}");
+            let (got, end) = client.end();
+            assert_eq!(got, rest.as_bytes(), "{part:?}");
+            assert_eq!(end, End::Closed, "{part:?}");
+        }
+    }
+}
+
+#[test]
+fn line_12_what_a_client_still_sends_takes_no_part_of_a_broken_answer() {
+    const HALF: usize = 100_000;
+    let half = "x".repeat(HALF);
+    let pipelined = GET.repeat(2000);
+    let upload = post_with(&format!("Content-Length: {}\r\n", 2 * HALF), &half);
+    let mut bed = Bed::drip("", "");
+    for (request, read, more) in [(&pipelined, 0, ""), (&upload, HALF, &*half)] {
+        for (part, rest) in PARTS {
+            let mut client = broken_off_at_once(&mut bed, request, read, part, drop);
+            thread::sleep(20 * MS);
+            client.send(more);
+            // What was lost is lost by now.
+            thread::sleep(20 * MS);
+            assert_eq!(client.head().status(), 200, "{part:?}");
+            let (got, end) = client.end();
+            assert_eq!(got, rest.as_bytes(), "{part:?}");
+            assert_eq!(end, End::Closed, "{part:?}");
+        }
+    }
+}
+
+#[test]
+fn line_12_a_client_of_http_1_0_is_reset_where_it_could_not_tell() {
+    // nginx closes, and haproxy sends it chunks.
+    let bed = Bed::drip("", "");
+    for (lines, expected) in [
+        ("Transfer-Encoding: chunked\r\n\r\n4\r\n", End::Reset),
+        // Here it can.
+        ("Content-Length: 100\r\n\r\n", End::Closed),
+    ] {
+        let mut client = bed.ask("GET / HTTP/1.0\r\nHost: test\r\n\r\n");
+        let mut origin = bed.origin.accept();
+        origin.head();
+        origin.send(format!("HTTP/1.1 200 OK\r\n{lines}part"));
+        client.wait_for("part");
+        drop(origin);
+        let (_, end) = client.end();
+        assert_eq!(end, expected, "{lines:?}");
+    }
+}
