@@ -5,14 +5,20 @@
 
 use std::io;
 use std::thread::sleep;
+use std::time::Duration;
 
 use crate::peers::{Kind, PASS, Peer, SHUT};
 use crate::report::{Report, step};
 use crate::support::crowd::{Coming, Crowd, Keys};
 use crate::support::figures::{Figure, cell, float};
+use crate::support::within;
 use crate::{Bench, Effort};
 
 const CLIENTS: usize = 64;
+/// Requests, to tell what one costs.
+const ENOUGH: u64 = 2000;
+/// For how long to wait for what is late.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The rounds of one peer in one measurement.
 #[derive(Clone, Debug)]
@@ -107,7 +113,10 @@ pub fn rounds(
             let index = (turn + round) % peers.len();
             let crowd = crowd(&peers[index]);
             let coming = crowd.come();
-            sleep(crowd.coming + effort.warm);
+            if !coming.wait_for_all(crowd.coming + PATIENCE) {
+                report.note(&format!("{}: not all clients came", peers[index].kind));
+            }
+            sleep(effort.warm);
             window(&peers[index], &coming, effort, &mut all[index], report);
         }
     }
@@ -125,6 +134,10 @@ pub fn window(
     let began = drip::clock::now();
     let (before, time_before) = (coming.answers(), peer.processor_time());
     sleep(effort.window);
+    // On a machine that is busy with something else it takes longer to see anything.
+    within(PATIENCE, || {
+        coming.answers().since(&before).answered() >= ENOUGH
+    });
     let (answers, time) = (
         coming.answers().since(&before),
         peer.processor_time().saturating_sub(time_before),

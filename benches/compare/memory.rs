@@ -53,7 +53,9 @@ pub fn waiting(bench: &Bench, report: &mut Report) -> io::Result<()> {
             ..Crowd::new(peer.address, WAIT, Keys::One(1), clients)
         };
         let coming = crowd.come();
-        sleep(crowd.coming + Duration::from_millis(700));
+        coming.wait_for_all(crowd.coming + Duration::from_secs(5));
+        // Until the last of them waits.
+        sleep(Duration::from_millis(700));
         let held = float(peer.memory().saturating_sub(before));
         let answers = coming.answers();
         if answers.answered() + answers.failed > 1 {

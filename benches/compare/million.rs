@@ -83,7 +83,7 @@ fn fill(peer: &Peer, effort: Effort, report: &mut Report) -> f64 {
     const UNTIL_PARKED: Duration = Duration::from_secs(3);
     let before = peer.memory();
     let coming = Crowd::new(peer.address, KEYS, Keys::Once(effort.keys), CLIENTS).come();
-    let all_came = within(Duration::from_secs(60), || {
+    let all_came = within(Duration::from_secs(90), || {
         coming.answers().answered() >= effort.keys
     });
     let came = coming.answers().passed;

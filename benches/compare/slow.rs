@@ -31,7 +31,8 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
                 ..Crowd::new(peer.address, SLOW, Keys::Own, keys)
             };
             let coming = crowd.come();
-            sleep(crowd.coming + bench.effort.warm);
+            coming.wait_for_all(crowd.coming + Duration::from_secs(5));
+            sleep(bench.effort.warm);
             bench.origin.watch();
             sleep(Duration::from_nanos(INTERVAL * 5 / 2));
             let arrivals = bench.origin.seen();

@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::client::Connection;
 use super::place::Side;
+use super::within;
 
 /// The keys that a crowd shows.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +91,7 @@ impl Crowd {
                 }));
         });
         Coming {
+            clients: self.clients,
             counts,
             leave: Some(leave),
             thread: Some(thread),
@@ -100,6 +102,8 @@ impl Crowd {
 /// What has become of a crowd's requests so far.
 #[derive(Debug, Default)]
 struct Counts {
+    /// Clients who have sent something.
+    here: AtomicU64,
     passed: AtomicU64,
     refused: AtomicU64,
     failed: AtomicU64,
@@ -137,12 +141,19 @@ impl Answers {
 /// A crowd that is there until this is dropped.
 #[derive(Debug)]
 pub struct Coming {
+    clients: usize,
     counts: Arc<Counts>,
     leave: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Coming {
+    /// Waits until each client has come, at most `limit`; says whether they have.
+    pub fn wait_for_all(&self, limit: Duration) -> bool {
+        let all = self.clients as u64;
+        within(limit, || self.counts.here.load(Ordering::Relaxed) >= all)
+    }
+
     pub fn answers(&self) -> Answers {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Answers {
@@ -185,6 +196,7 @@ async fn client_of(mind: Rc<Mind>, client: usize, began: Duration) {
     sleep(began).await;
     let crowd = &mind.crowd;
     let mut connection = Connection::new(crowd.to);
+    let mut first = true;
     let mut request = Vec::new();
     while let Some(key) = mind.next_key(client) {
         request.clear();
@@ -194,6 +206,9 @@ async fn client_of(mind: Rc<Mind>, client: usize, began: Duration) {
             request,
             "GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {key}\r\n\r\n"
         );
+        if std::mem::take(&mut first) {
+            mind.counts.here.fetch_add(1, Ordering::Relaxed);
+        }
         let asked = connection.ask(&request);
         let answer = match crowd.patience {
             Some(patience) => timeout(patience, asked).await.ok(),
