@@ -15,6 +15,7 @@
 //! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
 //! | [`origin`] | the leg to the origin: servers, connections, requests over them |
 //! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
+//! | [`plot`] | charts as SVG |
 //! | [`import`] | `nginx.conf` as a `gateway.toml` |
 //! | [`replay`] | recorded traffic, judged by the same rules without a clock |
 //! | [`clients`] | the leg to the clients: connections, one request of each at a time |
@@ -37,6 +38,7 @@ pub mod limit;
 pub mod metrics;
 pub mod origin;
 pub mod pacer;
+pub mod plot;
 pub mod proxy;
 pub mod replay;
 pub mod store;

@@ -1,0 +1,55 @@
+use std::fmt::Write;
+
+use super::{KEYS, Plan, Route, Written};
+
+/// Defaults wherever the others have them too; so with the `X-RateLimit` fields, which none of the others sends.
+pub fn plan(plan: &Plan) -> Written {
+    let Plan {
+        address,
+        origin,
+        workers,
+        routes,
+    } = plan;
+    let mut text = format!(
+        r#"
+[server]
+listen = ["{address}"]
+admin = "off"
+workers = {workers}
+
+[origins.app]
+servers = ["http://{origin}"]
+"#
+    );
+    for route in *routes {
+        let Route {
+            path, rate, burst, ..
+        } = route;
+        let name = route.name();
+        let nodelay = if route.nodelay {
+            ", nodelay = true"
+        } else {
+            ""
+        };
+        // nginx may forget what has drained when another key comes; with 1r/m drip would a minute later.
+        let rate = if *path == KEYS { "1r/h" } else { rate };
+        // A string takes all that is written to it.
+        let _taken = write!(
+            text,
+            r#"
+[zones.{name}]
+key = "$http_x_key"
+rate = "{rate}"
+max_keys = {keys}
+
+[[routes]]
+path = "{path}"
+origin = "app"
+limits = [{{ zone = "{name}", burst = {burst}{nodelay} }}]
+"#,
+            keys = route.keys,
+        );
+    }
+    let arguments = ["run", "-c", "gateway.toml"].map(str::to_owned).into();
+    ("gateway.toml", text, arguments)
+}

@@ -1,0 +1,36 @@
+use super::{Plan, Written};
+
+/// A stick table counts each key's requests; nothing in it lets a request wait for its turn.
+pub fn plan(plan: &Plan) -> Written {
+    let Plan {
+        address,
+        origin,
+        workers,
+        ..
+    } = plan;
+    let text = format!(
+        r"
+global
+    nbthread {workers}
+    maxconn 8000
+defaults
+    mode http
+    timeout client 60s
+    timeout server 60s
+    timeout connect 5s
+    option forwardfor
+frontend clients
+    bind {address}
+    http-request track-sc0 hdr(x-key) table origin
+    http-request deny deny_status 429 if {{ path_beg /shut }} {{ sc0_http_req_rate(origin) gt 1 }}
+    http-request deny deny_status 429 if {{ sc0_http_req_rate(origin) gt 100000000 }}
+    default_backend origin
+backend origin
+    stick-table type string len 16 size 1200k expire 10m store http_req_rate(60s)
+    http-reuse always
+    server origin {origin} pool-max-conn 1000
+"
+    );
+    let arguments = ["-q", "-f", "haproxy.cfg"].map(str::to_owned).into();
+    ("haproxy.cfg", text, arguments)
+}

@@ -1,0 +1,69 @@
+use std::fmt::Write;
+
+use super::{Plan, Route, Written};
+
+pub fn plan(plan: &Plan) -> Written {
+    let Plan {
+        address,
+        origin,
+        workers,
+        routes,
+    } = plan;
+    let (mut zones, mut locations) = (String::new(), String::new());
+    for route in *routes {
+        let Route {
+            path, rate, burst, ..
+        } = route;
+        let name = route.name();
+        // 128 bytes a key, and some to spare.
+        let size = route.keys / 5000 + 1;
+        // It does not take a burst of 0, which is the default.
+        let burst = match burst {
+            0 => String::new(),
+            burst => format!(" burst={burst}"),
+        };
+        let nodelay = if route.nodelay { " nodelay" } else { "" };
+        // Strings take all that is written to them.
+        let _taken = writeln!(
+            zones,
+            "limit_req_zone $http_x_key zone={name}:{size}m rate={rate};"
+        );
+        let _taken = writeln!(
+            locations,
+            "location {path} {{ limit_req zone={name}{burst}{nodelay}; proxy_pass http://origin; }}"
+        );
+    }
+    // Room for each is taken at the start: where there is one route, what is usual.
+    let connections = if routes.len() == 1 { 1024 } else { 20_000 };
+    let text = format!(
+        r#"
+daemon off;
+worker_processes {workers};
+pid nginx.pid;
+error_log stderr crit;
+events {{ worker_connections {connections}; }}
+http {{
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    keepalive_requests 100000000;
+    limit_req_status 429;
+    {zones}
+    upstream origin {{ server {origin}; keepalive 256; keepalive_requests 100000000; }}
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    server {{
+        listen {address} backlog=4096;
+        {locations}
+    }}
+}}
+"#
+    );
+    // Not the place for logs that it was built with, where a plain user may not write.
+    let arguments = ["-p", ".", "-c", "nginx.conf", "-e", "stderr"];
+    ("nginx.conf", text, arguments.map(str::to_owned).into())
+}

@@ -1,0 +1,222 @@
+//! What was measured, as it is told: at once on the terminal, at the end in benches/README.md and benches/plots.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use drip::plot::{Chart, Panel};
+
+use crate::cost::Rounds;
+use crate::peers::Kind;
+use crate::support::{machine, page};
+
+const PAGE: &str = "README.md";
+
+/// The report of one run.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Whether it goes into the page.
+    kept: bool,
+    machine: String,
+    parts: BTreeMap<&'static str, String>,
+    /// By what was measured, and for each the peers and their figures.
+    bars: Vec<(String, Vec<(Kind, f64)>)>,
+    held: Vec<(String, Vec<(Kind, f64)>)>,
+    streams: Vec<Stream>,
+    notes: Vec<String>,
+}
+
+/// A key's requests as they arrived at the origin.
+#[derive(Debug)]
+pub struct Stream {
+    /// Who paced them.
+    pub of: String,
+    /// At what rate.
+    pub name: String,
+    pub variation: f64,
+    /// When the first of them came, in milliseconds.
+    pub glimpse: Vec<f64>,
+}
+
+/// Says what is measured now.
+pub fn step(what: &str) {
+    println!("\n{what} …");
+}
+
+impl Report {
+    pub fn begin(kept: bool, present: &[Kind]) -> Self {
+        let versions = present.iter().filter_map(|kind| kind.version());
+        let versions = versions.collect::<Vec<_>>().join(", ");
+        let mut machine = vec![format!("{}; {versions}.", machine::describe())];
+        for kind in Kind::ALL.iter().filter(|kind| !present.contains(kind)) {
+            machine.push(format!("Not here: {kind} ({}).", kind.remedy()));
+        }
+        let machine = machine.join(" ");
+        println!("{machine}");
+        Self {
+            kept,
+            machine,
+            ..Self::default()
+        }
+    }
+
+    /// Something that went otherwise than it should.
+    pub fn note(&mut self, what: &str) {
+        println!("! {what}");
+        self.notes.push(what.trim().to_owned());
+    }
+
+    pub fn text(&mut self, part: &'static str, text: &str) {
+        print!("{text}");
+        let all = self.parts.entry(part).or_default();
+        all.push_str(text);
+        all.push('\n');
+    }
+
+    pub fn table(&mut self, part: &'static str, head: &[&str], rows: &[Vec<String>]) {
+        self.text(part, &page::table(head, rows));
+    }
+
+    /// What a request costs.
+    pub fn bars(&mut self, name: &str, all: &[Rounds]) {
+        let figures = all
+            .iter()
+            .filter_map(|peer| Some((peer.kind, peer.figure()?.median)));
+        self.bars.push((name.to_owned(), figures.collect()));
+    }
+
+    /// What is held.
+    pub fn memory(&mut self, name: &str, held: &[(Kind, f64)]) {
+        self.held.push((name.to_owned(), held.to_vec()));
+    }
+
+    pub fn stream(&mut self, stream: Stream) {
+        self.streams.push(stream);
+    }
+
+    /// Writes the page and the plots.
+    pub fn end(mut self) -> io::Result<()> {
+        if !self.kept {
+            println!("\na quick run: benches/README.md and its plots stay as they are");
+            return Ok(());
+        }
+        let readme = page::here(PAGE);
+        let notes = self
+            .notes
+            .iter()
+            .map(|note| format!("\n- Otherwise than it should: {note}"));
+        let about = format!("{}\n{}", self.machine, notes.collect::<String>());
+        self.parts.insert("machine", about);
+        for (part, text) in &self.parts {
+            page::replace(&readme, part, text)?;
+        }
+        let save = |name: &str, chart: &Chart| chart.save(page::here("plots").join(name));
+        if self.parts.contains_key("cost") {
+            save("cost.svg", &self.cost())?;
+        }
+        if self.parts.contains_key("evenness") {
+            save("evenness.svg", &self.evenness())?;
+        }
+        if self.parts.contains_key("memory") {
+            save("memory.svg", &self.memory_held())?;
+        }
+        println!("\nwritten: benches/{PAGE}, benches/plots");
+        Ok(())
+    }
+
+    fn cost(&self) -> Chart {
+        let names = self.bars.iter().map(|(name, _)| name.as_str());
+        let panel = Panel::new("processor time a request, µs")
+            .x_names(names)
+            .height(240);
+        Chart::new("What a request costs the proxy")
+            .subtitle(&self.machine)
+            .panel(by_peer(panel, &self.bars))
+    }
+
+    fn memory_held(&self) -> Chart {
+        // Each in a unit of its own.
+        self.held.iter().fold(
+            Chart::new("What a proxy holds in memory").subtitle(&self.machine),
+            |chart, (name, held)| {
+                let peers = held.iter().map(|(kind, _)| kind.to_string());
+                let points = points(held.iter().map(|(_, value)| *value));
+                let panel = Panel::new(name.as_str()).x_names(peers).height(110);
+                chart.panel(panel.bars(name.as_str(), &points))
+            },
+        )
+    }
+
+    fn evenness(&self) -> Chart {
+        let mut names: Vec<&str> = Vec::new();
+        for stream in &self.streams {
+            if !names.contains(&stream.name.as_str()) {
+                names.push(&stream.name);
+            }
+        }
+        let mut all: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+        for stream in &self.streams {
+            let at = names
+                .iter()
+                .position(|name| *name == stream.name)
+                .unwrap_or_default();
+            all.entry(&stream.of)
+                .or_default()
+                .push((place(at), stream.variation));
+        }
+        let mut bars = Panel::new("variation of the gaps: 0 is perfectly even")
+            .x_names(names.iter().copied())
+            .height(220);
+        for (of, points) in &all {
+            bars = bars.bars(*of, points);
+        }
+        let mut close = Panel::new("requests so far, at 2000r/s")
+            .x_label("ms")
+            .height(220);
+        for stream in self
+            .streams
+            .iter()
+            .filter(|stream| stream.name == "2000r/s")
+        {
+            let steps: Vec<(f64, f64)> = stream
+                .glimpse
+                .iter()
+                .enumerate()
+                .map(|(count, at)| (*at, place(count + 1)))
+                .collect();
+            close = close.step(stream.of.as_str(), &steps);
+        }
+        Chart::new("How evenly requests reach the origin")
+            .subtitle(&self.machine)
+            .panel(bars)
+            .panel(close)
+    }
+}
+
+/// A series of bars for each peer.
+fn by_peer(panel: Panel, bars: &[(String, Vec<(Kind, f64)>)]) -> Panel {
+    Kind::ALL.iter().fold(panel, |panel, kind| {
+        let points: Vec<(f64, f64)> = bars
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (_, figures))| {
+                let (_, value) = figures.iter().find(|(of, _)| of == kind)?;
+                Some((place(at), *value))
+            })
+            .collect();
+        if points.is_empty() {
+            return panel;
+        }
+        panel.bars(kind.to_string(), &points)
+    })
+}
+
+fn points(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
+    values
+        .enumerate()
+        .map(|(at, value)| (place(at), value))
+        .collect()
+}
+
+fn place(index: usize) -> f64 {
+    crate::support::figures::float(index as u64)
+}

@@ -1,0 +1,140 @@
+//! What does a turn cost, from the join at a zone through supervisor and key actor and back? It should be less than a
+//! microsecond on one worker.
+//!
+//! With the metrics that the gateway records, on one thread, as in a worker.
+
+use std::future::Future;
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_rt::{Arbiter, System, SystemRunner};
+use criterion::{Criterion, criterion_group, criterion_main};
+use drip::actors::{Key, Zone};
+use drip::clock;
+use drip::limit::{Delay, Limit};
+
+const GATEWAY: &str = r#"
+[origins.app]
+servers = ["http://127.0.0.1:9000"]
+
+[zones.open]
+key = "$remote_addr"
+rate = "1000000r/s"
+
+[zones.shut]
+key = "$remote_addr"
+rate = "1r/d"
+
+[[routes]]
+path = "/"
+origin = "app"
+"#;
+
+const PASS: Limit = Limit {
+    burst: u32::MAX,
+    delay: Delay::Never,
+    max_wait: None,
+};
+const WAIT: Limit = Limit {
+    delay: Delay::Above(0),
+    ..PASS
+};
+const REFUSE: Limit = Limit { burst: 0, ..WAIT };
+
+/// A zone of [`GATEWAY`], with its supervisor on this thread.
+fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
+    let settings = drip::config::parse(GATEWAY, Path::new(""), false).expect("a gateway.toml");
+    let found = settings.zones.into_iter().find(|zone| zone.name == name);
+    let found = found.expect("a zone of this name");
+    system.block_on(async { Arc::new(Zone::start(found, &[Arbiter::current()])) })
+}
+
+/// Runs what is measured so many times on the actors' own thread.
+fn time<F: Future>(system: &SystemRunner, times: u64, mut once: impl FnMut() -> F) -> Duration {
+    system.block_on(async {
+        let began = clock::now();
+        for _ in 0..times {
+            black_box(once().await);
+        }
+        clock::now().since(began)
+    })
+}
+
+fn keys(count: usize) -> Vec<Key> {
+    let keys = 0..count;
+    keys.map(|key| Key::from(key.to_string().as_bytes()))
+        .collect()
+}
+
+fn joins(c: &mut Criterion) {
+    let system = System::new();
+    system
+        .block_on(async { drip::admin::Recorder::install() })
+        .expect("nothing else records");
+    let (open, shut) = (zone(&system, "open"), zone(&system, "shut"));
+    let mut group = c.benchmark_group("join");
+
+    for count in [1, 1000] {
+        let keys = keys(count);
+        let mut next = keys.iter().cycle();
+        group.bench_function(format!("to turn, keys: {count}"), |b| {
+            b.iter_custom(|times| {
+                time(&system, times, || {
+                    let key = next.next().cloned().expect("a key");
+                    let joining = open.join(key, PASS, false);
+                    async { joining.await.map(drip::actors::Turn::take) }
+                })
+            });
+        });
+    }
+
+    let key = Key::from(&b"refused"[..]);
+    group.bench_function("to rejection", |b| {
+        b.iter_custom(|times| {
+            time(&system, times, || {
+                shut.join(Key::clone(&key), REFUSE, false)
+            })
+        });
+    });
+
+    let key = Key::from(&b"leaves"[..]);
+    // The first passes, so all others wait.
+    let first = shut.join(Key::clone(&key), WAIT, false);
+    system.block_on(async { first.await.map(drip::actors::Turn::take).ok() });
+    group.bench_function("to the queue, and leave it", |b| {
+        b.iter_custom(|times| {
+            time(&system, times, || {
+                let joining = shut.join(Key::clone(&key), WAIT, false);
+                async {
+                    // Seated by now.
+                    tokio::task::yield_now().await;
+                    drop(joining);
+                    tokio::task::yield_now().await;
+                }
+            })
+        });
+    });
+
+    // As many at once as a busy worker has: what it costs where the actors find more than one message.
+    group.bench_function("64 at once to 64 turns", |b| {
+        let key = Key::from(&b"crowded"[..]);
+        b.iter_custom(|times| {
+            time(&system, times, || {
+                let joining: Vec<_> = (0..64)
+                    .map(|_| open.join(Key::clone(&key), PASS, false))
+                    .collect();
+                async {
+                    for joining in joining {
+                        black_box(joining.await.map(drip::actors::Turn::take).ok());
+                    }
+                }
+            })
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, joins);
+criterion_main!(benches);

@@ -1,0 +1,170 @@
+//! The same bursts to each algorithm, at the same rate.
+
+use std::fmt::Write;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use drip::clock;
+use drip::plot::{Chart, Panel};
+
+use crate::Played;
+use crate::backend::{Backend, Nature};
+use crate::calls::{Call, burst, bursts};
+use crate::gateway::Gateway;
+use crate::pictures::{in_tenths, most_within};
+use crate::scene::{End, Scene, Told};
+use crate::support::page;
+
+/// A route's path and the words for it, the algorithm of its zone, and its limit.
+type Way = (&'static str, &'static str, &'static str, &'static str);
+
+const WAYS: [Way; 7] = [
+    (
+        "/queue",
+        "leaky_bucket, burst = 20",
+        "leaky_bucket",
+        ", burst = 20",
+    ),
+    (
+        "/delay",
+        "leaky_bucket, burst = 20, delay = 8",
+        "leaky_bucket",
+        ", burst = 20, delay = 8",
+    ),
+    (
+        "/nodelay",
+        "leaky_bucket, burst = 20, nodelay",
+        "leaky_bucket",
+        ", burst = 20, nodelay = true",
+    ),
+    (
+        "/tokens",
+        "token_bucket, burst = 20",
+        "token_bucket",
+        ", burst = 20",
+    ),
+    ("/fixed", "fixed_window", "fixed_window", ""),
+    ("/log", "sliding_window_log", "sliding_window_log", ""),
+    (
+        "/counter",
+        "sliding_window_counter",
+        "sliding_window_counter",
+        "",
+    ),
+];
+
+const NATURE: Nature = Nature {
+    workers: 64,
+    work: Duration::from_millis(2),
+};
+
+pub fn play(length: f64, about: &str) -> io::Result<Played> {
+    let end = 8.0 * length;
+    let mut calls: Vec<Call> = WAYS.iter().flat_map(|way| of_one(way.0, end)).collect();
+    calls.sort_by_key(|call| call.at);
+    let backend = Backend::start(NATURE)?;
+    let gateway = Gateway::start(backend.address, &file())?;
+    let scene = Scene {
+        calls: &calls,
+        to: gateway.address,
+        backend: &backend,
+        patience: Duration::from_secs(10),
+    };
+    println!("each algorithm, on the same bursts …");
+    to_a_whole_second();
+    let told = scene.play();
+    let last = told.iter().map(|told| told.ended).fold(end, f64::max);
+    let (mut rows, mut chart) = (
+        Vec::new(),
+        Chart::new("The same bursts, at 20r/s: what each algorithm lets through")
+            .subtitle(about)
+            .x_label("seconds; windows begin at whole ones")
+            .same_x(),
+    );
+    for (path, name, ..) in WAYS {
+        let all: Vec<Told> = told
+            .iter()
+            .copied()
+            .filter(|told| told.path == path)
+            .collect();
+        let sent: Vec<f64> = all.iter().map(|told| told.sent).collect();
+        let reached: Vec<f64> = all.iter().filter_map(|told| told.reached).collect();
+        let panel = Panel::new(format!("{name}: requests in a tenth of a second"))
+            .step("arriving", &in_tenths(&sent, last))
+            .step("departing", &in_tenths(&reached, last))
+            .height(110)
+            .x_to(last);
+        chart = chart.panel(panel);
+        rows.push(row(name, &all, &reached));
+    }
+    let head = [
+        "20r/s",
+        "sent",
+        "answered",
+        "rejected",
+        "longest wait, ms",
+        "most at the backend within 100 ms",
+        "within 1 s",
+    ];
+    Ok(Played {
+        part: "algorithms",
+        table: page::table(&head, &rows),
+        pictures: vec![("load-6-algorithms.svg", chart)],
+    })
+}
+
+/// Two bursts beside the edge of a window, one that is far too large, and more than the rate for a while.
+fn of_one(path: &'static str, end: f64) -> Vec<Call> {
+    burst(path, 0.9, 20)
+        .chain(burst(path, 1.1, 20))
+        .chain(burst(path, 0.4 * end, 40))
+        .chain(bursts(path, 0.6 * end, end, 30.0))
+        .collect()
+}
+
+fn file() -> String {
+    let mut text = String::new();
+    for (path, _, algorithm, limit) in WAYS {
+        let name = &path[1..];
+        // A string takes all that is written to it.
+        let _taken = write!(
+            text,
+            r#"
+[zones.{name}]
+key = "$host"
+rate = "20r/s"
+algorithm = "{algorithm}"
+
+[[routes]]
+path = "{path}"
+origin = "app"
+limits = [{{ zone = "{name}"{limit} }}]
+"#
+        );
+    }
+    text
+}
+
+/// Fixed windows begin there, so a scene that begins there is the same each time.
+fn to_a_whole_second() {
+    const SECOND: u64 = 1_000_000_000;
+    let into = clock::now().as_nanos() % SECOND;
+    thread::sleep(Duration::from_nanos(SECOND - into));
+}
+
+fn row(name: &str, all: &[Told], reached: &[f64]) -> Vec<String> {
+    let count = |end| all.iter().filter(|told| told.end == end).count();
+    let waits = all
+        .iter()
+        .filter_map(|told| Some(told.reached? - told.sent));
+    vec![
+        name.to_owned(),
+        all.len().to_string(),
+        count(End::Answered).to_string(),
+        count(End::Refused).to_string(),
+        format!("{:.0}", waits.fold(0.0, f64::max) * 1e3),
+        most_within(reached, 0.1).to_string(),
+        most_within(reached, 1.0).to_string(),
+    ]
+}

@@ -1,0 +1,131 @@
+//! The backend: so many workers, each busy for a while with each request, and a line before them without an end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use drip::clock;
+use drip::limit::Moment;
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime;
+use tokio::sync::Semaphore;
+use tokio::task::LocalSet;
+use tokio::time::sleep;
+
+const ANSWER: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n";
+
+/// A request that has reached the backend.
+#[derive(Clone, Copy, Debug)]
+pub struct Visit {
+    /// What its field X-Call says.
+    pub call: usize,
+    pub came: Moment,
+    /// When it was answered, if it was.
+    pub done: Option<Moment>,
+}
+
+/// What the backend is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Nature {
+    pub workers: usize,
+    /// For how long a request keeps one of them busy.
+    pub work: Duration,
+}
+
+/// A backend on a thread of its own, for as long as the program runs.
+#[derive(Clone, Debug)]
+pub struct Backend {
+    pub address: SocketAddr,
+    visits: Arc<Mutex<Vec<Visit>>>,
+}
+
+impl Backend {
+    pub fn start(nature: Nature) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let backend = Self {
+            address: listener.local_addr()?,
+            visits: Arc::default(),
+        };
+        let visits = Arc::clone(&backend.visits);
+        thread::spawn(move || {
+            let runtime = runtime::Builder::new_current_thread().enable_all().build();
+            let serving = async move {
+                let listener = TcpListener::from_std(listener).expect("a listener");
+                let workers = Arc::new(Semaphore::new(nature.workers));
+                while let Ok((stream, _)) = listener.accept().await {
+                    let (visits, workers) = (Arc::clone(&visits), Arc::clone(&workers));
+                    tokio::task::spawn_local(serve(stream, nature.work, workers, visits));
+                }
+            };
+            runtime
+                .expect("a runtime")
+                .block_on(LocalSet::new().run_until(serving));
+        });
+        Ok(backend)
+    }
+
+    /// All who came so far, in order.
+    pub fn visits(&self) -> Vec<Visit> {
+        self.visits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// Answers a connection's requests, each when a worker has done it. As with most backends nobody looks meanwhile whether
+/// the client is still there: who has given up is worked for like all others.
+async fn serve(
+    mut stream: TcpStream,
+    work: Duration,
+    workers: Arc<Semaphore>,
+    visits: Arc<Mutex<Vec<Visit>>>,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut read = Vec::new();
+    loop {
+        if stream.read_buf(&mut read).await? == 0 {
+            return Ok(());
+        }
+        while let Some(end) = memmem::find(&read, b"\r\n\r\n") {
+            let visit = Visit {
+                call: call(&read[..end]),
+                came: clock::now(),
+                done: None,
+            };
+            read.drain(..end + 4);
+            let index = change(&visits, |visits| {
+                visits.push(visit);
+                visits.len() - 1
+            });
+            // In the order in which they came.
+            let worker = workers.acquire().await;
+            sleep(work).await;
+            drop(worker);
+            change(&visits, |visits| visits[index].done = Some(clock::now()));
+            stream.write_all(ANSWER).await?;
+        }
+    }
+}
+
+fn change<T>(visits: &Mutex<Vec<Visit>>, how: impl FnOnce(&mut Vec<Visit>) -> T) -> T {
+    how(&mut visits.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn call(head: &[u8]) -> usize {
+    let head = String::from_utf8_lossy(head);
+    let mut values = head.lines().filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("x-call").then(|| value.trim())
+    });
+    let value = values.next_back();
+    value
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(usize::MAX)
+}

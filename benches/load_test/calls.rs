@@ -1,0 +1,45 @@
+//! When clients call: in bursts, each time the same.
+
+use std::time::Duration;
+
+use crate::support::figures::float;
+
+/// One request that a client is going to send.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// From the scene's start.
+    pub at: Duration,
+    pub path: &'static str,
+}
+
+/// How long after its tenth began a burst comes, so that one that is late is not shown in the next.
+const INTO_THE_TENTH: Duration = Duration::from_millis(10);
+
+/// Calls from `from` to `to` seconds, `rate` a second on average: a burst each tenth of a second, of which every third
+/// is three times as large as the others.
+pub fn bursts(path: &'static str, from: f64, to: f64, rate: f64) -> Vec<Call> {
+    const IN_A_SECOND: f64 = 10.0;
+    /// What part of three bursts' calls comes in each.
+    const SHARES: [f64; 3] = [0.6, 0.2, 0.2];
+    let mut calls = Vec::new();
+    let mut owed = 0.0;
+    for nth in 0.. {
+        let at = from + float(nth) / IN_A_SECOND;
+        if at + 0.5 / IN_A_SECOND > to {
+            break;
+        }
+        owed += rate / IN_A_SECOND * 3.0 * SHARES[usize::try_from(nth % 3).unwrap_or_default()];
+        while owed >= 1.0 {
+            owed -= 1.0;
+            let at = Duration::from_secs_f64(at) + INTO_THE_TENTH;
+            calls.push(Call { at, path });
+        }
+    }
+    calls
+}
+
+/// So many calls at one moment.
+pub fn burst(path: &'static str, at: f64, count: usize) -> impl Iterator<Item = Call> {
+    let at = Duration::from_secs_f64(at) + INTO_THE_TENTH;
+    std::iter::repeat_n(Call { at, path }, count)
+}

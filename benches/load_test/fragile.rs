@@ -1,0 +1,119 @@
+//! A backend that can do 200 requests a second, and a crowd that comes for three seconds: without drip, and with it.
+
+use std::io;
+use std::time::Duration;
+
+use crate::Played;
+use crate::backend::{Backend, Nature};
+use crate::calls::{Call, bursts};
+use crate::gateway::Gateway;
+use crate::scene::{End, Scene, Told};
+use crate::story::{Story, latency};
+use crate::support::figures::float;
+use crate::support::page;
+
+/// 200 requests a second, if they come evenly.
+const NATURE: Nature = Nature {
+    workers: 4,
+    work: Duration::from_millis(20),
+};
+const PATIENCE: Duration = Duration::from_secs(1);
+const GATEWAY: &str = r#"
+[zones.backend]
+key = "$host"
+rate = "150r/s"
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{ zone = "backend", burst = 75 }]
+"#;
+
+pub fn play(length: f64, about: &str) -> io::Result<Played> {
+    let end = 20.0 * length;
+    let (crowd, gone) = (0.2 * end, 0.35 * end);
+    let calls = [
+        bursts("/", 0.0, crowd, 100.0),
+        bursts("/", crowd, gone, 500.0),
+        bursts("/", gone, end, 100.0),
+    ]
+    .concat();
+    println!("a backend and a crowd, without drip …");
+    let alone = without(&calls)?;
+    println!("the same backend and crowd, with drip …");
+    let kept = with(&calls)?;
+    let story = Story {
+        about,
+        crowd,
+        gone,
+        end,
+        patience: PATIENCE,
+    };
+    let pictures = vec![
+        ("load-1-alone.svg", story.alone(&alone)),
+        ("load-2-smooth.svg", story.smooth(&kept)),
+        ("load-3-queue.svg", story.queue(&kept)),
+        ("load-4-latency.svg", story.latency(&alone, &kept)),
+    ];
+    let head = [
+        "",
+        "sent",
+        "answered within 1 s",
+        "429 at once",
+        "given up after 1 s",
+        "failed",
+        "backend's latency, median, ms",
+        "most, ms",
+    ];
+    let rows = [row("without drip", &alone), row("with drip", &kept)];
+    Ok(Played {
+        part: "fragile",
+        table: page::table(&head, &rows),
+        pictures,
+    })
+}
+
+fn without(calls: &[Call]) -> io::Result<Vec<Told>> {
+    let backend = Backend::start(NATURE)?;
+    let scene = Scene {
+        calls,
+        to: backend.address,
+        backend: &backend,
+        patience: PATIENCE,
+    };
+    Ok(scene.play())
+}
+
+fn with(calls: &[Call]) -> io::Result<Vec<Told>> {
+    let backend = Backend::start(NATURE)?;
+    let gateway = Gateway::start(backend.address, GATEWAY)?;
+    let scene = Scene {
+        calls,
+        to: gateway.address,
+        backend: &backend,
+        patience: PATIENCE,
+    };
+    Ok(scene.play())
+}
+
+fn row(name: &str, all: &[Told]) -> Vec<String> {
+    let count = |end| all.iter().filter(|told| told.end == end).count();
+    let mut latencies: Vec<f64> = latency(all).into_iter().map(|(_, ms)| ms).collect();
+    latencies.sort_by(f64::total_cmp);
+    let median = latencies
+        .get(latencies.len() / 2)
+        .copied()
+        .unwrap_or_default();
+    let most = latencies.last().copied().unwrap_or_default();
+    let share = 100.0 * float(count(End::Answered) as u64) / float(all.len() as u64);
+    vec![
+        name.to_owned(),
+        all.len().to_string(),
+        format!("{} ({share:.0} %)", count(End::Answered)),
+        count(End::Refused).to_string(),
+        count(End::GivenUp).to_string(),
+        count(End::Failed).to_string(),
+        format!("{median:.0}"),
+        format!("{most:.0}"),
+    ]
+}

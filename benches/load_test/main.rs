@@ -1,0 +1,94 @@
+//! Requests are limited under load, in pictures: a backend that falls over and then does not, a rate that changes while
+//! requests wait, and each algorithm on the same bursts.
+//!
+//! `cargo bench --bench load_test` runs the real gateway before a real backend for a minute, and writes
+//! benches/load-test.md and its plots. `-- --quick` plays shorter scenes and writes nothing.
+
+mod algorithms;
+mod backend;
+mod calls;
+mod fragile;
+mod gateway;
+mod pictures;
+mod retune;
+mod scene;
+mod story;
+// Shared with the comparison, which uses other parts of it.
+#[allow(dead_code)]
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::io;
+use std::process::ExitCode;
+
+use support::{machine, page, place, process};
+
+const PAGE: &str = "load-test.md";
+
+/// A scene's part of the page: its name there, its table, and its pictures.
+struct Played {
+    part: &'static str,
+    table: String,
+    pictures: Vec<(&'static str, drip::plot::Chart)>,
+}
+
+fn main() -> ExitCode {
+    let mut quick = false;
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            // What cargo adds.
+            "--bench" => {}
+            "--quick" => quick = true,
+            other => {
+                eprintln!("{other}: not known; there is --quick");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    match play(quick) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn play(quick: bool) -> io::Result<()> {
+    process::end_with_us();
+    place::take_descriptors();
+    println!(
+        "about {}",
+        if quick {
+            "half a minute"
+        } else {
+            "a minute and a half"
+        }
+    );
+    // Of the whole length: a quick run is to see that it runs.
+    let length = if quick { 0.4 } else { 1.0 };
+    let about = format!(
+        "{}; drip {}.",
+        machine::describe(),
+        env!("CARGO_PKG_VERSION")
+    );
+    let scenes = [fragile::play, retune::play, algorithms::play];
+    for play in scenes {
+        let played = play(length, &about)?;
+        println!("\n{}", played.table);
+        if quick {
+            continue;
+        }
+        page::replace(&page::here(PAGE), played.part, &played.table)?;
+        for (name, picture) in played.pictures {
+            picture.save(page::here("plots").join(name))?;
+        }
+    }
+    if quick {
+        println!("a quick run: benches/{PAGE} and its plots stay as they are");
+        return Ok(());
+    }
+    page::replace(&page::here(PAGE), "machine", &about)?;
+    println!("written: benches/{PAGE}, benches/plots");
+    Ok(())
+}

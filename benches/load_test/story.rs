@@ -1,0 +1,100 @@
+//! The pictures of the backend and the crowd.
+
+use std::time::Duration;
+
+use drip::plot::{Chart, Panel};
+
+use crate::pictures::{a_second, depth};
+use crate::scene::{End, Told};
+
+/// What all of them share. Times are in seconds from the scene's start.
+pub struct Story<'a> {
+    /// On what it was played.
+    pub about: &'a str,
+    /// When the crowd comes, when it has gone, and when all is over.
+    pub crowd: f64,
+    pub gone: f64,
+    pub end: f64,
+    pub patience: Duration,
+}
+
+impl Story<'_> {
+    pub fn alone(&self, all: &[Told]) -> Chart {
+        let requests = self.panel("requests a second");
+        let requests = self.rate(requests, "sent", &sent(all));
+        let requests = self.rate(requests, "answered in time", &ended(all, End::Answered));
+        let lost = self.panel("given up after 1 s, a second");
+        self.chart("Without drip: three seconds of crowd, and then nobody is answered in time")
+            .panel(requests)
+            .panel(self.rate(lost, "given up", &ended(all, End::GivenUp)))
+    }
+
+    pub fn smooth(&self, all: &[Told]) -> Chart {
+        let reached: Vec<f64> = all.iter().filter_map(|told| told.reached).collect();
+        let arriving = self.panel("requests a second, arriving at drip");
+        let departing = self.panel("requests a second, departing to the backend");
+        self.chart("With drip: what comes in bursts leaves evenly")
+            .panel(self.rate(arriving.mark_y("150r/s", 150.0), "arriving", &sent(all)))
+            .panel(self.rate(departing.mark_y("150r/s", 150.0), "departing", &reached))
+    }
+
+    pub fn queue(&self, all: &[Told]) -> Chart {
+        let accepted = all.iter().filter(|told| told.reached.is_some());
+        let accepted: Vec<f64> = accepted.map(|told| told.sent).collect();
+        let waiting = self
+            .panel("requests in drip's queue")
+            .step("waiting", &depth(all))
+            .mark_y("burst = 75", 75.0);
+        let requests = self.rate(self.panel("requests a second"), "accepted", &accepted);
+        self.chart("With drip: the queue fills, and what it cannot hold is refused at once")
+            .panel(waiting)
+            .panel(self.rate(requests, "rejected (429)", &ended(all, End::Refused)))
+    }
+
+    pub fn latency(&self, alone: &[Told], kept: &[Told]) -> Chart {
+        let panel = self
+            .panel("ms, by when the request reached the backend")
+            .log_y()
+            .height(260)
+            .line("without drip", &latency(alone))
+            .line("with drip", &latency(kept))
+            .mark_y("clients give up", self.patience.as_secs_f64() * 1e3);
+        self.chart("How long the backend takes for a request")
+            .panel(panel)
+    }
+
+    fn chart(&self, title: &str) -> Chart {
+        let chart = Chart::new(title).subtitle(self.about);
+        chart.x_label("seconds").same_x()
+    }
+
+    fn panel(&self, label: &str) -> Panel {
+        Panel::new(label)
+            .mark_x("the crowd comes", self.crowd)
+            .mark_x("it has gone", self.gone)
+            .x_to(self.end)
+    }
+
+    fn rate(&self, panel: Panel, name: &str, moments: &[f64]) -> Panel {
+        panel.step(name, &a_second(moments, self.end))
+    }
+}
+
+fn sent(all: &[Told]) -> Vec<f64> {
+    all.iter().map(|told| told.sent).collect()
+}
+
+fn ended(all: &[Told], end: End) -> Vec<f64> {
+    let those = all.iter().filter(|told| told.end == end);
+    those.map(|told| told.ended).collect()
+}
+
+/// How long the backend had each request, in milliseconds, by when it came.
+pub fn latency(all: &[Told]) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = all
+        .iter()
+        .filter_map(|told| Some((told.reached?, told.backend? * 1e3)))
+        .collect();
+    points.sort_by(|one, other| one.0.total_cmp(&other.0));
+    points
+}

@@ -1,0 +1,101 @@
+//! A client's connection: one request after the other, and of the answers no more than is needed.
+//!
+//! Written out rather than taken from hyper, so that a client costs little beside the proxy that it asks.
+
+use std::io;
+use std::net::SocketAddr;
+
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A connection that is kept from request to request.
+#[derive(Debug)]
+pub struct Connection {
+    to: SocketAddr,
+    stream: Option<TcpStream>,
+    read: Vec<u8>,
+}
+
+impl Connection {
+    pub fn new(to: SocketAddr) -> Self {
+        Self {
+            to,
+            stream: None,
+            read: Vec::with_capacity(2048),
+        }
+    }
+
+    /// Sends a request and reads its answer; returns the status. Connects where there is no connection.
+    pub async fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
+        // Put back only where the answer came whole: a request that is given up closes its connection.
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => connect(self.to).await?,
+        };
+        stream.write_all(request).await?;
+        self.read.clear();
+        let head = loop {
+            if let Some(end) = memmem::find(&self.read, b"\r\n\r\n") {
+                break Head::of(&self.read[..end], end + 4)?;
+            }
+            more(&mut stream, &mut self.read).await?;
+        };
+        while self.read.len() < head.whole {
+            more(&mut stream, &mut self.read).await?;
+        }
+        if head.kept {
+            self.stream = Some(stream);
+        }
+        Ok(head.status)
+    }
+}
+
+struct Head {
+    status: u16,
+    /// Head and body.
+    whole: usize,
+    kept: bool,
+}
+
+impl Head {
+    fn of(text: &[u8], length: usize) -> io::Result<Self> {
+        let broken = || io::Error::from(io::ErrorKind::InvalidData);
+        let status = text.get(9..12).and_then(number).ok_or_else(broken)?;
+        let (mut body, mut kept) = (None, true);
+        for line in text.split(|byte| *byte == b'\n').skip(1) {
+            let Some(colon) = memchr::memchr(b':', line) else {
+                continue;
+            };
+            let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+            if name.eq_ignore_ascii_case(b"content-length") {
+                body = number(value);
+            } else if name.eq_ignore_ascii_case(b"connection") {
+                kept = !value.eq_ignore_ascii_case(b"close");
+            }
+        }
+        Ok(Self {
+            status: u16::try_from(status).map_err(|_| broken())?,
+            // None of those asked here answers without.
+            whole: length + body.ok_or_else(broken)?,
+            kept,
+        })
+    }
+}
+
+fn number(digits: &[u8]) -> Option<usize> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+async fn connect(to: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(to).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn more(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<()> {
+    match stream.read_buf(read).await? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,92 @@
+//! Several rounds of a measurement, as one figure.
+
+use std::fmt;
+
+/// The median of several rounds, and how far they were apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    pub median: f64,
+    pub least: f64,
+    pub most: f64,
+}
+
+impl Figure {
+    /// Of no rounds there is none.
+    pub fn of(rounds: &[f64]) -> Option<Self> {
+        let mut sorted = rounds.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (least, most) = (*sorted.first()?, *sorted.last()?);
+        let (below, above) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+        Some(Self {
+            median: f64::midpoint(below, above),
+            least,
+            most,
+        })
+    }
+
+    /// Round by round what part `ours` is of `theirs`: a disturbance of the machine that met both cancels out.
+    pub fn ratio(ours: &[f64], theirs: &[f64]) -> Option<Self> {
+        let pairs = ours.iter().zip(theirs);
+        Self::of(
+            &pairs
+                .map(|(ours, theirs)| ours / theirs)
+                .collect::<Vec<_>>(),
+        )
+    }
+}
+
+/// `16.4 (15.9–17.0)`, with as many decimals as asked for: `{:.1}`.
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = f.precision().unwrap_or(1);
+        let Self {
+            median,
+            least,
+            most,
+        } = self;
+        write!(
+            f,
+            "{median:.decimals$} ({least:.decimals$}–{most:.decimals$})"
+        )
+    }
+}
+
+/// A cell of a table: a dash where there is no figure.
+pub fn cell(figure: Option<Figure>, decimals: usize) -> String {
+    figure.map_or_else(|| "—".to_owned(), |figure| format!("{figure:.decimals$}"))
+}
+
+/// Mean rate and unevenness of a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Evenness {
+    /// Events a second.
+    pub rate: f64,
+    /// The standard deviation of the gaps over their mean: 0 is perfectly even, 1 is pure chance.
+    pub variation: f64,
+}
+
+impl Evenness {
+    /// Of events at these nanoseconds, in order. Of fewer than three there is none.
+    pub fn of(moments: &[u64]) -> Option<Self> {
+        if moments.len() < 3 {
+            return None;
+        }
+        let gaps: Vec<f64> = moments
+            .windows(2)
+            .map(|pair| float(pair[1] - pair[0]))
+            .collect();
+        let count = float(gaps.len() as u64);
+        let mean = gaps.iter().sum::<f64>() / count;
+        let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
+        Some(Self {
+            rate: 1e9 / mean,
+            variation: variance.sqrt() / mean,
+        })
+    }
+}
+
+/// Whole numbers here are far below 2^52, where floats begin to round them.
+#[allow(clippy::cast_precision_loss)]
+pub fn float(whole: u64) -> f64 {
+    whole as f64
+}

@@ -1,0 +1,43 @@
+//! On what was measured, in a line.
+
+use std::fs;
+
+use super::place::processors;
+
+/// Processors, memory and kernel.
+pub fn describe() -> String {
+    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let model = field(&read("/proc/cpuinfo"), "model name");
+    let memory = field(&read("/proc/meminfo"), "MemTotal");
+    let gigabytes = memory
+        .trim_end_matches("kB")
+        .trim()
+        .parse::<u64>()
+        .map_or(0, |kilobytes| (kilobytes + (1 << 19)) >> 20);
+    let release = read("/proc/sys/kernel/osrelease");
+    // What follows the numbers names a build, not a kernel.
+    let kernel: String = release
+        .trim()
+        .chars()
+        .take_while(|letter| letter.is_ascii_digit() || *letter == '.')
+        .collect();
+    let count = processors().len();
+    format!("{count} processors ({model}), {gigabytes} GB, Linux {kernel}")
+}
+
+/// How many others want a processor, over the last minute.
+pub fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let first = text.split_whitespace().next();
+    first
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_default()
+}
+
+fn field(text: &str, name: &str) -> String {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let value = line
+        .unwrap_or_default()
+        .trim_start_matches([':', ' ', '\t']);
+    value.trim().to_owned()
+}

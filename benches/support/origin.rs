@@ -1,0 +1,108 @@
+//! An origin that answers at once, and stamps what arrives.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use drip::clock;
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime;
+use tokio::task::LocalSet;
+
+use super::place::Side;
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 64\r\n\r\n\
+    here are the sixty-four bytes of text that this origin answers.\n";
+
+/// A request that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it was read, in nanoseconds.
+    pub at: u64,
+    /// What its field X-Key says.
+    pub key: u64,
+}
+
+/// An origin on a thread of its own, for as long as the program runs.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub address: SocketAddr,
+    /// Stamps, while they are wanted.
+    seen: Arc<Mutex<Option<Vec<Arrival>>>>,
+}
+
+impl Origin {
+    pub fn start() -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let origin = Self {
+            address: listener.local_addr()?,
+            seen: Arc::default(),
+        };
+        let seen = Arc::clone(&origin.seen);
+        thread::spawn(move || {
+            Side::Load.take();
+            let runtime = runtime::Builder::new_current_thread().enable_all().build();
+            runtime
+                .expect("a runtime")
+                .block_on(LocalSet::new().run_until(async move {
+                    let listener = TcpListener::from_std(listener).expect("a listener");
+                    while let Ok((stream, _)) = listener.accept().await {
+                        tokio::task::spawn_local(serve(stream, Arc::clone(&seen)));
+                    }
+                }));
+        });
+        Ok(origin)
+    }
+
+    /// Stamps what arrives from now on.
+    pub fn watch(&self) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Vec::with_capacity(1 << 16));
+    }
+
+    /// What has arrived since it was told to watch, in order; from now on nothing is stamped.
+    pub fn seen(&self) -> Vec<Arrival> {
+        let taken = self
+            .seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        taken.unwrap_or_default()
+    }
+}
+
+async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Option<Vec<Arrival>>>>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut read = Vec::with_capacity(4096);
+    loop {
+        if stream.read_buf(&mut read).await? == 0 {
+            return Ok(());
+        }
+        let at = clock::now().as_nanos();
+        while let Some(end) = memmem::find(&read, b"\r\n\r\n") {
+            if let Some(seen) = &mut *seen.lock().unwrap_or_else(PoisonError::into_inner) {
+                let key = key(&read[..end]);
+                seen.push(Arrival { at, key });
+            }
+            read.drain(..end + 4);
+            stream.write_all(ANSWER).await?;
+        }
+    }
+}
+
+fn key(head: &[u8]) -> u64 {
+    let lines = head.split(|byte| *byte == b'\n');
+    let mut values = lines.filter_map(|line| {
+        let (name, value) = line.split_at_checked(6)?;
+        let value = value.trim_ascii();
+        name.eq_ignore_ascii_case(b"x-key:").then_some(value)
+    });
+    let text = values
+        .next_back()
+        .and_then(|value| std::str::from_utf8(value).ok());
+    text.and_then(|text| text.parse().ok()).unwrap_or(u64::MAX)
+}

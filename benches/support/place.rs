@@ -1,0 +1,94 @@
+//! Where things run: which processor, which port.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// A side of the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What is measured: the first processor.
+    Proxy,
+    /// What is measured with two workers: the first two processors.
+    TwoWorkers,
+    /// The origin and the clients: the last processor.
+    Load,
+    /// What needs to be measured on no processor of its own.
+    Anywhere,
+}
+
+impl Side {
+    /// Moves the calling thread there, and with it whatever it starts.
+    pub fn take(self) {
+        let all = processors();
+        let Some((first, last)) = all.first().zip(all.last()) else {
+            return;
+        };
+        let chosen: &[usize] = match self {
+            Self::Proxy => &[*first],
+            Self::TwoWorkers => &all[..all.len().min(2)],
+            Self::Load => &[*last],
+            Self::Anywhere => &all,
+        };
+        let mut set = CpuSet::new();
+        for processor in chosen {
+            set.set(*processor);
+        }
+        // Where it is forbidden the figures are noisier, and otherwise the same.
+        let _moved = sched_setaffinity(None, &set);
+    }
+
+    /// Runs `what` there, on a thread of its own.
+    pub fn run<T: Send>(self, what: impl FnOnce() -> T + Send) -> T {
+        thread::scope(|scope| {
+            let there = scope.spawn(move || {
+                self.take();
+                what()
+            });
+            there
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// The processors that this process was given.
+pub fn processors() -> Vec<usize> {
+    static GIVEN: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
+    let look = || {
+        let set = sched_getaffinity(None).unwrap_or_default();
+        (0..CpuSet::MAX_CPU)
+            .filter(|processor| set.is_set(*processor))
+            .collect()
+    };
+    GIVEN.get_or_init(look).clone()
+}
+
+/// A port that nobody listens on.
+pub fn free_address() -> SocketAddr {
+    // Below the ports that the kernel gives to outgoing connections: no client takes it before it is listened on.
+    const FIRST: u16 = 10_000;
+    const COUNT: u16 = 20_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let start = u16::try_from(std::process::id() * 97 % u32::from(COUNT)).unwrap_or_default();
+    loop {
+        let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = SocketAddr::from(([127, 0, 0, 1], FIRST + (start + nth) % COUNT));
+        if TcpListener::bind(address).is_ok() {
+            return address;
+        }
+    }
+}
+
+/// Takes as many file descriptors as allowed, for this process and those that it starts. Returns how many.
+pub fn take_descriptors() -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // What was allowed before is still allowed.
+    let _raised = setrlimit(Resource::Nofile, limit);
+    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(allowed).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,149 @@
+//! Programs that are measured: started on their side of the machine, and ended with whoever started them.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use drip::clock;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::place::Side;
+use super::within;
+
+/// Debian keeps servers where a plain user's PATH does not look.
+const MORE_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// What runs now, so that it ends when this program is interrupted.
+static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// A program that ends when this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    /// From its start until it took connections.
+    pub ready_after: Duration,
+}
+
+impl Running {
+    /// Starts `command` on `side`, and waits until it listens on `address`. What it says goes into the file `log`.
+    pub fn start(
+        mut command: Command,
+        side: Side,
+        address: SocketAddr,
+        log: &Path,
+    ) -> io::Result<Self> {
+        let said = fs::File::create(log)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(said.try_clone()?)
+            .stderr(said);
+        let began = clock::now();
+        let child = side.run(|| command.spawn())?;
+        running(|all| all.push(child.id()));
+        let mut started = Self {
+            child,
+            ready_after: Duration::ZERO,
+        };
+        let ready = within(Duration::from_secs(20), || {
+            TcpStream::connect(address).is_ok() || started.has_ended()
+        });
+        if !ready || started.has_ended() {
+            let said = fs::read_to_string(log).unwrap_or_default();
+            return Err(io::Error::other(format!(
+                "it does not listen on {address}: {}",
+                said.trim()
+            )));
+        }
+        started.ready_after = clock::now().since(began);
+        Ok(started)
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Its process, and those that it has started.
+    pub fn processes(&self) -> Vec<u32> {
+        let mut family = vec![self.child.id()];
+        let mut looked = 0;
+        while let Some(parent) = family.get(looked).copied() {
+            family.extend(children(parent));
+            looked += 1;
+        }
+        family
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let id = self.child.id();
+        send(id, Signal::TERM);
+        if !within(Duration::from_secs(1), || self.has_ended()) {
+            for process in self.processes() {
+                send(process, Signal::KILL);
+            }
+            let _ended = self.child.wait();
+        }
+        running(|all| all.retain(|other| *other != id));
+    }
+}
+
+/// Where a program is, by the PATH and the places where servers are kept.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain(MORE_FOLDERS.map(PathBuf::from));
+    folders
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+}
+
+/// Ends what runs when this program is told to end before it is done.
+pub fn end_with_us() {
+    thread::spawn(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let Ok(runtime) = runtime else { return };
+        runtime.block_on(async {
+            let asked = (
+                signal(SignalKind::interrupt()),
+                signal(SignalKind::terminate()),
+            );
+            let (Ok(mut interrupt), Ok(mut terminate)) = asked else {
+                return;
+            };
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            running(|all| all.iter().for_each(|process| send(*process, Signal::TERM)));
+            std::process::exit(130);
+        });
+    });
+}
+
+fn children(parent: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    let listed = listed.unwrap_or_default();
+    listed
+        .split_whitespace()
+        .filter_map(|id| id.parse().ok())
+        .collect()
+}
+
+fn send(process: u32, signal: Signal) {
+    if let Some(id) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself.
+        let _sent = kill_process(id, signal);
+    }
+}
+
+fn running<T>(look: impl FnOnce(&mut Vec<u32>) -> T) -> T {
+    look(&mut RUNNING.lock().unwrap_or_else(PoisonError::into_inner))
+}

@@ -1,0 +1,52 @@
+//! What processes have used, as the kernel counts it.
+
+use std::fs;
+use std::time::Duration;
+
+/// The processor time that `processes` have used so far, in user and kernel, all threads together.
+pub fn processor_time(processes: &[u32]) -> Duration {
+    processes.iter().map(|process| of_process(*process)).sum()
+}
+
+/// The memory that `processes` hold, in bytes. A page that several share counts once.
+pub fn memory(processes: &[u32]) -> u64 {
+    let of_one = |process: &u32| {
+        let rollup =
+            fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
+        kilobytes(&rollup, "Pss:").or_else(|| {
+            let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+            kilobytes(&status, "VmRSS:")
+        })
+    };
+    processes.iter().filter_map(of_one).sum::<u64>() * 1024
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+/// By the scheduler's count in nanoseconds where the kernel keeps it, else by `stat`, in hundredths of a second.
+fn of_process(process: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{process}/task"));
+    let counted = threads.into_iter().flatten().flatten().map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    let counted: Option<u64> = counted.sum();
+    match counted {
+        Some(nanos) if nanos > 0 => Duration::from_nanos(nanos),
+        _ => by_ticks(process).unwrap_or_default(),
+    }
+}
+
+fn by_ticks(process: u32) -> Option<Duration> {
+    /// Of a second, in which Linux tells processor times whatever its own tick is.
+    const TICK: Duration = Duration::from_millis(10);
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name, in parentheses, may have anything in it.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut user_and_kernel = after_name.split_whitespace().skip(11).take(2);
+    let mut next = || user_and_kernel.next()?.parse::<u32>().ok();
+    Some(TICK * (next()? + next()?))
+}

@@ -1,0 +1,297 @@
+//! A panel on the paper.
+
+use std::fmt::Write;
+
+use svg::Node;
+use svg::node::Text;
+use svg::node::element::Element;
+
+use super::panel::{Kind, Panel, Series};
+use super::scale::{Range, Scale, count, written};
+
+/// How wide a letter is, about: no font is at hand, and those of a reader differ.
+const LETTER: f64 = 6.6;
+const ROW: f64 = 18.0;
+const COLOURS: usize = 8;
+
+/// Where a panel goes, and what it shares with others.
+pub(super) struct Frame<'a> {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) x_range: Range,
+    pub(super) x_label: Option<&'a str>,
+}
+
+/// The axes of a panel.
+struct Axes<'a> {
+    panel: &'a Panel,
+    x: Scale,
+    y: Scale,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// Draws `panel`; returns where it ends.
+pub(super) fn draw(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
+    let legend = legend(panel, frame, body);
+    // Room for the numbers at the left, the same in all panels, so that their axes stand below each other.
+    let (left, right) = (frame.left + 44.0, frame.right - 8.0);
+    let (top, bottom) = (legend, legend + panel.height);
+    let x = Scale::new(frame.x_range, panel.log_x, left, right);
+    let y = Scale::new(panel.y_range(), panel.log_y, bottom, top).rounded();
+    let axes = Axes {
+        panel,
+        x,
+        y,
+        left,
+        right,
+        top,
+        bottom,
+    };
+    axes.upwards(body);
+    let mut below = axes.rightwards(body);
+    for (index, series) in panel.series.iter().enumerate() {
+        match series.kind {
+            Kind::Bars => axes.bars(index, series, body),
+            Kind::Line | Kind::Step => axes.line(index, series, body),
+        }
+    }
+    axes.marks(body);
+    if let Some(label) = frame.x_label {
+        below += 16.0;
+        body.push(text(
+            "sub",
+            f64::midpoint(left, right),
+            below,
+            "middle",
+            label,
+        ));
+    }
+    below
+}
+
+/// The name of the panel, and which colour is what; returns where they end.
+fn legend(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
+    let mut y = frame.top + 10.0;
+    body.push(text("name", frame.left, y, "start", &panel.y_label));
+    let begin = frame.left + 44.0;
+    let mut x = frame.left + width(&panel.y_label) * 1.08 + 24.0;
+    for (index, series) in panel.series.iter().enumerate() {
+        let needed = 18.0 + width(&series.name) + 16.0;
+        if x + needed > frame.right && x > begin {
+            x = begin;
+            y += ROW;
+        }
+        let mut square = Element::new("rect");
+        square.assign("x", number(x));
+        square.assign("y", number(y - 9.0));
+        square.assign("width", 12);
+        square.assign("height", if series.kind == Kind::Bars { 10 } else { 3 });
+        if series.kind != Kind::Bars {
+            square.assign("y", number(y - 5.5));
+        }
+        square.assign("class", filled(index));
+        body.push(square);
+        body.push(text("sub", x + 18.0, y, "start", &series.name));
+        x += needed;
+    }
+    y + 12.0
+}
+
+impl Axes<'_> {
+    fn upwards(&self, body: &mut Vec<Element>) {
+        for value in self.y.ticks() {
+            let Some(y) = self.y.place(value) else {
+                continue;
+            };
+            body.push(rule("grid", (self.left, y), (self.right, y)));
+            body.push(text(
+                "sub",
+                self.left - 6.0,
+                y + 4.0,
+                "end",
+                &written(value),
+            ));
+        }
+    }
+
+    /// Returns where the axis and its numbers end.
+    fn rightwards(&self, body: &mut Vec<Element>) -> f64 {
+        let base = self.bottom;
+        body.push(rule("axis", (self.left, base), (self.right, base)));
+        let ticks: Vec<(f64, String)> = if self.panel.names.is_empty() {
+            self.x
+                .ticks()
+                .into_iter()
+                .map(|at| (at, written(at)))
+                .collect()
+        } else {
+            let names = self.panel.names.iter().cloned();
+            names
+                .enumerate()
+                .map(|(at, name)| (count(at), name))
+                .collect()
+        };
+        let mut free = f64::NEG_INFINITY;
+        for (value, written) in ticks {
+            let Some(x) = self.x.place(value) else {
+                continue;
+            };
+            if x < self.left - 1.0 || x > self.right + 1.0 {
+                continue;
+            }
+            body.push(rule("axis", (x, base), (x, base + 4.0)));
+            // Names that would lie on the one before stay away.
+            let half = width(&written) / 2.0;
+            if x - half > free {
+                body.push(text("sub", x, base + 17.0, "middle", &written));
+                free = x + half + 4.0;
+            }
+        }
+        base + 17.0
+    }
+
+    fn line(&self, index: usize, series: &Series, body: &mut Vec<Element>) {
+        let mut path = String::new();
+        let mut last: Option<f64> = None;
+        for &(x, y) in &series.points {
+            let taken = self.panel.takes_x(x) && self.panel.takes_y(y);
+            let (true, Some(x), Some(y)) = (taken, self.x.place(x), self.y.place(y)) else {
+                continue;
+            };
+            let (x, written) = (number(x), number(y));
+            // Writing to a String cannot fail.
+            let _ = match (last, series.kind) {
+                (None, _) => write!(path, "M{x} {written}"),
+                (Some(before), Kind::Step) if before.to_bits() == y.to_bits() => {
+                    write!(path, "H{x}")
+                }
+                (Some(_), Kind::Step) => write!(path, "H{x}V{written}"),
+                (Some(_), _) => write!(path, "L{x} {written}"),
+            };
+            last = Some(y);
+        }
+        if path.is_empty() {
+            return;
+        }
+        let mut line = Element::new("path");
+        // Colours are used again after the last one; then dashes tell them apart.
+        let again = if index < COLOURS { "" } else { " again" };
+        line.assign("class", format!("line c{}{again}", index % COLOURS));
+        line.assign("d", path);
+        body.push(line);
+    }
+
+    fn bars(&self, index: usize, series: &Series, body: &mut Vec<Element>) {
+        let of_bars = |series: &&Series| series.kind == Kind::Bars;
+        let beside = self.panel.series.iter().filter(of_bars).count();
+        let before = self.panel.series[..index].iter().filter(of_bars).count();
+        let whole = self.panel.bar_width();
+        for &(x, y) in &series.points {
+            if !self.panel.takes_x(x) || !self.panel.takes_y(y) {
+                continue;
+            }
+            // On a logarithmic axis a bar is as wide as a letter; elsewhere it fills most of its place.
+            let (middle, place) = match (self.x.place(x), self.x.place(x + whole)) {
+                (Some(middle), _) if self.panel.log_x => (middle, LETTER * count(beside)),
+                (Some(middle), Some(next)) => (middle, (next - middle) * 0.8),
+                _ => continue,
+            };
+            let Some(y) = self.y.place(y) else {
+                continue;
+            };
+            let wide = place / count(beside);
+            let base = self.y.base();
+            let mut bar = Element::new("rect");
+            bar.assign("x", number(middle - place / 2.0 + wide * count(before)));
+            bar.assign("y", number(y.min(base)));
+            bar.assign("width", number(wide.max(0.5)));
+            bar.assign("height", number((y - base).abs()));
+            bar.assign("class", filled(index));
+            body.push(bar);
+        }
+    }
+
+    fn marks(&self, body: &mut Vec<Element>) {
+        for mark in &self.panel.marks {
+            if mark.upright {
+                let Some(x) = self.x.place(mark.at) else {
+                    continue;
+                };
+                body.push(rule("mark", (x, self.top), (x, self.bottom)));
+                let room = x + 4.0 + width(&mark.text) < self.right;
+                let (at, anchor) = if room {
+                    (x + 4.0, "start")
+                } else {
+                    (x - 4.0, "end")
+                };
+                body.push(text("sub", at, self.top + 10.0, anchor, &mark.text));
+            } else if let Some(y) = self.y.place(mark.at) {
+                body.push(rule("mark", (self.left, y), (self.right, y)));
+                body.push(text("sub", self.right - 4.0, y - 4.0, "end", &mark.text));
+            }
+        }
+    }
+}
+
+/// A line of text; `class` names its style.
+pub(super) fn text(class: &str, x: f64, y: f64, anchor: &str, content: &str) -> Element {
+    let mut element = Element::new("text");
+    if class != "sub" {
+        element.assign("class", class);
+    }
+    element.assign("x", number(x));
+    element.assign("y", number(y));
+    if anchor != "start" {
+        element.assign("text-anchor", anchor);
+    }
+    element.append(Text::new(content));
+    element
+}
+
+/// `content` in lines that are no wider than `wide`.
+pub(super) fn words(content: &str, wide: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in content.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line) + width(word) + LETTER <= wide => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn rule(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Element {
+    let mut element = Element::new("path");
+    element.assign("class", class);
+    let path = format!(
+        "M{} {}L{} {}",
+        number(x1),
+        number(y1),
+        number(x2),
+        number(y2)
+    );
+    element.assign("d", path);
+    element
+}
+
+fn width(text: &str) -> f64 {
+    count(text.chars().count()) * LETTER
+}
+
+fn filled(index: usize) -> String {
+    format!("f{}", index % COLOURS)
+}
+
+/// A hundredth of a pixel is as fine as it gets.
+pub(super) fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0" } else { text }.to_owned()
+}

@@ -1,0 +1,24 @@
+//! Charts as SVG: lines, steps and bars in panels, one above the other.
+//!
+//! A chart is text made of what it was given and of nothing else: no fonts, no clock, no order of a hash. The same data
+//! give the same bytes. Colours are the reader's: dark where the system or the page is dark.
+//!
+//! ```
+//! use drip::plot::{Chart, Panel};
+//!
+//! let waiting = [(0.0, 0.0), (0.5, 3.0), (2.0, 0.0)];
+//! let svg = Chart::new("Thirty at once, at 10r/s")
+//!     .x_label("seconds")
+//!     .panel(Panel::new("requests waiting").step("in the queue", &waiting))
+//!     .render();
+//! assert!(svg.starts_with("<svg") && svg.contains("in the queue"));
+//! ```
+
+mod chart;
+mod draw;
+mod panel;
+mod scale;
+mod thin;
+
+pub use chart::Chart;
+pub use panel::Panel;

@@ -1,0 +1,219 @@
+use super::scale::{Range, count};
+use super::thin::thinned;
+
+/// One of a chart's pictures: a pair of axes, and what is drawn between them.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    pub(super) y_label: String,
+    pub(super) x_label: Option<String>,
+    pub(super) series: Vec<Series>,
+    pub(super) marks: Vec<Mark>,
+    pub(super) names: Vec<String>,
+    pub(super) log_x: bool,
+    pub(super) log_y: bool,
+    pub(super) height: f64,
+    pub(super) room: Range,
+}
+
+/// What is drawn, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Line,
+    Step,
+    Bars,
+}
+
+/// A value that is pointed out by a dotted line.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    pub(super) text: String,
+    pub(super) at: f64,
+    pub(super) upright: bool,
+}
+
+impl Panel {
+    /// An empty panel; `y_label` tells what goes upwards, and in what unit.
+    #[must_use]
+    pub fn new(y_label: impl Into<String>) -> Self {
+        Self {
+            y_label: y_label.into(),
+            x_label: None,
+            series: Vec::new(),
+            marks: Vec::new(),
+            names: Vec::new(),
+            log_x: false,
+            log_y: false,
+            height: 180.0,
+            room: Range::NONE,
+        }
+    }
+
+    /// Points joined by straight lines, in the order given. What is not finite is left out.
+    #[must_use]
+    pub fn line(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
+        self.with(name, Kind::Line, points)
+    }
+
+    /// A value that holds from its point to the next one: a count, a depth.
+    #[must_use]
+    pub fn step(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
+        self.with(name, Kind::Step, points)
+    }
+
+    /// Bars from zero, each around its point; those of several series stand side by side.
+    #[must_use]
+    pub fn bars(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
+        self.with(name, Kind::Bars, points)
+    }
+
+    fn with(mut self, name: impl Into<String>, kind: Kind, points: &[(f64, f64)]) -> Self {
+        let whole = |point: &(f64, f64)| point.0.is_finite() && point.1.is_finite();
+        let points: Vec<(f64, f64)> = points.iter().copied().filter(whole).collect();
+        self.series.push(Series {
+            name: name.into(),
+            kind,
+            points: thinned(&points),
+        });
+        self
+    }
+
+    /// What goes to the right, and in what unit, where it is not the same for the whole chart.
+    #[must_use]
+    pub fn x_label(mut self, label: impl Into<String>) -> Self {
+        self.x_label = Some(label.into());
+        self
+    }
+
+    /// Words instead of numbers below: the first stands at 0, the next at 1, and so on.
+    #[must_use]
+    pub fn x_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The same way for each factor of ten to the right; what is not above 0 is left out.
+    #[must_use]
+    pub fn log_x(mut self) -> Self {
+        self.log_x = true;
+        self
+    }
+
+    /// The same way for each factor of ten upwards; what is not above 0 is left out. Without this, the axis begins at 0.
+    #[must_use]
+    pub fn log_y(mut self) -> Self {
+        self.log_y = true;
+        self
+    }
+
+    /// A dotted line from left to right at the height `y`.
+    #[must_use]
+    pub fn mark_y(self, text: impl Into<String>, y: f64) -> Self {
+        self.mark(text, y, false)
+    }
+
+    /// A dotted line upright at `x`.
+    #[must_use]
+    pub fn mark_x(self, text: impl Into<String>, x: f64) -> Self {
+        self.mark(text, x, true)
+    }
+
+    fn mark(mut self, text: impl Into<String>, at: f64, upright: bool) -> Self {
+        if at.is_finite() {
+            self.marks.push(Mark {
+                text: text.into(),
+                at,
+                upright,
+            });
+        }
+        self
+    }
+
+    /// Leaves room to the right up to `x`, at least, whatever the data are.
+    #[must_use]
+    pub fn x_to(mut self, x: f64) -> Self {
+        if x.is_finite() {
+            self.room = self.room.with(x);
+        }
+        self
+    }
+
+    /// How high it is, in pixels; 180 where nothing else is said.
+    #[must_use]
+    pub fn height(mut self, pixels: u32) -> Self {
+        self.height = f64::from(pixels.max(40));
+        self
+    }
+
+    /// What lies on the axis to the right.
+    pub(super) fn x_range(&self) -> Range {
+        let half = self.bar_width() / 2.0;
+        let mut range = self.room;
+        if !self.names.is_empty() {
+            range = range.with(-0.5).with(count(self.names.len()) - 0.5);
+        }
+        for series in &self.series {
+            let half = if series.kind == Kind::Bars && !self.log_x {
+                half
+            } else {
+                0.0
+            };
+            for (x, _) in series.points.iter().filter(|(x, _)| self.takes_x(*x)) {
+                range = range.with(x - half).with(x + half);
+            }
+        }
+        for mark in self.marks.iter().filter(|mark| mark.upright) {
+            if self.takes_x(mark.at) {
+                range = range.with(mark.at);
+            }
+        }
+        range
+    }
+
+    /// What lies on the axis upwards.
+    pub(super) fn y_range(&self) -> Range {
+        let mut range = Range::NONE;
+        if !self.log_y {
+            range = range.with(0.0);
+        }
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let marks = self.marks.iter().filter(|mark| !mark.upright);
+        let heights = points.map(|point| point.1).chain(marks.map(|mark| mark.at));
+        let range = heights
+            .filter(|y| self.takes_y(*y))
+            .fold(range, Range::with);
+        // The least of the bars is to be seen, too.
+        if self.log_y && self.series.iter().any(|series| series.kind == Kind::Bars) {
+            range.with(range.low / 2.0)
+        } else {
+            range
+        }
+    }
+
+    pub(super) fn takes_x(&self, x: f64) -> bool {
+        !self.log_x || x > 0.0
+    }
+
+    pub(super) fn takes_y(&self, y: f64) -> bool {
+        !self.log_y || y > 0.0
+    }
+
+    /// The way to the right that belongs to one place of bars: the least between two of them.
+    pub(super) fn bar_width(&self) -> f64 {
+        let bars = self
+            .series
+            .iter()
+            .filter(|series| series.kind == Kind::Bars);
+        let mut places: Vec<f64> = bars.flat_map(|bars| &bars.points).map(|at| at.0).collect();
+        places.sort_by(f64::total_cmp);
+        let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
+        let least = gaps.filter(|gap| *gap > 0.0).fold(f64::INFINITY, f64::min);
+        if least.is_finite() { least } else { 1.0 }
+    }
+}

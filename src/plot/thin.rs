@@ -1,0 +1,54 @@
+//! A line of millions of points is drawn as what can be seen of it.
+
+/// More points than this are thinned out: four for each of about as many columns as a chart is wide.
+pub(super) const DRAWN: usize = 4 * COLUMNS;
+
+const COLUMNS: usize = 1200;
+
+/// `points`, or where they are many those that give the same picture: of each column the first, the lowest, the
+/// highest and the last. Points are cut into columns by their number, so they need not be in order.
+pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    if points.len() <= DRAWN {
+        return points.to_vec();
+    }
+    let mut kept = Vec::with_capacity(DRAWN);
+    for column in points.chunks(points.len().div_ceil(COLUMNS)) {
+        let by_height = |one: &&(usize, f64), other: &&(usize, f64)| one.1.total_cmp(&other.1);
+        let heights: Vec<(usize, f64)> = column
+            .iter()
+            .enumerate()
+            .map(|(index, (_, height))| (index, *height))
+            .collect();
+        let mut seen = [0, 0, 0, column.len() - 1];
+        seen[1] = heights.iter().min_by(by_height).map_or(0, |(at, _)| *at);
+        seen[2] = heights.iter().max_by(by_height).map_or(0, |(at, _)| *at);
+        seen.sort_unstable();
+        let mut last = None;
+        for index in seen {
+            if last != Some(index) {
+                kept.push(column[index]);
+            }
+            last = Some(index);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_stay_and_the_rest_is_bounded() {
+        let mut points: Vec<(f64, f64)> = (0..1_000_000).map(|x| (f64::from(x), 1.0)).collect();
+        points[123_456].1 = 99.0;
+        points[654_321].1 = -99.0;
+        let thin = thinned(&points);
+        assert!(thin.len() <= DRAWN);
+        assert!(thin.contains(&(123_456.0, 99.0)) && thin.contains(&(654_321.0, -99.0)));
+        assert_eq!(thin.first(), points.first());
+        assert_eq!(thin.last(), points.last());
+        assert!(thin.is_sorted_by(|one, other| one.0 < other.0));
+        assert_eq!(thinned(&points[..10]), points[..10]);
+    }
+}
