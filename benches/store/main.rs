@@ -1,0 +1,57 @@
+//! What a shared decision costs: beside Redis's own round trip and a plain INCR/EXPIRE limiter, and through gateways.
+//!
+//! `cargo bench --bench store` starts a redis-server of its own, runs for half a minute, and writes the tables of
+//! benches/README.md. `-- --quick` is shorter and writes nothing.
+
+mod decisions;
+mod gateways;
+mod redis_server;
+// Shared with the comparison, which uses other parts of it.
+#[allow(dead_code)]
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use redis_server::RedisServer;
+use support::{page, process};
+
+fn main() -> ExitCode {
+    let mut quick = false;
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            // What cargo adds.
+            "--bench" => {}
+            "--quick" => quick = true,
+            other => {
+                eprintln!("{other}: not known; there is --quick");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    match measure(quick) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(quick: bool) -> io::Result<()> {
+    process::end_with_us();
+    let span = Duration::from_millis(if quick { 200 } else { 1500 });
+    let server = RedisServer::start()?;
+    let decisions = decisions::table(&server, span)?;
+    println!("{decisions}");
+    let gateways = gateways::table(&server, span)?;
+    println!("{gateways}");
+    if quick {
+        println!("a quick run: benches/README.md stays as it is");
+        return Ok(());
+    }
+    page::replace(&page::here("README.md"), "decisions", &decisions)?;
+    page::replace(&page::here("README.md"), "gateways", &gateways)
+}

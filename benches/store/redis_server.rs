@@ -1,0 +1,59 @@
+use std::io;
+use std::net::SocketAddr;
+use std::process::Command;
+
+use redis::{Client, Connection};
+use tempfile::TempDir;
+
+use crate::support::place::{Side, free_address};
+use crate::support::process::{Running, find};
+
+/// A Redis that keeps nothing, for as long as this lives.
+pub struct RedisServer {
+    pub address: SocketAddr,
+    _folder: TempDir,
+    _running: Running,
+}
+
+impl RedisServer {
+    pub fn start() -> io::Result<Self> {
+        let program = find("redis-server")
+            .ok_or_else(|| io::Error::other("there is no redis-server; install it"))?;
+        let (folder, address) = (TempDir::new()?, free_address());
+        let mut command = Command::new(program);
+        command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+        command.arg("--port").arg(address.port().to_string());
+        command.arg("--dir").arg(folder.path());
+        let log = folder.path().join("log");
+        let running = Running::start(command, Side::Anywhere, address, &log)?;
+        Ok(Self {
+            address,
+            _folder: folder,
+            _running: running,
+        })
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://{}/0", self.address)
+    }
+
+    pub fn client(&self) -> io::Result<Client> {
+        Client::open(self.url()).map_err(io::Error::other)
+    }
+
+    /// How often it has read from connections: each batch that came alone is one.
+    pub fn reads(&self) -> io::Result<u64> {
+        let mut connection: Connection =
+            self.client()?.get_connection().map_err(io::Error::other)?;
+        let mut info = redis::cmd("INFO");
+        let stats: String = info
+            .arg("stats")
+            .query(&mut connection)
+            .map_err(io::Error::other)?;
+        let line = stats
+            .lines()
+            .find_map(|line| line.strip_prefix("total_reads_processed:"));
+        let count = line.and_then(|count| count.trim().parse().ok());
+        count.ok_or_else(|| io::Error::other("this Redis does not tell how often it reads"))
+    }
+}
