@@ -19,7 +19,7 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "header_timeout = \"120s\"\nkeep_alive = \"120s\"");
     let process = Process::of(gateway.id());
-    let others = Others::start(gateway.address());
+    let others = Others::start(&gateway);
     let (descriptors, memory) = (process.descriptors(), process.memory());
 
     let mut crowd = Vec::with_capacity(count);
@@ -60,7 +60,7 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     long_until("their descriptors are free again", || {
         process.descriptors() <= descriptors + MORE_DESCRIPTORS
     });
-    Others::start(gateway.address()).check();
+    Others::start(&gateway).check();
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn connections_past_the_most_wait_until_others_have_gone() {
     let _alone = alone();
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "max_connections = 40");
-    let others = Others::on_one_connection(gateway.address());
+    let others = Others::on_one_connection(&gateway);
     let crowd: Vec<_> = (0..60)
         .map(|nth| One::connect(gateway.address(), nth))
         .collect();

@@ -32,7 +32,7 @@ fn without_descriptors_those_connected_are_served_nothing_spins_and_it_recovers(
     let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
     let process = Process::of(gateway.id());
     // Its connection, and that to the origin, are there before the others take the rest.
-    let others = Others::on_one_connection(gateway.address());
+    let others = Others::on_one_connection(&gateway);
     let most = process.descriptors() + MORE;
     limit_descriptors(&gateway, most);
 
@@ -58,7 +58,7 @@ fn without_descriptors_those_connected_are_served_nothing_spins_and_it_recovers(
         "served again after {:?}",
         back.elapsed()
     );
-    let others = Others::start(gateway.address());
+    let others = Others::start(&gateway);
     long_until("the admin port answers again", || {
         gateway
             .admin("/readyz")

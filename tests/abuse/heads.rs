@@ -17,8 +17,8 @@ fn check_431(before: &[u8], head: &[u8]) {
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "");
     let process = Process::of(gateway.id());
-    let others = Others::start(gateway.address());
-    let (memory, descriptors) = (process.memory(), process.descriptors());
+    let others = Others::start(&gateway);
+    let (peak, descriptors) = (gateway.peak_memory(), process.descriptors());
     let mut crowd: Vec<_> = (0..CONNECTIONS)
         .map(|nth| One::connect(gateway.address(), nth))
         .collect();
@@ -51,7 +51,7 @@ fn check_431(before: &[u8], head: &[u8]) {
         assert_eq!(one.status(), Some(431), "connection {nth}");
         assert!(one.ended.is_some(), "connection {nth} is still open");
     }
-    let grown = gateway.peak_memory().saturating_sub(memory);
+    let grown = gateway.peak_memory().saturating_sub(peak);
     assert!(grown < 16 * MB, "{grown} bytes for {CONNECTIONS} heads");
     others.check();
     eventually("the connections are closed", || {

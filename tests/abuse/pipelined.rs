@@ -24,7 +24,7 @@ fn check_flood(requests: usize, end: impl FnOnce(One)) {
     let gateway = gateway(&origin);
     let process = Process::of(gateway.id());
     let (memory, descriptors) = (process.memory(), process.descriptors());
-    let others = Others::start(gateway.address());
+    let others = Others::start(&gateway);
     let mut one = One::connect(gateway.address(), 0);
     let flood = REQUEST.repeat(requests);
     let (mut sent, deadline) = (0, now() + SOON / 2);
@@ -83,7 +83,7 @@ fn ten_thousand_requests_on_one_connection_are_answered_in_order_while_others_ar
     let gateway = gateway(&origin);
     let process = Process::of(gateway.id());
     let memory = process.memory();
-    let others = Others::start(gateway.address());
+    let others = Others::start(&gateway);
     let mut one = One::connect(gateway.address(), 0);
     let mut flood = Vec::new();
     for nth in 0..COUNT {

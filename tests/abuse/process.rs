@@ -19,15 +19,15 @@ impl Process {
         fs::read_to_string(format!("/proc/{}/{file}", self.0)).expect("a running process")
     }
 
-    /// Its resident memory now, in bytes.
+    /// Its resident memory now, in bytes, without pages of its program file: those are the kernel's to hold or to drop.
     pub fn memory(self) -> u64 {
         let status = self.read("status");
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .expect("its memory");
-        let kilobytes = line.trim().trim_end_matches(" kB").parse::<u64>();
-        kilobytes.expect("a number") * 1024
+        let of_kind = |kind: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(kind));
+            let kilobytes = line.expect("its memory").trim().trim_end_matches(" kB");
+            kilobytes.parse::<u64>().expect("a number") * 1024
+        };
+        of_kind("RssAnon:") + of_kind("RssShmem:")
     }
 
     /// How many file descriptors it has open.

@@ -25,7 +25,7 @@ fn heads_that_come_a_byte_a_second_are_cut_off_and_so_are_connections_that_send_
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "header_timeout = \"1s\"");
     let process = Process::of(gateway.id());
-    let others = Others::start(gateway.address());
+    let others = Others::start(&gateway);
     let (descriptors, memory) = (process.descriptors(), process.memory());
 
     // Of each five, two begin with a whole request: the second head is theirs to be slow with.
@@ -107,7 +107,7 @@ fn bodies_that_stop_coming_are_cut_off_with_408_and_slow_ones_that_come_are_not(
     });
     let gateway = open_gateway(&origin, "body_timeout = \"1s\"");
     let process = Process::of(gateway.id());
-    let others = Others::start(gateway.address());
+    let others = Others::start(&gateway);
     let memory = process.memory();
 
     let part = |framing: &str, piece: &str| {
@@ -200,7 +200,7 @@ fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_a
     });
     let gateway = open_gateway(&origin, "body_timeout = \"3s\"");
     let process = Process::of(gateway.id());
-    let others = Others::start(gateway.address());
+    let others = Others::start(&gateway);
     let (descriptors, memory) = (process.descriptors(), process.memory());
     let request = b"GET /big?key=greedy HTTP/1.1\r\nHost: a\r\n\r\n";
 

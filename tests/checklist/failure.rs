@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use rustix::process::Signal;
+
 use crate::bed::{
     Bed, GET, LAST, MS, OK, ask, everybody, forwarding, get_with, haproxy_and_drip, post_with,
 };
@@ -185,6 +187,22 @@ fn line_19_an_origin_too_slow_to_answer_is_a_504() {
             let took = began.elapsed();
             assert!((300..2000).contains(&took.as_millis()), "{took:?}");
         }
+    }
+}
+
+#[test]
+fn line_19_an_answer_that_is_there_when_time_is_up_is_no_504() {
+    let mut bed = Bed::drip("", "response_timeout = \"300ms\"");
+    for _ in 0..3 {
+        let mut client = bed.ask(GET);
+        let mut origin = bed.origin.accept();
+        origin.head();
+        // As where the machine stands still for a while.
+        bed.gateway().signal(Signal::STOP);
+        origin.send(LAST);
+        thread::sleep(400 * MS);
+        bed.gateway().signal(Signal::CONT);
+        assert_eq!(client.answer().status(), 200);
     }
 }
 

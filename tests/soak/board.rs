@@ -25,6 +25,8 @@ pub enum Trouble {
     Close,
     /// The file lets few requests be at the origin at once.
     Crowded,
+    /// The machine lets a thread wait that wants to run. It excuses nothing, but may explain.
+    Halt,
 }
 
 /// What became of one request.
@@ -88,6 +90,17 @@ impl Board {
             place,
             began: now(),
             ended: None,
+        });
+    }
+
+    /// The machine stood still for so long, as far as one thread could tell.
+    pub fn halted_for(&self, span: Duration) {
+        let ended = now();
+        locked(&self.troubles).push(Spell {
+            trouble: Trouble::Halt,
+            place: 0,
+            began: ended.checked_sub(span).unwrap_or(ended),
+            ended: Some(ended),
         });
     }
 

@@ -98,6 +98,20 @@ fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) 
     origin
 }
 
+/// Tells the board of each time that the machine stands still, until it is told to stop.
+fn watch(board: &Board, stop: &AtomicBool) {
+    const TICK: Duration = Duration::from_millis(10);
+    const WORTH_TELLING: Duration = Duration::from_millis(100);
+    while !stop.load(Ordering::SeqCst) {
+        let before = now();
+        thread::sleep(TICK);
+        let halt = before.elapsed();
+        if halt > WORTH_TELLING {
+            board.halted_for(halt);
+        }
+    }
+}
+
 #[test]
 fn every_request_is_accounted_for_whatever_happens() {
     let seconds = number("DRIP_SOAK_SECONDS").unwrap_or(SECONDS);
@@ -131,6 +145,7 @@ fn every_request_is_accounted_for_whatever_happens() {
                 scope.spawn(move || make_trouble(origin, place, seed, calm))
             })
             .collect();
+        scope.spawn(|| watch(&board, &end));
         let rewriting = scope.spawn(|| file::rewrite(&gateway, &servers, seed, &board, &calm));
         let whole = Duration::from_secs(seconds);
         thread::sleep(whole / 2);

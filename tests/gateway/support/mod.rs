@@ -7,9 +7,11 @@ mod origin;
 // For tests/checklist alone.
 #[allow(dead_code)]
 mod raw;
+// `watching` is for tests/nginx alone.
+#[allow(dead_code)]
+mod watch;
 pub mod wire;
 
-use std::panic::panic_any;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,8 @@ pub use gateway::{Gateway, Site, drip, free_address};
 pub use origin::{Exchange, Origin};
 #[allow(unused_imports)]
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
+#[allow(unused_imports)]
+pub use watch::{BUSY, best_of_three, watching};
 pub use wire::Answer;
 
 /// For what should happen at once. Only a test that fails waits this long.
@@ -37,22 +41,6 @@ pub fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
     // A test that failed while it held this has nothing to do with the next one.
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes a close measurement up to three times. Something else on the machine can spoil one; a gateway that is wrong
-/// spoils all three.
-pub fn best_of_three(measure: impl Fn(usize) -> Result<(), String>) {
-    let mut failures = Vec::new();
-    for attempt in 0..3 {
-        match measure(attempt) {
-            Ok(()) => return,
-            Err(failure) => failures.push(failure),
-        }
-    }
-    panic_any(format!(
-        "three measurements, none right:\n{}",
-        failures.join("\n")
-    ));
 }
 
 /// Waits until `is_so`; `what` names it in the failure.

@@ -1,0 +1,32 @@
+//! How long threads that wanted to run had to wait for a core, as the kernel tells it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// What a gateway's few threads, and the one that asks, have waited so far for a core. Nothing where the kernel does not
+/// tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Starved {
+    gateway: u32,
+}
+
+impl Starved {
+    pub fn of(gateway: u32) -> Self {
+        Self { gateway }
+    }
+
+    pub fn so_far(self) -> Duration {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.gateway));
+        let threads = threads.into_iter().flatten().flatten();
+        let waits = threads.map(|thread| waited(&thread.path()));
+        waits.sum::<Duration>() + waited(Path::new("/proc/thread-self"))
+    }
+}
+
+fn waited(thread: &Path) -> Duration {
+    // It may end meanwhile.
+    let stat = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+    let nanos = stat.split_whitespace().nth(1);
+    Duration::from_nanos(nanos.and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
+}
