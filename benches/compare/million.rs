@@ -4,7 +4,7 @@ use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::cost::{beside, of_nginx, rounds};
+use crate::cost::{AT_ONCE, beside, of_nginx, rounds};
 use crate::peers::{KEYS, Kind, Peer};
 use crate::report::{Report, step};
 use crate::support::crowd::{Crowd, Keys};
@@ -53,8 +53,8 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
         "beside nginx",
     ];
     report.table("cost", &head, &rows.collect::<Vec<_>>());
-    report.bars("1000 keys", &thousand);
-    report.bars(&format!("{all} keys"), &million);
+    report.bars(AT_ONCE, "1000 keys", &thousand);
+    report.bars(AT_ONCE, &format!("{all} keys"), &million);
     let rows = peers.iter().zip(&kept).map(|(peer, bytes)| {
         vec![
             peer.kind.to_string(),
@@ -73,7 +73,7 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
         .map(|peer| peer.kind)
         .zip(kept)
         .collect::<Vec<_>>();
-    report.memory("a remembered key, bytes", &bars);
+    report.memory("a remembered key", "bytes", &bars);
     Ok(())
 }
 
