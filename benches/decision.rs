@@ -1,10 +1,15 @@
 //! What does a decision cost? It should be less than 20 ns.
 
+#[path = "support/thread_time.rs"]
+mod thread_time;
+
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use drip::limit::{Bucket, Delay, Limit, Moment, Rate};
+
+use thread_time::ThreadTime;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
@@ -16,7 +21,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
     }
 }
 
-fn decisions(c: &mut Criterion) {
+fn decisions(c: &mut Criterion<ThreadTime>) {
     let mut group = c.benchmark_group("decide");
     let cases = [
         ("pass", limit(u32::MAX, Delay::Never)),
@@ -36,5 +41,9 @@ fn decisions(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, decisions);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(ThreadTime);
+    targets = decisions
+}
 criterion_main!(benches);

@@ -3,6 +3,9 @@
 //!
 //! With the metrics that the gateway records, on one thread, as in a worker.
 
+#[path = "support/thread_time.rs"]
+mod thread_time;
+
 use std::future::Future;
 use std::hint::black_box;
 use std::path::Path;
@@ -12,8 +15,9 @@ use std::time::Duration;
 use actix_rt::{Arbiter, System, SystemRunner};
 use criterion::{Criterion, criterion_group, criterion_main};
 use drip::actors::{Key, Zone};
-use drip::clock;
 use drip::limit::{Delay, Limit};
+
+use thread_time::ThreadTime;
 
 const GATEWAY: &str = r#"
 [origins.app]
@@ -54,11 +58,11 @@ fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
 /// Runs what is measured so many times on the actors' own thread.
 fn time<F: Future>(system: &SystemRunner, times: u64, mut once: impl FnMut() -> F) -> Duration {
     system.block_on(async {
-        let began = clock::now();
+        let began = ThreadTime::now();
         for _ in 0..times {
             black_box(once().await);
         }
-        clock::now().since(began)
+        ThreadTime::now().saturating_sub(began)
     })
 }
 
@@ -68,7 +72,7 @@ fn keys(count: usize) -> Vec<Key> {
         .collect()
 }
 
-fn joins(c: &mut Criterion) {
+fn joins(c: &mut Criterion<ThreadTime>) {
     let system = System::new();
     system
         .block_on(async { drip::admin::Recorder::install() })
@@ -136,5 +140,9 @@ fn joins(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, joins);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(ThreadTime);
+    targets = joins
+}
 criterion_main!(benches);

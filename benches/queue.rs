@@ -1,10 +1,15 @@
 //! Does a deep queue make its operations dearer?
 
+#[path = "support/thread_time.rs"]
+mod thread_time;
+
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use drip::limit::{Bucket, Delay, Limit, Moment, Queue, Rate, Ticket};
+
+use thread_time::ThreadTime;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 const LIMIT: Limit = Limit {
@@ -26,7 +31,7 @@ fn full(depth: u64) -> Queue<u64> {
     queue
 }
 
-fn queues(c: &mut Criterion) {
+fn queues(c: &mut Criterion<ThreadTime>) {
     for depth in [10, 10_000] {
         let mut group = c.benchmark_group(format!("queue of {depth}"));
         group.bench_function("join, and leave again", |b| {
@@ -68,5 +73,9 @@ fn queues(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, queues);
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(ThreadTime);
+    targets = queues
+}
 criterion_main!(benches);

@@ -15,6 +15,8 @@ use crate::support::within;
 use crate::{Bench, Effort};
 
 const CLIENTS: usize = 64;
+/// The panel of the picture for those whose turn comes at once.
+pub const AT_ONCE: &str = "who need not wait: µs a request";
 /// Requests, to tell what one costs.
 const ENOUGH: u64 = 2000;
 /// For how long to wait for what is late.
@@ -66,8 +68,8 @@ pub fn one_worker(bench: &Bench, report: &mut Report) -> io::Result<()> {
         "proxied a second",
     ];
     report.table("cost", &head, &rows.collect::<Vec<_>>());
-    report.bars("proxied", &proxied);
-    report.bars("rejected", &rejected);
+    report.bars(AT_ONCE, "proxied", &proxied);
+    report.bars(AT_ONCE, "rejected", &rejected);
     Ok(())
 }
 
@@ -88,7 +90,7 @@ pub fn two_workers(bench: &Bench, report: &mut Report) -> io::Result<()> {
     });
     let head = ["two workers, 1000 keys", "proxied, µs", "beside nginx"];
     report.table("cost", &head, &rows.collect::<Vec<_>>());
-    report.bars("two workers, 1000 keys", &measured);
+    report.bars(AT_ONCE, "two workers, 1000 keys", &measured);
     Ok(())
 }
 

@@ -57,7 +57,7 @@ pub fn queues(bench: &Bench, report: &mut Report) -> io::Result<()> {
         &head.map(|words: &str| words),
         &rows.collect::<Vec<_>>(),
     );
-    report.bars(&few, &shallow);
-    report.bars(&many, &deep);
+    report.bars("who waits: µs a request", &few, &shallow);
+    report.bars("who waits: µs a request", &many, &deep);
     Ok(())
 }

@@ -37,7 +37,7 @@ pub fn idle(bench: &Bench, report: &mut Report) -> io::Result<()> {
         &["idle, one worker", "MiB", "ready after, ms"],
         &rows,
     );
-    report.memory("idle, MiB", &bars);
+    report.memory("idle", "MiB", &bars);
     Ok(())
 }
 
@@ -78,6 +78,6 @@ pub fn waiting(bench: &Bench, report: &mut Report) -> io::Result<()> {
         "KiB each, with its connection",
     ];
     report.table("memory", &head.map(|words: &str| words), &rows);
-    report.memory("a waiting request, KiB", &bars);
+    report.memory("a waiting request, with its connection", "KiB", &bars);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::cost::{beside, of_nginx, rounds};
+use crate::cost::{AT_ONCE, beside, of_nginx, rounds};
 use crate::peers::{KEYS, Kind, Peer};
 use crate::report::{Report, step};
 use crate::support::crowd::{Crowd, Keys};
@@ -28,7 +28,7 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let thousand = rounds(&peers, effort, report, |peer| {
         Crowd::new(peer.address, KEYS, Keys::InTurn(1000), CLIENTS)
     });
-    let kept: Vec<f64> = peers
+    let kept: Vec<Kept> = peers
         .iter()
         .map(|peer| fill(peer, effort, report))
         .collect();
@@ -53,44 +53,53 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
         "beside nginx",
     ];
     report.table("cost", &head, &rows.collect::<Vec<_>>());
-    report.bars("1000 keys", &thousand);
-    report.bars(&format!("{all} keys"), &million);
-    let rows = peers.iter().zip(&kept).map(|(peer, bytes)| {
+    report.bars(AT_ONCE, "1000 keys", &thousand);
+    report.bars(AT_ONCE, &format!("{all} keys"), &million);
+    let rows = peers.iter().zip(&kept).map(|(peer, kept)| {
         vec![
             peer.kind.to_string(),
-            format!("{:.0}", bytes * float(all) / float(1 << 20)),
-            format!("{bytes:.0}"),
+            kept.keys.to_string(),
+            format!("{:.0}", kept.bytes / float(1 << 20)),
+            format!("{:.0}", kept.each()),
         ]
     });
-    let head = [&format!("{all} keys, nobody waiting"), "MiB", "bytes a key"];
-    report.table(
-        "memory",
-        &head.map(|words: &str| words),
-        &rows.collect::<Vec<_>>(),
-    );
-    let bars = peers
-        .iter()
-        .map(|peer| peer.kind)
-        .zip(kept)
-        .collect::<Vec<_>>();
-    report.memory("a remembered key, bytes", &bars);
+    let head = ["remembered, nobody waiting", "keys", "MiB", "bytes a key"];
+    report.table("memory", &head, &rows.collect::<Vec<_>>());
+    let bars = peers.iter().zip(&kept);
+    let bars: Vec<_> = bars.map(|(peer, kept)| (peer.kind, kept.each())).collect();
+    report.memory("a remembered key", "bytes", &bars);
     Ok(())
 }
 
-/// Has each key come once; returns how many bytes each of them holds.
-fn fill(peer: &Peer, effort: Effort, report: &mut Report) -> f64 {
+/// What a peer holds for keys that have come once.
+struct Kept {
+    keys: u64,
+    bytes: f64,
+}
+
+impl Kept {
+    fn each(&self) -> f64 {
+        self.bytes / float(self.keys.max(1))
+    }
+}
+
+/// Has each key come once.
+fn fill(peer: &Peer, effort: Effort, report: &mut Report) -> Kept {
     // drip parks a key's actor after two seconds.
     const UNTIL_PARKED: Duration = Duration::from_secs(3);
     let before = peer.memory();
     let coming = Crowd::new(peer.address, KEYS, Keys::Once(effort.keys), CLIENTS).come();
-    let all_came = within(Duration::from_secs(90), || {
+    within(Duration::from_secs(90), || {
         coming.answers().answered() >= effort.keys
     });
-    let came = coming.answers().passed;
+    let keys = coming.answers().passed;
     drop(coming);
-    if !all_came || came < effort.keys {
-        report.note(&format!("{}: only {came} keys came", peer.kind));
+    if keys < effort.keys {
+        report.note(&format!("{}: only {keys} keys came in time", peer.kind));
     }
     sleep(UNTIL_PARKED);
-    float(peer.memory().saturating_sub(before)) / float(came.max(1))
+    Kept {
+        keys,
+        bytes: float(peer.memory().saturating_sub(before)),
+    }
 }

@@ -16,13 +16,21 @@ const PAGE: &str = "README.md";
 pub struct Report {
     /// Whether it goes into the page.
     kept: bool,
+    asked: Vec<&'static str>,
     machine: String,
     parts: BTreeMap<&'static str, String>,
-    /// By what was measured, and for each the peers and their figures.
-    bars: Vec<(String, Vec<(Kind, f64)>)>,
-    held: Vec<(String, Vec<(Kind, f64)>)>,
+    costs: Vec<Bars>,
+    held: Vec<Bars>,
     streams: Vec<Stream>,
     notes: Vec<String>,
+}
+
+/// Figures that stand beside each other in a picture.
+#[derive(Debug)]
+struct Bars {
+    panel: &'static str,
+    name: String,
+    figures: Vec<(Kind, f64)>,
 }
 
 /// A key's requests as they arrived at the origin.
@@ -43,7 +51,8 @@ pub fn step(what: &str) {
 }
 
 impl Report {
-    pub fn begin(kept: bool, present: &[Kind]) -> Self {
+    /// Of a run that measures the parts `asked`; those that it measures beside are told on the terminal only.
+    pub fn begin(kept: bool, asked: Vec<&'static str>, present: &[Kind]) -> Self {
         let versions = present.iter().filter_map(|kind| kind.version());
         let versions = versions.collect::<Vec<_>>().join(", ");
         let mut machine = vec![format!("{}; {versions}.", machine::describe())];
@@ -54,6 +63,7 @@ impl Report {
         println!("{machine}");
         Self {
             kept,
+            asked,
             machine,
             ..Self::default()
         }
@@ -67,6 +77,9 @@ impl Report {
 
     pub fn text(&mut self, part: &'static str, text: &str) {
         print!("{text}");
+        if !self.asked.contains(&part) {
+            return;
+        }
         let all = self.parts.entry(part).or_default();
         all.push_str(text);
         all.push('\n');
@@ -76,17 +89,27 @@ impl Report {
         self.text(part, &page::table(head, rows));
     }
 
-    /// What a request costs.
-    pub fn bars(&mut self, name: &str, all: &[Rounds]) {
+    /// What a request costs, in one of the picture's panels.
+    pub fn bars(&mut self, panel: &'static str, name: &str, all: &[Rounds]) {
         let figures = all
             .iter()
             .filter_map(|peer| Some((peer.kind, peer.figure()?.median)));
-        self.bars.push((name.to_owned(), figures.collect()));
+        let bars = Bars {
+            panel,
+            name: name.to_owned(),
+            figures: figures.collect(),
+        };
+        self.costs.push(bars);
     }
 
-    /// What is held.
-    pub fn memory(&mut self, name: &str, held: &[(Kind, f64)]) {
-        self.held.push((name.to_owned(), held.to_vec()));
+    /// What is held, in a unit.
+    pub fn memory(&mut self, name: &'static str, unit: &str, held: &[(Kind, f64)]) {
+        let bars = Bars {
+            panel: name,
+            name: unit.to_owned(),
+            figures: held.to_vec(),
+        };
+        self.held.push(bars);
     }
 
     pub fn stream(&mut self, stream: Stream) {
@@ -124,26 +147,23 @@ impl Report {
     }
 
     fn cost(&self) -> Chart {
-        let names = self.bars.iter().map(|(name, _)| name.as_str());
-        let panel = Panel::new("processor time a request, µs")
-            .x_names(names)
-            .height(240);
-        Chart::new("What a request costs the proxy")
-            .subtitle(&self.machine)
-            .panel(by_peer(panel, &self.bars))
+        let mut panels: Vec<&str> = self.costs.iter().map(|bars| bars.panel).collect();
+        panels.dedup();
+        let chart = Chart::new("What a request costs the proxy").subtitle(&self.machine);
+        panels.into_iter().fold(chart, |chart, name| {
+            let bars = self.costs.iter().filter(|bars| bars.panel == name);
+            chart.panel(by_peer(name, &bars.collect::<Vec<_>>()))
+        })
     }
 
     fn memory_held(&self) -> Chart {
-        // Each in a unit of its own.
-        self.held.iter().fold(
-            Chart::new("What a proxy holds in memory").subtitle(&self.machine),
-            |chart, (name, held)| {
-                let peers = held.iter().map(|(kind, _)| kind.to_string());
-                let points = points(held.iter().map(|(_, value)| *value));
-                let panel = Panel::new(name.as_str()).x_names(peers).height(110);
-                chart.panel(panel.bars(name.as_str(), &points))
-            },
-        )
+        let chart = Chart::new("What a proxy holds in memory").subtitle(&self.machine);
+        self.held.iter().fold(chart, |chart, bars| {
+            let peers = bars.figures.iter().map(|(kind, _)| kind.to_string());
+            let points = points(bars.figures.iter().map(|(_, value)| *value));
+            let panel = Panel::new(bars.panel).x_names(peers).height(110);
+            chart.panel(panel.bars(bars.name.as_str(), &points))
+        })
     }
 
     fn evenness(&self) -> Chart {
@@ -193,13 +213,15 @@ impl Report {
 }
 
 /// A series of bars for each peer.
-fn by_peer(panel: Panel, bars: &[(String, Vec<(Kind, f64)>)]) -> Panel {
+fn by_peer(name: &str, bars: &[&Bars]) -> Panel {
+    let names = bars.iter().map(|bars| bars.name.as_str());
+    let panel = Panel::new(name).x_names(names).height(200);
     Kind::ALL.iter().fold(panel, |panel, kind| {
         let points: Vec<(f64, f64)> = bars
             .iter()
             .enumerate()
-            .filter_map(|(at, (_, figures))| {
-                let (_, value) = figures.iter().find(|(of, _)| of == kind)?;
+            .filter_map(|(at, bars)| {
+                let (_, value) = bars.figures.iter().find(|(of, _)| of == kind)?;
                 Some((place(at), *value))
             })
             .collect();

@@ -1,6 +1,6 @@
 //! Moments as points of a plot.
 
-use crate::scene::Told;
+use crate::scene::{End, Told};
 use crate::support::figures::float;
 
 /// Of one step of a picture, in seconds.
@@ -27,10 +27,10 @@ pub fn a_second(moments: &[f64], end: f64) -> Vec<(f64, f64)> {
     tenths.map(|(at, count)| (at, count / STEP)).collect()
 }
 
-/// How many wait at the gateway: sent, not yet at the backend, and not ended either.
+/// How many wait at the gateway: accepted, not yet at the backend, and not given up either.
 pub fn depth(all: &[Told]) -> Vec<(f64, f64)> {
-    let mut changes: Vec<(f64, f64)> = all
-        .iter()
+    let accepted = all.iter().filter(|told| told.end != End::Refused);
+    let mut changes: Vec<(f64, f64)> = accepted
         .flat_map(|told| [(told.sent, 1.0), (told.reached.unwrap_or(told.ended), -1.0)])
         .collect();
     changes.sort_by(|one, other| one.0.total_cmp(&other.0));

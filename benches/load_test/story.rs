@@ -31,11 +31,13 @@ impl Story<'_> {
 
     pub fn smooth(&self, all: &[Told]) -> Chart {
         let reached: Vec<f64> = all.iter().filter_map(|told| told.reached).collect();
-        let arriving = self.panel("requests a second, arriving at drip");
-        let departing = self.panel("requests a second, departing to the backend");
+        let panel = self
+            .panel("requests a second")
+            .height(300)
+            .mark_y("150r/s", 150.0);
+        let panel = self.rate(panel, "arriving at drip", &sent(all));
         self.chart("With drip: what comes in bursts leaves evenly")
-            .panel(self.rate(arriving.mark_y("150r/s", 150.0), "arriving", &sent(all)))
-            .panel(self.rate(departing.mark_y("150r/s", 150.0), "departing", &reached))
+            .panel(self.rate(panel, "departing to the backend", &reached))
     }
 
     pub fn queue(&self, all: &[Told]) -> Chart {
