@@ -1,8 +1,11 @@
 //! `drip simulate`, run as a user runs it.
 
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Output};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 struct Bench {
@@ -21,7 +24,7 @@ impl Bench {
         Self { folder }
     }
 
-    fn simulate(&self, trace: &str) -> Output {
+    fn simulate(&self, trace: impl AsRef<[u8]>) -> Output {
         let (file, path) = (
             self.folder.path().join("gateway.toml"),
             self.folder.path().join("trace"),
@@ -231,6 +234,29 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
     );
     assert!(told.contains("line 3: \"x\" is no time"), "{told}");
     assert!(told.contains("2 lines could not be read"), "{told}");
+}
+
+#[test]
+fn a_packed_trace_is_unpacked() {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(b"0,a\n0,a\n").unwrap();
+    let bench = one_zone("1r/s", "burst = 0");
+    let output = bench.simulate(packer.finish().unwrap());
+    assert!(output.status.success());
+    assert_eq!(output.stdout, bench.simulate("0,a\n0,a\n").stdout);
+}
+
+#[test]
+fn a_line_of_megabytes_is_a_bad_one() {
+    let output =
+        one_zone("1r/s", "burst = 0").simulate(format!("0,a\n{}\n1,a\n", "x".repeat(3 << 20)));
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        told.contains("line 2: this line is longer than 1 MB"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -12,3 +12,4 @@ mod serve;
 mod signals;
 pub mod simulate;
 pub mod top;
+mod trace;

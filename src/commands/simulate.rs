@@ -1,19 +1,14 @@
 //! `drip simulate`: what would have become of this traffic?
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, StdoutLock, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
+use super::trace::{SHOWN, length, open, progress};
 use crate::access::escape;
 use crate::config;
 use crate::limit::Moment;
-use crate::replay::{Form, Line, Outcome, Simulator};
-
-/// How many bad lines are shown one by one; the rest is counted.
-const SHOWN: u64 = 10;
+use crate::replay::{Line, Outcome, Simulator, Trace};
 
 /// Replays `trace` (`-`: standard input) against `file`, and prints a line for each request.
 #[must_use]
@@ -27,13 +22,14 @@ pub fn simulate(file: &Path, trace: &Path) -> ExitCode {
     };
     let mut replay = Replay {
         simulator: Simulator::new(&settings),
-        form: None,
         read: 0,
         bad: 0,
         unrouted: 0,
         late: 0,
     };
-    match open(trace).and_then(|lines| replay.run(lines)) {
+    let progress = progress(length(trace));
+    let opened = open(trace, &progress).and_then(Trace::new);
+    match opened.and_then(|trace| replay.run(trace)) {
         // Whoever reads the output has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
@@ -44,30 +40,8 @@ pub fn simulate(file: &Path, trace: &Path) -> ExitCode {
     }
 }
 
-fn open(trace: &Path) -> io::Result<Box<dyn BufRead>> {
-    let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {eta} to go");
-    let (input, length): (Box<dyn Read>, _) = if trace == Path::new("-") {
-        (Box::new(io::stdin()), None)
-    } else {
-        let file = File::open(trace)?;
-        let length = file.metadata()?.len();
-        (Box::new(file), Some(length))
-    };
-    // Drawn on standard error, and only where that is a terminal.
-    let progress = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    let progress = match style {
-        Ok(style) => progress.with_style(style),
-        Err(_) => progress,
-    };
-    Ok(Box::new(BufReader::with_capacity(
-        1 << 20,
-        progress.wrap_read(input),
-    )))
-}
-
 struct Replay<'a> {
     simulator: Simulator<'a>,
-    form: Option<Form>,
     read: u64,
     bad: u64,
     unrouted: u64,
@@ -75,28 +49,11 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    fn run(&mut self, mut lines: Box<dyn BufRead>) -> io::Result<()> {
+    fn run(&mut self, mut trace: Trace) -> io::Result<()> {
         let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
         writeln!(out, "time,key,verdict,departure,delay,excess")?;
-        let mut bytes = Vec::new();
-        for number in 1u64.. {
-            bytes.clear();
-            if lines.read_until(b'\n', &mut bytes)? == 0 {
-                break;
-            }
-            let text = String::from_utf8_lossy(&bytes);
-            let text = text
-                .trim_start_matches('\u{feff}')
-                .trim_end_matches(['\n', '\r']);
-            if text.is_empty() {
-                continue;
-            }
-            let first = self.form.is_none();
-            let form = *self.form.get_or_insert_with(|| Form::of(text));
-            if first && form.is_header(text) {
-                continue;
-            }
-            match form.read(text) {
+        while let Some((number, line)) = trace.take()? {
+            match line {
                 Ok(line) => self.judge(&line, &mut out)?,
                 Err(error) => {
                     self.bad += 1;

@@ -23,6 +23,7 @@ pub use file::{admin_token, has_admin_token, load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub(crate) use quote::quote;
+pub(crate) use settings::cut;
 pub use settings::{
     Access, CertPair, Dialects, Format, ForwardedHeader, Health, Host, HostRule, Level, Listen,
     Log, Origin, PathPattern, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Tls, Zone,

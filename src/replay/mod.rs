@@ -1,7 +1,11 @@
 //! Recorded traffic, judged by the gateway's own rules: no server, no clock.
 
+mod key;
 mod line;
+mod lines;
 mod simulator;
+mod trace;
 
 pub use line::{Form, Line, LineError, Recorded};
 pub use simulator::{Outcome, Simulator};
+pub use trace::Trace;
