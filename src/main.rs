@@ -35,8 +35,8 @@ enum Command {
         /// The settings
         #[command(flatten)]
         file: File,
-        /// CSV lines `time_seconds,key[,route_path]`, or an access log; - for standard input
-        trace: PathBuf,
+        #[command(flatten)]
+        wanted: simulate::Wanted,
     },
     /// The live page in a terminal; where the output is none, what it shows, once
     Top {
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         Command::Demo(file) => demo::demo(&file.config),
         Command::Check(file) => check::check(&file.config),
         Command::Import { file } => import::import(&file),
-        Command::Simulate { file, trace } => simulate::simulate(&file.config, &trace),
+        Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),
         Command::Top { address } => top::top(&address),
     }
 }

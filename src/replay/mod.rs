@@ -4,8 +4,10 @@ mod key;
 mod line;
 mod lines;
 mod simulator;
+mod timeline;
 mod trace;
 
 pub use line::{Form, Line, LineError, Recorded};
 pub use simulator::{Outcome, Simulator};
+pub use timeline::{Join, Timeline};
 pub use trace::Trace;
