@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::commands::{check, demo, import, run, simulate, top};
+use drip::commands::{advise, check, demo, import, run, simulate, top};
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]
@@ -38,6 +38,8 @@ enum Command {
         #[command(flatten)]
         wanted: simulate::Wanted,
     },
+    /// Recommend rate and burst from the traffic of access logs
+    Advise(advise::Wanted),
     /// The live page in a terminal; where the output is none, what it shows, once
     Top {
         /// The admin port of a gateway
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Command::Check(file) => check::check(&file.config),
         Command::Import { file } => import::import(&file),
         Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),
+        Command::Advise(wanted) => advise::advise(&wanted),
         Command::Top { address } => top::top(&address),
     }
 }

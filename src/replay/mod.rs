@@ -7,6 +7,7 @@ mod simulator;
 mod timeline;
 mod trace;
 
+pub(crate) use key::{add as add_to_key, remembered};
 pub use line::{Form, Line, LineError, Recorded};
 pub use simulator::{Outcome, Simulator};
 pub use timeline::{Join, Timeline};

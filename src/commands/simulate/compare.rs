@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use hdrhistogram::Histogram;
 
 use crate::access::escape;
-use crate::replay::Outcome;
+use crate::replay::{Outcome, remembered};
 
 /// Of how many keys it is known how each fared; of more, only all together.
 const MOST_KEYS: usize = 1 << 20;
@@ -96,6 +96,7 @@ impl Keys {
 
     /// What became of a request of `key`, under each file.
     pub(super) fn add(&mut self, key: &[u8], outcomes: &[Option<Outcome>]) {
+        let key = &*remembered(key);
         let fates = if let Some(fates) = self.fates.get_mut(key) {
             fates
         } else if self.fates.len() < MOST_KEYS {
