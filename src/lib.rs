@@ -18,6 +18,7 @@
 //! | [`plot`] | charts as SVG |
 //! | [`import`] | `nginx.conf` as a `gateway.toml` |
 //! | [`replay`] | recorded traffic, judged by the same rules without a clock |
+//! | [`advise`] | which rate and burst fit recorded traffic |
 //! | [`clients`] | the leg to the clients: connections, one request of each at a time |
 //! | [`proxy`] | a request's way: route, key, turn, origin, answer |
 //! | [`admin`] | the operators' port |
@@ -26,6 +27,7 @@
 pub mod access;
 pub mod actors;
 pub mod admin;
+pub mod advise;
 pub mod clients;
 pub mod clock;
 pub mod commands;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::commands::{check, demo, import, run, simulate, top};
+use drip::commands::{advise, check, demo, import, run, simulate, top};
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]
@@ -35,9 +35,11 @@ enum Command {
         /// The settings
         #[command(flatten)]
         file: File,
-        /// CSV lines `time_seconds,key[,route_path]`, or an access log; - for standard input
-        trace: PathBuf,
+        #[command(flatten)]
+        wanted: simulate::Wanted,
     },
+    /// Recommend rate and burst from the traffic of access logs
+    Advise(advise::Wanted),
     /// The live page in a terminal; where the output is none, what it shows, once
     Top {
         /// The admin port of a gateway
@@ -65,7 +67,8 @@ fn main() -> ExitCode {
         Command::Demo(file) => demo::demo(&file.config),
         Command::Check(file) => check::check(&file.config),
         Command::Import { file } => import::import(&file),
-        Command::Simulate { file, trace } => simulate::simulate(&file.config, &trace),
+        Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),
+        Command::Advise(wanted) => advise::advise(&wanted),
         Command::Top { address } => top::top(&address),
     }
 }

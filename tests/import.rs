@@ -70,6 +70,7 @@ origin = "app"
 limits = [{ zone = "per_client", burst = 20 }]
 reject_status = 429
 
+# tidy.conf:28: nginx answers /api with a redirect to /api/; drip makes none, and /api goes to the longest path that matches
 [[routes]]
 path = "/api/"
 origin = "app-2"
@@ -82,9 +83,10 @@ fn a_tidy_file_comes_out_whole() {
     let (code, settings, notes) = corpus("tidy.conf");
     assert_eq!(
         (code, &*settings, notes.len()),
-        (Some(0), TIDY, 0),
+        (Some(0), TIDY, 2),
         "{notes:?}"
     );
+    assert!(notes[0].starts_with("tidy.conf:28: nginx answers /api with a redirect to /api/"));
 }
 
 #[test]
@@ -101,11 +103,7 @@ fn what_is_not_translated_is_told_by_its_line() {
     let (code, settings, notes) = corpus("maps.conf");
     assert_eq!(code, Some(0));
     let lines = [
-        "2: geo ",
-        "3: map ",
-        "4: zone mapped ",
         "5: zone site ",
-        "10: ",
         "11: ",
         "12: there is no limit_req_zone nowhere",
         "13: limit_conn perserver became max_in_flight",
@@ -114,11 +112,128 @@ fn what_is_not_translated_is_told_by_its_line() {
     for (note, line) in notes.iter().zip(lines) {
         assert!(note.starts_with(&format!("maps.conf:{line}")), "{note}");
     }
-    assert_eq!(notes.last().unwrap(), "9 things need a look");
+    assert_eq!(notes.last().unwrap(), "5 things need a look");
     assert!(settings.contains("max_in_flight = 100\n"), "{settings}");
+    // The well-known way to let some pass.
+    let exempt = "exempt = [\"10.0.0.0/8\", \"192.0.2.0/24\"]";
+    let zone = format!(
+        "[zones.mapped]\nkey = \"$remote_addr\"\nrate = \"5r/s\"\nmax_keys = 80000\nipv6_prefix = 128\n{exempt}\n"
+    );
+    assert!(settings.contains(&zone), "{settings}");
+    assert!(
+        settings.contains("limits = [{ zone = \"mapped\", burst = 10 }]"),
+        "{settings}"
+    );
     assert!(settings.contains(
         "\n# maps.conf:12: there is no limit_req_zone nowhere; this limit is left out\n"
     ));
+}
+
+/// The `exempt` of a zone whose key is `$key`, made by these lines; `None` where the zone is left out.
+fn exempt(lines: &str) -> Option<String> {
+    let conf = format!(
+        "http {{\n{lines}\nlimit_req_zone $key zone=z:1m rate=1r/s;\n\
+         server {{ location / {{ limit_req zone=z; proxy_pass http://127.0.0.1:9000; }} }}\n}}\n"
+    );
+    let folder = written(&[("nginx.conf", &conf)]);
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!(code, Some(0), "{conf}");
+    if !settings.contains("[zones.z]") {
+        assert!(
+            notes.iter().any(|note| note.contains("zone z is left out")),
+            "{notes:?}"
+        );
+        assert!(
+            notes
+                .iter()
+                .any(|note| note.contains("is not translated: ")),
+            "{notes:?}"
+        );
+        return None;
+    }
+    assert!(settings.contains("key = \"$remote_addr\"\n"), "{settings}");
+    assert_eq!(notes, [""; 0], "{conf}");
+    let line = settings
+        .lines()
+        .find_map(|line| line.strip_prefix("exempt = "));
+    Some(line.unwrap_or_default().to_owned())
+}
+
+#[test]
+fn whom_a_geo_or_a_map_lets_pass_is_exempt() {
+    let map = "map $limit $key { 0 \"\"; 1 $binary_remote_addr; }";
+    let default = "map $limit $key { default $binary_remote_addr; 0 ''; }";
+    let cases = [
+        (
+            format!("geo $limit {{ default 1; 10.0.0.0/8 0; 2001:db8::/32 0; 192.0.2.7 0; }} {map}"),
+            "[\"10.0.0.0/8\", \"2001:db8::/32\", \"192.0.2.7/32\"]",
+        ),
+        (
+            format!("geo $remote_addr $limit {{ 10.0.0.0/8 0; 192.0.2.0/24 1; }} {default}"),
+            "[\"10.0.0.0/8\"]",
+        ),
+        // Of a network that is named twice the last holds.
+        (
+            format!("geo $limit {{ default yes; 10.0.0.0/8 1; 10.0.0.0/8 0; }} {default}"),
+            "[\"10.0.0.0/8\"]",
+        ),
+        (
+            "map $remote_addr $key { default $binary_remote_addr; 192.0.2.7 \"\"; 2001:db8::1 \"\"; }".to_owned(),
+            "[\"192.0.2.7/32\", \"2001:db8::1/128\"]",
+        ),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(exempt(&lines).as_deref(), Some(expected), "{lines}");
+    }
+}
+
+#[test]
+fn what_exempt_cannot_say_is_told_instead() {
+    let map = "map $limit $key { 0 \"\"; 1 $binary_remote_addr; 2 $http_x_key; }";
+    for lines in [
+        // Some within a network that passes are limited.
+        &format!("geo $limit {{ default 1; 10.0.0.0/8 0; 10.1.0.0/16 1; }} {map}"),
+        // Nobody is limited but those who are named.
+        &format!("geo $limit {{ default 0; 10.0.0.0/8 1; }} {map}"),
+        &format!("geo $limit {{ 10.0.0.0/8 1; }} {map}"),
+        // Some have another key.
+        &format!("geo $limit {{ default 1; 10.0.0.0/8 0; 192.0.2.0/24 2; }} {map}"),
+        &format!("geo $limit {{ ranges; default 1; 10.0.0.0-10.9.9.9 0; }} {map}"),
+        &format!("geo $limit {{ proxy 10.0.0.0/8; default 1; 10.0.0.0/8 0; }} {map}"),
+        &format!("geo $http_x_real_ip $limit {{ default 1; 10.0.0.0/8 0; }} {map}"),
+        &format!("geo $limit {{ default 1; nonsense 0; }} {map}"),
+        "map $http_user_agent $key { default $binary_remote_addr; friend \"\"; }",
+        "map $remote_addr $key { default $binary_remote_addr; ~^10\\. \"\"; }",
+        "map $remote_addr $key { default $binary_remote_addr; 010.0.0.1 \"\"; }",
+        "map $limit $key { 0 \"\"; 1 $binary_remote_addr; }",
+    ] {
+        assert_eq!(exempt(lines), None, "{lines}");
+    }
+}
+
+#[test]
+fn a_redirect_that_is_not_made_is_told_of_each_location() {
+    let forward = "proxy_pass http://127.0.0.1:9000;";
+    let conf = format!(
+        "server {{\nlocation / {{ {forward} }}\nlocation /api/ {{ {forward} }}\nlocation = /api/one/ {{ {forward} }}\n\
+         location /app/ {{ {forward} }}\nlocation = /app {{ {forward} }}\nlocation ^~ /deep/er/ {{ {forward} }}\n\
+         location /files/ {{ root /srv; }}\n}}\n"
+    );
+    let folder = written(&[("nginx.conf", &conf)]);
+    let (_, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    let redirects: Vec<&str> = notes
+        .iter()
+        .filter_map(|note| note.split_once(" with a redirect").map(|(begin, _)| begin))
+        .collect();
+    let expected = [
+        "nginx.conf:3: nginx answers /api",
+        "nginx.conf:7: nginx answers /deep/er",
+    ];
+    assert_eq!(redirects, expected, "{notes:?}");
+    assert!(
+        settings.contains("# nginx.conf:3: nginx answers /api"),
+        "{settings}"
+    );
 }
 
 #[test]

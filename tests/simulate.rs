@@ -1,8 +1,12 @@
 //! `drip simulate`, run as a user runs it.
 
 use std::fs;
+use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tempfile::TempDir;
 
 struct Bench {
@@ -21,7 +25,7 @@ impl Bench {
         Self { folder }
     }
 
-    fn simulate(&self, trace: &str) -> Output {
+    fn simulate(&self, trace: impl AsRef<[u8]>) -> Output {
         let (file, path) = (
             self.folder.path().join("gateway.toml"),
             self.folder.path().join("trace"),
@@ -231,6 +235,142 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
     );
     assert!(told.contains("line 3: \"x\" is no time"), "{told}");
     assert!(told.contains("2 lines could not be read"), "{told}");
+}
+
+#[test]
+fn a_packed_trace_is_unpacked() {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(b"0,a\n0,a\n").unwrap();
+    let bench = one_zone("1r/s", "burst = 0");
+    let output = bench.simulate(packer.finish().unwrap());
+    assert!(output.status.success());
+    assert_eq!(output.stdout, bench.simulate("0,a\n0,a\n").stdout);
+}
+
+#[test]
+fn a_line_of_megabytes_is_a_bad_one() {
+    let output =
+        one_zone("1r/s", "burst = 0").simulate(format!("0,a\n{}\n1,a\n", "x".repeat(3 << 20)));
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        told.contains("line 2: this line is longer than 1 MB"),
+        "{told}"
+    );
+}
+
+/// What `drip simulate` says, run in a folder.
+fn said(folder: &Path, args: &[&str]) -> String {
+    let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
+    let output = drip
+        .current_dir(folder)
+        .arg("simulate")
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_comparison_tells_who_is_better_and_who_is_worse_off() {
+    let bench = one_zone("1r/s", "burst = 1");
+    let folder = bench.folder.path();
+    let file = fs::read_to_string(folder.join("gateway.toml")).unwrap();
+    // Twice as fast, and nobody waits.
+    fs::write(
+        folder.join("other.toml"),
+        file.replace("1r/s", "2r/s")
+            .replace("burst = 1", "burst = 0"),
+    )
+    .unwrap();
+    // a: two wait, then none; b: one waits, and then is refused; c: nothing changes.
+    let trace = "0,a\n0.6,a\n1.2,a\n0,b\n0,b\n5,c\n";
+    fs::write(folder.join("trace"), trace).unwrap();
+    let text = said(folder, &["--against", "other.toml", "trace"]);
+    assert!(!text.contains("time,key,verdict"), "{text}");
+    let line = |begin: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.starts_with(begin));
+        let words = line
+            .unwrap_or_else(|| panic!("no {begin} in\n{text}"))
+            .split_whitespace();
+        words.map(ToOwned::to_owned).collect()
+    };
+    assert_eq!(line("requests"), ["requests", "6", "6"]);
+    assert_eq!(line("rejected").len(), 7, "{text}");
+    assert!(
+        text.contains(
+            "under other.toml, against gateway.toml: 1 keys are better off, 1 worse, 1 the same"
+        ),
+        "{text}"
+    );
+    assert_eq!(line("  a "), ["a", "0", "0", "1.200", "s", "0.000", "s"]);
+    assert_eq!(line("  b "), ["b", "0", "1", "1.000", "s", "0.000", "s"]);
+    // The numbers are those of the rows.
+    let rows = bench.rows(trace);
+    let count = |verdict: &str| {
+        rows.iter()
+            .filter(|row| row.contains(verdict))
+            .count()
+            .to_string()
+    };
+    assert_eq!(line("delayed")[1], count(",delayed,"));
+    assert_eq!(line("rejected")[1], count(",rejected,"));
+    assert_eq!(line("passed at once")[3], count(",passed,"));
+}
+
+#[test]
+fn a_plot_changes_nothing_of_the_rows_and_is_the_same_each_time() {
+    let bench = one_zone("10r/s", "burst = 5");
+    let folder = bench.folder.path();
+    let trace = "0,a\n".repeat(9);
+    let rows = bench.rows(&trace).join("\n");
+    let plotted = said(folder, &["--plot", "one.svg", "trace"]);
+    assert_eq!(
+        plotted,
+        format!("time,key,verdict,departure,delay,excess\n{rows}\n")
+    );
+    said(folder, &["--plot", "two.svg", "trace"]);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(read("one.svg"), read("two.svg"));
+    assert!(read("one.svg").starts_with("<svg ") && read("one.svg").contains("requests waiting"));
+    let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
+    let args = ["simulate", "--plot", "no/such/folder.svg", "trace"];
+    let failed = drip.current_dir(folder).args(args).output().unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+}
+
+/// The README shows how it was drawn.
+#[test]
+fn the_plot_of_the_algorithms_is_drawn_again_byte_for_byte() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let (_, command) = readme
+        .split_once("drip simulate -c benches/algorithms/")
+        .expect("the command");
+    let (command, _) = command.split_once("\n```").unwrap();
+    let command = format!("-c benches/algorithms/{command}").replace("\\\n", " ");
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("algorithms.svg").display().to_string();
+    let args = command.split_whitespace();
+    let args: Vec<&str> = args
+        .map(|arg| {
+            if arg == "benches/plots/algorithms.svg" {
+                &to
+            } else {
+                arg
+            }
+        })
+        .collect();
+    assert!(args.contains(&to.as_str()), "{args:?}");
+    said(root, &args);
+    let drawn = fs::read_to_string(&to).unwrap();
+    let committed = fs::read_to_string(root.join("benches/plots/algorithms.svg")).unwrap();
+    assert!(
+        drawn == committed,
+        "the committed plot is not what the command draws"
+    );
 }
 
 #[test]

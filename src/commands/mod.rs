@@ -1,6 +1,7 @@
 //! What the program does when it is called.
 
 mod accept;
+pub mod advise;
 pub mod check;
 pub mod demo;
 pub mod import;
@@ -12,3 +13,4 @@ mod serve;
 mod signals;
 pub mod simulate;
 pub mod top;
+mod trace;

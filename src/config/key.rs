@@ -88,15 +88,20 @@ impl KeyTemplate {
     }
 
     /// The key of a request, of which `variable` appends what each variable is.
-    pub fn fill(&self, mut variable: impl FnMut(&Variable, &mut Vec<u8>)) -> Vec<u8> {
+    pub fn fill(&self, variable: impl FnMut(&Variable, &mut Vec<u8>)) -> Vec<u8> {
         let mut key = Vec::new();
+        self.fill_into(&mut key, variable);
+        key
+    }
+
+    /// The same behind what `key` has.
+    pub fn fill_into(&self, key: &mut Vec<u8>, mut variable: impl FnMut(&Variable, &mut Vec<u8>)) {
         for part in &self.parts {
             match part {
                 Part::Text(text) => key.extend_from_slice(text.as_bytes()),
-                Part::Variable(wanted) => variable(wanted, &mut key),
+                Part::Variable(wanted) => variable(wanted, key),
             }
         }
-        key
     }
 }
 

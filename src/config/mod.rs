@@ -22,6 +22,7 @@ pub use file::{admin_token, has_admin_token, load, parse, read};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub(crate) use quote::quote;
+pub(crate) use settings::cut;
 pub use settings::{
     Access, CertPair, Dialects, Format, ForwardedHeader, Health, Host, HostRule, Keeper, Level,
     Listen, Log, OnStoreFailure, Origin, PathPattern, Redis, Route, RouteLimit, Scheme, Server,

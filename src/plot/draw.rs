@@ -79,7 +79,8 @@ fn legend(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
     body.push(text("name", frame.left, y, "start", &panel.y_label));
     let begin = frame.left + 44.0;
     let mut x = frame.left + width(&panel.y_label) * 1.08 + 24.0;
-    for (index, series) in panel.series.iter().enumerate() {
+    let named = panel.series.iter().enumerate();
+    for (index, series) in named.filter(|(_, series)| !series.name.is_empty()) {
         let needed = 18.0 + width(&series.name) + 16.0;
         if x + needed > frame.right && x > begin {
             x = begin;
@@ -156,23 +157,29 @@ impl Axes<'_> {
 
     fn line(&self, index: usize, series: &Series, body: &mut Vec<Element>) {
         let mut path = String::new();
-        let mut last: Option<f64> = None;
+        // Where the last point was, and how far to the right a step has gone on that is not drawn yet.
+        let (mut last, mut flat): (Option<f64>, Option<f64>) = (None, None);
         for &(x, y) in &series.points {
             let taken = self.panel.takes_x(x) && self.panel.takes_y(y);
             let (true, Some(x), Some(y)) = (taken, self.x.place(x), self.y.place(y)) else {
                 continue;
             };
-            let (x, written) = (number(x), number(y));
+            let (right, up) = (number(x), number(y));
             // Writing to a String cannot fail.
             let _ = match (last, series.kind) {
-                (None, _) => write!(path, "M{x} {written}"),
+                (None, _) => write!(path, "M{right} {up}"),
                 (Some(before), Kind::Step) if before.to_bits() == y.to_bits() => {
-                    write!(path, "H{x}")
+                    flat = Some(x);
+                    continue;
                 }
-                (Some(_), Kind::Step) => write!(path, "H{x}V{written}"),
-                (Some(_), _) => write!(path, "L{x} {written}"),
+                (Some(_), Kind::Step) => write!(path, "H{right}V{up}"),
+                (Some(_), _) => write!(path, "L{right} {up}"),
             };
-            last = Some(y);
+            (last, flat) = (Some(y), None);
+        }
+        if let Some(x) = flat {
+            path.push('H');
+            path.push_str(&number(x));
         }
         if path.is_empty() {
             return;

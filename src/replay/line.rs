@@ -2,11 +2,12 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
-use jiff::fmt::strtime;
 use serde::Deserialize;
 use thiserror::Error;
 
 use crate::limit::Moment;
+
+mod time;
 
 /// How the lines of a trace are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct Recorded<'a> {
     pub user_agent: Cow<'a, str>,
     /// The zone that decided on it, and its key there, as the gateway's own log shows it.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
+    /// How far the log's clock is ahead of UTC, in seconds.
+    pub ahead: i32,
 }
 
 /// Why a line could not be read.
@@ -71,6 +74,9 @@ pub enum LineError {
     /// The time is not one.
     #[error("{0:?} is no time of an access log")]
     Time(String),
+    /// Longer than any line is taken.
+    #[error("this line is longer than 1 MB")]
+    TooLong,
 }
 
 impl Form {
@@ -185,6 +191,11 @@ fn read_seconds(text: &str) -> Option<u64> {
     Some(nanos)
 }
 
+/// What a field of a log says; `-` is nothing.
+fn said(field: Option<&str>) -> Cow<'_, str> {
+    field.filter(|field| *field != "-").unwrap_or("").into()
+}
+
 fn combined(line: &str) -> Result<Line<'_>, LineError> {
     let (client, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
     let (_, rest) = rest.split_once('[').ok_or(LineError::Combined)?;
@@ -199,19 +210,11 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     ) else {
         return Err(LineError::Combined);
     };
-    let read = strtime::parse("%d/%b/%Y:%H:%M:%S %z", time).and_then(|read| read.to_timestamp());
-    let time = moment(read.map_err(|_| LineError::Time(time.to_owned()))?);
+    let (time, ahead) = time::local(time).ok_or_else(|| LineError::Time(time.to_owned()))?;
     // A request that was no HTTP is logged too; it came all the same.
     let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
     let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
     let target = without_host(target);
-    let said = |field: Option<&'_ str>| {
-        field
-            .filter(|field| *field != "-")
-            .unwrap_or("")
-            .to_owned()
-            .into()
-    };
     let recorded = Recorded {
         client: client.parse().ok().map(canonical),
         method: method.into(),
@@ -219,6 +222,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         referer: said(referer),
         user_agent: said(agent),
         keyed: None,
+        ahead,
     };
     Ok(Line {
         time,
@@ -266,7 +270,7 @@ fn json(line: &str) -> Result<Line<'_>, LineError> {
         .map_err(|_| LineError::Time(time.into_owned()))?;
     // A line is written when its answer ends; what is judged is when the request came.
     let duration = std::time::Duration::try_from_secs_f64(duration_seconds).unwrap_or_default();
-    let ended = moment(logged).as_nanos();
+    let ended = time::moment(logged).as_nanos();
     let came = ended.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(ended));
     let target = match without_host(&target) {
         bare if bare.len() == target.len() => target,
@@ -281,6 +285,7 @@ fn json(line: &str) -> Result<Line<'_>, LineError> {
         referer,
         user_agent,
         keyed,
+        ahead: 0,
     };
     Ok(Line {
         time: Moment::from_nanos(came),
@@ -316,10 +321,6 @@ fn canonical(address: IpAddr) -> IpAddr {
 fn path_of(target: &str) -> &str {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     if path.is_empty() { "/" } else { path }
-}
-
-fn moment(time: Timestamp) -> Moment {
-    Moment::from_nanos(u64::try_from(time.as_nanosecond()).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,7 +1,14 @@
 //! Recorded traffic, judged by the gateway's own rules: no server, no clock.
 
+mod key;
 mod line;
+mod lines;
 mod simulator;
+mod timeline;
+mod trace;
 
+pub(crate) use key::{add as add_to_key, remembered};
 pub use line::{Form, Line, LineError, Recorded};
 pub use simulator::{Outcome, Simulator};
+pub use timeline::{Join, Timeline};
+pub use trace::Trace;

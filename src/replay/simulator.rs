@@ -4,8 +4,9 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use lru::LruCache;
 
-use super::line::{Line, Recorded};
-use crate::config::{Route, RouteLimit, Settings, Variable, Zone};
+use super::key::add;
+use super::line::Line;
+use crate::config::{Route, RouteLimit, Settings, Zone};
 use crate::limit::{Account, Algorithm, Excess, Moment, Verdict};
 use crate::metrics::LimitStatus;
 use crate::target;
@@ -154,46 +155,16 @@ impl<'a> Simulator<'a> {
                 }
                 match &recorded.keyed {
                     Some((decided, key)) if **decided == zone.name => key.as_bytes().to_vec(),
-                    _ => zone
-                        .key
-                        .fill(|variable, key| self.add(key, variable, zone, line, recorded)),
+                    _ => zone.key.fill(|variable, key| {
+                        if !add(key, variable, zone.ipv6_prefix, line, recorded) {
+                            self.untold.insert(variable.to_string());
+                        }
+                    }),
                 }
             }
             (None, None) => Vec::new(),
         };
         (!key.is_empty()).then(|| key.into_boxed_slice())
-    }
-
-    fn add(
-        &mut self,
-        key: &mut Vec<u8>,
-        variable: &Variable,
-        zone: &Zone,
-        line: &Line,
-        recorded: &Recorded,
-    ) {
-        let told = match variable {
-            Variable::RemoteAddr => recorded.client.map(|client| zone.cut(client).to_string()),
-            Variable::RequestMethod => Some(recorded.method.to_string()),
-            Variable::RequestUri => Some(recorded.target.to_string()),
-            Variable::Uri => return key.extend_from_slice(&target::path(&line.path)),
-            Variable::Header(name) if name == "referer" => Some(recorded.referer.to_string()),
-            Variable::Header(name) if name == "user-agent" => Some(recorded.user_agent.to_string()),
-            Variable::Arg(name) => {
-                let query = recorded
-                    .target
-                    .split_once('?')
-                    .map_or("", |(_, query)| query);
-                return key.extend_from_slice(target::argument(query, name));
-            }
-            _ => None,
-        };
-        match told {
-            Some(told) => key.extend_from_slice(told.as_bytes()),
-            None => {
-                self.untold.insert(variable.to_string());
-            }
-        }
     }
 
     /// Notes that a key is used; `false` where its zone is full of keys with waiters.

@@ -134,14 +134,19 @@ impl Zone {
     /// `address` cut to `ipv6_prefix` where it is of IPv6: whoever has one address there has a whole prefix.
     #[must_use]
     pub fn cut(&self, address: IpAddr) -> IpAddr {
-        match address {
-            IpAddr::V4(_) => address,
-            IpAddr::V6(whole) => {
-                let mask = u128::MAX
-                    .checked_shl(128 - u32::from(self.ipv6_prefix.min(128)))
-                    .unwrap_or(0);
-                IpAddr::V6((whole.to_bits() & mask).into())
-            }
+        cut(address, self.ipv6_prefix)
+    }
+}
+
+/// `address` cut to `prefix` bits where it is of IPv6.
+pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(whole) => {
+            let mask = u128::MAX
+                .checked_shl(128 - u32::from(prefix.min(128)))
+                .unwrap_or(0);
+            IpAddr::V6((whole.to_bits() & mask).into())
         }
     }
 }

@@ -149,7 +149,7 @@ const HINTS: [(&str, &str); 23] = [
 ];
 
 /// Notes what of a block nobody reads.
-pub(super) fn unhandled(block: &[Directive], notes: &mut Notes) {
+pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, notes: &mut Notes) {
     for directive in block {
         let name = &*directive.name;
         if name == "proxy_set_header" {

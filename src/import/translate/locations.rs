@@ -72,6 +72,7 @@ impl Translation<'_> {
                         if let Some((origin, limits)) =
                             self.forwarded(directive, &spot, around, &shown)
                         {
+                            self.redirect(block, exact, path, place);
                             let comments = self.notes.since(before);
                             found.push(Location {
                                 path: title,
@@ -133,6 +134,20 @@ impl Translation<'_> {
             .filter(|limits| !limits.list.is_empty());
         let limits = limits.unwrap_or_else(|| Limits::read(scope, &self.zones, &mut self.notes));
         Some((origin, limits))
+    }
+
+    /// nginx redirects `/api` to a `location /api/` that forwards, unless `/api` has a location beside it.
+    fn redirect(&mut self, beside: &[Directive], exact: bool, path: &str, place: Place) {
+        let Some(bare) = path
+            .strip_suffix('/')
+            .filter(|bare| !exact && !bare.is_empty())
+        else {
+            return;
+        };
+        let is_bare = |location: &Directive| matches!(kind(&location.args), Kind::Path { path, .. } if path == bare);
+        if !named(beside, "location").any(is_bare) {
+            self.notes.add(place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
+        }
     }
 
     /// The named location that `try_files` ends with.

@@ -1,5 +1,6 @@
 //! From the tree to the settings.
 
+mod exempt;
 mod gateway;
 mod hints;
 mod limits;
@@ -53,8 +54,9 @@ pub(super) fn translate(
         .collect::<Vec<_>>();
     // A file of a folder such as conf.d has no http around it.
     http.extend(outside);
-    hints::unhandled(&http, &mut notes);
     let zones = Zones::read(&http, &mut notes);
+    let told = |directive: &&Directive| !zones.exempting.contains(&directive.place);
+    hints::unhandled(http.iter().filter(told), &mut notes);
     let origins = Origins {
         upstreams: upstreams::read(&http, &mut notes),
         ..Origins::default()

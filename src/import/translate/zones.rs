@@ -1,9 +1,10 @@
 use std::collections::HashMap;
 
-use super::page::{Names, Section};
+use super::exempt::Variables;
+use super::page::{Names, Section, list};
 use super::scope::named;
 use crate::config::KeyTemplate;
-use crate::import::notes::Notes;
+use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
 use crate::import::values;
 use crate::limit::Rate;
@@ -16,6 +17,8 @@ pub(super) struct Zones {
     /// Of connections: whether one count is for all, or for each server; `None` where it is for something else.
     pub(super) connections: HashMap<String, Option<Counted>>,
     pub(super) sections: Vec<Section>,
+    /// The geos and maps that became `exempt`.
+    pub(super) exempting: Vec<Place>,
     names: Names,
 }
 
@@ -28,8 +31,9 @@ pub(super) enum Counted {
 impl Zones {
     pub(super) fn read(http: &[Directive], notes: &mut Notes) -> Self {
         let mut zones = Self::default();
+        let variables = Variables::read(http);
         for directive in named(http, "limit_req_zone") {
-            zones.requests(directive, notes);
+            zones.requests(directive, &variables, notes);
         }
         for directive in named(http, "limit_conn_zone") {
             zones.connections(directive, notes);
@@ -37,7 +41,7 @@ impl Zones {
         zones
     }
 
-    fn requests(&mut self, directive: &Directive, notes: &mut Notes) {
+    fn requests(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
         let before = notes.count();
         let place = directive.place;
         let Some((key, args)) = directive.args.split_first() else {
@@ -66,7 +70,8 @@ impl Zones {
                 format!("zone {name} is defined a second time; this one is left out"),
             );
         }
-        let key = self::key(key);
+        let exempting = variables.exempting(key);
+        let key = self::key(exempting.as_ref().map_or(key, |known| &known.key));
         let rate = self::rate(rate);
         for problem in [key.as_ref().err(), rate.as_ref().err()]
             .into_iter()
@@ -103,6 +108,10 @@ impl Zones {
             ),
         }
         section.fields.push(("ipv6_prefix", "128".to_owned()));
+        if let Some(exempting) = exempting {
+            section.fields.push(("exempt", list(&exempting.networks)));
+            self.exempting.extend(exempting.places);
+        }
         section.comments = notes.since(before);
         self.sections.push(section);
         self.requests.insert(name.to_owned(), Some(known));

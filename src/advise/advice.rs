@@ -1,0 +1,195 @@
+use std::io;
+
+use super::hours::Class;
+use super::survey::{Survey, Surveyed};
+use super::trial::{Candidate, Trial, level};
+use crate::limit::Rate;
+
+/// The fastest rate there is, in requests a second.
+const FASTEST: u64 = 1_000_000;
+
+/// What is recommended, and what it would do.
+pub struct Advice {
+    pub(super) survey: Surveyed,
+    /// What is recommended.
+    pub(super) chosen: Trial,
+    /// The same and its neighbours, by rate and then by burst.
+    pub(super) trials: Vec<Trial>,
+    pub(super) reach: Reach,
+}
+
+/// Whether the rate keeps the bad hours out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// No hours are named bad, or they have no requests.
+    NoneBad,
+    /// A key of the bad hours comes faster than the rate.
+    Below,
+    /// None does: what is bad of them is not the pace of one key.
+    Above,
+}
+
+impl Advice {
+    /// Chooses and tries; `None` where the log has no requests to go by.
+    ///
+    /// # Errors
+    ///
+    /// Where the temporary file cannot be read.
+    pub fn new(survey: Survey) -> io::Result<Option<Self>> {
+        let survey = survey.end()?;
+        if survey.spool.len() == 0 {
+            return Ok(None);
+        }
+        let (good, bad) = (survey.peak(Class::Good), survey.peak(Class::Bad));
+        if good == 0 {
+            return Ok(None);
+        }
+        let rate = per_second(good.min(FASTEST), 1);
+        let chosen = choose(&survey, rate)?;
+        let candidates = neighbours(chosen.candidate, good.min(FASTEST));
+        let trials = Trial::run_all(&survey.spool, survey.slots, &candidates)?;
+        let reach = match bad {
+            0 => Reach::NoneBad,
+            _ if bad > good => Reach::Below,
+            _ => Reach::Above,
+        };
+        Ok(Some(Self {
+            survey,
+            chosen,
+            trials,
+            reach,
+        }))
+    }
+
+    /// What is recommended, and what it would do to the log's requests.
+    #[must_use]
+    pub fn chosen(&self) -> &Trial {
+        &self.chosen
+    }
+}
+
+/// The smallest burst that rejects none of the good requests at this rate.
+fn choose(survey: &Surveyed, rate: Rate) -> io::Result<Trial> {
+    let (spool, slots) = (&survey.spool, survey.slots);
+    let try_burst = |burst| Trial::run(spool, slots, Candidate { rate, burst });
+    let rejects = |trial: &Trial| trial.rejected[Class::Good as usize] > 0;
+    let mut too_small = whole(level(spool, slots, rate, false)?);
+    let first = try_burst(too_small)?;
+    if !rejects(&first) {
+        return Ok(first);
+    }
+    // Buckets are not empty when the good hours begin. As many as come at all are enough for sure.
+    let mut enough = try_burst(whole(level(spool, slots, rate, true)?))?;
+    while enough.candidate.burst.saturating_sub(too_small) > 1 {
+        let middle = try_burst(u32::midpoint(too_small, enough.candidate.burst))?;
+        if rejects(&middle) {
+            too_small = middle.candidate.burst;
+        } else {
+            enough = middle;
+        }
+    }
+    Ok(enough)
+}
+
+/// A level in whole requests, rounded up; what floating point adds to a whole number does not count.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "levels are not negative, and the cast saturates"
+)]
+fn whole(level: f64) -> u32 {
+    (level - 1e-6).ceil().max(0.0) as u32
+}
+
+/// `count / divisor` requests a second.
+fn per_second(count: u64, divisor: u64) -> Rate {
+    let tenths = (count * 10).div_ceil(divisor).max(1);
+    let text = match tenths % 10 {
+        0 => format!("{}r/s", tenths / 10),
+        tenth if tenths < 100 => format!("{}.{tenth}r/s", tenths / 10),
+        _ => format!("{}r/s", tenths.div_ceil(10)),
+    };
+    text.parse()
+        .unwrap_or_else(|_| unreachable!("a whole number of tenths is a rate"))
+}
+
+/// Rates and bursts around the chosen ones, by rate and then by burst.
+fn neighbours(chosen: Candidate, rate: u64) -> Vec<Candidate> {
+    let b = u64::from(chosen.burst);
+    let mut rates: Vec<Rate> = vec![
+        per_second(rate, 2),
+        per_second(rate * 3, 4),
+        chosen.rate,
+        per_second((rate * 3).min(2 * FASTEST), 2),
+        per_second((rate * 2).min(FASTEST), 1),
+    ];
+    rates.dedup();
+    let mut bursts = vec![
+        0,
+        b / 4,
+        b / 2,
+        b * 3 / 4,
+        b,
+        b + b.div_ceil(2).max(1),
+        (b * 2).max(2),
+    ];
+    let bursts = bursts
+        .drain(..)
+        .map(|burst| u32::try_from(burst).unwrap_or(u32::MAX));
+    let mut bursts: Vec<u32> = bursts.collect();
+    bursts.dedup();
+    let of_rate = |rate| {
+        let with = move |burst: &u32| Candidate {
+            rate,
+            burst: *burst,
+        };
+        bursts.iter().map(with).collect::<Vec<_>>()
+    };
+    rates.into_iter().flat_map(of_rate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_round() {
+        let cases = [
+            (50, 1, "50r/s"),
+            (1, 2, "0.5r/s"),
+            (3, 4, "0.8r/s"),
+            (15, 2, "7.5r/s"),
+            (51, 2, "26r/s"),
+            (FASTEST, 1, "1000000r/s"),
+        ];
+        for (count, divisor, expected) in cases {
+            assert_eq!(per_second(count, divisor).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn neighbours_lie_around_and_are_told_once() {
+        for (rate, burst) in [(50u64, 4u32), (1, 0), (FASTEST, u32::MAX), (2, 1)] {
+            let chosen = Candidate {
+                rate: per_second(rate, 1),
+                burst,
+            };
+            let all = neighbours(chosen, rate);
+            assert!(all.contains(&chosen), "{all:?}");
+            let mut once = all.clone();
+            once.dedup();
+            assert_eq!(once.len(), all.len());
+            let paces = all.iter().map(|it| (it.rate.per_second(), it.burst));
+            assert!(
+                paces.clone().is_sorted_by(|one, other| one < other),
+                "{all:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_floating_point_adds_to_a_level_is_no_request() {
+        let levels = [0.0, 4.0, 4.000_000_000_1, 4.1].map(whole);
+        assert_eq!(levels, [0, 4, 4, 5]);
+    }
+}

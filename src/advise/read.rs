@@ -1,0 +1,134 @@
+use std::fmt::Display;
+use std::io::{self, Read};
+
+use super::survey::Survey;
+use crate::limit::Moment;
+use crate::replay::Trace;
+
+/// A log that is opened when its time comes.
+pub struct Log<'a> {
+    /// What it is called in messages.
+    pub name: String,
+    /// Opens it, each time from its begin.
+    pub open: Box<dyn Fn() -> io::Result<Box<dyn Read>> + 'a>,
+}
+
+/// How the reading went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Lines that were requests.
+    pub read: u64,
+    /// Lines that were not.
+    pub bad: u64,
+}
+
+/// A log that is being read.
+struct Open {
+    name: String,
+    trace: Trace,
+    /// Its next request: when it came, and the slot of its key.
+    next: Option<(u64, u32)>,
+}
+
+/// How many lines at the begin of a log are looked at for a time.
+const LOOKED_AT: usize = 1000;
+
+/// Reads logs into `survey`, the oldest first, and side by side where their times overlap. What is wrong is told to
+/// `complain` by log and line, and the rest is read.
+///
+/// # Errors
+///
+/// Where the survey can keep no more.
+pub fn read(
+    logs: Vec<Log>,
+    survey: &mut Survey,
+    mut complain: impl FnMut(&str, Option<u64>, &dyn Display),
+) -> io::Result<Reading> {
+    let mut reading = Reading::default();
+    // A single one may be a pipe, which has one begin alone.
+    let mut waiting: Vec<(Moment, Log)> = if logs.len() == 1 {
+        logs.into_iter()
+            .map(|log| (Moment::default(), log))
+            .collect()
+    } else {
+        let logs = logs.into_iter();
+        logs.map(|log| (begin(&log).unwrap_or_default(), log))
+            .collect()
+    };
+    waiting.sort_by_key(|(begin, _)| std::cmp::Reverse(*begin));
+    let mut open: Vec<Open> = Vec::new();
+    loop {
+        let earliest = open
+            .iter()
+            .filter_map(|log| log.next.map(|next| next.0))
+            .min();
+        let is_due = |begin: Moment| earliest.is_none_or(|earliest| begin.as_nanos() <= earliest);
+        if let Some((_, log)) = waiting.pop_if(|(begin, _)| is_due(*begin)) {
+            match (log.open)().and_then(Trace::new) {
+                Ok(trace) => open.push(Open {
+                    name: log.name,
+                    trace,
+                    next: None,
+                }),
+                Err(error) => complain(&log.name, None, &error),
+            }
+            if let Some(last) = open.last_mut() {
+                last.advance(survey, &mut reading, &mut complain);
+            }
+        } else {
+            let next = open.iter_mut().min_by_key(|log| log.next);
+            let Some((log, (time, slot))) = next.and_then(|log| log.next.map(|next| (log, next)))
+            else {
+                break;
+            };
+            survey.count(time, slot)?;
+            log.advance(survey, &mut reading, &mut complain);
+        }
+        open.retain(|log| log.next.is_some());
+        if open.is_empty() && waiting.is_empty() {
+            break;
+        }
+    }
+    Ok(reading)
+}
+
+impl Open {
+    /// Reads on to the next request that has a key.
+    fn advance(
+        &mut self,
+        survey: &mut Survey,
+        reading: &mut Reading,
+        complain: &mut impl FnMut(&str, Option<u64>, &dyn Display),
+    ) {
+        self.next = None;
+        while self.next.is_none() {
+            let form = self.trace.form();
+            match self.trace.take() {
+                Ok(Some((_, Ok(line)))) => {
+                    reading.read += 1;
+                    self.next = survey.key(&line, form);
+                }
+                Ok(Some((number, Err(error)))) => {
+                    reading.bad += 1;
+                    complain(&self.name, Some(number), &error);
+                }
+                Ok(None) => return,
+                Err(error) => {
+                    complain(&self.name, None, &error);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// When a log begins.
+fn begin(log: &Log) -> Option<Moment> {
+    let mut trace = (log.open)().and_then(Trace::new).ok()?;
+    for _ in 0..LOOKED_AT {
+        if let (_, Ok(line)) = trace.take().ok()?? {
+            return Some(line.time);
+        }
+    }
+    None
+}

@@ -1,0 +1,122 @@
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+
+use super::hours::Class;
+
+/// Of one request, in bytes.
+const RECORD: usize = 16;
+/// What is read at once.
+const AT_ONCE: usize = RECORD << 16;
+
+/// What is left of a log once it has been read: when which key came, in a file without a name, so that a log that is read
+/// once, from a pipe too, can be replayed many times.
+pub(super) struct Spool {
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+/// A request as replays need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    /// In nanoseconds; never before the one before.
+    pub(super) time: u64,
+    /// Which key; another one may have had the slot before.
+    pub(super) slot: u32,
+    /// Whether it is the first of this key.
+    pub(super) is_first: bool,
+    pub(super) class: Class,
+}
+
+impl Spool {
+    /// # Errors
+    ///
+    /// Where there is no room for temporary files.
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            file: BufWriter::with_capacity(AT_ONCE, tempfile::tempfile()?),
+            bytes: 0,
+        })
+    }
+
+    pub(super) fn put(&mut self, event: Event) -> io::Result<()> {
+        let class = match event.class {
+            Class::Good => 0,
+            Class::Bad => 1,
+            Class::Other => 2,
+        };
+        let rest = u64::from(event.slot) << 8 | u64::from(event.is_first) << 2 | class;
+        self.file.write_all(&event.time.to_le_bytes())?;
+        self.file.write_all(&rest.to_le_bytes())?;
+        self.bytes += RECORD as u64;
+        Ok(())
+    }
+
+    /// No more is put.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+
+    /// How many requests it has.
+    pub(super) fn len(&self) -> u64 {
+        self.bytes / RECORD as u64
+    }
+
+    /// All that was put, in order. Several threads may ask at once.
+    pub(super) fn each(&self, mut event: impl FnMut(Event)) -> io::Result<()> {
+        let mut buffer = vec![0; AT_ONCE];
+        let mut at = 0;
+        while at < self.bytes {
+            let left = usize::try_from(self.bytes - at).unwrap_or(AT_ONCE);
+            let part = &mut buffer[..left.min(AT_ONCE)];
+            self.file.get_ref().read_exact_at(part, at)?;
+            at += part.len() as u64;
+            for record in part.chunks_exact(RECORD) {
+                let (time, rest) = record.split_at(8);
+                let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
+                let rest = number(rest);
+                event(Event {
+                    time: number(time),
+                    slot: u32::try_from(rest >> 8).unwrap_or(u32::MAX),
+                    is_first: rest & 4 != 0,
+                    class: match rest & 3 {
+                        0 => Class::Good,
+                        1 => Class::Bad,
+                        _ => Class::Other,
+                    },
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_comes_out_each_time() {
+        let mut spool = Spool::new().unwrap();
+        let event = |number: u32| Event {
+            time: u64::MAX - u64::from(number),
+            slot: u32::MAX - number,
+            is_first: number.is_multiple_of(3),
+            class: [Class::Good, Class::Bad, Class::Other][number as usize % 3],
+        };
+        for number in 0..100_000 {
+            spool.put(event(number)).unwrap();
+        }
+        spool.end().unwrap();
+        for _ in 0..2 {
+            let mut number = 0;
+            spool
+                .each(|read| {
+                    assert_eq!(read, event(number));
+                    number += 1;
+                })
+                .unwrap();
+            assert_eq!(u64::from(number), spool.len());
+        }
+    }
+}

@@ -1,0 +1,254 @@
+use std::collections::BTreeSet;
+use std::io;
+
+use super::hours::{Class, Hours};
+use super::keys::{Ended, Keys};
+use super::order::Order;
+use super::spool::{Event, Spool};
+use super::windows::{Counts, Spreads, Window};
+use crate::config::KeyTemplate;
+use crate::limit::Moment;
+use crate::replay::{Form, Join, Line, Timeline, add_to_key, remembered};
+
+/// IPv6 addresses in keys are cut to this, as zones do where nothing else is said.
+const IPV6_PREFIX: u8 = 64;
+
+/// How many keys are shown.
+const SHOWN: usize = 5;
+
+/// How fine the times of a log are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Resolution {
+    /// Whole seconds: what came within one is taken as if it had come at once.
+    Second,
+    /// Milliseconds.
+    Millisecond,
+    /// Finer than that.
+    Finer,
+}
+
+/// Reads requests, and counts them.
+pub struct Survey {
+    hours: Hours,
+    template: KeyTemplate,
+    /// Of a key that is being made.
+    key: Vec<u8>,
+    untold: BTreeSet<String>,
+    keyless: u64,
+    keys: Keys,
+    order: Order<u32>,
+    tally: Tally,
+    ahead: Option<i32>,
+    form: Option<Form>,
+}
+
+/// What is counted of requests that are in order.
+struct Tally {
+    spool: Spool,
+    failure: Option<io::Error>,
+    of_all: Counts,
+    all: Spreads,
+    each: Spreads,
+    peaks: Timeline<2>,
+    resolution: Resolution,
+    first: Option<u64>,
+    last: u64,
+}
+
+/// What a log has.
+pub(super) struct Surveyed {
+    pub(super) hours: Hours,
+    pub(super) template: KeyTemplate,
+    pub(super) spool: Spool,
+    pub(super) slots: usize,
+    pub(super) keys: Ended,
+    /// Windows of all keys together, and of each.
+    pub(super) all: Spreads,
+    pub(super) each: Spreads,
+    /// The most within a second: of all, and of one key.
+    pub(super) peaks: Timeline<2>,
+    pub(super) resolution: Resolution,
+    pub(super) first: Moment,
+    pub(super) last: Moment,
+    pub(super) untold: BTreeSet<String>,
+    pub(super) keyless: u64,
+    /// How many could not be put into order.
+    pub(super) late: u64,
+    pub(super) ahead: i32,
+    pub(super) form: Option<Form>,
+}
+
+impl Survey {
+    /// # Errors
+    ///
+    /// Where there is no room for temporary files.
+    pub fn new(template: KeyTemplate, hours: Hours, most_keys: usize) -> io::Result<Self> {
+        Ok(Self {
+            hours,
+            template,
+            key: Vec::new(),
+            untold: BTreeSet::new(),
+            keyless: 0,
+            keys: Keys::new(most_keys),
+            order: Order::new(),
+            tally: Tally {
+                spool: Spool::new()?,
+                failure: None,
+                of_all: Counts::default(),
+                all: Spreads::new(),
+                each: Spreads::new(),
+                peaks: Timeline::new(1_000_000_000, [Join::Peak; 2]),
+                resolution: Resolution::Second,
+                first: None,
+                last: 0,
+            },
+            ahead: None,
+            form: None,
+        })
+    }
+
+    /// The variables of the key that the logs do not tell.
+    #[must_use]
+    pub fn untold(&self) -> Vec<String> {
+        self.untold.iter().map(|name| format!("${name}")).collect()
+    }
+
+    /// When a request came, and the slot of its key; `None` where it has no key, and so is not limited.
+    pub(super) fn key(&mut self, line: &Line, form: Option<Form>) -> Option<(u64, u32)> {
+        self.form = self.form.or(form);
+        self.key.clear();
+        match (&line.key, &line.recorded) {
+            (Some(key), _) => self.key.extend_from_slice(key),
+            (None, Some(recorded)) => {
+                if self.ahead.is_none() {
+                    self.ahead = Some(recorded.ahead);
+                    self.hours.set_clock(recorded.ahead);
+                }
+                let untold = &mut self.untold;
+                self.template.fill_into(&mut self.key, |variable, key| {
+                    if !add_to_key(key, variable, IPV6_PREFIX, line, recorded) {
+                        let name = variable.to_string();
+                        if !untold.contains(&name) {
+                            untold.insert(name);
+                        }
+                    }
+                });
+            }
+            (None, None) => {}
+        }
+        if self.key.is_empty() {
+            self.keyless += 1;
+            return None;
+        }
+        let key = remembered(&self.key);
+        let slot = self.keys.slot(&key, |window| self.tally.end_of(window));
+        Some((line.time.as_nanos(), slot))
+    }
+
+    /// Counts a request by its time and the slot of its key.
+    ///
+    /// # Errors
+    ///
+    /// Where there is no more room for temporary files.
+    pub(super) fn count(&mut self, time: u64, slot: u32) -> io::Result<()> {
+        let (tally, keys, hours) = (&mut self.tally, &mut self.keys, &self.hours);
+        self.order.put(time, slot, |time, slot| {
+            tally.count(time, slot, keys, hours);
+        });
+        self.tally.failure.take().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn end(mut self) -> io::Result<Surveyed> {
+        let (tally, keys, hours) = (&mut self.tally, &mut self.keys, &self.hours);
+        self.order.end(|time, slot| {
+            tally.count(time, slot, keys, hours);
+        });
+        if let Some(failure) = tally.failure.take() {
+            return Err(failure);
+        }
+        let (all, peaks) = (&mut tally.all, &mut tally.peaks);
+        tally.of_all.end(|window| {
+            if window.width == 0 {
+                peaks.put(window.begin, 0, window.count.into());
+            }
+            all.add(window);
+        });
+        let slots = self.keys.slots();
+        let keys = self.keys.end(SHOWN, |window| tally.end_of(window));
+        tally.spool.end()?;
+        let Tally {
+            spool,
+            all,
+            each,
+            peaks,
+            resolution,
+            first,
+            last,
+            ..
+        } = self.tally;
+        Ok(Surveyed {
+            hours: self.hours,
+            template: self.template,
+            spool,
+            slots,
+            keys,
+            all,
+            each,
+            peaks,
+            resolution,
+            first: Moment::from_nanos(first.unwrap_or_default()),
+            last: Moment::from_nanos(last),
+            untold: self.untold,
+            keyless: self.keyless,
+            late: self.order.late(),
+            ahead: self.ahead.unwrap_or_default(),
+            form: self.form,
+        })
+    }
+}
+
+impl Tally {
+    /// A key's window is over.
+    fn end_of(&mut self, window: Window) {
+        if window.width == 0 {
+            self.peaks.put(window.begin, 1, window.count.into());
+        }
+        self.each.add(window);
+    }
+
+    fn count(&mut self, time: u64, slot: u32, keys: &mut Keys, hours: &Hours) {
+        let class = hours.class(Moment::from_nanos(time));
+        let fine = match time {
+            _ if time.is_multiple_of(1_000_000_000) => Resolution::Second,
+            _ if time.is_multiple_of(1_000_000) => Resolution::Millisecond,
+            _ => Resolution::Finer,
+        };
+        self.resolution = self.resolution.max(fine);
+        self.first.get_or_insert(time);
+        self.last = time;
+        let (all, peaks) = (&mut self.all, &mut self.peaks);
+        self.of_all.add(time, class, |window| {
+            if window.width == 0 {
+                peaks.put(window.begin, 0, window.count.into());
+            }
+            all.add(window);
+        });
+        let is_first = keys.count(slot, time, class, |window| self.end_of(window));
+        let event = Event {
+            time,
+            slot,
+            is_first,
+            class,
+        };
+        if let Err(failure) = self.spool.put(event) {
+            self.failure.get_or_insert(failure);
+        }
+    }
+}
+
+impl Surveyed {
+    /// The most requests a second of one key in hours of which this is said.
+    pub(super) fn peak(&self, class: Class) -> u64 {
+        self.each.of(class, 0).peak()
+    }
+}

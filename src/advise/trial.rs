@@ -1,0 +1,199 @@
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use super::hours::Class;
+use super::spool::Spool;
+use super::windows::histogram;
+use crate::limit::{Bucket, Delay, Limit, Moment, Rate, Verdict};
+
+/// A rate and a burst that might be the right ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Of each key.
+    pub rate: Rate,
+    /// How many may wait.
+    pub burst: u32,
+}
+
+/// What would have become of the log's requests.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Under which numbers.
+    pub candidate: Candidate,
+    /// Of good, bad and other hours, in this order, like the following.
+    pub requests: [u64; 3],
+    /// Those that had waited.
+    pub delayed: [u64; 3],
+    /// Those that had been refused.
+    pub rejected: [u64; 3],
+    waits: Histogram<u64>,
+    longest: u64,
+}
+
+/// Buckets by slot, charged by one log.
+struct Buckets {
+    of_slots: Vec<Bucket>,
+    rate: Rate,
+    limit: Limit,
+}
+
+impl Buckets {
+    fn new(slots: usize, candidate: Candidate) -> Self {
+        Self {
+            of_slots: vec![Bucket::new(); slots],
+            rate: candidate.rate,
+            limit: Limit {
+                burst: candidate.burst,
+                delay: Delay::Above(0),
+                max_wait: None,
+            },
+        }
+    }
+
+    fn decide(&mut self, slot: u32, is_first: bool, now: Moment) -> Option<Verdict> {
+        let bucket = self.of_slots.get_mut(slot as usize)?;
+        if is_first {
+            *bucket = Bucket::new();
+        }
+        Some(bucket.decide(self.rate, self.limit, now))
+    }
+}
+
+impl Trial {
+    /// Replays the log, by the decisions of the gateway itself.
+    pub(super) fn run(spool: &Spool, slots: usize, candidate: Candidate) -> io::Result<Self> {
+        let mut buckets = Buckets::new(slots, candidate);
+        let mut trial = Self {
+            candidate,
+            requests: [0; 3],
+            delayed: [0; 3],
+            rejected: [0; 3],
+            waits: histogram(),
+            longest: 0,
+        };
+        spool.each(|event| {
+            let now = Moment::from_nanos(event.time);
+            let class = event.class as usize;
+            trial.requests[class] += 1;
+            match buckets.decide(event.slot, event.is_first, now) {
+                Some(Verdict::Delay { until, .. }) => {
+                    trial.delayed[class] += 1;
+                    let wait = u64::try_from(until.since(now).as_nanos()).unwrap_or(u64::MAX);
+                    // It grows as it needs to.
+                    let _ = trial.waits.record(wait);
+                    trial.longest = trial.longest.max(wait);
+                }
+                Some(Verdict::Reject(_)) => trial.rejected[class] += 1,
+                Some(Verdict::Pass { .. }) | None => {}
+            }
+        })?;
+        Ok(trial)
+    }
+
+    /// Replays the log under each of `candidates`, on all cores.
+    pub(super) fn run_all(
+        spool: &Spool,
+        slots: usize,
+        candidates: &[Candidate],
+    ) -> io::Result<Vec<Self>> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(candidate) = candidates.get(index) else {
+                    return Ok(done);
+                };
+                done.push((index, Self::run(spool, slots, *candidate)?));
+            }
+        };
+        let parts: Vec<io::Result<Vec<(usize, Self)>>> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..cores.min(candidates.len()))
+                .map(|_| scope.spawn(work))
+                .collect();
+            let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
+            joined
+                .map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let mut all = Vec::with_capacity(candidates.len());
+        for part in parts {
+            all.extend(part?);
+        }
+        all.sort_by_key(|(index, _)| *index);
+        Ok(all.into_iter().map(|(_, trial)| trial).collect())
+    }
+
+    /// Of all requests.
+    #[must_use]
+    pub fn all(counts: &[u64; 3]) -> u64 {
+        counts.iter().sum()
+    }
+
+    /// The share of requests that had waited.
+    #[must_use]
+    pub fn share_delayed(&self) -> f64 {
+        share(Self::all(&self.delayed), Self::all(&self.requests))
+    }
+
+    /// The share of requests that had been refused.
+    #[must_use]
+    pub fn share_rejected(&self) -> f64 {
+        share(Self::all(&self.rejected), Self::all(&self.requests))
+    }
+
+    /// How long this share of those that had waited had waited at most, right to a thousandth.
+    #[must_use]
+    pub fn wait(&self, share: f64) -> Duration {
+        if self.waits.is_empty() {
+            return Duration::ZERO;
+        }
+        // Among equals the histogram tells the largest, which nobody may have had.
+        Duration::from_nanos(self.waits.value_at_quantile(share).min(self.longest))
+    }
+}
+
+/// How much of the whole a part is, from 0 to 1; 0 of nothing.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "shares are for people")]
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// The highest level that requests would make, were none refused: of the good hours alone, or of all.
+pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of_all: bool) -> io::Result<f64> {
+    let candidate = Candidate {
+        rate,
+        burst: u32::MAX,
+    };
+    let mut buckets = Buckets::new(slots, candidate);
+    let mut highest: f64 = 0.0;
+    // What is left out may have been a key's first.
+    let mut unused = vec![false; slots];
+    spool.each(|event| {
+        let Some(is_unused) = unused.get_mut(event.slot as usize) else {
+            return;
+        };
+        *is_unused |= event.is_first;
+        if !of_all && event.class != Class::Good {
+            return;
+        }
+        let is_first = std::mem::take(is_unused);
+        let now = Moment::from_nanos(event.time);
+        if let Some(Verdict::Pass { excess } | Verdict::Delay { excess, .. }) =
+            buckets.decide(event.slot, is_first, now)
+        {
+            highest = highest.max(excess.requests());
+        }
+    })?;
+    Ok(highest)
+}

@@ -1,0 +1,116 @@
+//! `drip advise`: which rate and burst fit this traffic?
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::trace::{SHOWN, length, open, progress};
+use crate::advise::{self, Advice, Hours, Log, MOST_KEYS, Span, Survey};
+use crate::config::KeyTemplate;
+
+/// What `drip advise` is told.
+#[derive(Debug, Args)]
+pub struct Wanted {
+    /// What tells one client from another, in nginx's variables as far as the log has them; a text alone: all together
+    #[arg(long, value_name = "KEY", default_value = "$remote_addr")]
+    key: KeyTemplate,
+    /// Hours without trouble, by the clock of the log: none of their requests is to be rejected [default: all that are
+    /// not bad]
+    #[arg(long, value_name = "FROM/TO")]
+    good: Vec<Span>,
+    /// Hours whose traffic was too much
+    #[arg(long, value_name = "FROM/TO")]
+    bad: Vec<Span>,
+    /// Draw it, too
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Access logs in nginx's combined format or drip's JSON, or CSV lines `time_seconds,key`; packed by gzip or not;
+    /// - for standard input
+    #[arg(value_name = "ACCESS_LOG", required = true)]
+    logs: Vec<PathBuf>,
+}
+
+/// Reads logs, and prints what they advise.
+#[must_use]
+pub fn advise(wanted: &Wanted) -> ExitCode {
+    match read(wanted) {
+        Ok(Some(advice)) => tell(wanted, &advice),
+        Ok(None) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("drip: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
+    let hours = Hours::new(wanted.good.clone(), wanted.bad.clone());
+    let mut survey = Survey::new(wanted.key.clone(), hours, MOST_KEYS)?;
+    let lengths = wanted.logs.iter().map(|log| length(log));
+    let progress = progress(lengths.sum());
+    let log = |path: &PathBuf| {
+        let (path, progress) = (path.clone(), &progress);
+        Log {
+            name: path.display().to_string(),
+            open: Box::new(move || open(&path, progress)),
+        }
+    };
+    let logs = wanted.logs.iter().map(log).collect();
+    let mut told = 0;
+    let complain = |log: &str, line: Option<u64>, what: &dyn Display| {
+        told += 1;
+        match line {
+            // Of a whole log it is always told.
+            None => eprintln!("{log}: {what}"),
+            Some(line) if told <= SHOWN => eprintln!("{log}: line {line}: {what}"),
+            Some(_) => {}
+        }
+    };
+    let reading = advise::read(logs, &mut survey, complain)?;
+    progress.finish_and_clear();
+    if reading.bad > 0 {
+        eprintln!("{} lines could not be read", reading.bad);
+    }
+    let untold = survey.untold().join(", ");
+    let advice = Advice::new(survey)?;
+    if advice.is_none() {
+        eprintln!(
+            "{}",
+            if reading.read == 0 {
+                "there is no request to go by".to_owned()
+            } else if untold.is_empty() {
+                "there is no request in the good hours to go by".to_owned()
+            } else {
+                format!(
+                    "no request has a key: the log does not tell {untold}; choose another --key"
+                )
+            }
+        );
+    }
+    Ok(advice)
+}
+
+fn tell(wanted: &Wanted, advice: &Advice) -> ExitCode {
+    let plotted = wanted.plot.as_deref().map(|file| draw(advice, file));
+    let report = advise::report(advice);
+    match io::stdout().write_all(report.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("drip: {error}");
+            ExitCode::FAILURE
+        }
+        _ => plotted.unwrap_or(ExitCode::SUCCESS),
+    }
+}
+
+fn draw(advice: &Advice, file: &Path) -> ExitCode {
+    match advise::picture(advice).save(file) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {error}", file.display());
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The traces and access logs that commands are given.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How many bad lines are shown one by one; the rest is counted.
+pub(super) const SHOWN: u64 = 10;
+
+/// How far a command has come with files of `length` bytes in all; drawn on standard error, and only where that is a
+/// terminal.
+pub(super) fn progress(length: Option<u64>) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {eta} to go");
+    let progress = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    match style {
+        Ok(style) => progress.with_style(style),
+        Err(_) => progress,
+    }
+}
+
+/// The size of a file; `None` of standard input, `-`, and of what is no file.
+pub(super) fn length(path: &Path) -> Option<u64> {
+    if path == Path::new("-") {
+        return None;
+    }
+    let metadata = std::fs::metadata(path).ok()?;
+    metadata.is_file().then_some(metadata.len())
+}
+
+/// The bytes of a file, or of standard input where it is `-`.
+pub(super) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Read>> {
+    let input: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path)?)
+    };
+    Ok(Box::new(progress.wrap_read(input)))
+}

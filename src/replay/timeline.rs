@@ -1,0 +1,155 @@
+/// How many columns a timeline has at most; past it, two become one.
+const MOST: usize = 2048;
+
+/// What becomes of two values that fall into one column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// They add up.
+    Sum,
+    /// The larger one stays.
+    Peak,
+}
+
+/// Numbers over time, of any length in bounded memory: columns that get wider as time goes on.
+#[derive(Clone, Debug)]
+pub struct Timeline<const N: usize> {
+    /// Of each row.
+    joins: [Join; N],
+    /// Of a column, in nanoseconds.
+    width: u64,
+    begin: Option<u64>,
+    columns: Vec<[u64; N]>,
+}
+
+impl Join {
+    fn of(self, one: u64, other: u64) -> u64 {
+        match self {
+            Self::Sum => one.saturating_add(other),
+            Self::Peak => one.max(other),
+        }
+    }
+}
+
+impl<const N: usize> Timeline<N> {
+    /// A timeline whose columns are `width` nanoseconds wide at first.
+    #[must_use]
+    pub fn new(width: u64, joins: [Join; N]) -> Self {
+        Self {
+            joins,
+            width: width.max(1),
+            begin: None,
+            columns: Vec::new(),
+        }
+    }
+
+    /// Puts a value of the row `row` where `at`, in nanoseconds, lies. What is before the first one lies there.
+    pub fn put(&mut self, at: u64, row: usize, value: u64) {
+        let begin = *self.begin.get_or_insert(at - at % self.width);
+        let ahead = at.saturating_sub(begin);
+        while ahead / self.width >= MOST as u64 {
+            self.halve();
+        }
+        let column = usize::try_from(ahead / self.width).unwrap_or(MOST);
+        if column >= self.columns.len() {
+            self.columns.resize(column + 1, [0; N]);
+        }
+        if let (Some(known), Some(join)) = (self.columns[column].get_mut(row), self.joins.get(row))
+        {
+            *known = join.of(*known, value);
+        }
+    }
+
+    fn halve(&mut self) {
+        let pairs = self.columns.chunks(2);
+        let joined = pairs.map(|pair| {
+            let mut both = pair[0];
+            if let Some(second) = pair.get(1) {
+                for (row, other) in second.iter().enumerate() {
+                    both[row] = self.joins[row].of(both[row], *other);
+                }
+            }
+            both
+        });
+        self.columns = joined.collect();
+        self.width = self.width.saturating_mul(2);
+    }
+
+    /// How wide columns have to be so that there are at most `most` of them.
+    #[must_use]
+    pub fn width_of(&self, most: usize) -> u64 {
+        let (mut count, mut width) = (self.columns.len(), self.width);
+        while count > most.max(1) {
+            count = count.div_ceil(2);
+            width = width.saturating_mul(2);
+        }
+        width
+    }
+
+    /// The same in columns that are at least so wide.
+    #[must_use]
+    pub fn coarser(&self, width: u64) -> Self {
+        let mut coarser = self.clone();
+        while coarser.width < width {
+            coarser.halve();
+        }
+        coarser
+    }
+
+    /// When the first column begins, in nanoseconds.
+    #[must_use]
+    pub fn begin(&self) -> u64 {
+        self.begin.unwrap_or_default()
+    }
+
+    /// How wide a column is, in nanoseconds.
+    #[must_use]
+    pub fn width(&self) -> u64 {
+        self.width
+    }
+
+    /// The values, column by column.
+    #[must_use]
+    pub fn columns(&self) -> &[[u64; N]] {
+        &self.columns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_get_wider_and_lose_nothing() {
+        let mut line = Timeline::new(10, [Join::Sum, Join::Sum, Join::Peak]);
+        for at in 0..100_000u64 {
+            line.put(1_000 + at, 0, 1);
+            line.put(1_000 + at, 2, at % 777);
+        }
+        line.put(1_005, 1, 7);
+        // Before the first one.
+        line.put(3, 1, 1);
+        let sum = |line: &Timeline<3>| line.columns().iter().map(|column| column[0]).sum::<u64>();
+        assert_eq!(sum(&line), 100_000);
+        assert_eq!((line.columns()[0][1], line.columns()[1][1]), (8, 0));
+        assert_eq!(
+            line.columns().iter().map(|column| column[2]).max(),
+            Some(776)
+        );
+        assert!(line.columns().len() <= MOST);
+        assert_eq!((line.begin(), line.width()), (1_000, 80));
+        let coarse = line.coarser(line.width_of(100));
+        assert!(coarse.columns().len() <= 100);
+        assert_eq!(sum(&coarse), 100_000);
+    }
+
+    #[test]
+    fn a_leap_of_years_is_no_long_way() {
+        let mut line = Timeline::new(1, [Join::Sum]);
+        line.put(0, 0, 1);
+        line.put(u64::MAX, 0, 1);
+        assert_eq!(
+            line.columns().iter().map(|column| column[0]).sum::<u64>(),
+            2
+        );
+    }
+}

@@ -1,0 +1,77 @@
+use std::io::{self, Read};
+
+use super::line::{Form, Line, LineError};
+use super::lines::Lines;
+
+/// A trace or access log, line by line: in whichever form its first line is, packed by gzip or not.
+pub struct Trace {
+    lines: Lines,
+    form: Option<Form>,
+    /// A line that is not UTF-8, mended.
+    mended: String,
+}
+
+impl Trace {
+    /// Reads what `input` has.
+    ///
+    /// # Errors
+    ///
+    /// Where its first bytes cannot be read.
+    pub fn new(input: Box<dyn Read>) -> io::Result<Self> {
+        Ok(Self {
+            lines: Lines::new(input)?,
+            form: None,
+            mended: String::new(),
+        })
+    }
+
+    /// The next line that is not empty and no header, by its number; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// Where the input cannot be read on.
+    pub fn take(&mut self) -> io::Result<Option<(u64, Result<Line<'_>, LineError>)>> {
+        let (number, place, form) = loop {
+            let Some(place) = self.lines.take()? else {
+                return Ok(None);
+            };
+            let number = place.number;
+            let Some(mut place) = place.bytes else {
+                return Ok(Some((number, Err(LineError::TooLong))));
+            };
+            let bytes = self.lines.bytes(place.clone());
+            if bytes.starts_with(b"\xef\xbb\xbf") {
+                place.start += 3;
+            }
+            while place.end > place.start && self.lines.bytes(place.end - 1..place.end) == b"\r" {
+                place.end -= 1;
+            }
+            if place.is_empty() {
+                continue;
+            }
+            if let Some(form) = self.form {
+                break (number, place, form);
+            }
+            let first = String::from_utf8_lossy(self.lines.bytes(place.clone()));
+            let form = Form::of(&first);
+            self.form = Some(form);
+            if !form.is_header(&first) {
+                break (number, place, form);
+            }
+        };
+        let bytes = self.lines.bytes(place);
+        let text = if let Ok(text) = str::from_utf8(bytes) {
+            text
+        } else {
+            self.mended = String::from_utf8_lossy(bytes).into_owned();
+            &self.mended
+        };
+        Ok(Some((number, form.read(text))))
+    }
+
+    /// How the lines are written, once there was one.
+    #[must_use]
+    pub fn form(&self) -> Option<Form> {
+        self.form
+    }
+}

@@ -1,0 +1,450 @@
+//! Logs whose right answer is known.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::support::drip;
+use super::{advise, chosen, near, pasted, run, table, toml, write};
+
+/// Milliseconds since 2026-11-01T09:00:00Z, and a key.
+type Request = (u64, String);
+
+const NINE: u64 = 1_793_523_600_000;
+
+/// Two minutes: one key comes five times in each 100 ms, at once; others now and then.
+fn steady() -> Vec<Request> {
+    let mut requests = Vec::new();
+    for second in 0..120 {
+        for nth in 0..50 {
+            requests.push((second * 1000 + nth / 5 * 100, "192.0.2.1".to_owned()));
+        }
+        requests.push((
+            second * 1000 + second * 37 % 1000,
+            format!("192.0.2.{}", second % 20 + 2),
+        ));
+    }
+    requests.sort();
+    requests
+}
+
+/// The minute after that: a key comes every 5 ms.
+fn flood() -> Vec<Request> {
+    let every = (0..12_000).map(|nth| (120_000 + nth * 5, "198.51.100.1".to_owned()));
+    every.collect()
+}
+
+fn csv(requests: &[Request]) -> String {
+    let mut text = String::from("time,key\n");
+    for (at, key) in requests {
+        let at = NINE + at;
+        writeln!(text, "{}.{:03},{key}", at / 1000, at % 1000).unwrap();
+    }
+    text
+}
+
+fn json(requests: &[Request]) -> String {
+    let mut text = String::new();
+    for (at, key) in requests {
+        // Written when the answer ended, 20 ms later.
+        let at = at + 20;
+        let (minute, second, milli) = (at / 60_000, at / 1000 % 60, at % 1000);
+        writeln!(
+            text,
+            "{{\"time\":\"2026-11-01T09:{minute:02}:{second:02}.{milli:03}Z\",\"client\":\"{key}\",\"method\":\"GET\",\
+             \"target\":\"/\",\"status\":200,\"duration_seconds\":0.02}}"
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn combined(requests: &[Request]) -> String {
+    let mut text = String::new();
+    for (at, key) in requests {
+        let (minute, second) = (at / 60_000, at / 1000 % 60);
+        writeln!(
+            text,
+            "{key} - - [01/Nov/2026:10:{minute:02}:{second:02} +0100] \"GET /?user={key} HTTP/1.1\" 200 6 \"-\" \"curl\""
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn packed(text: &str) -> Vec<u8> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(text.as_bytes()).unwrap();
+    packer.finish().unwrap()
+}
+
+#[test]
+fn fifty_a_second_in_fives_are_rate_50_and_burst_4() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (name, log) in [("log.csv", csv(&steady())), ("log.json", json(&steady()))] {
+        write(folder, name, log);
+        let report = advise(folder, &[name]);
+        let row = chosen(&report);
+        assert_eq!((&*row.rate, row.burst), ("50r/s", 4), "{report}");
+        // Of five at once four wait, the last of them 80 ms.
+        assert!(near(row.delayed, 4800.0 / 6120.0, 0.001), "{report}");
+        assert!(
+            near(row.p99, 0.08, 0.0005) && near(row.longest, 0.08, 0.0005),
+            "{report}"
+        );
+        assert!(row.rejected == 0.0, "{report}");
+        let key = report
+            .lines()
+            .find(|line| line.starts_with("192.0.2.1 "))
+            .unwrap();
+        let told: Vec<&str> = key.split_whitespace().collect();
+        assert_eq!(told, ["192.0.2.1", "6000", "50", "5", "5"], "{report}");
+        assert!(report.contains("6120 requests of 21 keys"), "{report}");
+        assert!(
+            report.contains("2026-11-01 09:00:00 to 2026-11-01 09:01:59"),
+            "{report}"
+        );
+        // One less in the queue, and the last of five is refused each time.
+        let half = table(&report)
+            .into_iter()
+            .find(|row| row.rate == "50r/s" && row.burst == 2);
+        assert!(
+            near(half.unwrap().rejected, 2400.0 / 6120.0, 0.001),
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "access.log", combined(&steady()));
+    let report = advise(folder, &["access.log"]);
+    let row = chosen(&report);
+    assert_eq!((&*row.rate, row.burst), ("50r/s", 49), "{report}");
+    assert!(report.contains("The log has whole seconds"), "{report}");
+    assert!(
+        report.contains("2026-11-01 10:00:00 to 2026-11-01 10:01:59"),
+        "{report}"
+    );
+    let key = report
+        .lines()
+        .find(|line| line.starts_with("192.0.2.1 "))
+        .unwrap();
+    let told: Vec<&str> = key.split_whitespace().collect();
+    assert_eq!(told, ["192.0.2.1", "6000", "50", "?", "?"], "{report}");
+    write(folder, "log.csv", csv(&steady()));
+    let fine = advise(folder, &["log.csv"]);
+    assert!(
+        fine.contains("The log has milliseconds") && !fine.contains("whole seconds:"),
+        "{fine}"
+    );
+}
+
+#[test]
+fn packed_logs_and_logs_in_pieces_are_the_same_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let requests = steady();
+    let pieces: Vec<String> = requests.chunks(2000).map(json).collect();
+    write(folder, "whole", json(&requests));
+    let members: Vec<Vec<u8>> = pieces.iter().map(|piece| packed(piece)).collect();
+    write(folder, "members.gz", members.concat());
+    // As logs are rotated: the highest number is the oldest.
+    for (number, piece) in pieces.iter().rev().enumerate() {
+        write(folder, &format!("rotated.{number}.gz"), packed(piece));
+    }
+    // As several hosts write them.
+    let of_host = |host: usize| {
+        let mine = requests
+            .iter()
+            .enumerate()
+            .filter(|(nth, _)| nth % 3 == host);
+        json(&mine.map(|(_, request)| request.clone()).collect::<Vec<_>>())
+    };
+    for host in 0..3 {
+        write(folder, &format!("host{host}"), of_host(host));
+    }
+    let whole = advise(folder, &["whole"]);
+    assert_eq!(advise(folder, &["members.gz"]), whole);
+    let rotated: Vec<String> = (0..pieces.len())
+        .map(|number| format!("rotated.{number}.gz"))
+        .collect();
+    let rotated: Vec<&str> = rotated.iter().map(String::as_str).collect();
+    assert_eq!(advise(folder, &rotated), whole);
+    assert_eq!(advise(folder, &["host2", "host0", "host1"]), whole);
+    let piped = drip()
+        .current_dir(folder)
+        .args(["advise", "-"])
+        .stdin(Stdio::from(
+            fs::File::open(folder.join("members.gz")).unwrap(),
+        ))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), whole);
+}
+
+#[test]
+fn lines_that_are_out_of_order_are_put_into_order_up_to_a_minute() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut requests = steady();
+    write(folder, "straight", csv(&requests));
+    let straight = advise(folder, &["straight"]);
+    for chunk in requests.chunks_mut(1500) {
+        // Half a minute, the wrong way round.
+        chunk.reverse();
+    }
+    write(folder, "astray", csv(&requests));
+    assert_eq!(advise(folder, &["astray"]), straight);
+    // A hundred seconds too late.
+    requests.push((10_000, "192.0.2.1".to_owned()));
+    write(folder, "late", csv(&requests));
+    let report = advise(folder, &["late"]);
+    assert!(
+        report.contains("\n1 requests stood more than 60 s"),
+        "{report}"
+    );
+    assert_eq!(report.lines().count(), straight.lines().count() + 1);
+}
+
+#[test]
+fn the_rate_lies_above_the_good_hours_and_below_the_bad_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let all = [steady(), flood()].concat();
+    write(folder, "log.csv", csv(&all));
+    write(folder, "access.log", combined(&all));
+    for bad in ["2026-11-01T09:02/09:03", "1793523720/1793523780"] {
+        let report = advise(folder, &["--bad", bad, "log.csv"]);
+        let row = chosen(&report);
+        assert_eq!((&*row.rate, row.burst), ("50r/s", 4), "{report}");
+        assert!(
+            report.contains("A key of the bad hours came 200 times in a second"),
+            "{report}"
+        );
+        // Five at first, then three of four.
+        assert!(near(row.rejected_of[1], 0.75, 0.002), "{report}");
+        assert!(row.rejected_of[0] == 0.0, "{report}");
+    }
+    // By the clock of the log, which is an hour ahead.
+    let report = advise(folder, &["--good", "2026-11-01T10:00/10:02", "access.log"]);
+    assert_eq!(chosen(&report).rate, "50r/s", "{report}");
+    assert!(report.contains("each key, other hours"), "{report}");
+    let without = advise(folder, &["log.csv"]);
+    assert_eq!(chosen(&without).rate, "200r/s", "{without}");
+}
+
+#[test]
+fn where_no_rate_tells_bad_from_good_it_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // A crowd, of which each comes once.
+    let crowd = (0..3000).map(|nth| (120_000 + nth, format!("203.0.113.{}", nth % 250)));
+    write(
+        folder,
+        "log.csv",
+        csv(&[steady(), crowd.collect()].concat()),
+    );
+    let bad = ["--bad", "2026-11-01T09:02/09:03", "log.csv"];
+    let report = advise(folder, &bad);
+    assert_eq!(chosen(&report).rate, "50r/s", "{report}");
+    assert!(
+        report.contains("There is no rate above the good hours and below the bad ones"),
+        "{report}"
+    );
+    // All together they are told apart. A trace names its keys, so that takes an access log.
+    let crowd = (0..3000).map(|nth| (120_000 + nth, format!("203.0.113.{}", nth % 250)));
+    write(
+        folder,
+        "log.json",
+        json(&[steady(), crowd.collect()].concat()),
+    );
+    let report = advise(
+        folder,
+        &[
+            "--key",
+            "all",
+            "--bad",
+            "2026-11-01T09:02/09:03",
+            "log.json",
+        ],
+    );
+    let row = chosen(&report);
+    assert!(!report.contains("There is no rate"), "{report}");
+    assert!(
+        row.rejected_of[1] > 0.9 && row.rejected_of[0] == 0.0,
+        "{report}"
+    );
+    let named = run(
+        folder,
+        &["advise", "--good", "2026-12-01T09:00/10:00", "log.csv"],
+    );
+    assert_eq!(named.status.code(), Some(1));
+    let said = String::from_utf8(named.stderr).unwrap();
+    assert!(said.contains("no request in the good hours"), "{said}");
+}
+
+#[test]
+fn a_full_bucket_at_the_begin_of_the_good_hours_is_reckoned_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut requests: Vec<Request> = (0..40).map(|_| (59_990, "a".to_owned())).collect();
+    requests.extend((0..10).map(|nth| (60_000 + nth * 1000, "a".to_owned())));
+    requests.extend((0..10).map(|nth| (80_000 + nth, "a".to_owned())));
+    write(folder, "log.csv", csv(&requests));
+    let report = advise(folder, &["--good", "2026-11-01T09:01/09:02", "log.csv"]);
+    let row = chosen(&report);
+    assert_eq!(&*row.rate, "10r/s", "{report}");
+    assert!(row.rejected_of[0] == 0.0, "{report}");
+}
+
+#[test]
+fn any_variable_that_the_log_has_may_be_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "access.log", combined(&steady()));
+    let of_user = advise(folder, &["--key", "$arg_user", "access.log"]);
+    assert_eq!(chosen(&of_user).rate, "50r/s", "{of_user}");
+    assert!(
+        of_user.contains("[zones.per_arg_user]\nkey = \"$arg_user\"\n"),
+        "{of_user}"
+    );
+    let of_all = advise(folder, &["--key", "all", "access.log"]);
+    assert_eq!(chosen(&of_all).rate, "51r/s", "{of_all}");
+    let untold = run(
+        folder,
+        &["advise", "--key", "$http_x_api_key", "access.log"],
+    );
+    assert_eq!(untold.status.code(), Some(1));
+    let said = String::from_utf8(untold.stderr).unwrap();
+    assert!(
+        said.contains("the log does not tell $http_x_api_key"),
+        "{said}"
+    );
+    let partly = advise(
+        folder,
+        &["--key", "$remote_addr$http_x_api_key", "access.log"],
+    );
+    assert!(
+        partly.contains("The log does not tell $http_x_api_key"),
+        "{partly}"
+    );
+    for wrong in [["--key", "$nonsense"], ["--good", "yesterday"]] {
+        let refused = run(folder, &[&["advise"], &wrong[..], &["access.log"]].concat());
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
+}
+
+#[test]
+fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let good = csv(&steady());
+    write(folder, "good.csv", &good);
+    write(
+        folder,
+        "bad.csv",
+        good.replacen('\n', "\nnonsense\nx,192.0.2.9\n", 1),
+    );
+    let output = run(folder, &["advise", "bad.csv"]);
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("bad.csv: line 2: this is not time_seconds,key[,route_path]\n"),
+        "{said}"
+    );
+    assert!(said.contains("bad.csv: line 3: \"x\" is no time"), "{said}");
+    assert!(said.ends_with("2 lines could not be read\n"), "{said}");
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(report, advise(folder, &["good.csv"]));
+
+    // What cannot be opened, or was cut off, is told, and the others are read.
+    let mut cut = packed(&good);
+    cut.truncate(cut.len() - 9);
+    write(folder, "cut.gz", cut);
+    let output = run(folder, &["advise", "no such log", "cut.gz"]);
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("no such log: ") && said.contains("cut.gz: "),
+        "{said}"
+    );
+
+    write(folder, "nonsense", "nonsense\n".repeat(50));
+    write(folder, "empty", "");
+    write(folder, "zeros.gz", [0x1f, 0x8b, 0, 0, 0, 0, 0, 0]);
+    for log in ["nonsense", "empty", "no such log", "zeros.gz", "."] {
+        let output = run(folder, &["advise", log]);
+        assert_eq!(output.status.code(), Some(1), "{log}");
+        assert!(
+            output.stdout.is_empty() && !output.stderr.is_empty(),
+            "{log}"
+        );
+        assert!(output.stderr.len() < 2000, "{log}: not every line is told");
+    }
+}
+
+#[test]
+fn what_is_to_paste_passes_the_check_and_does_what_was_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let all = json(&[steady(), flood()].concat());
+    write(folder, "log", &all);
+    let args = [
+        "--bad",
+        "2026-11-01T09:02/09:03",
+        "--plot",
+        "advice.svg",
+        "log",
+    ];
+    let report = advise(folder, &args);
+    let file = pasted("127.0.0.1:9000", toml(&report));
+    write(folder, "gateway.toml", &file);
+    let check = run(folder, &["check"]);
+    assert!(check.status.success(), "{check:?}\n{file}");
+
+    let simulated = run(folder, &["simulate", "log"]);
+    let rows = String::from_utf8(simulated.stdout).unwrap();
+    let verdicts: Vec<&str> = rows
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split(',').nth(2))
+        .collect();
+    let share = |verdict: &str| {
+        let count = verdicts.iter().filter(|found| **found == verdict).count();
+        f64::from(u32::try_from(count).unwrap()) / f64::from(u32::try_from(verdicts.len()).unwrap())
+    };
+    let row = chosen(&report);
+    // The report has a thousandth.
+    assert!(near(row.delayed, share("delayed"), 0.0006), "{report}");
+    assert!(near(row.rejected, share("rejected"), 0.0006), "{report}");
+    let longest = rows
+        .lines()
+        .skip(1)
+        .filter_map(|row| row.split(',').nth(4)?.parse().ok());
+    assert!(
+        near(row.longest, longest.fold(0.0, f64::max), 0.001),
+        "{report}"
+    );
+
+    let drawn = fs::read_to_string(folder.join("advice.svg")).unwrap();
+    assert!(
+        drawn.starts_with("<svg ") && drawn.contains("rate 50r/s"),
+        "{drawn}"
+    );
+    advise(folder, &args);
+    assert_eq!(
+        fs::read_to_string(folder.join("advice.svg")).unwrap(),
+        drawn
+    );
+    let nowhere = run(folder, &["advise", "--plot", "no/such/folder.svg", "log"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(!nowhere.stdout.is_empty());
+}
