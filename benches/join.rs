@@ -15,7 +15,7 @@ use std::time::Duration;
 use actix_rt::{Arbiter, System, SystemRunner};
 use criterion::{Criterion, criterion_group, criterion_main};
 use drip::actors::{Key, Zone};
-use drip::limit::{Delay, Limit};
+use drip::limit::{Delay, Limit, Moment};
 
 use thread_time::ThreadTime;
 
@@ -52,7 +52,14 @@ fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
     let settings = drip::config::parse(GATEWAY, Path::new(""), false).expect("a gateway.toml");
     let found = settings.zones.into_iter().find(|zone| zone.name == name);
     let found = found.expect("a zone of this name");
-    system.block_on(async { Arc::new(Zone::start(found, &[Arbiter::current()])) })
+    system.block_on(async {
+        Arc::new(Zone::start(
+            found,
+            &[Arbiter::current()],
+            Moment::default(),
+            None,
+        ))
+    })
 }
 
 /// Runs what is measured so many times on the actors' own thread.
