@@ -227,6 +227,9 @@ impl Gateway {
     pub fn show_metrics(&self) {
         self.zones_in_use().for_each(|zone| zone.metrics().show());
         self.origins.iter().for_each(Origin::show_metrics);
+        if let Some(remote) = &self.remote {
+            remote.show_metrics();
+        }
     }
 
     /// The log events of the zone that a route names by `index`.

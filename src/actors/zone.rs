@@ -1,7 +1,6 @@
 use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message};
@@ -14,7 +13,7 @@ use super::census::{Census, Count, KeyState, Order, Top};
 use super::messages::{
     Dismiss, FROM_THE_END, Forget, Key, Rejection, Retire, Retune, Survey, Tuning, Waiters, Walk,
 };
-use super::shared::{Remote, Sharing};
+use super::shared::{Agreement, Remote, Sharing};
 use super::supervisor::ZoneSupervisor;
 use super::turn::{Joining, Probing};
 use crate::clock;
@@ -86,14 +85,21 @@ impl Zone {
             Some(known) if known.pace.rate() == settings.rate => known.pace.since(),
             _ => clock::now(),
         };
-        let known = self.sharing.as_ref().map(|known| &known.disagrees);
-        let disagrees = known.cloned().unwrap_or_default();
-        let new = sharing(&settings, since, remote, disagrees);
+        let known = self.sharing.as_ref().map(|known| &known.agreement);
+        let agreement = known.cloned().unwrap_or_default();
+        let is_retuned = self.settings.rate != settings.rate;
+        if is_retuned {
+            agreement.start_again();
+        }
+        let new = sharing(&settings, since, remote, agreement);
         if settings != self.settings || new != self.sharing {
             let shards = self.supervisors.len();
             for (shard, supervisor) in self.supervisors.iter().enumerate() {
                 supervisor.do_send(Retune(tuning(&settings, shard, shards, new.clone())));
             }
+        }
+        // Else another gateway's may be in force.
+        if is_retuned {
             self.metrics.show_rate(settings.rate);
         }
         let (supervisors, metrics) = (Arc::clone(&self.supervisors), Arc::clone(&self.metrics));
@@ -269,7 +275,7 @@ fn sharing(
     zone: &config::Zone,
     since: Moment,
     remote: Option<Arc<Remote>>,
-    disagrees: Arc<AtomicBool>,
+    agreement: Arc<Agreement>,
 ) -> Option<Sharing> {
     if zone.store == config::Keeper::Memory {
         return None;
@@ -278,7 +284,7 @@ fn sharing(
         remote: remote?,
         pace: Pace::new(zone.rate, zone.algorithm, since).ok()?,
         on_failure: zone.on_store_failure,
-        disagrees,
+        agreement,
     })
 }
 

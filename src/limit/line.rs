@@ -31,6 +31,13 @@ struct Waiting<W> {
     waiter: W,
 }
 
+impl<W, C> Lane<W, C> {
+    fn add(&mut self, due: Moment, charge: C) {
+        let index = self.times.partition_point(|(other, _)| *other <= due);
+        self.times.insert(index, (due, charge));
+    }
+}
+
 impl<W, C> Default for Line<W, C> {
     fn default() -> Self {
         Self {
@@ -83,8 +90,7 @@ impl<W, C> Line<W, C> {
             waiter,
         };
         lane.waiters.insert(place, waiting);
-        let index = lane.times.partition_point(|(other, _)| *other <= due);
-        lane.times.insert(index, (due, charge));
+        lane.add(due, charge);
     }
 
     /// When the next waiter is due, if any waits.
@@ -122,6 +128,38 @@ impl<W, C> Line<W, C> {
             self.lanes.swap_remove(found);
         }
         last.map(|(_, charge)| charge)
+    }
+
+    /// All times and what goes with each, lane by lane; first the lane's `delay`.
+    pub fn times(&self) -> impl Iterator<Item = (u32, Moment, &C)> {
+        self.lanes.iter().flat_map(|lane| {
+            let times = lane.times.iter();
+            times.map(|(due, charge)| (lane.delay, *due, charge))
+        })
+    }
+
+    /// Has those who wait with this `delay` wait for another time, in place of the first that `is_old` tells of.
+    ///
+    /// # Errors
+    ///
+    /// What goes with the other time comes back where there is no old one (any more).
+    pub fn exchange(
+        &mut self,
+        delay: u32,
+        is_old: impl Fn(&C) -> bool,
+        (due, charge): (Moment, C),
+    ) -> Result<(), C> {
+        let lane = self.lanes.iter_mut().find(|lane| lane.delay == delay);
+        let found = lane.and_then(|lane| {
+            let old = lane.times.iter().position(|(_, charge)| is_old(charge))?;
+            Some((lane, old))
+        });
+        let Some((lane, old)) = found else {
+            return Err(charge);
+        };
+        lane.times.remove(old);
+        lane.add(due, charge);
+        Ok(())
     }
 
     /// Changes all times. `change` keeps their order.
@@ -210,6 +248,21 @@ mod tests {
         assert_eq!(line.leave(Ticket(1)), Some(300));
         assert_eq!(line.leave(Ticket(1)), None);
         assert_eq!(leaves(&mut line, 1000), [("b", 100), ("c", 200)]);
+    }
+
+    #[test]
+    fn a_time_is_exchanged_and_nobody_loses_its_place() {
+        let mut line = Line::default();
+        for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
+            seat(&mut line, name, ticket, ticket * 100);
+        }
+        let is = |which: u64| move |charge: &u64| *charge == which;
+        assert_eq!(line.exchange(0, is(100), (at(250), 250)), Ok(()));
+        assert_eq!(line.exchange(0, is(100), (at(260), 260)), Err(260));
+        assert_eq!(line.exchange(7, is(200), (at(260), 260)), Err(260));
+        let times: Vec<_> = line.times().map(|(.., charge)| *charge).collect();
+        assert_eq!(times, [200, 250, 300]);
+        assert_eq!(leaves(&mut line, 250), [("a", 200), ("b", 250)]);
     }
 
     #[test]

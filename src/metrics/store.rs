@@ -49,15 +49,13 @@ pub struct StoreMetrics {
 }
 
 impl StoreMetrics {
-    /// Of the store that this process asks; it is taken to be up.
+    /// Of the store that this process asks.
     #[must_use]
     pub fn of_this_process() -> Self {
-        let metrics = Self {
+        Self {
             up: gauge!(STORE_UP),
             seconds: histogram!(STORE_SECONDS),
-        };
-        metrics.show_up(true);
-        metrics
+        }
     }
 
     /// Shows whether the store is asked, or out.

@@ -24,8 +24,9 @@ pub struct Store {
     opening: Mutex<()>,
 }
 
-/// How long a connection may take to be made, where nobody waits for it: longer than an answer may.
-const CONNECTED: Duration = Duration::from_secs(5);
+/// How long a connection may take to be made, where nobody waits for it: longer than an answer may, but not so long that a
+/// Redis which is back is noticed late, as one is whose machine was off the network.
+const CONNECTED: Duration = Duration::from_secs(2);
 
 impl Store {
     /// The Redis at `url`; each of its keys begins with `prefix`, each batch takes at most `timeout`. Whether one is there
@@ -82,6 +83,18 @@ impl Store {
     /// Where Redis was not reached in time, or refused.
     pub async fn forget(&self, key: &[u8]) -> Result<(), Error> {
         self.alone(script::forget(key, &self.prefix)).await
+    }
+
+    /// The same of a leaky bucket at which some wait: forgets what was charged behind `last`, which goes with the last of the
+    /// gateway's times, so that newcomers come behind those who wait and not between them.
+    ///
+    /// # Errors
+    ///
+    /// As [`forget`](Self::forget).
+    pub async fn forget_behind(&self, last: &Refund<'_>) -> Result<(), Error> {
+        let command = |_, by| script::forget_behind(last, &self.prefix, by);
+        let replies = self.run(1, command).await;
+        replies.into_iter().try_for_each(|reply| reply.map(drop))
     }
 
     /// Connects where there is no connection, which may take longer than the timeout. Whether it can then be written to
@@ -194,9 +207,10 @@ fn is_forgotten(error: &RedisError) -> bool {
 /// Whose fault it is that a command was refused: its key's, or that of the whole Redis. Before version 7 what a script met
 /// stands somewhere in the text.
 fn refusal(error: &RedisError) -> Error {
-    const OUTAGES: [&str; 11] = [
+    const OUTAGES: [&str; 12] = [
         "READONLY",
         "LOADING",
+        "BUSY ",
         "OOM",
         "MISCONF",
         "NOREPLICAS",

@@ -114,6 +114,17 @@ pub(super) fn refund(refund: &Refund<'_>, prefix: &[u8], by: By) -> Cmd {
     command
 }
 
+/// Of a leaky bucket.
+pub(super) fn forget_behind(last: &Refund, prefix: &[u8], by: By) -> Cmd {
+    let mut command = call(by, last.algorithm, prefix, last.key);
+    command.arg("forget").arg(micros(last.at));
+    command
+        .arg(last.pace.text())
+        .arg(last.pace.since().as_nanos() / 1000)
+        .arg(last.charge.place);
+    command
+}
+
 pub(super) fn retune(retune: &Retune<'_>, prefix: &[u8], by: By) -> Cmd {
     let mut command = call(by, Algorithm::LeakyBucket, prefix, retune.key);
     command.arg("retune").arg("");

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod failures;
+mod others;
 mod redis;
 mod relay;
 mod retune;

@@ -32,7 +32,14 @@ pub(super) struct SharedBook {
     bucket: Bucket,
     /// The rate in force.
     rate: Rate,
+    /// Whether some wait for times that were told while the store was out.
+    alone: bool,
+    /// How many of those the store is asked to replace.
+    placing: usize,
 }
+
+/// How many such times the store is asked to replace at once.
+const MOST_PLACED: usize = 32;
 
 impl Book {
     pub(super) fn bucket(&self) -> Bucket {
@@ -47,6 +54,17 @@ impl Book {
             Self::Own(queue) => queue.rate(),
             Self::Shared(book) => book.rate,
         }
+    }
+
+    /// The bucket at the rate of this gateway's file, by which it is kept when the actor has gone: another may be in force.
+    pub(super) fn bucket_of_file(&self, now: Moment) -> Bucket {
+        let mut bucket = self.bucket();
+        if let Self::Shared(book) = self
+            && book.rate != book.zone.rate()
+        {
+            bucket.retune(book.rate, book.zone.rate(), now);
+        }
+        bucket
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -119,10 +137,7 @@ impl Book {
     pub(super) fn forget(&mut self, now: Moment) {
         match self {
             Self::Own(queue) => queue.forget(now),
-            Self::Shared(book) => {
-                book.bucket = Bucket::new();
-                book.zone.forget(&book.key);
-            }
+            Self::Shared(book) => book.forget(now),
         }
     }
 }
@@ -135,6 +150,8 @@ impl SharedBook {
             line: Line::default(),
             bucket,
             rate,
+            alone: false,
+            placing: 0,
         }
     }
 
@@ -157,6 +174,10 @@ impl SharedBook {
         self.bucket.decide(self.rate, limit, now)
     }
 
+    pub(super) fn has_no_waiters(&self) -> bool {
+        self.line.depth() == 0
+    }
+
     /// Whether one with this `delay` has to wait for others first.
     pub(super) fn is_busy(&self, delay: u32) -> bool {
         self.line.is_busy(delay)
@@ -171,11 +192,63 @@ impl SharedBook {
         charge: Charge,
     ) {
         let has_gone = waiter.reply.is_closed();
+        self.alone |= charge == Charge::Alone && self.zone.is_out();
         self.line
             .seat(delay, ticket, waiter.since, waiter, (due, charge));
         if has_gone {
             self.leave(ticket);
         }
+    }
+
+    /// With which delays those wait whose times are to be asked of the store, now that it is back: until they have times of
+    /// the schedule that all share, they leave beside those who do.
+    pub(super) fn take_unplaced(&mut self) -> Vec<u32> {
+        if !self.alone || self.placing > 0 || self.zone.is_out() {
+            return Vec::new();
+        }
+        let alone = self.line.times();
+        let alone = alone.filter(|(.., charge)| **charge == Charge::Alone);
+        let delays: Vec<u32> = alone.take(MOST_PLACED).map(|(delay, ..)| delay).collect();
+        self.placing = delays.len();
+        self.alone = !delays.is_empty();
+        delays
+    }
+
+    /// One of them was told, or not.
+    pub(super) fn placed(&mut self) {
+        self.placing = self.placing.saturating_sub(1);
+    }
+
+    /// No more of them are asked for, unless the store is out again, and then back.
+    pub(super) fn stays_alone(&mut self) {
+        self.alone = self.zone.is_out();
+    }
+
+    /// Has one who waits for a time of this gateway's alone wait for one of the store's.
+    pub(super) fn exchange(&mut self, delay: u32, due: Moment, charge: Charge) {
+        let is_old = |charge: &Charge| *charge == Charge::Alone;
+        if let Err(charge) = self.line.exchange(delay, is_old, (due, charge)) {
+            self.refund(charge);
+        }
+    }
+
+    /// Those who wait keep their times, and newcomers come behind them.
+    fn forget(&mut self, now: Moment) {
+        let times = self.line.times();
+        let told = times.filter_map(|(delay, due, charge)| match charge {
+            Charge::Store(charge) => Some((due, delay, *charge)),
+            _ => None,
+        });
+        let last = told.max_by_key(|(due, ..)| *due);
+        self.bucket = last.map_or_else(Bucket::new, |(due, delay, _)| {
+            let rate = self.rate;
+            let waits = i128::try_from(due.since(now).as_nanos()).unwrap_or(i128::MAX);
+            let level = waits.saturating_mul(rate.ticks_per_nano());
+            let free = (i128::from(delay) + 1) * rate.ticks_per_request();
+            Bucket::next_at_level(rate, level.saturating_add(free), now)
+        });
+        let last = last.map(|(.., charge)| charge);
+        self.zone.forget(&self.key, last);
     }
 
     fn leave(&mut self, ticket: Ticket) {

@@ -24,6 +24,8 @@ pub(super) struct KeyActor {
     alarm: Alarm,
     /// Heard from the first waiter on: most keys never have one.
     bell: Option<Bell>,
+    /// Whether the gateway's time is up: nobody is let wait any more.
+    dismissed: bool,
 }
 
 impl KeyActor {
@@ -43,6 +45,7 @@ impl KeyActor {
             published,
             alarm,
             bell: Some(bell),
+            dismissed: false,
         }
     }
 
@@ -154,7 +157,7 @@ impl KeyActor {
         event(self, now);
         self.drain(now);
         self.alarm.set(self.book.due());
-        self.publish();
+        self.publish(now);
     }
 
     fn handled(&self) {
@@ -168,8 +171,8 @@ impl KeyActor {
         self.published.pending.set(self.published.pending.get() + 1);
     }
 
-    fn publish(&self) {
-        self.published.bucket.set(self.book.bucket());
+    fn publish(&self, now: Moment) {
+        self.published.bucket.set(self.book.bucket_of_file(now));
         self.published.oldest.set(self.book.oldest());
         self.shard.count_waiters(&self.published, self.book.depth());
     }
@@ -195,8 +198,8 @@ impl Actor for KeyActor {
 }
 
 impl StreamHandler<()> for KeyActor {
-    fn handle(&mut self, (): (), _: &mut Context<Self>) {
-        self.at_now(|_, _| {});
+    fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
+        self.at_now(|actor, _| actor.return_to_store(ctx));
     }
 }
 
@@ -252,7 +255,7 @@ impl Handler<RetuneKey> for KeyActor {
         self.handled();
         self.at_now(|actor, now| match &mut actor.book {
             Book::Own(queue) => queue.retune(rate, now),
-            Book::Shared(_) => actor.adopt_settings(ctx),
+            Book::Shared(_) => actor.adopt_settings(now, ctx),
         });
     }
 }
@@ -262,6 +265,7 @@ impl Handler<Dismiss> for KeyActor {
 
     fn handle(&mut self, _: Dismiss, _: &mut Context<Self>) {
         self.handled();
+        self.dismissed = true;
         self.at_now(|actor, now| {
             let waiters = actor.book.dismiss();
             actor.send_away(waiters, now);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use actix::{AsyncContext, Context, Handler};
 
 use super::super::messages::{Charge, Join, Rejection};
-use super::super::shared::{InForce, Retuned, Shared, Told, Untold};
+use super::super::shared::{InForce, Placed, Retuned, Shared, Told, Untold};
 use super::book::{Book, Waiter};
 use super::{KeyActor, answer_rejected};
 use crate::config::OnStoreFailure;
@@ -38,21 +38,66 @@ impl Handler<Retuned> for KeyActor {
     }
 }
 
+impl Handler<Placed> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, Placed { delay, decision }: Placed, ctx: &mut Context<Self>) {
+        self.handled();
+        self.at_now(|actor, now| {
+            let Book::Shared(book) = &mut actor.book else {
+                return;
+            };
+            book.placed();
+            let Ok(decision) = decision else {
+                return book.stays_alone();
+            };
+            book.follow(decision.in_force, now);
+            if let Account::Bucket(bucket) = decision.account {
+                book.stands(bucket);
+            }
+            let due = match decision.verdict {
+                Verdict::Delay { until, .. } => until,
+                Verdict::Pass { .. } | Verdict::Reject(_) => now,
+            };
+            if let Some(charge) = decision.charge {
+                book.exchange(delay, due, Charge::Store(charge));
+            }
+            actor.return_to_store(ctx);
+        });
+    }
+}
+
 impl KeyActor {
+    /// Once the store is back, has it hand out times for those who were let in without it.
+    pub(super) fn return_to_store(&mut self, ctx: &mut Context<Self>) {
+        let Book::Shared(book) = &mut self.book else {
+            return;
+        };
+        let (delays, zone) = (book.take_unplaced(), Rc::clone(book.zone()));
+        for delay in delays {
+            self.expect_one_more();
+            zone.place(&self.published.key, delay, ctx.address().recipient());
+        }
+    }
+
     /// Has the store decide; nobody parks or ends this actor meanwhile.
     pub(super) fn ask(&self, zone: &Rc<Shared>, join: Join, ctx: &mut Context<Self>) {
         self.expect_one_more();
         zone.ask(join, ctx.address().recipient());
     }
 
-    /// Goes on as the zone's settings are now. Those who wait follow when the store knows of the rate.
-    pub(super) fn adopt_settings(&mut self, ctx: &mut Context<Self>) {
+    /// Goes on as the zone's settings are now. Those who wait follow when the store knows of the rate; where nobody does, the
+    /// store learns of it from the next that joins.
+    pub(super) fn adopt_settings(&mut self, now: Moment, ctx: &mut Context<Self>) {
         let (Book::Shared(book), Some(zone)) = (&mut self.book, self.shard.sharing()) else {
             return;
         };
         let is_retuned = book.zone().rate() != zone.rate();
         book.adopt(Rc::clone(&zone));
-        if is_retuned {
+        if is_retuned && book.has_no_waiters() {
+            let (rate, since) = (zone.rate(), Some(now));
+            book.follow(InForce { rate, since }, now);
+        } else if is_retuned {
             self.expect_one_more();
             zone.retune(&self.published.key, ctx.address().recipient());
         }
@@ -108,6 +153,11 @@ impl KeyActor {
                     excess,
                     reply,
                 };
+                if self.dismissed {
+                    self.book.refund(charge, now);
+                    self.send_away(vec![waiter], now);
+                    return;
+                }
                 book.seat(delay, ticket, waiter, due.unwrap_or(now), charge);
                 self.listen(ctx);
             }

@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
+use super::ask::{Ask, GivenBack, Retuning};
 use super::offset::Offset;
-use super::{Decision, Remote, Retuned, Shared, Told, Untold};
-use crate::actors::messages::Join;
+use super::{Decision, Remote, Retuned, Shared, Untold};
 use crate::limit::Moment;
 use crate::metrics::StoreResult;
 use crate::pacer::Pacer;
@@ -20,8 +20,8 @@ use crate::store::{self, Answer, Charge, Error, Refund, Retune, Store};
 /// While so many batches are under way the next one gathers until one of them is back, or this is over.
 const ENOUGH_UNDER_WAY: usize = 4;
 const GATHERED: Duration = Duration::from_millis(1);
-/// How many joins one batch takes at most, so that it does not hold up Redis for others.
-const MOST_JOINS: usize = 256;
+/// How many of its kind one batch takes at most, so that it does not hold up Redis for others.
+const MOST: usize = 256;
 /// How often a store that is out is tried.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
@@ -36,27 +36,14 @@ pub(super) struct Courier {
     offset: Cell<Offset>,
     joins: RefCell<Vec<Ask>>,
     refunds: RefCell<Vec<GivenBack>>,
+    retunes: RefCell<Vec<Retuning>>,
+    /// Whether refunds or retunes are under way.
+    tidying: Cell<bool>,
     /// Whether the next batch is about to go.
     gathering: Cell<bool>,
     under_way: Cell<usize>,
     back: Notify,
     out: Cell<bool>,
-}
-
-/// A join to be decided.
-pub(super) struct Ask {
-    pub(super) zone: Rc<Shared>,
-    pub(super) key: Vec<u8>,
-    pub(super) join: Join,
-    /// When it came.
-    pub(super) since: Moment,
-    pub(super) back: Recipient<Told>,
-}
-
-struct GivenBack {
-    zone: Rc<Shared>,
-    key: Vec<u8>,
-    charge: Charge,
 }
 
 thread_local! {
@@ -89,6 +76,8 @@ impl Courier {
             offset: Cell::default(),
             joins: RefCell::default(),
             refunds: RefCell::default(),
+            retunes: RefCell::default(),
+            tidying: Cell::default(),
             gathering: Cell::default(),
             under_way: Cell::default(),
             back: Notify::new(),
@@ -110,6 +99,10 @@ impl Courier {
         self.pacer.now()
     }
 
+    pub(super) fn is_out(&self) -> bool {
+        self.out.get()
+    }
+
     pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
         if self.out.get() {
             ask.zone.count(StoreResult::Skipped);
@@ -127,7 +120,7 @@ impl Courier {
         self.refunds
             .borrow_mut()
             .push(GivenBack { zone, key, charge });
-        self.gather();
+        self.tidy();
     }
 
     pub(super) fn retune(
@@ -141,36 +134,38 @@ impl Courier {
             back.do_send(Retuned(Err(Untold)));
             return;
         }
-        let courier = Rc::clone(self);
-        actix_rt::spawn(async move {
-            let pace = &zone.pace;
-            let asked = [Retune { key: &key, pace }];
-            let mut answers = courier.within(courier.store.retune(&asked)).await;
-            let answer = answers.pop().unwrap_or(Err(Error::Nonsense));
-            courier.tell_of(&zone, answer.as_ref().err());
-            let in_force = answer.map(|answer| {
-                let at = courier.own(answer.now);
-                zone.follows(answer.in_force, answer.now, at)
-            });
-            back.do_send(Retuned(in_force.map_err(|_| Untold)));
-        });
+        let retuning = Retuning { zone, key, back };
+        self.retunes.borrow_mut().push(retuning);
+        self.tidy();
     }
 
-    pub(super) fn forget(self: &Rc<Self>, zone: Rc<Shared>, key: Vec<u8>) {
+    pub(super) fn forget(self: &Rc<Self>, zone: Rc<Shared>, key: Vec<u8>, last: Option<Charge>) {
         if self.out.get() {
             return zone.count(StoreResult::Skipped);
         }
         let courier = Rc::clone(self);
         actix_rt::spawn(async move {
-            let done = courier.store.forget(&key).await;
+            let done = match last {
+                None => courier.store.forget(&key).await,
+                Some(charge) => {
+                    let (algorithm, pace, at) = (zone.algorithm, &zone.pace, None);
+                    let last = Refund {
+                        key: &key,
+                        algorithm,
+                        pace,
+                        charge,
+                        at,
+                    };
+                    courier.store.forget_behind(&last).await
+                }
+            };
             courier.tell_of(&zone, done.as_ref().err());
         });
     }
 
     /// Has the next batch go once all who come at this moment have come.
     fn gather(self: &Rc<Self>) {
-        let nothing = self.joins.borrow().is_empty() && self.refunds.borrow().is_empty();
-        if nothing || self.gathering.replace(true) {
+        if self.joins.borrow().is_empty() || self.gathering.replace(true) {
             return;
         }
         let courier = Rc::clone(self);
@@ -181,7 +176,7 @@ impl Courier {
             }
             courier.gathering.set(false);
             courier.under_way.set(courier.under_way.get() + 1);
-            tokio::join!(courier.carry_joins(), courier.carry_refunds());
+            courier.carry_joins().await;
             courier.under_way.set(courier.under_way.get() - 1);
             courier.back.notify_one();
             courier.gather();
@@ -189,11 +184,7 @@ impl Courier {
     }
 
     async fn carry_joins(self: &Rc<Self>) {
-        let batch: Vec<Ask> = {
-            let mut joins = self.joins.borrow_mut();
-            let count = joins.len().min(MOST_JOINS);
-            joins.drain(..count).collect()
-        };
+        let batch = some_of(&self.joins);
         self.gather();
         let Some(first) = batch.first() else {
             return;
@@ -215,16 +206,52 @@ impl Courier {
         }
     }
 
-    async fn carry_refunds(self: &Rc<Self>) {
-        let batch = self.refunds.take();
-        if batch.is_empty() {
+    /// Has refunds and retunes go, one batch after the other: nobody waits for them, and all at once those of thousands of
+    /// waiters or keys would hold up the joins behind them for longer than the timeout.
+    fn tidy(self: &Rc<Self>) {
+        if self.tidying.replace(true) {
             return;
+        }
+        let courier = Rc::clone(self);
+        actix_rt::spawn(async move {
+            yield_now().await;
+            while courier.carry_refunds().await | courier.carry_retunes().await {}
+            courier.tidying.set(false);
+        });
+    }
+
+    /// Whether there were any.
+    async fn carry_refunds(self: &Rc<Self>) -> bool {
+        let batch = some_of(&self.refunds);
+        if batch.is_empty() {
+            return false;
         }
         let asked: Vec<Refund> = batch.iter().map(GivenBack::to_store).collect();
         let answers = self.within(self.store.refund(&asked)).await;
         for (given_back, answer) in batch.iter().zip(answers) {
             self.tell_of(&given_back.zone, answer.as_ref().err());
         }
+        true
+    }
+
+    /// Whether there were any.
+    async fn carry_retunes(self: &Rc<Self>) -> bool {
+        let batch = some_of(&self.retunes);
+        if batch.is_empty() {
+            return false;
+        }
+        let asked: Vec<Retune> = batch.iter().map(Retuning::to_store).collect();
+        let answers = self.within(self.store.retune(&asked)).await;
+        drop(asked);
+        for (Retuning { zone, back, .. }, answer) in batch.into_iter().zip(answers) {
+            self.tell_of(&zone, answer.as_ref().err());
+            let in_force = answer.map(|answer| {
+                let at = self.own(answer.now);
+                zone.follows(answer.in_force, answer.now, at)
+            });
+            back.do_send(Retuned(in_force.map_err(|_| Untold)));
+        }
+        true
     }
 
     /// Measures a round trip.
@@ -264,8 +291,10 @@ impl Courier {
             Some(Error::Unreachable(_)) => StoreResult::Unreachable,
             Some(Error::Unfit(_) | Error::Refused(_) | Error::Nonsense) => StoreResult::Refused,
         });
-        if let Some(error) = error.filter(|error| error.is_outage()) {
-            self.give_up(error);
+        match error {
+            None => {}
+            Some(error) if error.is_outage() => self.give_up(error),
+            Some(error) => self.remote.refused(&zone.zone, error),
         }
     }
 
@@ -282,8 +311,15 @@ impl Courier {
         for given_back in self.refunds.take() {
             given_back.zone.count(StoreResult::Skipped);
         }
+        for Retuning { zone, back, .. } in self.retunes.take() {
+            zone.count(StoreResult::Skipped);
+            back.do_send(Retuned(Err(Untold)));
+        }
         let courier = Rc::downgrade(self);
-        let out = Out(Arc::clone(&self.remote));
+        let mut out = Out {
+            remote: Arc::clone(&self.remote),
+            is_back: false,
+        };
         actix_rt::spawn(async move {
             loop {
                 sleep(TRY_EVERY).await;
@@ -292,6 +328,7 @@ impl Courier {
                 };
                 if courier.store.probe().await.is_ok() {
                     courier.out.set(false);
+                    out.is_back = true;
                     return drop(out);
                 }
             }
@@ -299,43 +336,21 @@ impl Courier {
     }
 }
 
+/// The first of those who gather, as many as go at once.
+fn some_of<T>(gathered: &RefCell<Vec<T>>) -> Vec<T> {
+    let mut gathered = gathered.borrow_mut();
+    let count = gathered.len().min(MOST);
+    gathered.drain(..count).collect()
+}
+
 /// A worker's part in an outage; over when dropped, be it that nobody asks this store any more.
-struct Out(Arc<Remote>);
+struct Out {
+    remote: Arc<Remote>,
+    is_back: bool,
+}
 
 impl Drop for Out {
     fn drop(&mut self) {
-        self.0.found();
-    }
-}
-
-impl Ask {
-    fn tell(self, decision: Result<Decision, Untold>) {
-        self.back.do_send(Told {
-            join: self.join,
-            since: self.since,
-            decision,
-        });
-    }
-
-    fn to_store(&self) -> store::Join<'_> {
-        store::Join {
-            key: &self.key,
-            algorithm: self.zone.algorithm,
-            pace: &self.zone.pace,
-            limit: self.join.limit,
-            at: None,
-        }
-    }
-}
-
-impl GivenBack {
-    fn to_store(&self) -> Refund<'_> {
-        Refund {
-            key: &self.key,
-            algorithm: self.zone.algorithm,
-            pace: &self.zone.pace,
-            charge: self.charge,
-            at: None,
-        }
+        self.remote.found(self.is_back);
     }
 }

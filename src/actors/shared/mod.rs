@@ -8,23 +8,27 @@
 //!
 //! Courier and actors of a worker live on one thread. What the store tells of time is told in the gateway's own.
 
+mod agreement;
+mod ask;
 mod courier;
 mod offset;
 mod remote;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::{Message, Recipient};
 
 use super::messages::{Join, Key};
 use crate::config::OnStoreFailure;
-use crate::limit::{Account, Algorithm, Moment, Rate, Verdict};
+use crate::limit::{Account, Algorithm, Delay, Limit, Moment, Rate, Verdict};
 use crate::metrics::{StoreResult, ZoneMetrics};
 use crate::pacer::Pacer;
 use crate::store::{self, Charge, Pace};
-use courier::{Ask, Courier};
+pub(super) use agreement::Agreement;
+use agreement::News;
+use ask::{Ask, Back};
+use courier::Courier;
 pub use remote::Remote;
 
 /// How a zone is shared, as its settings have it.
@@ -34,7 +38,7 @@ pub(super) struct Sharing {
     pub(super) pace: Pace,
     pub(super) on_failure: OnStoreFailure,
     /// Whether the store goes by another rate than this gateway's file.
-    pub(super) disagrees: Arc<AtomicBool>,
+    pub(super) agreement: Arc<Agreement>,
 }
 
 impl PartialEq for Sharing {
@@ -76,6 +80,15 @@ pub(super) struct Told {
     pub(super) decision: Result<Decision, Untold>,
 }
 
+/// The answer to one who was let in without the store, and is to have a time of its schedule.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Placed {
+    /// With which it waits.
+    pub(super) delay: u32,
+    pub(super) decision: Result<Decision, Untold>,
+}
+
 /// The answer to a retune: the rate that the key goes on at.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
@@ -89,7 +102,7 @@ pub(super) struct Shared {
     pace: Pace,
     pub(super) on_failure: OnStoreFailure,
     metrics: Arc<ZoneMetrics>,
-    disagrees: Arc<AtomicBool>,
+    agreement: Arc<Agreement>,
 }
 
 impl Shared {
@@ -107,7 +120,7 @@ impl Shared {
             pace: sharing.pace.clone(),
             on_failure: sharing.on_failure,
             metrics: Arc::clone(metrics),
-            disagrees: Arc::clone(&sharing.disagrees),
+            agreement: Arc::clone(&sharing.agreement),
         })
     }
 
@@ -122,9 +135,31 @@ impl Shared {
         self.courier.ask(Ask {
             zone: Rc::clone(self),
             key,
-            join,
+            limit: join.limit,
             since: self.courier.now(),
-            back,
+            back: Back::Join(join, back),
+        });
+    }
+
+    /// Whether the store is not asked at present.
+    pub(super) fn is_out(&self) -> bool {
+        self.courier.is_out()
+    }
+
+    /// Has the store hand out a time for one who was let in without it and waits with this `delay`. `back` is told.
+    pub(super) fn place(self: &Rc<Self>, key: &Key, delay: u32, back: Recipient<Placed>) {
+        // It was accepted already.
+        let limit = Limit {
+            burst: u32::MAX,
+            delay: Delay::Above(delay),
+            max_wait: None,
+        };
+        self.courier.ask(Ask {
+            zone: Rc::clone(self),
+            key: self.name(key),
+            limit,
+            since: self.courier.now(),
+            back: Back::Place(delay, back),
         });
     }
 
@@ -138,9 +173,9 @@ impl Shared {
         self.courier.retune(Rc::clone(self), self.name(key), back);
     }
 
-    /// Forgets what a key was charged, by whichever gateway.
-    pub(super) fn forget(self: &Rc<Self>, key: &Key) {
-        self.courier.forget(Rc::clone(self), self.name(key));
+    /// Forgets what a key was charged, by whichever gateway; where some wait here, what is behind the `last` of them.
+    pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<Charge>) {
+        self.courier.forget(Rc::clone(self), self.name(key), last);
     }
 
     /// What the store calls a key. Another algorithm keeps another kind of state.
@@ -161,17 +196,21 @@ impl Shared {
         }
     }
 
-    /// Tells once where another gateway's file has another rate, and once where they agree again.
+    /// Shows the rate in force, and tells once where another gateway's file has another rate, and once where they agree again.
     fn compare(&self, rate: Rate, differs: bool) {
-        if self.disagrees.swap(differs, Ordering::Relaxed) == differs {
-            return;
-        }
         let (zone, own) = (&self.zone, self.pace.rate());
-        self.metrics.show_rate(rate);
         if differs {
-            tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, which its file has had since later: it is in force here too");
-        } else {
-            tracing::info!(zone, in_force = %rate, "all gateways that share the zone have the same rate again");
+            self.metrics.show_rate(rate);
+        }
+        match self.agreement.note(differs, self.courier.now()) {
+            None => {}
+            Some(News::Differs) => {
+                tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, which its file has had since later: it is in force here too");
+            }
+            Some(News::Settled) => {
+                self.metrics.show_rate(own);
+                tracing::info!(zone, in_force = %own, "all gateways that share the zone have the same rate again");
+            }
         }
     }
 }

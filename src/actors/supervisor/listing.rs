@@ -78,7 +78,7 @@ impl Handler<Forget> for ZoneSupervisor {
         if let Some(active) = self.active.peek(&key) {
             return active.tell(ForgetKey { waiters, reply });
         }
-        let elsewhere = self.shard.sharing().map(|zone| zone.forget(&key));
+        let elsewhere = self.shard.sharing().map(|zone| zone.forget(&key, None));
         let parked = self.parked.pop(&key);
         if let Some(parked) = &parked {
             self.strike(parked.index);

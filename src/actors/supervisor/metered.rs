@@ -46,8 +46,12 @@ impl ZoneSupervisor {
         match (decision, on_failure.unwrap_or_default()) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
+                let (own, in_force) = (self.tuning.rate, decision.in_force.rate);
                 if let Some(account) = self.account(&join.key, now) {
                     *account = decision.account;
+                    if in_force != own {
+                        account.retune(in_force, own, now);
+                    }
                 }
                 self.answer(join, decision.verdict, charge, now);
             }

@@ -3,6 +3,7 @@
 -- join:    ARGV[5] burst; ARGV[6] the level from which on one waits (-1: never); ARGV[7] max_wait in us (-1: none)
 --          reply: ..., level with it in requests and ticks, its time on the schedule (as a level) in both, its place
 -- refund:  ARGV[5] the place; "" (of a token bucket): any
+-- forget:  ARGV[5] the place of the last who waits: what is behind it is forgotten; all, if its time has passed
 -- retune:  nothing but the rate, for those who wait
 --
 -- State: "requests|ticks|at|next place|free places|rate|since|retuned". The first two are the level that a request at `at`
@@ -39,7 +40,7 @@ if requests < 0 then
     requests, ticks = 0, 0
 end
 
-local before = ARGV[1] ~= "refund" and settle(force)
+local before = (ARGV[1] == "join" or ARGV[1] == "retune") and settle(force)
 if before then
     ticks = muldiv(force.rate.request, ticks, before.request)
 end
@@ -104,6 +105,20 @@ if ARGV[1] == "refund" then
         save()
     end
     return answer(given, force)
+end
+
+if ARGV[1] == "forget" then
+    local place = tonumber(ARGV[5])
+    if not stored or place >= next_place or not ahead(place) then
+        redis.call("DEL", KEYS[1])
+        return answer(true, force)
+    end
+    requests, next_place = requests - (next_place - 1 - place), place + 1
+    while free[#free] and free[#free] >= next_place do
+        free[#free] = nil
+    end
+    save()
+    return answer(true, force)
 end
 
 if ARGV[1] == "retune" then

@@ -2,7 +2,7 @@
 -- changes no verdict.
 --
 -- KEYS[1]  the zone's key
--- ARGV[1]  "join", "refund" or "retune"
+-- ARGV[1]  "join", "refund", "forget" or "retune"
 -- ARGV[2]  "": Redis's own clock; else the time in microseconds since the Unix epoch. For tests alone.
 -- ARGV[3]  the gateway's rate: "ticks a request;ticks a microsecond;period in us;count in a window;as written"
 -- ARGV[4]  since when, in microseconds on the gateways' clocks, its file has had this rate

@@ -1,0 +1,83 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::limit::Moment;
+
+/// For how long no other rate has to be met before all are taken to have the same again: another gateway's rate is in force
+/// only at the keys that it was asked for, so of two answers one may have it and the next not.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// Whether all gateways that share a zone have the same rate in their files, as far as this one is told.
+#[derive(Debug, Default)]
+pub(in crate::actors) struct Agreement {
+    /// When another rate was met last, in nanoseconds; 0 while all agree.
+    differed: AtomicU64,
+}
+
+/// What is news in an answer of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// Another gateway has another rate.
+    Differs,
+    /// All have the same again.
+    Settled,
+}
+
+impl Agreement {
+    /// Takes note of a rate in force, and whether it differs from that of this gateway's file.
+    pub(super) fn note(&self, differs: bool, now: Moment) -> Option<News> {
+        if differs {
+            let before = self.differed.swap(now.as_nanos().max(1), Ordering::Relaxed);
+            return (before == 0).then_some(News::Differs);
+        }
+        let before = self.differed.load(Ordering::Relaxed);
+        if before == 0 || now.since(Moment::from_nanos(before)) < SETTLED {
+            return None;
+        }
+        // Another worker may be telling it, or have met another rate just now.
+        let settled =
+            self.differed
+                .compare_exchange(before, 0, Ordering::Relaxed, Ordering::Relaxed);
+        settled.is_ok().then_some(News::Settled)
+    }
+
+    /// This gateway's file has another rate now: what was met before it counts no more.
+    pub(in crate::actors) fn start_again(&self) {
+        if self.differed.load(Ordering::Relaxed) > 0 {
+            self.differed.store(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment::from_nanos(1_000_000_000_000_000_000 + seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn answers_that_alternate_are_told_once() {
+        let agreement = Agreement::default();
+        assert_eq!(agreement.note(false, at(0)), None);
+        assert_eq!(agreement.note(true, at(0)), Some(News::Differs));
+        for second in 0..100 {
+            assert_eq!(agreement.note(false, at(second)), None);
+            assert_eq!(agreement.note(true, at(second)), None);
+        }
+        assert_eq!(agreement.note(false, at(108)), None);
+        assert_eq!(agreement.note(false, at(109)), Some(News::Settled));
+        assert_eq!(agreement.note(false, at(110)), None);
+    }
+
+    #[test]
+    fn a_file_that_was_saved_agrees_with_the_first_answer() {
+        let agreement = Agreement::default();
+        agreement.start_again();
+        assert_eq!(agreement.note(false, at(0)), None);
+        assert_eq!(agreement.note(true, at(0)), Some(News::Differs));
+        agreement.start_again();
+        assert_eq!(agreement.note(false, at(0)), Some(News::Settled));
+    }
+}

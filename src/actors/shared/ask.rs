@@ -1,0 +1,84 @@
+//! What a courier carries.
+
+use std::rc::Rc;
+
+use actix::Recipient;
+
+use super::{Decision, Placed, Retuned, Shared, Told, Untold};
+use crate::actors::messages::Join;
+use crate::limit::{Limit, Moment};
+use crate::store::{self, Charge, Refund, Retune};
+
+/// A join to be decided.
+pub(super) struct Ask {
+    pub(super) zone: Rc<Shared>,
+    pub(super) key: Vec<u8>,
+    pub(super) limit: Limit,
+    /// When it came.
+    pub(super) since: Moment,
+    pub(super) back: Back,
+}
+
+/// Who is told what the store decided.
+pub(super) enum Back {
+    Join(Join, Recipient<Told>),
+    /// For one who waits with this `delay` already.
+    Place(u32, Recipient<Placed>),
+}
+
+pub(super) struct GivenBack {
+    pub(super) zone: Rc<Shared>,
+    pub(super) key: Vec<u8>,
+    pub(super) charge: Charge,
+}
+
+pub(super) struct Retuning {
+    pub(super) zone: Rc<Shared>,
+    pub(super) key: Vec<u8>,
+    pub(super) back: Recipient<Retuned>,
+}
+
+impl Ask {
+    pub(super) fn tell(self, decision: Result<Decision, Untold>) {
+        let since = self.since;
+        match self.back {
+            Back::Join(join, back) => back.do_send(Told {
+                join,
+                since,
+                decision,
+            }),
+            Back::Place(delay, back) => back.do_send(Placed { delay, decision }),
+        }
+    }
+
+    pub(super) fn to_store(&self) -> store::Join<'_> {
+        store::Join {
+            key: &self.key,
+            algorithm: self.zone.algorithm,
+            pace: &self.zone.pace,
+            limit: self.limit,
+            at: None,
+        }
+    }
+}
+
+impl GivenBack {
+    pub(super) fn to_store(&self) -> Refund<'_> {
+        Refund {
+            key: &self.key,
+            algorithm: self.zone.algorithm,
+            pace: &self.zone.pace,
+            charge: self.charge,
+            at: None,
+        }
+    }
+}
+
+impl Retuning {
+    pub(super) fn to_store(&self) -> Retune<'_> {
+        Retune {
+            key: &self.key,
+            pace: &self.zone.pace,
+        }
+    }
+}

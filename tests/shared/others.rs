@@ -1,0 +1,143 @@
+//! What becomes of those who wait while others change what they wait for.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::redis::Redis;
+use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually, fetch, gaps, now};
+use crate::{count_within, file, under_load};
+
+const UP: &str = "drip_store_up";
+
+/// Five wait at one gateway, none has been passed before: there is nothing to forget, and newcomers come behind them.
+#[test]
+fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let gateway = Gateway::start(&file(&origin, &redis.url(), "2r/s", "", ", burst = 50"));
+    let ask = |who: usize| Client::ask(gateway.address(), &format!("/?key=a&who={who}"));
+    let mut clients: Vec<Client> = (0..6).map(ask).collect();
+    eventually("most wait", || gateway.zone("drip_zone_queue_depth") >= 3);
+    let mut api = Client::connect(gateway.site.admin);
+    api.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    assert_eq!(api.answer().status, 200);
+    clients.extend((6..9).map(ask));
+    for client in &mut clients {
+        assert_eq!(client.answer().status, 200);
+    }
+    let gaps = gaps(&origin.moments("key=a"));
+    let narrow = gaps.iter().filter(|gap| **gap < Duration::from_millis(350));
+    assert!(narrow.count() <= 1, "500 ms apart: {gaps:?}");
+}
+
+/// Where nobody waits, all is forgotten.
+#[test]
+fn a_key_that_is_forgotten_is_so_in_redis() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let limit = ", burst = 1, nodelay = true";
+    let gateway = Gateway::start(&file(&origin, &redis.url(), "1r/h", "", limit));
+    let statuses = || [(); 3].map(|()| fetch(gateway.address(), "/?key=a").status);
+    assert_eq!(statuses(), [200, 200, 429]);
+    let mut api = Client::connect(gateway.site.admin);
+    api.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    assert_eq!(api.answer().status, 200);
+    eventually("it is forgotten", || {
+        redis.ask("EXISTS drip:z:leaky_bucket:a") == ":0"
+    });
+    assert_eq!(statuses(), [200, 200, 429]);
+}
+
+/// Sixty wait at each of two gateways when Redis is back, for three seconds at their own pace: they share the schedule again.
+#[test]
+fn those_who_were_let_in_alone_share_the_pace_once_redis_is_back() {
+    let _machine = alone();
+    best_of_three(|_| {
+        let (origin, mut redis) = (Origin::start(), Redis::start());
+        let text = file(&origin, &redis.url(), "20r/s", "", ", burst = 200");
+        let gateways = [Gateway::start(&text), Gateway::start(&text)];
+        let all = [&gateways[0], &gateways[1]];
+        let mut span = None;
+        under_load(&all, 60, "/?key=a", Duration::ZERO, || {
+            thread::sleep(Duration::from_secs(1));
+            redis.kill();
+            // Who waited with times of the schedule has gone by then.
+            thread::sleep(Duration::from_secs(7));
+            redis.restart();
+            eventually("both know it", || {
+                all.iter().all(|it| it.metrics().count(UP, &[]) == 1)
+            });
+            thread::sleep(Duration::from_millis(500));
+            let began = now();
+            thread::sleep(Duration::from_secs(2));
+            span = Some((began, now()));
+        });
+        let (from, until) = span.expect("it ran");
+        let count = count_within(&origin.moments("key=a"), from, until);
+        let is_so = (34..=46).contains(&count);
+        is_so
+            .then_some(())
+            .ok_or_else(|| format!("{count} in 2 s, not 40"))
+    });
+}
+
+/// Its timeout is changed while Redis is away: it is not taken to be back.
+#[test]
+fn a_store_with_other_settings_is_not_back_for_that() {
+    let (origin, mut redis) = (Origin::start(), Redis::start());
+    let text = file(&origin, &redis.url(), "5r/s", "", ", burst = 5");
+    let gateway = Gateway::start(&text);
+    let up = || gateway.metrics().count(UP, &[]);
+    fetch(gateway.address(), "/?key=a");
+    assert_eq!(up(), 1);
+    redis.kill();
+    eventually("it is out", || {
+        fetch(gateway.address(), "/?key=a");
+        up() == 0
+    });
+    gateway.site.write(&text.replace("150ms", "140ms"));
+    gateway.wait_for_line("the changed file is in force");
+    fetch(gateway.address(), "/?key=a");
+    thread::sleep(Duration::from_millis(700));
+    assert_eq!(up(), 0);
+    assert!(
+        !gateway.log().contains("the store is back"),
+        "{}",
+        gateway.log()
+    );
+    redis.restart();
+    gateway.wait_for_line("the store is back");
+    assert_eq!(up(), 1);
+}
+
+#[test]
+fn what_redis_refuses_is_told_once_and_is_no_outage() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let gateway = Gateway::start(&file(&origin, &redis.url(), "50r/s", "", ", burst = 5"));
+    assert_eq!(redis.ask("LPUSH drip:z:leaky_bucket:a x"), ":1");
+    for _ in 0..5 {
+        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    }
+    let line = gateway.wait_for_line("refused a request's key");
+    assert!(line.contains("WRONGTYPE"), "{line}");
+    assert_eq!(gateway.log().matches("refused a request's key").count(), 1);
+    assert_eq!(gateway.metrics().count(UP, &[]), 1);
+}
+
+/// The keys in use are many, and nobody waits there: a new rate costs no round trip for each of them.
+#[test]
+fn a_retune_of_thousands_of_keys_does_not_flood_redis() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let text = |rate: &str| file(&origin, &redis.url(), rate, "", ", burst = 5");
+    let gateway = Gateway::start(&text("10r/s"));
+    let mut client = Client::connect(gateway.address());
+    let ok = |gateway: &Gateway| gateway.zone("drip_store_operations_total");
+    let keys = 500;
+    for key in 0..keys {
+        client.get(&format!("/?key={key}"));
+        assert_eq!(client.answer().status, 200);
+    }
+    let before = ok(&gateway);
+    gateway.site.write(&text("20r/s"));
+    gateway.wait_for_line("the changed file is in force");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(ok(&gateway), before);
+}
