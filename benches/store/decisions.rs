@@ -57,7 +57,13 @@ impl Asker {
 
     /// Asks for so many keys at once.
     async fn ask(&mut self, count: usize, turn: usize) -> io::Result<()> {
-        let key = |index: usize| format!("{}:{}", self.nth, (turn + index) % 1000).into_bytes();
+        // Each algorithm keeps another kind of state.
+        let what = match *self.what {
+            Asked::Drip(algorithm) => algorithm.name(),
+            Asked::Ping | Asked::Increment => "count",
+        };
+        let (nth, keys) = (self.nth, 1000);
+        let key = |index: usize| format!("{what}:{nth}:{}", (turn + index) % keys).into_bytes();
         let mut pipeline = Pipeline::new();
         match *self.what {
             Asked::Ping => {
