@@ -20,6 +20,9 @@ mod survey;
 mod trial;
 mod windows;
 
+#[cfg(test)]
+mod properties;
+
 pub use advice::Advice;
 pub use hours::{Class, Hours, Span, SpanError};
 pub use keys::Peaks;

@@ -32,6 +32,13 @@ pub fn report(advice: &Advice) -> String {
     keys(&mut text, survey);
     chosen(&mut text, advice);
     table(&mut text, advice);
+    if survey.form == Some(Form::Csv) {
+        let _ = writeln!(
+            text,
+            "\nThe trace does not tell what its keys are made of: the key below is what --key says, {}.",
+            survey.template
+        );
+    }
     text.push_str(
         "\nTo paste at the end of a gateway.toml, below the route that is to be limited:\n\n",
     );

@@ -64,7 +64,8 @@ impl Spool {
 
     /// All that was put, in order. Several threads may ask at once.
     pub(super) fn each(&self, mut event: impl FnMut(Event)) -> io::Result<()> {
-        let mut buffer = vec![0; AT_ONCE];
+        let whole = usize::try_from(self.bytes).unwrap_or(AT_ONCE);
+        let mut buffer = vec![0; whole.min(AT_ONCE)];
         let mut at = 0;
         while at < self.bytes {
             let left = usize::try_from(self.bytes - at).unwrap_or(AT_ONCE);

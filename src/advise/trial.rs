@@ -10,6 +10,9 @@ use super::spool::Spool;
 use super::windows::histogram;
 use crate::limit::{Bucket, Delay, Limit, Moment, Rate, Verdict};
 
+/// How many replays run at once, at most: each has a bucket for every key.
+const AT_ONCE: usize = 4;
+
 /// A rate and a burst that might be the right ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -94,13 +97,14 @@ impl Trial {
         Ok(trial)
     }
 
-    /// Replays the log under each of `candidates`, on all cores.
+    /// Replays the log under each of `candidates`, several at once.
     pub(super) fn run_all(
         spool: &Spool,
         slots: usize,
         candidates: &[Candidate],
     ) -> io::Result<Vec<Self>> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
+        let workers = cores.min(AT_ONCE).min(candidates.len());
         let next = AtomicUsize::new(0);
         let work = || {
             let mut done = Vec::new();
@@ -113,9 +117,7 @@ impl Trial {
             }
         };
         let parts: Vec<io::Result<Vec<(usize, Self)>>> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..cores.min(candidates.len()))
-                .map(|_| scope.spawn(work))
-                .collect();
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
             let joined = workers.into_iter().map(thread::ScopedJoinHandle::join);
             joined
                 .map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

@@ -141,6 +141,7 @@ fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
     assert_eq!(told, ["192.0.2.1", "6000", "50", "?", "?"], "{report}");
     write(folder, "log.csv", csv(&steady()));
     let fine = advise(folder, &["log.csv"]);
+    assert!(fine.contains("what --key says, $remote_addr"), "{fine}");
     assert!(
         fine.contains("The log has milliseconds") && !fine.contains("whole seconds:"),
         "{fine}"

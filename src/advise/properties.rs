@@ -1,0 +1,71 @@
+//! What must hold of any log: no panic, advice that rejects nothing good, and lines that are right.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::hours::Class;
+use super::{Advice, Hours, Log, Survey, picture, read, report, toml};
+use crate::testing::{config, text};
+
+/// What is advised by a log, with a few keys known at once.
+fn advice(log: &str, hours: Hours) -> Option<Advice> {
+    let template = "$remote_addr".parse().unwrap();
+    let mut survey = Survey::new(template, hours, 3).unwrap();
+    let bytes = log.as_bytes().to_vec();
+    let open = move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn Read>);
+    let logs = vec![Log {
+        name: "log".to_owned(),
+        open: Box::new(open),
+    }];
+    read(logs, &mut survey, |_, _, _| {}).unwrap();
+    Advice::new(survey).unwrap()
+}
+
+fn holds(log: &str, hours: Hours) -> Result<(), TestCaseError> {
+    let Some(advice) = advice(log, hours) else {
+        return Ok(());
+    };
+    let (chosen, good) = (advice.chosen(), Class::Good as usize);
+    prop_assert!(chosen.requests[good] > 0);
+    prop_assert_eq!(chosen.rejected[good], 0);
+    prop_assert!(report(&advice).contains(&toml(&advice)));
+    prop_assert!(!picture(&advice).render().contains("NaN"));
+    let file = format!(
+        "[origins.a]\nservers = [\"http://a\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n{}",
+        toml(&advice)
+    );
+    let checked = crate::config::parse(&file, Path::new("gateway.toml"), false);
+    prop_assert!(checked.is_ok(), "{}", file);
+    Ok(())
+}
+
+fn line() -> impl Strategy<Value = String> {
+    let near = (0..200u64).prop_map(|at| at * 37_000_000);
+    let any = any::<u64>();
+    let at = prop_oneof![20 => near, 1 => any];
+    (at, 0..6u8)
+        .prop_map(|(at, key)| format!("{}.{:09},{key}", at / 1_000_000_000, at % 1_000_000_000))
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn good_requests_are_never_rejected(
+        lines in prop::collection::vec(line(), 1..150),
+        good in any::<bool>(),
+        bad in any::<bool>(),
+    ) {
+        let span = |is_named: bool, span: &str| {
+            is_named.then(|| span.parse().unwrap()).into_iter().collect()
+        };
+        holds(&lines.join("\n"), Hours::new(span(good, "1/3"), span(bad, "3/5")))?;
+    }
+
+    #[test]
+    fn whatever_is_read_it_does_not_panic(lines in prop::collection::vec(text("traces"), 1..20)) {
+        holds(&lines.join("\n"), Hours::default())?;
+    }
+}
