@@ -184,11 +184,11 @@ fn measure(quick: bool, parts: &[Part]) -> io::Result<()> {
             "one processor: proxy, origin and clients share it, and every figure is worse for it"
         );
     }
-    if machine::load() > 1.0 {
-        println!(
-            "the machine is busy (load {:.1}): the figures will wobble",
-            machine::load()
-        );
+    let load = machine::load();
+    if load > 1.0 {
+        report.note(&format!(
+            "other programs wanted the processors too (load {load:.0} at the start)"
+        ));
     }
     let asked = |part| parts.contains(&part);
     if asked(Part::Cost) {

@@ -108,6 +108,8 @@ struct Counts {
     refused: AtomicU64,
     failed: AtomicU64,
     given_up: AtomicU64,
+    /// The status of the last one that was refused.
+    last: AtomicU64,
 }
 
 /// The same, at one moment.
@@ -121,6 +123,8 @@ pub struct Answers {
     pub failed: u64,
     /// Not waited for.
     pub given_up: u64,
+    /// The status of the last one that was refused; 0 where none was.
+    pub last_refusal: u64,
 }
 
 impl Answers {
@@ -134,6 +138,7 @@ impl Answers {
             refused: self.refused - before.refused,
             failed: self.failed - before.failed,
             given_up: self.given_up - before.given_up,
+            last_refusal: self.last_refusal,
         }
     }
 }
@@ -161,6 +166,7 @@ impl Coming {
             refused: read(&self.counts.refused),
             failed: read(&self.counts.failed),
             given_up: read(&self.counts.given_up),
+            last_refusal: read(&self.counts.last),
         }
     }
 }
@@ -216,7 +222,10 @@ async fn client_of(mind: Rc<Mind>, client: usize, began: Duration) {
         };
         let count = match answer {
             Some(Ok(200..300)) => &mind.counts.passed,
-            Some(Ok(_)) => &mind.counts.refused,
+            Some(Ok(status)) => {
+                mind.counts.last.store(status.into(), Ordering::Relaxed);
+                &mind.counts.refused
+            }
             Some(Err(_)) => &mind.counts.failed,
             None => &mind.counts.given_up,
         };
