@@ -38,7 +38,7 @@ impl Answering for Worker {
             Ok(route) => {
                 let settings = &gateway.settings().server;
                 let upgrades = client_side.is_some();
-                let outgoing = outgoing(head, body, settings, &client, visit.peer(), upgrades);
+                let outgoing = outgoing(head, body, settings, &client, visit, upgrades);
                 let origin = gateway.origin(route.origin);
                 // Boxed: whoever waits for a turn, or is answered here, needs no room for it.
                 let forwarding = Box::pin(forward(&self.pools, &self.pacer, origin, outgoing));
@@ -120,10 +120,10 @@ fn outgoing(
     body: Incoming,
     server: &Server,
     client: &Client,
-    peer: &Peer,
+    visit: &Visit,
     upgrades: bool,
 ) -> Request<FromClient> {
-    headers::to_origin(&mut head, client, peer, upgrades);
+    headers::to_origin(&mut head, client, visit, upgrades);
     let body = FromClient::new(body, server.max_body_size, server.body_timeout);
     if body.is_chunked() {
         let chunked = const { HeaderValue::from_static("chunked") };
