@@ -25,6 +25,11 @@ impl Deadline {
         }
     }
 
+    /// Sets the deadline, or moves it.
+    pub fn set(&mut self, at: Moment) {
+        self.at = Some(at);
+    }
+
     /// There is no deadline any more.
     pub fn stop(&mut self) {
         self.at = None;

@@ -7,6 +7,7 @@
 //! | [`limit`] | the arithmetic: rates, buckets, queues; no clock, no I/O |
 //! | [`clock`], [`pacer`] | the one place that reads time, and the precise timer of a worker |
 //! | [`deadline`] | how long something may take, to the millisecond of the runtime |
+//! | [`gather`] | short pieces, written in one go |
 //! | [`metrics`] | names and handles of what is counted |
 //! | [`config`] | `gateway.toml`: as written, as settings that cannot be wrong, and as it changes |
 //! | [`target`] | what a request is for, in the form in which it is compared |
@@ -35,6 +36,7 @@ pub mod config;
 pub mod deadline;
 pub mod events;
 pub mod gateway;
+pub mod gather;
 pub mod import;
 pub mod limit;
 pub mod metrics;

@@ -1,8 +1,9 @@
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::error::Error;
 use std::pin::Pin;
 
 use bytes::Bytes;
+use http::HeaderValue;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
 
@@ -27,6 +28,7 @@ pub trait Answering: 'static {
 /// What a client's connection is to whoever answers its requests.
 pub struct Visit {
     peer: Peer,
+    address: OnceCell<Option<HeaderValue>>,
     tunnel: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>,
 }
 
@@ -34,6 +36,7 @@ impl Visit {
     pub(super) fn new(peer: Peer) -> Self {
         Self {
             peer,
+            address: OnceCell::new(),
             tunnel: RefCell::default(),
         }
     }
@@ -42,6 +45,16 @@ impl Visit {
     #[must_use]
     pub fn peer(&self) -> &Peer {
         &self.peer
+    }
+
+    /// The other end's address as fields tell it, written once for all requests; `None` on a unix socket.
+    #[must_use]
+    pub fn address(&self) -> Option<&HeaderValue> {
+        let written = || {
+            let address = self.peer.ip()?.to_string();
+            HeaderValue::try_from(address).ok()
+        };
+        self.address.get_or_init(written).as_ref()
     }
 
     /// Goes on with `tunnel` once an answer with the status 101 is written. The connection counts as one until it ends.

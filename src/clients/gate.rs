@@ -14,6 +14,7 @@ use super::last_words::last_words;
 use super::patience::Patience;
 use super::socket::{Socket, has_left};
 use crate::deadline::Deadline;
+use crate::gather;
 
 /// Bytes of further requests that are kept while one is under way; the rest stay with the kernel.
 const MOST_AHEAD: usize = 4 * 1024;
@@ -333,7 +334,7 @@ impl<S: Socket> AsyncWrite for Gate<S> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let gate = self.get_mut();
-        let attempt = Pin::new(&mut gate.socket).poll_write_vectored(cx, pieces);
+        let attempt = gather::poll_write(Pin::new(&mut gate.socket), cx, pieces);
         gate.wrote(cx, attempt)
     }
 

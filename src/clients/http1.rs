@@ -64,14 +64,19 @@ pub async fn serve<S: Socket, A: Answering>(
                     tokio::time::sleep(LOOK_EVERY).await;
                 }
             };
-            tokio::select! {
+            // Boxed, as it comes once in a connection's life.
+            let mut first_request = Box::pin(timeout(FIRST_REQUEST, first_request));
+            let ended = tokio::select! {
                 biased;
-                ended = connection.as_mut() => ended,
+                ended = connection.as_mut() => Some(ended),
                 // Its request may be on the way: whoever was let in is answered.
-                _come = timeout(FIRST_REQUEST, first_request) => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
+                _come = first_request.as_mut() => None,
+            };
+            if let Some(ended) = ended {
+                ended
+            } else {
+                connection.as_mut().graceful_shutdown();
+                connection.as_mut().await
             }
         }
     };
@@ -94,13 +99,14 @@ async fn answer<A: Answering>(
     exchange: &Arc<Exchange>,
 ) -> Result<Response<Last<A::Body>>, Gone> {
     let version = request.version();
-    let answer = answering.answer(request, visit);
+    // It stays where it is: moved into each place where it is awaited, it would take as much room again in each.
+    let mut answer = pin!(answering.answer(request, visit));
     let answer = match exchange.take_socket() {
         None => answer.await,
         // While its body is not read, nobody but us notices that the client leaves.
         Some(socket) => tokio::select! {
             biased;
-            answer = answer => answer,
+            answer = answer.as_mut() => answer,
             () = departure(socket) => return Err(Gone),
         },
     };

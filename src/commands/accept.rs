@@ -50,15 +50,19 @@ impl Accepting {
                 Listen::Tcp(tcp) => listeners.open(tcp).and_then(|socket| {
                     accepting.listen("tcp", socket, move || {
                         let (worker, encryption) = (worker(), encryption.clone());
+                        // Boxed, as the server has room for two of what it is given here.
                         fn_service(move |socket| {
-                            take_tcp(Rc::clone(&worker), socket, encryption.clone())
+                            let (worker, encryption) = (Rc::clone(&worker), encryption.clone());
+                            Box::pin(take_tcp(worker, socket, encryption))
                         })
                     })
                 }),
                 Listen::Unix(path) => listeners.open_unix(path).and_then(|socket| {
                     accepting.listen_uds("unix", socket, move || {
                         let worker = worker();
-                        fn_service(move |socket| take(Rc::clone(&worker), socket, Peer::default()))
+                        fn_service(move |socket| {
+                            Box::pin(take(Rc::clone(&worker), socket, Peer::default()))
+                        })
                     })
                 }),
             }
@@ -100,9 +104,8 @@ async fn take_tcp(
     };
     let gateway = worker.gateway().await;
     let patience = Patience::of(&gateway.settings().server);
-    encryption
-        .serve(socket, peer, patience, gateway.stopping(), worker)
-        .await;
+    // Boxed: what it takes to speak TLS and HTTP/2 is ten times what plain connections need.
+    Box::pin(encryption.serve(socket, peer, patience, gateway.stopping(), worker)).await;
     Ok(())
 }
 
@@ -110,7 +113,14 @@ async fn take_tcp(
 async fn take(worker: Rc<Worker>, socket: impl Socket, peer: Peer) -> Result<(), Infallible> {
     let gateway = worker.gateway().await;
     let patience = Patience::of(&gateway.settings().server);
-    clients::serve(socket, peer, patience, gateway.stopping(), worker).await;
+    Box::pin(clients::serve(
+        socket,
+        peer,
+        patience,
+        gateway.stopping(),
+        worker,
+    ))
+    .await;
     Ok(())
 }
 

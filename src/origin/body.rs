@@ -17,14 +17,19 @@ use crate::deadline::Deadline;
 use crate::limit::Moment;
 
 /// A request's body on its way to the origin, piece by piece as the client sends it.
-pub struct FromClient {
-    /// `None` where there is none, or no more of it.
+pub struct FromClient(
+    /// `None` where there is none. Boxed, as mostly there is none and requests are moved about.
+    Option<Box<Coming>>,
+);
+
+struct Coming {
+    /// `None` where there is no more of it.
     body: Option<Incoming>,
     /// How many bytes of it may still come; `None`: any.
     room: Option<u64>,
     pause: Duration,
     silence: Deadline,
-    upload: Upload,
+    progress: Rc<Progress>,
 }
 
 /// What made a client's body end before its end.
@@ -41,9 +46,9 @@ pub enum BrokenBody {
     BrokeOff,
 }
 
-/// How an upload is getting on, for whoever waits for the answer to it.
+/// How an upload is getting on, for whoever waits for the answer to it; `None` where there is none.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Upload(Rc<Progress>);
+pub(super) struct Upload(Option<Rc<Progress>>);
 
 #[derive(Debug, Default)]
 struct Progress {
@@ -54,12 +59,15 @@ struct Progress {
 impl Upload {
     /// When the client's last piece, or its end, came.
     pub(super) fn last_piece(&self) -> Moment {
-        self.0.last_piece.get()
+        let progress = self.0.as_ref();
+        progress.map_or_else(Moment::default, |progress| progress.last_piece.get())
     }
 
     /// Whether all of it was read, or there was none.
     pub(super) fn is_over(&self) -> bool {
-        self.0.is_over.get()
+        self.0
+            .as_ref()
+            .is_none_or(|progress| progress.is_over.get())
     }
 }
 
@@ -67,26 +75,22 @@ impl FromClient {
     /// No body at all: no framing either.
     #[must_use]
     pub fn none() -> Self {
-        Self {
-            body: None,
-            room: None,
-            pause: Duration::ZERO,
-            silence: Deadline::default(),
-            upload: Upload::default(),
-        }
+        Self(None)
     }
 
     /// The body of a request: at most `most` bytes, and no longer than `pause` between two pieces.
     #[must_use]
     pub fn new(body: Incoming, most: Option<NonZeroU64>, pause: Duration) -> Self {
-        let body = Self {
-            body: Some(body).filter(|body| !body.is_end_stream()),
+        if body.is_end_stream() {
+            return Self::none();
+        }
+        Self(Some(Box::new(Coming {
+            body: Some(body),
             room: most.map(NonZeroU64::get),
             pause,
-            ..Self::none()
-        };
-        body.upload.0.is_over.set(body.is_none());
-        body
+            silence: Deadline::default(),
+            progress: Rc::default(),
+        })))
     }
 
     /// Whether nobody knows how long it will be.
@@ -96,34 +100,30 @@ impl FromClient {
     }
 
     pub(super) fn upload(&self) -> Upload {
-        self.upload.clone()
+        Upload(self.0.as_ref().map(|coming| Rc::clone(&coming.progress)))
     }
 
     pub(super) fn is_none(&self) -> bool {
-        self.body.is_none()
+        self.0.is_none()
     }
 }
 
-impl Body for FromClient {
-    type Data = Bytes;
-    type Error = BrokenBody;
-
+impl Coming {
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenBody>>> {
         loop {
-            let this = &mut *self;
-            let Some(body) = &mut this.body else {
+            let Some(body) = &mut self.body else {
                 return Poll::Ready(None);
             };
             let Poll::Ready(piece) = Pin::new(body).poll_frame(cx) else {
-                this.silence.start(this.pause);
-                ready!(this.silence.poll(cx));
+                self.silence.start(self.pause);
+                ready!(self.silence.poll(cx));
                 return Poll::Ready(Some(Err(BrokenBody::TooSlow)));
             };
-            this.silence.stop();
-            this.upload.0.last_piece.set(clock::now());
+            self.silence.stop();
+            self.progress.last_piece.set(clock::now());
             // Trailers end here: the origin was not promised any.
             match piece
                 .transpose()
@@ -131,17 +131,17 @@ impl Body for FromClient {
                 .map(Frame::into_data)
             {
                 Some(Ok(data)) => {
-                    if let Some(room) = &mut this.room {
+                    if let Some(room) = &mut self.room {
                         let left = room.checked_sub(data.len() as u64);
                         *room = left.ok_or(BrokenBody::TooLarge)?;
                     }
-                    this.upload.0.is_over.set(this.is_end_stream());
+                    self.progress.is_over.set(self.is_end_stream());
                     return Poll::Ready(Some(Ok(Frame::data(data))));
                 }
                 Some(Err(_trailers)) => {}
                 None => {
-                    this.body = None;
-                    this.upload.0.is_over.set(true);
+                    self.body = None;
+                    self.progress.is_over.set(true);
                 }
             }
         }
@@ -154,6 +154,30 @@ impl Body for FromClient {
     fn size_hint(&self) -> SizeHint {
         let none = SizeHint::with_exact(0);
         self.body.as_ref().map_or(none, Body::size_hint)
+    }
+}
+
+impl Body for FromClient {
+    type Data = Bytes;
+    type Error = BrokenBody;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenBody>>> {
+        match &mut self.0 {
+            None => Poll::Ready(None),
+            Some(coming) => coming.poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.as_ref().is_none_or(|coming| coming.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let none = SizeHint::with_exact(0);
+        self.0.as_ref().map_or(none, |coming| coming.size_hint())
     }
 }
 

@@ -13,6 +13,7 @@ use super::error::OriginError;
 use super::server::Server;
 use super::stream::Stream;
 use crate::config::Origin;
+use crate::deadline::Deadline;
 
 /// How many lines the head of an answer may have. Room for as many is taken at each answer, and much more of it makes
 /// the allocator tidy up each time.
@@ -38,6 +39,7 @@ pub(super) struct Pool {
 #[derive(Debug)]
 struct Idle {
     sender: SendRequest<FromClient>,
+    silence: Deadline,
     /// Of an answer's head, as it was when the connection was opened.
     max_header_size: usize,
 }
@@ -75,20 +77,24 @@ pub(super) struct Connection {
     pub(super) sender: SendRequest<FromClient>,
     /// Whether it has carried a request before: then the origin may just be closing it.
     pub(super) reused: bool,
+    /// Until when it must be answered. It outlives each request, as arming a timer is dear.
+    pub(super) silence: Deadline,
     max_header_size: usize,
     most_idle: usize,
     pool: Weak<Pool>,
 }
 
 impl Connection {
-    pub(super) fn give_back(self) {
+    pub(super) fn give_back(mut self) {
         let Some(pool) = self.pool.upgrade() else {
             return;
         };
         let mut idle = pool.idle.borrow_mut();
         if idle.len() < self.most_idle && !self.sender.is_closed() {
+            self.silence.stop();
             idle.push(Idle {
                 sender: self.sender,
+                silence: self.silence,
                 max_header_size: self.max_header_size,
             });
         }
@@ -102,8 +108,14 @@ impl Pool {
         let size = settings.max_header_size;
         idle.retain(|idle| !idle.sender.is_closed() && idle.max_header_size == size);
         let ready = idle.iter().rposition(|idle| idle.sender.is_ready())?;
-        let sender = idle.remove(ready).sender;
-        Some(self.connection(sender, true, settings))
+        let Idle {
+            sender, silence, ..
+        } = idle.remove(ready);
+        Some(Connection {
+            silence,
+            reused: true,
+            ..self.connection(sender, settings)
+        })
     }
 
     pub(super) async fn connect(
@@ -127,18 +139,18 @@ impl Pool {
                 server: server(),
                 source,
             })?;
-        Ok(self.connection(sender, false, settings))
+        Ok(self.connection(sender, settings))
     }
 
     fn connection(
         self: &Rc<Self>,
         sender: SendRequest<FromClient>,
-        reused: bool,
         settings: &Origin,
     ) -> Connection {
         Connection {
             sender,
-            reused,
+            reused: false,
+            silence: Deadline::default(),
             max_header_size: settings.max_header_size,
             most_idle: settings.keep_alive,
             pool: Rc::downgrade(self),

@@ -1,10 +1,15 @@
-use std::cell::Cell;
 use std::error::Error;
+use std::future::poll_fn;
+use std::mem;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use http::header::{HOST, HeaderValue, UPGRADE};
-use http::{Request, Response, StatusCode};
+use http::header::{HOST, HeaderMap, HeaderValue, UPGRADE};
+use http::{Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
 
 use super::answer;
 use super::body::{FromClient, ToClient, Upload};
@@ -16,10 +21,13 @@ use crate::config::{HostRule, ServerUrl};
 use crate::limit::Moment;
 use crate::pacer::Pacer;
 
+/// Why there was no answer, and the request where none of it was written.
+type Unanswered = TrySendError<Request<FromClient>>;
+
 /// What became of a request at the origin.
 pub struct Forwarded {
     /// The server that was asked last, if any was.
-    pub server: Option<ServerUrl>,
+    pub server: Option<Arc<ServerUrl>>,
     /// How long it took until there was an answer's head, or none.
     pub took: Duration,
     /// Whether some of the client's body was left unread.
@@ -33,33 +41,37 @@ pub struct Forwarded {
 /// A request is sent once more, on a new connection, where a kept one broke that the origin was perhaps just closing: if
 /// nothing of it had been written, or the method is idempotent and there is no body. Where a server could not be reached
 /// the other connection is to another server.
-pub async fn forward(
-    pools: &Pools,
-    pacer: &Pacer,
-    origin: &Origin,
+pub fn forward<'a>(
+    pools: &'a Pools,
+    pacer: &'a Pacer,
+    origin: &'a Origin,
     request: Request<FromClient>,
-) -> Forwarded {
+) -> impl Future<Output = Forwarded> + use<'a> {
     let began = pacer.now();
-    let mut server = None;
-    let upload = request.body().upload();
-    let answer = Attempt {
+    let mut attempt = Attempt {
         pools,
         pacer,
         origin,
-        began: Cell::new(began),
-        server: &mut server,
-    }
-    .run(request)
-    .await;
-    match &answer {
-        Ok(_) | Err(OriginError::ClientBody(_)) => {}
-        Err(error) => origin.tell_unanswered(error, pacer.now()),
-    }
-    Forwarded {
-        server,
-        took: pacer.now().since(began),
-        unread: !upload.is_over(),
-        answer,
+        began,
+        sent: began,
+        answered: None,
+        upload: request.body().upload(),
+        request,
+        server: None,
+    };
+    async move {
+        let answer = attempt.run().await;
+        let ended = attempt.answered.unwrap_or_else(|| pacer.now());
+        match &answer {
+            Ok(_) | Err(OriginError::ClientBody(_)) => {}
+            Err(error) => origin.tell_unanswered(error, ended),
+        }
+        Forwarded {
+            server: attempt.server,
+            took: ended.since(began),
+            unread: !attempt.upload.is_over(),
+            answer,
+        }
     }
 }
 
@@ -68,22 +80,27 @@ struct Attempt<'a> {
     pacer: &'a Pacer,
     origin: &'a Origin,
     /// When it had its place at the origin; before, when it asked for one.
-    began: Cell<Moment>,
-    server: &'a mut Option<ServerUrl>,
+    began: Moment,
+    /// When it had a connection to be sent on.
+    sent: Moment,
+    answered: Option<Moment>,
+    upload: Upload,
+    /// What is to be sent next. It stays here until then: each future that took it would have room for another.
+    request: Request<FromClient>,
+    server: Option<Arc<ServerUrl>>,
 }
 
 impl Attempt<'_> {
-    async fn run(
-        self,
-        mut request: Request<FromClient>,
-    ) -> Result<Response<ToClient>, OriginError> {
-        let wanted = request.headers().get(UPGRADE).cloned();
-        let again = (request.method().is_idempotent() && request.body().is_none())
-            .then(|| head_of(&request));
+    async fn run(&mut self) -> Result<Response<ToClient>, OriginError> {
         let settings = self.origin.settings();
-        let mut in_flight = self.origin.admit(self.began.get()).await?;
-        self.began.set(self.pacer.now());
-        *self.server = Some(in_flight.server().clone());
+        let mut in_flight = self.origin.admit(self.began).await?;
+        if settings.max_in_flight.is_some() {
+            self.began = self.pacer.now();
+            self.sent = self.began;
+        }
+        self.server = Some(Arc::clone(in_flight.server()));
+        let wanted = self.request.headers().get(UPGRADE).cloned();
+        let again = Again::of(&self.request);
         if again.is_none() {
             // It cannot be sent twice: first hear whether the origin has closed any of the kept connections.
             tokio::task::yield_now().await;
@@ -91,21 +108,13 @@ impl Attempt<'_> {
         let kept = self.pools.of(in_flight.at()).take(settings);
         let mut connection = match kept {
             Some(connection) => connection,
-            None => self.connect(&mut in_flight).await?,
+            // Boxed, as mostly there is one: what waits for an answer should be small.
+            None => Box::pin(self.connect(&mut in_flight)).await?,
         };
-        *self.server = Some(in_flight.server().clone());
         loop {
-            self.set_host(&mut request, in_flight.server());
-            let limit = settings.response_timeout;
-            let upload = request.body().upload();
-            let sending = connection.sender.try_send_request(request);
-            let answer = tokio::select! {
-                biased;
-                answer = sending => Some(answer),
-                () = self.silence(&upload, limit) => None,
-            };
-            let Some(answer) = answer else {
-                let server = in_flight.server().to_string();
+            self.server = Some(Arc::clone(in_flight.server()));
+            let Some(answer) = self.send(&mut connection, in_flight.server()).await else {
+                let (server, limit) = (in_flight.server().to_string(), settings.response_timeout);
                 return Err(self.failed(&in_flight, OriginError::ResponseTimeout { server, limit }));
             };
             let mut failure = match answer {
@@ -119,26 +128,25 @@ impl Attempt<'_> {
             if let Some(broken) = source.source().and_then(|source| source.downcast_ref()) {
                 return Err(OriginError::ClientBody(*broken));
             }
-            request = match (connection.reused, unsent, &again) {
+            self.request = match (connection.reused, unsent, &again) {
                 (true, Some(unsent), _) => unsent,
                 (true, None, Some(again))
                     if source.is_incomplete_message() || is_broken(&source) =>
                 {
-                    head_of(again)
+                    again.request()
                 }
                 _ => {
                     let server = in_flight.server().to_string();
                     return Err(self.failed(&in_flight, OriginError::Answer { server, source }));
                 }
             };
-            connection = self.connect(&mut in_flight).await?;
-            *self.server = Some(in_flight.server().clone());
+            connection = Box::pin(self.connect(&mut in_flight)).await?;
         }
     }
 
     /// The answer, whose body is still to come.
     fn bring(
-        &self,
+        &mut self,
         mut response: Response<Incoming>,
         connection: Connection,
         in_flight: InFlight,
@@ -148,7 +156,9 @@ impl Attempt<'_> {
             let server = in_flight.server().to_string();
             return Err(self.failed(&in_flight, OriginError::Unsound { server, unsound }));
         }
-        in_flight.answered(self.took());
+        let now = self.pacer.now();
+        self.answered = Some(now);
+        in_flight.answered(now.since(self.began));
         let changes = response.status() == StatusCode::SWITCHING_PROTOCOLS;
         Ok(response.map(|body| {
             if changes {
@@ -160,7 +170,13 @@ impl Attempt<'_> {
     }
 
     /// A new connection, to another server where the first cannot be reached: nothing was sent yet.
-    async fn connect(&self, in_flight: &mut InFlight) -> Result<Connection, OriginError> {
+    async fn connect(&mut self, in_flight: &mut InFlight) -> Result<Connection, OriginError> {
+        let connection = self.connect_to_any(in_flight).await;
+        self.sent = self.pacer.now();
+        connection
+    }
+
+    async fn connect_to_any(&self, in_flight: &mut InFlight) -> Result<Connection, OriginError> {
         let first = match self.connect_to(in_flight).await {
             Ok(connection) => return Ok(connection),
             Err(error) => self.failed(in_flight, error),
@@ -178,15 +194,31 @@ impl Attempt<'_> {
             .await
     }
 
-    /// Until the origin has had all that the client has sent so far for as long as `limit`.
-    async fn silence(&self, upload: &Upload, limit: Duration) {
-        let sent = self.pacer.now();
-        loop {
-            let left = (sent.max(upload.last_piece()) + limit).since(self.pacer.now());
-            if left.is_zero() {
-                return;
-            }
-            tokio::time::sleep(left).await;
+    /// Sends the request; `None` where the origin has had all that the client has sent so far for as long as
+    /// `response_timeout`, and has not answered.
+    fn send(
+        &mut self,
+        connection: &mut Connection,
+        server: &ServerUrl,
+    ) -> impl Future<Output = Option<Result<Response<Incoming>, Unanswered>>> {
+        let mut request = mem::replace(&mut self.request, Request::new(FromClient::none()));
+        self.set_host(&mut request, server);
+        let limit = self.origin.settings().response_timeout;
+        let (sent, upload) = (self.sent, &self.upload);
+        let Connection {
+            sender, silence, ..
+        } = connection;
+        let sending = sender.try_send_request(request);
+        async move {
+            let mut sending = pin!(sending);
+            let answer = poll_fn(|cx| {
+                if let Poll::Ready(answer) = sending.as_mut().poll(cx) {
+                    return Poll::Ready(Some(answer));
+                }
+                silence.set(sent.max(upload.last_piece()) + limit);
+                silence.poll(cx).map(|()| None)
+            });
+            answer.await
         }
     }
 
@@ -202,12 +234,9 @@ impl Attempt<'_> {
     }
 
     fn failed(&self, in_flight: &InFlight, error: OriginError) -> OriginError {
-        in_flight.failed(error.outcome(), self.took(), self.pacer.now());
+        let now = self.pacer.now();
+        in_flight.failed(error.outcome(), now.since(self.began), now);
         error
-    }
-
-    fn took(&self) -> Duration {
-        self.pacer.now().since(self.began.get())
     }
 }
 
@@ -218,10 +247,29 @@ fn is_broken(error: &hyper::Error) -> bool {
         .is_some_and(<dyn Error>::is::<std::io::Error>)
 }
 
-fn head_of<B>(request: &Request<B>) -> Request<FromClient> {
-    let mut copy = Request::new(FromClient::none());
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.headers_mut() = request.headers().clone();
-    copy
+/// The head of a request that may be sent once more.
+struct Again {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+}
+
+impl Again {
+    /// `None` where sending it twice might do something twice, or there is a body.
+    fn of(request: &Request<FromClient>) -> Option<Self> {
+        let may = request.method().is_idempotent() && request.body().is_none();
+        may.then(|| Self {
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            headers: request.headers().clone(),
+        })
+    }
+
+    fn request(&self) -> Request<FromClient> {
+        let mut request = Request::new(FromClient::none());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        request
+    }
 }

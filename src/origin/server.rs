@@ -13,7 +13,7 @@ use crate::metrics::{Outcome, ServerMetrics};
 /// One server of an origin, as long as it is in the file: reloads hand it on.
 #[derive(Debug)]
 pub(super) struct Server {
-    url: ServerUrl,
+    url: Arc<ServerUrl>,
     in_flight: AtomicUsize,
     condition: Condition,
     metrics: ServerMetrics,
@@ -33,7 +33,7 @@ impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
         let metrics = ServerMetrics::of(origin, &url.to_string());
         Self {
-            url: url.clone(),
+            url: Arc::new(url.clone()),
             in_flight: AtomicUsize::new(0),
             condition: Condition::new(metrics.healthy.clone()),
             metrics,
@@ -124,7 +124,7 @@ impl InFlight {
 
     /// Where the request is.
     #[must_use]
-    pub fn server(&self) -> &ServerUrl {
+    pub fn server(&self) -> &Arc<ServerUrl> {
         &self.server.url
     }
 

@@ -7,6 +7,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
+use crate::gather;
+
 /// The bytes to and from a server.
 #[derive(Debug)]
 pub(super) enum Stream {
@@ -53,7 +55,11 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.inner().poll_write_vectored(cx, pieces)
+        match self.get_mut() {
+            Self::Tcp(stream) => gather::poll_write(Pin::new(stream), cx, pieces),
+            Self::Unix(stream) => gather::poll_write(Pin::new(stream), cx, pieces),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_write_vectored(cx, pieces),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -26,11 +26,11 @@ impl Body {
 /// An answer's body that takes note of what was sent of it.
 pub struct Answer {
     body: Body,
-    served: Option<Served>,
+    served: Option<Box<Served>>,
 }
 
 impl Answer {
-    pub(super) fn new(body: Body, served: Served) -> Self {
+    pub(super) fn new(body: Body, served: Box<Served>) -> Self {
         Self {
             body,
             served: Some(served),

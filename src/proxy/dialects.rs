@@ -10,6 +10,10 @@ use super::limits::{Judged, Judgement};
 use crate::config::Dialects;
 use crate::gateway::Gateway;
 
+const X_RATELIMIT_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_RATELIMIT_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const X_RATELIMIT_RETRY_AFTER: HeaderName = HeaderName::from_static("x-ratelimit-retry-after");
+
 /// Writes the fields that `dialects` asks for.
 pub(super) fn write(
     headers: &mut HeaderMap,
@@ -41,14 +45,18 @@ fn x_ratelimit(headers: &mut HeaderMap, judged: &Judged) {
     else {
         return;
     };
-    let mut set =
-        |name, value: u64| headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
-    set("x-ratelimit-limit", u64::from(limit.burst) + 1);
-    set("x-ratelimit-remaining", outlook.remaining.into());
-    set(
-        "x-ratelimit-retry-after",
-        whole_seconds(outlook.retry_after()),
-    );
+    headers.insert(X_RATELIMIT_LIMIT, number(u64::from(limit.burst) + 1));
+    headers.insert(X_RATELIMIT_REMAINING, number(outlook.remaining.into()));
+    let retry_after = whole_seconds(outlook.retry_after());
+    headers.insert(X_RATELIMIT_RETRY_AFTER, number(retry_after));
+}
+
+fn number(value: u64) -> HeaderValue {
+    match value {
+        // Of three numbers one or two are this.
+        0 => const { HeaderValue::from_static("0") },
+        _ => HeaderValue::from(value),
+    }
 }
 
 /// draft-ietf-httpapi-ratelimit-headers-11: the quota is what an empty bucket takes at once, its window how long a full

@@ -14,7 +14,7 @@ use super::{Worker, dialects, headers, limits, reply, tunnel, unread};
 use crate::clients::{Answering, Peer, Visit};
 use crate::config::{Route, Server};
 use crate::gateway::Gateway;
-use crate::origin::{BrokenBody, FromClient, OriginError, forward};
+use crate::origin::{BrokenBody, Forwarded, FromClient, OriginError, forward};
 
 impl Answering for Worker {
     type Body = Answer;
@@ -36,14 +36,13 @@ impl Answering for Worker {
                 response
             }
             Ok(route) => {
-                let request = Admitted {
-                    head,
-                    body,
-                    client,
-                    peer: visit.peer(),
-                    upgrades: client_side.is_some(),
-                };
-                request.send_on(self, &gateway, route, &mut served).await
+                let settings = &gateway.settings().server;
+                let upgrades = client_side.is_some();
+                let outgoing = outgoing(head, body, settings, &client, visit, upgrades);
+                let origin = gateway.origin(route.origin);
+                // Boxed: whoever waits for a turn, or is answered here, needs no room for it.
+                let forwarding = Box::pin(forward(&self.pools, &self.pacer, origin, outgoing));
+                brought(forwarding.await, &mut served)
             }
         };
         if let (Some(route), Some(judged)) = (served.route, &served.judged) {
@@ -99,7 +98,15 @@ async fn admit<'a>(
             BrokenBody::TooLarge,
         )));
     }
-    let judged = limits::wait(worker, gateway, route, arrival, &mut served.place).await;
+    let judged = limits::wait(
+        worker,
+        gateway,
+        route,
+        arrival,
+        served.began,
+        &mut served.place,
+    )
+    .await;
     let judged = served.judged.insert(judged);
     match &judged.rejection {
         Some(rejection) => Err(reply::rejected(route, rejection)),
@@ -107,84 +114,58 @@ async fn admit<'a>(
     }
 }
 
-/// A request whose turn it is.
-struct Admitted<'a> {
-    head: Parts,
+/// The request as the origin gets it; `upgrades`: it asks to change protocols.
+fn outgoing(
+    mut head: Parts,
     body: Incoming,
-    client: Client,
-    peer: &'a Peer,
-    /// Whether it asks to change protocols.
+    server: &Server,
+    client: &Client,
+    visit: &Visit,
     upgrades: bool,
+) -> Request<FromClient> {
+    headers::to_origin(&mut head, client, visit, upgrades);
+    let body = FromClient::new(body, server.max_body_size, server.body_timeout);
+    if body.is_chunked() {
+        let chunked = const { HeaderValue::from_static("chunked") };
+        head.headers.insert(TRANSFER_ENCODING, chunked);
+    }
+    let mut outgoing = Request::new(body);
+    // The host is in its field: the target goes on without it.
+    let target = head.uri.path_and_query().cloned();
+    *outgoing.uri_mut() = target.map_or_else(Uri::default, Uri::from);
+    *outgoing.method_mut() = head.method;
+    *outgoing.headers_mut() = head.headers;
+    outgoing
 }
 
-impl Admitted<'_> {
-    /// Forwards the request and brings the origin's answer, or says why there is none.
-    async fn send_on(
-        self,
-        worker: &Worker,
-        gateway: &Gateway,
-        route: &Route,
-        served: &mut Served,
-    ) -> Response<Body> {
-        let origin = gateway.origin(route.origin);
-        let forwarded = forward(
-            &worker.pools,
-            &worker.pacer,
-            origin,
-            self.outgoing(&gateway.settings().server),
-        )
-        .await;
-        served.server = forwarded.server;
-        served.origin_took = Some(forwarded.took);
-        match forwarded.answer {
-            Ok(answer) => {
-                let saved = answer.status() == StatusCode::NOT_MODIFIED
-                    && answer.headers().contains_key(CONTENT_LENGTH);
-                let mut response = answer.map(|body| {
-                    if saved {
-                        Body::Saved
-                    } else {
-                        Body::Origin(body)
-                    }
-                });
-                let changes = response.status() == StatusCode::SWITCHING_PROTOCOLS;
-                headers::to_client(response.headers_mut(), changes);
-                *response.version_mut() = Version::HTTP_11;
-                response
-            }
-            Err(error) => {
-                let mut response = reply::unanswered(&error);
-                if forwarded.unread {
-                    // What is left of it nobody reads any more.
-                    let close = const { HeaderValue::from_static("close") };
-                    response.headers_mut().insert(CONNECTION, close);
+/// The origin's answer as the client gets it, or an answer that says why there is none.
+fn brought(forwarded: Forwarded, served: &mut Served) -> Response<Body> {
+    served.server = forwarded.server;
+    served.origin_took = Some(forwarded.took);
+    match forwarded.answer {
+        Ok(answer) => {
+            let saved = answer.status() == StatusCode::NOT_MODIFIED
+                && answer.headers().contains_key(CONTENT_LENGTH);
+            let mut response = answer.map(|body| {
+                if saved {
+                    Body::Saved
+                } else {
+                    Body::Origin(body)
                 }
-                response
+            });
+            let changes = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+            headers::to_client(response.headers_mut(), changes);
+            *response.version_mut() = Version::HTTP_11;
+            response
+        }
+        Err(error) => {
+            let mut response = reply::unanswered(&error);
+            if forwarded.unread {
+                // What is left of it nobody reads any more.
+                let close = const { HeaderValue::from_static("close") };
+                response.headers_mut().insert(CONNECTION, close);
             }
+            response
         }
-    }
-
-    /// The request as the origin gets it.
-    fn outgoing(self, server: &Server) -> Request<FromClient> {
-        let Self {
-            mut head,
-            body,
-            client,
-            peer,
-            upgrades,
-        } = self;
-        headers::to_origin(&mut head, &client, peer, upgrades);
-        let body = FromClient::new(body, server.max_body_size, server.body_timeout);
-        if body.is_chunked() {
-            let chunked = const { HeaderValue::from_static("chunked") };
-            head.headers.insert(TRANSFER_ENCODING, chunked);
-        }
-        let mut outgoing = Request::new(body);
-        // The host is in its field: the target goes on without it.
-        let target = head.uri.path_and_query().cloned();
-        *outgoing.uri_mut() = target.map_or_else(Uri::default, Uri::from);
-        *outgoing.method_mut() = head.method;
-        *outgoing.headers_mut() = head.headers;
-        outgoing
     }
 }

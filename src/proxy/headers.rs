@@ -8,14 +8,14 @@ use http::request::Parts;
 use hyper::Version;
 
 use super::client::Client;
-use crate::clients::Peer;
+use crate::clients::Visit;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
 /// The fields of one hop (RFC 9110, section 7.6.1, and what history added): they go no further.
-const HOP: [HeaderName; 8] = [
+static HOP: [HeaderName; 8] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
@@ -27,7 +27,7 @@ const HOP: [HeaderName; 8] = [
 ];
 
 /// Fields that `Connection` cannot name away: without them the message would mean something else.
-const KEPT: [HeaderName; 8] = [
+static KEPT: [HeaderName; 8] = [
     HOST,
     CONTENT_LENGTH,
     AUTHORIZATION,
@@ -50,7 +50,7 @@ fn tells(name: &HeaderName) -> bool {
 }
 
 /// Makes the fields of a request those that the origin gets. A wish to change protocols is among them where `upgrades`.
-pub(super) fn to_origin(head: &mut Parts, client: &Client, peer: &Peer, upgrades: bool) {
+pub(super) fn to_origin(head: &mut Parts, client: &Client, visit: &Visit, upgrades: bool) {
     let headers = &mut head.headers;
     end_hop(headers, upgrades);
     if !client.trusted {
@@ -78,10 +78,10 @@ pub(super) fn to_origin(head: &mut Parts, client: &Client, peer: &Peer, upgrades
             headers.insert(CONTENT_LENGTH, length);
         }
     }
-    if let Some(chain) = forwarded_for(headers, client) {
+    if let Some(chain) = forwarded_for(headers, visit) {
         headers.insert(X_FORWARDED_FOR, chain);
     }
-    let scheme = HeaderValue::from_static(peer.scheme());
+    let scheme = HeaderValue::from_static(visit.peer().scheme());
     headers.entry(X_FORWARDED_PROTO).or_insert(scheme);
     headers
         .entry(X_FORWARDED_HOST)
@@ -106,9 +106,12 @@ fn join_crumbs(headers: &mut HeaderMap) {
 }
 
 /// What a trusted peer says of whom it forwards for, and the peer after it; of any other peer, the peer alone.
-fn forwarded_for(headers: &HeaderMap, client: &Client) -> Option<HeaderValue> {
-    let peer = client.peer?.to_string();
-    let lines = headers.get_all(X_FORWARDED_FOR).iter();
+fn forwarded_for(headers: &HeaderMap, visit: &Visit) -> Option<HeaderValue> {
+    let peer = visit.address()?;
+    let mut lines = headers.get_all(&X_FORWARDED_FOR).iter().peekable();
+    if lines.peek().is_none() {
+        return Some(peer.clone());
+    }
     let mut chain = lines.fold(Vec::new(), |mut chain, line| {
         chain.extend_from_slice(line.as_bytes());
         chain.extend_from_slice(b", ");
@@ -125,11 +128,21 @@ pub(super) fn to_client(headers: &mut HeaderMap, upgrades: bool) {
 
 /// Removes the fields of one hop, and those that `Connection` names; where the protocol changes, all but that.
 fn end_hop(headers: &mut HeaderMap, upgrades: bool) {
+    // There are few fields: to look at each once is cheaper than to look for each of these.
+    let found: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| HOP.contains(name))
+        .cloned()
+        .collect();
+    if found.is_empty() {
+        return;
+    }
     let upgrade = headers.get(UPGRADE).filter(|_| upgrades).cloned();
     let named: Vec<HeaderName> = options(headers)
         .filter_map(|option| option.parse().ok())
         .collect();
-    for name in named.iter().filter(|name| !KEPT.contains(name)).chain(&HOP) {
+    let named = named.iter().filter(|name| !KEPT.contains(name));
+    for name in found.iter().chain(named) {
         headers.remove(name);
     }
     if let Some(protocol) = upgrade {

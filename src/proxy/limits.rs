@@ -62,12 +62,13 @@ pub(super) struct Place {
 
 /// Joins all zones of the route at once and waits until the last lets the request go on, or the first rejects it. Then
 /// the other turns are dropped, and their charges go back; several zones are asked beforehand, so that this is rare.
-/// Meanwhile `place` tells where it waits.
+/// Meanwhile `place` tells where it waits, since it `began`.
 pub(super) async fn wait(
     worker: &Worker,
     gateway: &Gateway,
     route: &Route,
     arrival: &Arrival<'_>,
+    began: Moment,
     place: &mut Option<Place>,
 ) -> Judged {
     let _waiting = gateway.waiting();
@@ -84,7 +85,6 @@ pub(super) async fn wait(
             });
         }
     }
-    let began = worker.pacer.now();
     *place = asked.first().map(|asked| Place {
         zone: asked.zone,
         key: Key::clone(&asked.key),

@@ -24,7 +24,7 @@ const CLIENT_GONE: u16 = 499;
 pub(super) struct Served {
     gateway: Arc<Gateway>,
     pacer: Rc<Pacer>,
-    began: Moment,
+    pub(super) began: Moment,
     client: Client,
     /// Kept where there is a log.
     told: Option<Told>,
@@ -33,7 +33,7 @@ pub(super) struct Served {
     pub(super) place: Option<Place>,
     pub(super) judged: Option<Judged>,
     /// The origin's server that was asked, and how long the head of its answer took.
-    pub(super) server: Option<ServerUrl>,
+    pub(super) server: Option<Arc<ServerUrl>>,
     pub(super) origin_took: Option<Duration>,
     status: u16,
     bytes: u64,
@@ -49,16 +49,16 @@ struct Told {
 }
 
 impl Served {
-    /// A request whose head has come; `None`: one that could not be read.
+    /// A request whose head has come; `None`: one that could not be read. Boxed, as it goes through many hands.
     pub(super) fn new(
         gateway: Arc<Gateway>,
         pacer: Rc<Pacer>,
         client: Client,
         arrival: Option<&Arrival>,
-    ) -> Self {
+    ) -> Box<Self> {
         let began = pacer.now();
         let told = arrival.filter(|_| gateway.access_log().is_some());
-        Self {
+        Box::new(Self {
             gateway,
             pacer,
             began,
@@ -71,7 +71,7 @@ impl Served {
             origin_took: None,
             status: CLIENT_GONE,
             bytes: 0,
-        }
+        })
     }
 
     pub(super) fn answer_began(&mut self, status: u16) {

@@ -11,7 +11,7 @@ pub(super) async fn carry(
     client: OnUpgrade,
     origin: OnUpgrade,
     at_origin: Body,
-    mut served: Served,
+    mut served: Box<Served>,
 ) {
     if let (Ok(client), Ok(origin)) = tokio::join!(client, origin) {
         let (mut client, mut origin) = (TokioIo::new(client), TokioIo::new(origin));

@@ -33,6 +33,14 @@ impl Worker {
 
     /// The gateway in force. Waits for it while the process starts.
     pub async fn gateway(&self) -> Arc<Gateway> {
+        if let Some(gateway) = self.gateway_now() {
+            return gateway;
+        }
+        // Boxed, as only the first clients of all wait here.
+        Box::pin(self.first_gateway()).await
+    }
+
+    async fn first_gateway(&self) -> Arc<Gateway> {
         loop {
             if let Some(gateway) = self.gateway_now() {
                 return gateway;
