@@ -17,6 +17,10 @@ use crate::support::place::Side;
 const CLIENTS: usize = 32;
 const KEY: u64 = 1;
 const FLOODED: u64 = 2;
+/// The floor of a machine that has nothing else to do is below.
+const CALM: f64 = 0.5;
+const DISTURBED: &str = "**The floor itself is uneven: the machine was busy with something else, and these rows tell of \
+    that, not of the proxies. Measure again when it is calm.**\n";
 
 /// What was seen of one stream in some rounds.
 #[derive(Debug, Default)]
@@ -49,7 +53,7 @@ impl Seen {
 pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     step("how evenly a key's requests leave, at four rates");
     let peers = bench.start(1, Kind::lets_wait, report)?;
-    let mut rows = Vec::new();
+    let (mut rows, mut disturbed) = (Vec::new(), false);
     for (rate, path) in STREAMS {
         let mut of_peers: Vec<Seen> = peers.iter().map(|_| Seen::default()).collect();
         let mut floor = Seen::default();
@@ -59,6 +63,7 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
             }
             floor.take(&floor_of(bench, rate)?);
         }
+        disturbed |= Figure::of(&floor.variations).is_some_and(|floor| floor.median > CALM);
         rows.push(row(
             &format!("{rate}r/s"),
             &peers,
@@ -94,6 +99,9 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     head.push("the machine's floor".to_owned());
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     report.table("evenness", &head, &rows);
+    if disturbed {
+        report.text("evenness", DISTURBED);
+    }
     for (peer, refused) in peers.iter().zip(&refused) {
         if let Some(figure) = Figure::of(refused) {
             let (kind, median) = (peer.kind, figure.median);

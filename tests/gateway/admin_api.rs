@@ -57,7 +57,7 @@ fn a_zone_tells_its_settings_its_totals_and_who_waits() {
     let oldest = number(&zone["oldest_wait_seconds"]);
     assert!(oldest > 0.0 && oldest <= waited, "{oldest} of {waited}");
     let mut expected = value!({
-        "name": "z", "key": "$arg_key", "algorithm": "leaky_bucket",
+        "name": "z", "key": "$arg_key", "algorithm": "leaky_bucket", "store": "memory", "on_store_failure": "local",
         "rate": "30r/m", "rate_per_second": 0.5, "max_keys": 100_000, "idle_timeout_seconds": 60.0,
         "limits": [
             {"route": "/", "burst": 3, "delay": 1, "nodelay": false, "max_wait_seconds": null, "dry_run": false},
