@@ -17,8 +17,8 @@ use crate::support::place::Side;
 const CLIENTS: usize = 32;
 const KEY: u64 = 1;
 const FLOODED: u64 = 2;
-/// The floor of a machine that has nothing else to do is below.
-const CALM: f64 = 0.5;
+/// The floor of a machine that has little else to do is below: less uneven than chance.
+const CALM: f64 = 1.0;
 const DISTURBED: &str = "**The floor itself is uneven: the machine was busy with something else, and these rows tell of \
     that, not of the proxies. Measure again when it is calm.**\n";
 
