@@ -15,7 +15,11 @@ fn passed(gateway: &Gateway, key: &str) -> usize {
 
 #[test]
 fn the_keys_of_a_zone_are_spread_over_a_cluster() {
-    let nodes = [(); 3].map(|()| Redis::with(&["--cluster-enabled", "yes"]));
+    // By default nodes talk to each other on ports that the kernel gives to clients.
+    let nodes = [(); 3].map(|()| {
+        let port = free_address().port().to_string();
+        Redis::with(&["--cluster-enabled", "yes", "--cluster-port", &port])
+    });
     let mut command = Command::new("redis-cli");
     command.args(["--cluster", "create"]);
     command.args(nodes.iter().map(|node| node.address.to_string()));
@@ -26,7 +30,7 @@ fn the_keys_of_a_zone_are_spread_over_a_cluster() {
     assert!(
         made.status.success(),
         "{}",
-        String::from_utf8_lossy(&made.stdout)
+        String::from_utf8_lossy(&[made.stdout, made.stderr].concat())
     );
     eventually("the cluster is up", || {
         let info = |node: &Redis| node.ask("CLUSTER COUNTKEYSINSLOT 0") == ":0";

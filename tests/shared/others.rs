@@ -93,7 +93,7 @@ fn a_store_with_other_settings_is_not_back_for_that() {
         fetch(gateway.address(), "/?key=a");
         up() == 0
     });
-    gateway.site.write(&text.replace("150ms", "140ms"));
+    gateway.site.write(&text.replace("\"2s\"", "\"1900ms\""));
     gateway.wait_for_line("the changed file is in force");
     fetch(gateway.address(), "/?key=a");
     thread::sleep(Duration::from_millis(700));
