@@ -21,7 +21,7 @@ mod support;
 use std::io;
 use std::process::ExitCode;
 
-use support::{machine, page, place, process};
+use support::{arguments, machine, page, place, process};
 
 const PAGE: &str = "load-test.md";
 
@@ -33,25 +33,7 @@ struct Played {
 }
 
 fn main() -> ExitCode {
-    let mut quick = false;
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            // What cargo adds.
-            "--bench" => {}
-            "--quick" => quick = true,
-            other => {
-                eprintln!("{other}: not known; there is --quick");
-                return ExitCode::FAILURE;
-            }
-        }
-    }
-    match play(quick) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    arguments::run(play)
 }
 
 fn play(quick: bool) -> io::Result<()> {

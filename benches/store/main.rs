@@ -16,28 +16,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use redis_server::RedisServer;
-use support::{page, process};
+use support::{arguments, page, process};
 
 fn main() -> ExitCode {
-    let mut quick = false;
-    for argument in std::env::args().skip(1) {
-        match argument.as_str() {
-            // What cargo adds.
-            "--bench" => {}
-            "--quick" => quick = true,
-            other => {
-                eprintln!("{other}: not known; there is --quick");
-                return ExitCode::FAILURE;
-            }
-        }
-    }
-    match measure(quick) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    arguments::run(measure)
 }
 
 fn measure(quick: bool) -> io::Result<()> {
