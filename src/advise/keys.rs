@@ -2,7 +2,8 @@ use foldhash::fast::RandomState;
 use lru::LruCache;
 
 use super::hours::Class;
-use super::windows::{Counts, Spread, Window};
+use super::windows::{Counts, Window};
+use crate::replay::Spread;
 
 /// Of how many dropped keys the peaks are remembered.
 const REMEMBERED: usize = 256;
@@ -50,7 +51,7 @@ impl Keys {
             most: most.max(1),
             dropped: 0,
             remembered: Vec::new(),
-            spreads: std::array::from_fn(|_| Spread::new()),
+            spreads: std::array::from_fn(|_| Spread::default()),
         }
     }
 

@@ -10,11 +10,11 @@ use super::advice::{Advice, Reach};
 use super::hours::Class;
 use super::survey::{Resolution, Surveyed};
 use super::trial::{Trial, share};
-use super::windows::{Spread, WIDTHS};
+use super::windows::WIDTHS;
 use crate::access::escape;
 use crate::config::{KeyTemplate, Part, Variable, quote};
 use crate::limit::Moment;
-use crate::replay::Form;
+use crate::replay::{Form, Spread};
 
 /// What of the numbers is shown, beside the peak.
 const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];

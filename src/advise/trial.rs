@@ -3,12 +3,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
-
 use super::hours::Class;
 use super::spool::Spool;
-use super::windows::histogram;
 use crate::limit::{Bucket, Delay, Limit, Moment, Rate, Verdict};
+use crate::replay::Spread;
 
 /// How many replays run at once, at most: each has a bucket for every key.
 const AT_ONCE: usize = 4;
@@ -33,8 +31,7 @@ pub struct Trial {
     pub delayed: [u64; 3],
     /// Those that had been refused.
     pub rejected: [u64; 3],
-    waits: Histogram<u64>,
-    longest: u64,
+    waits: Spread,
 }
 
 /// Buckets by slot, charged by one log.
@@ -75,8 +72,7 @@ impl Trial {
             requests: [0; 3],
             delayed: [0; 3],
             rejected: [0; 3],
-            waits: histogram(),
-            longest: 0,
+            waits: Spread::default(),
         };
         spool.each(|event| {
             let now = Moment::from_nanos(event.time);
@@ -86,9 +82,7 @@ impl Trial {
                 Some(Verdict::Delay { until, .. }) => {
                     trial.delayed[class] += 1;
                     let wait = u64::try_from(until.since(now).as_nanos()).unwrap_or(u64::MAX);
-                    // It grows as it needs to.
-                    let _ = trial.waits.record(wait);
-                    trial.longest = trial.longest.max(wait);
+                    trial.waits.add(wait);
                 }
                 Some(Verdict::Reject(_)) => trial.rejected[class] += 1,
                 Some(Verdict::Pass { .. }) | None => {}
@@ -152,11 +146,7 @@ impl Trial {
     /// How long this share of those that had waited had waited at most, right to a thousandth.
     #[must_use]
     pub fn wait(&self, share: f64) -> Duration {
-        if self.waits.is_empty() {
-            return Duration::ZERO;
-        }
-        // Among equals the histogram tells the largest, which nobody may have had.
-        Duration::from_nanos(self.waits.value_at_quantile(share).min(self.longest))
+        Duration::from_nanos(self.waits.at(share))
     }
 }
 

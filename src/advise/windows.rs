@@ -1,6 +1,5 @@
-use hdrhistogram::Histogram;
-
 use super::hours::Class;
+use crate::replay::Spread;
 
 /// The windows in which requests are counted, by their widths in nanoseconds. Each is ten of the next.
 pub(super) const WIDTHS: [(u64, &str); 3] = [
@@ -78,47 +77,6 @@ impl Counts {
     }
 }
 
-/// How some numbers are spread.
-#[derive(Clone, Debug)]
-pub(super) struct Spread {
-    numbers: Histogram<u64>,
-    peak: u64,
-}
-
-impl Spread {
-    pub(super) fn new() -> Self {
-        Self {
-            numbers: histogram(),
-            peak: 0,
-        }
-    }
-
-    pub(super) fn add(&mut self, number: u64) {
-        // It grows as it needs to, so nothing is too large for it.
-        let _ = self.numbers.record(number);
-        self.peak = self.peak.max(number);
-    }
-
-    /// The number that this share of all do not exceed, to a thousandth.
-    pub(super) fn at(&self, share: f64) -> u64 {
-        self.numbers.value_at_quantile(share).min(self.peak)
-    }
-
-    pub(super) fn peak(&self) -> u64 {
-        self.peak
-    }
-
-    pub(super) fn count(&self) -> u64 {
-        self.numbers.len()
-    }
-}
-
-/// Numbers right to a thousandth, whatever their size.
-pub(super) fn histogram() -> Histogram<u64> {
-    // Three digits are within what is allowed.
-    Histogram::new(3).unwrap_or_else(|error| unreachable!("{error}"))
-}
-
 /// How the counts of windows are spread, by what is said of their hours and by their width.
 #[derive(Clone, Debug)]
 pub(super) struct Spreads([[Spread; 3]; 3]);
@@ -126,7 +84,7 @@ pub(super) struct Spreads([[Spread; 3]; 3]);
 impl Spreads {
     pub(super) fn new() -> Self {
         Self(std::array::from_fn(|_| {
-            std::array::from_fn(|_| Spread::new())
+            std::array::from_fn(|_| Spread::default())
         }))
     }
 
@@ -175,16 +133,5 @@ mod tests {
             (2, Class::Bad, 2_100, 1),
         ];
         assert_eq!(told, expected);
-    }
-
-    #[test]
-    fn a_spread_knows_its_peak_exactly() {
-        let mut spread = Spread::new();
-        for number in 1..=1_000_003 {
-            spread.add(number);
-        }
-        assert_eq!(spread.peak(), 1_000_003);
-        assert!(spread.at(0.5).abs_diff(500_000) <= 500);
-        assert_eq!(spread.at(1.0), 1_000_003);
     }
 }

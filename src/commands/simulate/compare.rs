@@ -5,10 +5,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use hdrhistogram::Histogram;
 
 use crate::access::escape;
-use crate::replay::{Outcome, remembered};
+use crate::replay::{Outcome, Spread, remembered};
 
 /// Of how many keys it is known how each fared; of more, only all together.
 const MOST_KEYS: usize = 1 << 20;
@@ -22,8 +21,7 @@ pub(super) struct Total {
     delayed: u64,
     rejected: u64,
     unrouted: u64,
-    waits: Histogram<u64>,
-    longest: u64,
+    waits: Spread,
 }
 
 /// What became of the requests of one key under one file.
@@ -50,9 +48,7 @@ impl Total {
             delayed: 0,
             rejected: 0,
             unrouted: 0,
-            // Three digits are within what is allowed.
-            waits: Histogram::new(3).unwrap_or_else(|error| unreachable!("{error}")),
-            longest: 0,
+            waits: Spread::default(),
         }
     }
 
@@ -64,10 +60,7 @@ impl Total {
             Some(Some(Duration::ZERO)) => self.passed += 1,
             Some(Some(delay)) => {
                 self.delayed += 1;
-                let nanos = nanos(delay);
-                // It grows as it needs to.
-                let _ = self.waits.record(nanos);
-                self.longest = self.longest.max(nanos);
+                self.waits.add(nanos(delay));
             }
         }
     }
@@ -75,13 +68,6 @@ impl Total {
     /// How many were taken by no route.
     pub(super) fn unrouted(&self) -> u64 {
         self.unrouted
-    }
-
-    fn wait(&self, share: f64) -> u64 {
-        if self.waits.is_empty() {
-            return 0;
-        }
-        self.waits.value_at_quantile(share).min(self.longest)
     }
 }
 
@@ -187,10 +173,10 @@ pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
     line("rejected", &|_, total| of(total.rejected, total));
     line("taken by no route", &|_, total| of(total.unrouted, total));
     line("wait of the delayed, p50", &|_, total| {
-        seconds(total.wait(0.5))
+        seconds(total.waits.at(0.5))
     });
-    line("p99", &|_, total| seconds(total.wait(0.99)));
-    line("longest", &|_, total| seconds(total.longest));
+    line("p99", &|_, total| seconds(total.waits.at(0.99)));
+    line("longest", &|_, total| seconds(total.waits.peak()));
     let Some((first, _)) = totals.first() else {
         return text;
     };
