@@ -192,7 +192,7 @@ impl Courier {
         let began = self.pacer.now();
         let left = self.timeout().saturating_sub(began.since(first.since));
         let asked: Vec<store::Join> = batch.iter().map(Ask::to_store).collect();
-        let answers = timeout(left, self.within(self.store.decide(&asked))).await;
+        let answers = self.within(timeout(left, self.store.decide(&asked))).await;
         let answers = answers.unwrap_or_else(|_| {
             self.store.hang_up();
             vec![Err(Error::Late); asked.len()]
