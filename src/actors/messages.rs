@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::census::{Count, Top};
 use super::shared::Sharing;
-use crate::limit::{self, Algorithm, Excess, Limit, Moment, Rate, Ticket};
+use crate::limit::{self, Account, Algorithm, Excess, Limit, Moment, Rate, Ticket};
 use crate::metrics::{LimitStatus, Rejected};
 use crate::store;
 
@@ -90,6 +90,16 @@ pub struct Outlook {
 }
 
 impl Outlook {
+    /// Of a key whose account stands so at `now`.
+    pub(super) fn of(account: &Account, rate: Rate, limit: Limit, now: Moment) -> Self {
+        let remaining = account.remaining(rate, limit, now);
+        let one_more_in = account.accepts_at(rate, limit, remaining, now).since(now);
+        Self {
+            remaining,
+            one_more_in,
+        }
+    }
+
     /// How long until a request would be accepted; zero while any remain.
     #[must_use]
     pub fn retry_after(&self) -> Duration {

@@ -4,8 +4,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::super::messages::{Answer, Charge, Key};
-use super::super::shared::{InForce, Shared};
-use crate::limit::{Bucket, Departure, Excess, Limit, Line, Moment, Queue, Rate, Ticket, Verdict};
+use super::super::shared::{Decision, InForce, Shared};
+use crate::limit::{
+    Account, Bucket, Departure, Excess, Limit, Line, Moment, Queue, Rate, Ticket, Verdict,
+};
 
 /// One who waits for its turn.
 pub(super) struct Waiter {
@@ -164,9 +166,12 @@ impl SharedBook {
         self.zone = zone;
     }
 
-    /// How the key stands, as the store has told.
-    pub(super) fn stands(&mut self, bucket: Bucket) {
-        self.bucket = bucket;
+    /// Goes on as the store has told: at the rate in force, and from how the key stands.
+    pub(super) fn learn(&mut self, decision: &Decision, now: Moment) {
+        self.follow(decision.in_force, now);
+        if let Account::Bucket(bucket) = decision.account {
+            self.bucket = bucket;
+        }
     }
 
     /// Decides without the store, from what it told last.

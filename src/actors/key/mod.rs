@@ -11,7 +11,9 @@ use super::messages::{
     Rejection, RetuneKey, Waiters,
 };
 use super::published::{Published, Shard};
-use crate::limit::{Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict};
+use crate::limit::{
+    Account, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
+};
 use crate::metrics::Rejected;
 use crate::pacer::{Alarm, Bell};
 use book::{Book, SharedBook, Waiter};
@@ -125,7 +127,8 @@ impl KeyActor {
         due: Option<Moment>,
         now: Moment,
     ) {
-        let outlook = self.outlook(limit, now);
+        let account = Account::Bucket(self.book.bucket());
+        let outlook = Outlook::of(&account, self.book.rate(), limit, now);
         if reply
             .send(Answer::Turn(Grant {
                 charge,
@@ -136,16 +139,6 @@ impl KeyActor {
             .is_err()
         {
             self.book.refund(charge, now);
-        }
-    }
-
-    fn outlook(&self, limit: Limit, now: Moment) -> Outlook {
-        let (bucket, rate) = (self.book.bucket(), self.book.rate());
-        let remaining = bucket.remaining(rate, limit, now);
-        let one_more_in = bucket.accepts_at(rate, limit, remaining, now).since(now);
-        Outlook {
-            remaining,
-            one_more_in,
         }
     }
 

@@ -9,7 +9,7 @@ use super::super::shared::{InForce, Placed, Retuned, Shared, Told, Untold};
 use super::book::{Book, Waiter};
 use super::{KeyActor, answer_rejected};
 use crate::config::OnStoreFailure;
-use crate::limit::{Account, Delay, Excess, Moment, Verdict};
+use crate::limit::{Delay, Excess, Moment, Verdict};
 
 impl Handler<Told> for KeyActor {
     type Result = ();
@@ -51,10 +51,7 @@ impl Handler<Placed> for KeyActor {
             let Ok(decision) = decision else {
                 return book.stays_alone();
             };
-            book.follow(decision.in_force, now);
-            if let Account::Bucket(bucket) = decision.account {
-                book.stands(bucket);
-            }
+            book.learn(&decision, now);
             let due = match decision.verdict {
                 Verdict::Delay { until, .. } => until,
                 Verdict::Pass { .. } | Verdict::Reject(_) => now,
@@ -114,10 +111,7 @@ impl KeyActor {
         } = told;
         let (verdict, charge) = match (decision, book.zone().on_failure) {
             (Ok(decision), _) => {
-                book.follow(decision.in_force, now);
-                if let Account::Bucket(bucket) = decision.account {
-                    book.stands(bucket);
-                }
+                book.learn(&decision, now);
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
                 (decision.verdict, charge)
             }

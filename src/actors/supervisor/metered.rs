@@ -1,15 +1,15 @@
 //! Keys of the algorithms that let nobody wait. They need no actor: their supervisor decides at once.
 
-use super::super::key::answer_rejected;
 use std::rc::Rc;
 
 use actix::{AsyncContext, Context, Handler};
 
+use super::super::key::answer_rejected;
 use super::super::messages::{Answer, Charge, Grant, Join, Key, Outlook, Rejection};
 use super::super::shared::{Shared, Told, Untold};
 use super::{Parked, ZoneSupervisor};
 use crate::config::OnStoreFailure;
-use crate::limit::{self, Account, Excess, Moment, Verdict};
+use crate::limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
 use crate::metrics::Rejected;
 
 impl Handler<Told> for ZoneSupervisor {
@@ -31,7 +31,8 @@ impl ZoneSupervisor {
         };
         let verdict = account.decide(rate, join.limit, now);
         let charge = Charge::Own(limit::Charge::of_passing(now));
-        self.answer(join, verdict, charge, now);
+        let answer = answer(account, rate, join.limit, verdict, charge, now);
+        self.tell(join, answer, now);
     }
 
     /// Has the store decide a join.
@@ -43,22 +44,29 @@ impl ZoneSupervisor {
     /// Goes by what the store decided, or by what the zone does without it.
     fn told(&mut self, Told { join, decision, .. }: Told, now: Moment) {
         let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
+        let own = self.tuning.rate;
         match (decision, on_failure.unwrap_or_default()) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
-                let (own, in_force) = (self.tuning.rate, decision.in_force.rate);
-                if let Some(account) = self.account(&join.key, now) {
-                    *account = decision.account;
-                    if in_force != own {
-                        account.retune(in_force, own, now);
-                    }
+                let (mut account, in_force) = (decision.account, decision.in_force.rate);
+                if in_force != own {
+                    account.retune(in_force, own, now);
                 }
-                self.answer(join, decision.verdict, charge, now);
+                let answer = answer(&account, own, join.limit, decision.verdict, charge, now);
+                if let Some(known) = self.account(&join.key, now) {
+                    *known = account;
+                }
+                self.tell(join, answer, now);
             }
             (Err(Untold), OnStoreFailure::Local) => self.decide(join, now),
             (Err(Untold), OnStoreFailure::Open) => {
                 let excess = Excess::default();
-                self.answer(join, Verdict::Pass { excess }, Charge::Nothing, now);
+                let (verdict, charge) = (Verdict::Pass { excess }, Charge::Nothing);
+                let new = Account::new(self.tuning.algorithm);
+                let known = self.parked.peek(&join.key);
+                let account = known.map_or(&new, |known| &known.account);
+                let answer = answer(account, own, join.limit, verdict, charge, now);
+                self.tell(join, answer, now);
             }
             (Err(Untold), OnStoreFailure::Closed) => {
                 answer_rejected(join.reply, Rejection::without_store());
@@ -66,33 +74,10 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Answers a join by its verdict; of its key the account is as it stands after it.
-    fn answer(&mut self, join: Join, verdict: Verdict, charge: Charge, now: Moment) {
-        let rate = self.tuning.rate;
-        let excess = match verdict {
-            Verdict::Reject(refusal) => {
-                return answer_rejected(join.reply, refusal.into_rejection(now));
-            }
-            Verdict::Pass { excess } | Verdict::Delay { excess, .. } => excess,
-        };
-        let new = Account::new(self.tuning.algorithm);
-        let account = self
-            .parked
-            .peek(&join.key)
-            .map_or(&new, |known| &known.account);
-        let remaining = account.remaining(rate, join.limit, now);
-        let one_more = account.accepts_at(rate, join.limit, remaining, now);
-        let grant = Grant {
-            charge,
-            due: None,
-            excess,
-            outlook: Outlook {
-                remaining,
-                one_more_in: one_more.since(now),
-            },
-        };
-        if join.reply.send(Answer::Turn(grant)).is_err() {
-            self.take_back(&join.key, charge, now);
+    /// Answers a join. Where nobody is there to take a turn, its charge goes back.
+    fn tell(&mut self, join: Join, answer: Answer, now: Moment) {
+        if let Err(Answer::Turn(grant)) = join.reply.send(answer) {
+            self.take_back(&join.key, grant.charge, now);
         }
     }
 
@@ -135,5 +120,25 @@ impl ZoneSupervisor {
         let known = self.parked.get_mut(key)?;
         known.used = now;
         Some(&mut known.account)
+    }
+}
+
+/// The answer by a verdict, of a key whose account is as it stands after it.
+fn answer(
+    account: &Account,
+    rate: Rate,
+    limit: Limit,
+    verdict: Verdict,
+    charge: Charge,
+    now: Moment,
+) -> Answer {
+    match verdict {
+        Verdict::Reject(refusal) => Answer::Rejected(refusal.into_rejection(now)),
+        Verdict::Pass { excess } | Verdict::Delay { excess, .. } => Answer::Turn(Grant {
+            charge,
+            due: None,
+            excess,
+            outlook: Outlook::of(account, rate, limit, now),
+        }),
     }
 }
