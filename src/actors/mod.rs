@@ -13,7 +13,6 @@ mod census;
 mod key;
 mod messages;
 mod published;
-mod roll;
 mod shared;
 mod supervisor;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use actix::{Context, Handler};
 use super::super::census::KeyState;
 use super::super::messages::{FROM_THE_END, Forget, ForgetKey, Key, Survey, Walk};
 use super::ZoneSupervisor;
+use super::keys::State;
 
 /// How many keys an operator's question looks at before others have their turn: a fraction of a millisecond.
 const WALK_MOST: usize = 500;
@@ -23,8 +24,8 @@ impl Handler<Survey> for ZoneSupervisor {
         let (now, rate) = (self.shard.pacer.now(), self.tuning.rate);
         if before == FROM_THE_END {
             count.depth += self.shard.depth();
-            count.active += self.active.len();
-            count.parked += self.parked.len();
+            count.active += self.keys.active();
+            count.parked += self.keys.parked();
         }
         let before = self.shard.walk(before, WALK_MOST, |published| {
             let state = published.state(rate, now);
@@ -47,19 +48,18 @@ impl Handler<Walk> for ZoneSupervisor {
             reply,
         } = walk;
         let (now, rate) = (self.shard.pacer.now(), self.tuning.rate);
-        let (keys, before) = self.roll.walk(before, WALK_MOST);
-        for key in keys {
-            if let Some(parked) = self.parked.peek(key) {
-                top.show(KeyState {
-                    key: Key::clone(key),
+        let (keys, before) = self.keys.walk(before, WALK_MOST);
+        for (key, known) in keys {
+            top.show(match &known.state {
+                State::Active(active) => active.published.state(rate, now),
+                State::Parked(account) => KeyState {
+                    key: Key::from(key),
                     depth: 0,
-                    excess: parked.account.excess(rate, now).requests(),
+                    excess: account.excess(rate, now).requests(),
                     oldest_wait: Duration::ZERO,
                     active: false,
-                });
-            } else if let Some(active) = self.active.peek(key) {
-                top.show(active.published.state(rate, now));
-            }
+                },
+            });
         }
         // Where the asker has gone there is nobody to tell.
         let _gone = reply.send((top, before));
@@ -75,14 +75,12 @@ impl Handler<Forget> for ZoneSupervisor {
             waiters,
             reply,
         } = forget;
-        if let Some(active) = self.active.peek(&key) {
+        let known = self.keys.find(&key);
+        if let Some(active) = known.and_then(|index| self.keys[index].active()) {
             return active.tell(ForgetKey { waiters, reply });
         }
         let elsewhere = self.shard.sharing().map(|zone| zone.forget(&key, None));
-        let parked = self.parked.pop(&key);
-        if let Some(parked) = &parked {
-            self.strike(parked.index);
-        }
+        let parked = known.and_then(|index| self.keys.remove(index));
         // Where the asker has gone there is nobody to tell.
         let _gone = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
     }

@@ -7,7 +7,8 @@ use actix::{AsyncContext, Context, Handler};
 use super::super::key::answer_rejected;
 use super::super::messages::{Answer, Charge, Grant, Join, Key, Outlook, Rejection};
 use super::super::shared::{Shared, Told, Untold};
-use super::{Parked, ZoneSupervisor};
+use super::ZoneSupervisor;
+use super::keys::{Known, State};
 use crate::config::OnStoreFailure;
 use crate::limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
 use crate::metrics::Rejected;
@@ -63,8 +64,8 @@ impl ZoneSupervisor {
                 let excess = Excess::default();
                 let (verdict, charge) = (Verdict::Pass { excess }, Charge::Nothing);
                 let new = Account::new(self.tuning.algorithm);
-                let known = self.parked.peek(&join.key);
-                let account = known.map_or(&new, |known| &known.account);
+                let known = self.keys.get(&join.key).and_then(Known::parked);
+                let account = known.unwrap_or(&new);
                 let answer = answer(account, own, join.limit, verdict, charge, now);
                 self.tell(join, answer, now);
             }
@@ -86,8 +87,8 @@ impl ZoneSupervisor {
         match charge {
             Charge::Own(charge) => {
                 let rate = self.tuning.rate;
-                if let Some(known) = self.parked.peek_mut(key) {
-                    known.account.refund(rate, charge.at(), now);
+                if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
+                    account.refund(rate, charge.at(), now);
                 }
             }
             Charge::Store(charge) => {
@@ -101,25 +102,16 @@ impl ZoneSupervisor {
 
     /// The account of a key that is used now; `None` where the zone has no room for one more.
     fn account(&mut self, key: &Key, now: Moment) -> Option<&mut Account> {
-        if !self.parked.contains(key) {
-            if !self.has_room() && !self.evict() {
-                return None;
-            }
+        let index = if let Some(index) = self.keys.find(key) {
+            self.keys.touch(index, now);
+            index
+        } else if self.has_room() || self.evict() {
             let account = Account::new(self.tuning.algorithm);
-            let index = self.roll.add(Key::clone(key));
-            let (key, used) = (Key::clone(key), now);
-            self.parked.put(
-                key,
-                Parked {
-                    account,
-                    used,
-                    index,
-                },
-            );
-        }
-        let known = self.parked.get_mut(key)?;
-        known.used = now;
-        Some(&mut known.account)
+            self.keys.add(key, State::Parked(account), now)
+        } else {
+            return None;
+        };
+        self.keys[index].parked_mut()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who owns a zone's keys on one worker.
 
+mod keys;
 mod listing;
 mod metered;
 mod sweep;
@@ -9,8 +10,6 @@ use std::sync::Arc;
 
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message, StreamHandler};
-use foldhash::fast::RandomState;
-use lru::LruCache;
 
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{
@@ -18,13 +17,11 @@ use super::messages::{
     RetuneKey, Tuning,
 };
 use super::published::{Published, Shard};
-use super::roll::Roll;
 use super::shared::Shared;
 use crate::limit::{Account, Bucket, Excess, Moment};
 use crate::metrics::{Rejected, ZoneMetrics};
 use crate::pacer::{Alarm, Bell, Pacer};
-
-type Keys<V> = LruCache<Key, V, RandomState>;
+use keys::{Keys, Known, State};
 
 /// Owns a zone's keys on one worker: wakes an actor for each key that is used, parks it when it is idle, forgets the
 /// key when it has drained, and makes room when the zone is full.
@@ -32,10 +29,7 @@ pub(super) struct ZoneSupervisor {
     zone: String,
     tuning: Tuning,
     shard: Rc<Shard>,
-    active: Keys<Active>,
-    parked: Keys<Parked>,
-    /// All of them, for those who list them.
-    roll: Roll,
+    keys: Keys<Active>,
     alarm: Alarm,
     /// Heard from the start of the actor on.
     bell: Option<Bell>,
@@ -50,17 +44,6 @@ pub(super) struct ZoneSupervisor {
 struct Active {
     actor: Addr<KeyActor>,
     published: Rc<Published>,
-    used: Moment,
-    /// Its index in the roll.
-    index: u32,
-}
-
-/// A key of which only the account is kept.
-struct Parked {
-    account: Account,
-    used: Moment,
-    /// Its index in the roll.
-    index: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,9 +69,7 @@ impl ZoneSupervisor {
             zone,
             tuning,
             shard,
-            active: LruCache::unbounded_with_hasher(RandomState::default()),
-            parked: LruCache::unbounded_with_hasher(RandomState::default()),
-            roll: Roll::default(),
+            keys: Keys::default(),
             alarm,
             bell: Some(bell),
             phase: Phase::Open,
@@ -98,18 +79,16 @@ impl ZoneSupervisor {
     }
 
     /// Wakes an actor for `key`, from its parked bucket if there is one. `None` where the zone has no room.
-    fn wake(&mut self, key: &Key, now: Moment) -> Option<&mut Active> {
-        let (bucket, index) = match self.parked.pop(key) {
-            Some(Parked {
-                account: Account::Bucket(bucket),
-                index,
-                ..
-            }) => (bucket, index),
-            None if self.has_room() || self.evict() => {
-                (Bucket::new(), self.roll.add(Key::clone(key)))
-            }
-            // Keys of other algorithms have nobody waiting, and no actor.
-            None | Some(_) => return None,
+    fn wake(&mut self, key: &Key, now: Moment) -> Option<&Active> {
+        let known = self.keys.find(key);
+        let bucket = match known {
+            Some(index) => match self.keys[index].state {
+                State::Parked(Account::Bucket(bucket)) => bucket,
+                // Keys of other algorithms have nobody waiting, and no actor.
+                _ => return None,
+            },
+            None if self.has_room() || self.evict() => Bucket::new(),
+            None => return None,
         };
         let published = Rc::new(Published::new(Key::clone(key), bucket));
         let actor = KeyActor::new(
@@ -117,17 +96,20 @@ impl ZoneSupervisor {
             Rc::clone(&self.shard),
             Rc::clone(&published),
         );
-        let active = Active {
-            actor: actor.start(),
-            published,
-            used: now,
-            index,
+        let actor = actor.start();
+        let active = State::Active(Active { actor, published });
+        let index = if let Some(index) = known {
+            self.keys.replace(index, active);
+            self.keys.touch(index, now);
+            index
+        } else {
+            self.keys.add(key, active, now)
         };
-        Some(self.active.get_or_insert_mut(Key::clone(key), || active))
+        self.keys[index].active()
     }
 
     fn has_room(&self) -> bool {
-        self.active.len() + self.parked.len() < self.tuning.max_keys.get()
+        self.keys.len() < self.tuning.max_keys.get()
     }
 
     fn reject(join: Join, reason: Rejected) {
@@ -168,7 +150,7 @@ impl Active {
     }
 
     /// Ends the actor, whose bucket is as it was published.
-    fn end(self) {
+    fn end(&self) {
         self.actor.do_send(End);
     }
 }
@@ -204,22 +186,18 @@ impl Handler<Join> for ZoneSupervisor {
                 Some(zone) => self.ask(&zone, join, ctx),
             };
         }
-        if let Some(active) = self.active.get_mut(&join.key) {
+        if let Some(index) = self.keys.find(&join.key)
+            && let Some(active) = self.keys[index].active()
+        {
             if active.actor.connected() {
-                active.used = now;
-                return active.tell(join);
+                active.tell(join);
+                return self.keys.touch(index, now);
             }
             // Only a panic closes an actor that was not told to end.
             tracing::error!(zone = self.zone, "a key's actor was gone; it is replaced");
-            if let Some(lost) = self.active.pop(&join.key) {
-                self.shard.count_waiters(&lost.published, 0);
-                let parked = Parked {
-                    account: Account::Bucket(lost.published.bucket.get()),
-                    used: now,
-                    index: lost.index,
-                };
-                self.parked.put(Key::clone(&join.key), parked);
-            }
+            self.shard.count_waiters(&active.published, 0);
+            let account = Account::Bucket(active.published.bucket.get());
+            self.keys.replace(index, State::Parked(account));
         }
         match self.wake(&Key::clone(&join.key), now) {
             Some(active) => active.tell(join),
@@ -238,16 +216,15 @@ impl Handler<Probe> for ZoneSupervisor {
             let _gone = probe.reply.send(None);
             return;
         }
-        if let Some(active) = self.active.get_mut(&probe.key)
-            && active.actor.connected()
-        {
-            active.used = now;
-            return active.tell(probe);
-        }
+        let known = self.keys.find(&probe.key);
         let refuses = |account: &Account| account.refuses(self.tuning.rate, probe.limit, now);
-        let refusal = match self.parked.get(&probe.key) {
-            Some(parked) => refuses(&parked.account),
-            None => refuses(&Account::new(self.tuning.algorithm)),
+        let refusal = match known.map(|index| (index, &self.keys[index].state)) {
+            Some((index, State::Active(active))) if active.actor.connected() => {
+                active.tell(probe);
+                return self.keys.touch(index, now);
+            }
+            Some((_, State::Parked(account))) => refuses(account),
+            _ => refuses(&Account::new(self.tuning.algorithm)),
         };
         // Where the asker has gone there is nobody to tell.
         let _gone = probe
@@ -261,7 +238,7 @@ impl Handler<Leave> for ZoneSupervisor {
 
     fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
         // Who leaves is waiting, or was answered just before: a key that is not active has no waiters.
-        if let Some(active) = self.active.peek(&leave.key) {
+        if let Some(active) = self.keys.get(&leave.key).and_then(Known::active) {
             active.tell(leave);
         }
     }
@@ -275,12 +252,15 @@ impl Handler<Refund> for ZoneSupervisor {
         if !self.tuning.algorithm.queues() {
             return self.take_back(&refund.key, refund.charge, now);
         }
-        if let Some(active) = self.active.peek(&refund.key) {
-            active.tell(refund);
-        } else if self.parked.contains(&refund.key)
-            && let Some(active) = self.wake(&Key::clone(&refund.key), now)
-        {
-            active.tell(refund);
+        let key = Key::clone(&refund.key);
+        match self.keys.get(&key).map(Known::active) {
+            Some(Some(active)) => active.tell(refund),
+            Some(None) => {
+                if let Some(active) = self.wake(&key, now) {
+                    active.tell(refund);
+                }
+            }
+            None => {}
         }
     }
 }
@@ -295,16 +275,16 @@ impl Handler<Retune> for ZoneSupervisor {
         let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
         // Actors of a shared zone go on with other settings of it, too.
         if before.rate != rate || self.tuning.sharing.is_some() {
-            for (_, active) in &self.active {
+            for active in self.keys.each_active() {
                 active.tell(RetuneKey(rate));
             }
         }
         if before.rate != rate {
-            for (_, parked) in &mut self.parked {
-                parked.account.retune(before.rate, rate, now);
+            for account in self.keys.each_parked_mut() {
+                account.retune(before.rate, rate, now);
             }
         }
-        while self.active.len() + self.parked.len() > max_keys && self.evict() {}
+        while self.keys.len() > max_keys && self.evict() {}
     }
 }
 
@@ -321,7 +301,7 @@ impl Handler<Dismiss> for ZoneSupervisor {
 
     fn handle(&mut self, _: Dismiss, _: &mut Context<Self>) {
         self.phase = Phase::Dismissed;
-        for (_, active) in &self.active {
+        for active in self.keys.each_active() {
             active.tell(Dismiss);
         }
     }

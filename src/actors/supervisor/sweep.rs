@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use actix::{ActorContext, Context};
 
-use super::super::messages::{Key, Tuning};
-use super::{Parked, Phase, ZoneSupervisor};
+use super::super::messages::Tuning;
+use super::keys::State;
+use super::{Active, Phase, ZoneSupervisor};
 use crate::limit::{Account, Moment};
 
 /// How long an actor may be idle before only its bucket is kept.
@@ -22,76 +23,57 @@ impl ZoneSupervisor {
     /// Forgets the least recently used key that has no waiters, as nginx does when a zone is full.
     pub(super) fn evict(&mut self) -> bool {
         // Parked keys have been idle for longer than any quiet active one.
-        let parked = self.parked.pop_lru().map(|(_, parked)| parked.index);
-        let Some(index) = parked.or_else(|| self.evict_active()) else {
+        let oldest = self.keys.oldest_parked();
+        let Some(index) = oldest.or_else(|| self.oldest_quiet()) else {
             return false;
         };
-        self.strike(index);
+        if let Some(State::Active(evicted)) = self.keys.remove(index) {
+            evicted.end();
+        }
         self.shard.metrics.evicted_lru.add(1);
         true
     }
 
-    /// Takes a key off the roll.
-    pub(super) fn strike(&mut self, index: u32) {
-        let Some(moved) = self.roll.remove(index) else {
-            return;
-        };
-        if let Some(parked) = self.parked.peek_mut(moved) {
-            parked.index = index;
-        } else if let Some(active) = self.active.peek_mut(moved) {
-            active.index = index;
-        }
-    }
-
-    /// Ends the least recently used actor that nobody waits at; returns its index in the roll.
-    fn evict_active(&mut self) -> Option<u32> {
+    /// The least recently used actor that nobody waits at.
+    fn oldest_quiet(&mut self) -> Option<u32> {
+        let active = self.keys.active();
         // Without a look at each: a flood of new keys on a zone full of waiters must stay cheap.
-        if self.shard.busy() >= self.active.len() {
+        if self.shard.busy() >= active {
             return None;
         }
-        for _ in 0..self.active.len() {
-            match self.active.peek_lru() {
-                Some((_, oldest)) if oldest.published.is_quiet() => {
-                    let (_, evicted) = self.active.pop_lru()?;
-                    let index = evicted.index;
-                    evicted.end();
-                    return Some(index);
-                }
-                Some((key, _)) => {
-                    let key = Key::clone(key);
-                    self.active.promote(&key);
-                }
-                None => break,
+        for _ in 0..active {
+            let index = self.keys.oldest_active()?;
+            let oldest = &self.keys[index];
+            if oldest.active()?.published.is_quiet() {
+                return Some(index);
             }
+            let used = oldest.used;
+            self.keys.touch(index, used);
         }
         None
     }
 
     /// Parks the actors that have been idle; `false` where there may be more of them than one sweep parks.
     fn park_idle(&mut self, now: Moment) -> bool {
-        let most = self.active.len().min(MOST);
+        let most = self.keys.active().min(MOST);
         for _ in 0..most {
-            let Some((key, oldest)) = self.active.peek_lru() else {
+            let Some(index) = self.keys.oldest_active() else {
+                return true;
+            };
+            let oldest = &self.keys[index];
+            let Some(active) = oldest.active() else {
                 return true;
             };
             if now.since(oldest.used) < PARK_AFTER {
                 return true;
             }
-            let key = Key::clone(key);
-            if !oldest.published.is_quiet() {
+            if !active.published.is_quiet() {
                 // It has waiters: that is being in use.
-                if let Some(waiting) = self.active.get_mut(&key) {
-                    waiting.used = now;
-                }
-            } else if let Some(idle) = self.active.pop(&key) {
-                self.parked.put(
-                    key,
-                    Parked {
-                        account: Account::Bucket(idle.published.bucket.get()),
-                        used: idle.used,
-                        index: idle.index,
-                    },
-                );
+                self.keys.touch(index, now);
+                continue;
+            }
+            let account = Account::Bucket(active.published.bucket.get());
+            if let State::Active(idle) = self.keys.replace(index, State::Parked(account)) {
                 idle.end();
             }
         }
@@ -103,21 +85,19 @@ impl ZoneSupervisor {
         let Tuning {
             rate, idle_timeout, ..
         } = self.tuning;
-        let idle = self
-            .parked
-            .iter()
-            .rev()
-            .take_while(|(_, parked)| now.since(parked.used) >= idle_timeout);
+        let oldest = self.keys.from(self.keys.oldest_parked());
+        let idle = oldest.take_while(|(_, known)| now.since(known.used) >= idle_timeout);
+        let is_drained = |account: &Account| account.drained_at(rate) <= now;
         let drained = idle
             .take(MOST)
-            .filter(|(_, parked)| parked.account.drained_at(rate) <= now);
-        let drained: Vec<Key> = drained.map(|(key, _)| Key::clone(key)).collect();
-        self.shard.metrics.evicted_idle.add(drained.len() as u64);
-        for key in &drained {
-            if let Some(forgotten) = self.parked.pop(key) {
-                self.strike(forgotten.index);
-            }
+            .filter(|(_, known)| known.parked().is_some_and(is_drained));
+        let mut drained: Vec<u32> = drained.map(|(index, _)| index).collect();
+        // From the back on, as the last key moves into each place that becomes free.
+        drained.sort_unstable_by(|one, other| other.cmp(one));
+        for index in &drained {
+            self.keys.remove(*index);
         }
+        self.shard.metrics.evicted_idle.add(drained.len() as u64);
         drained.len() < MOST
     }
 
@@ -126,14 +106,9 @@ impl ZoneSupervisor {
         let all_parked = self.park_idle(now);
         let all_forgotten = self.forget_drained(now);
         self.show_keys();
-        let mut active = self.active.iter();
-        let is_quiet = self.asked == 0 && active.all(|(_, active)| active.published.is_quiet());
-        if self.phase == Phase::Retiring && is_quiet {
-            while let Some((_, idle)) = self.active.pop_lru() {
-                idle.end();
-            }
-            self.parked.clear();
-            self.roll.clear();
+        if self.phase == Phase::Retiring && self.is_quiet() {
+            self.keys.each_active().for_each(Active::end);
+            self.keys.clear();
             self.show_keys();
             ctx.stop();
         }
@@ -145,8 +120,14 @@ impl ZoneSupervisor {
         self.alarm.set(Some(now + pause));
     }
 
+    /// Whether nobody waits at any key.
+    fn is_quiet(&self) -> bool {
+        let mut active = self.keys.each_active();
+        self.asked == 0 && active.all(|active| active.published.is_quiet())
+    }
+
     fn show_keys(&mut self) {
-        let (active, parked) = (self.active.len(), self.parked.len());
+        let (active, parked) = (self.keys.active(), self.keys.parked());
         let metrics = &self.shard.metrics;
         show_change(&metrics.keys_active, self.shown.0, active);
         show_change(&metrics.keys_parked, self.shown.1, parked);

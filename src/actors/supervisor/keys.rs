@@ -1,0 +1,408 @@
+use std::ops::{Index, IndexMut};
+
+use foldhash::fast::RandomState;
+use indexmap::IndexMap;
+use smallvec::SmallVec;
+
+use crate::limit::{Account, Moment};
+
+/// A key's bytes. Those of most keys, any address among them, lie in the table itself: a key that has a piece of memory
+/// of its own, taken between those of actors that come and go, leaves holes that nothing fits into.
+type Name = SmallVec<[u8; 40]>;
+
+/// No index.
+const NONE: u32 = u32::MAX;
+
+/// All keys that a supervisor remembers, active and parked, each of both in the order in which they were used last.
+///
+/// They lie in one table without gaps, so that they can be walked in small steps, with everything going on in between.
+/// Whoever walks from the end to the front sees every key that stays, whatever comes and goes meanwhile: into a place
+/// that becomes free the last key moves, which has been seen. Such a key may be seen twice. An index is good until the
+/// next key is removed.
+///
+/// `A` is what is known of a key that has an actor.
+pub(super) struct Keys<A> {
+    known: IndexMap<Name, Known<A>, RandomState>,
+    active: Order,
+    parked: Order,
+}
+
+/// What is remembered of a key.
+pub(super) struct Known<A> {
+    pub(super) state: State<A>,
+    pub(super) used: Moment,
+    /// Its neighbours in the order of its state.
+    older: u32,
+    newer: u32,
+}
+
+pub(super) enum State<A> {
+    /// It has an actor.
+    Active(A),
+    /// Only its account is kept.
+    Parked(Account),
+}
+
+/// One of the two orders.
+struct Order {
+    oldest: u32,
+    newest: u32,
+    len: usize,
+}
+
+impl<A> Default for Keys<A> {
+    fn default() -> Self {
+        Self {
+            known: IndexMap::default(),
+            active: Order::default(),
+            parked: Order::default(),
+        }
+    }
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self {
+            oldest: NONE,
+            newest: NONE,
+            len: 0,
+        }
+    }
+}
+
+impl<A> Known<A> {
+    pub(super) fn active(&self) -> Option<&A> {
+        match &self.state {
+            State::Active(active) => Some(active),
+            State::Parked(_) => None,
+        }
+    }
+
+    pub(super) fn parked(&self) -> Option<&Account> {
+        match &self.state {
+            State::Parked(account) => Some(account),
+            State::Active(_) => None,
+        }
+    }
+
+    pub(super) fn parked_mut(&mut self) -> Option<&mut Account> {
+        match &mut self.state {
+            State::Parked(account) => Some(account),
+            State::Active(_) => None,
+        }
+    }
+}
+
+impl<A> Keys<A> {
+    pub(super) fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    pub(super) fn active(&self) -> usize {
+        self.active.len
+    }
+
+    pub(super) fn parked(&self) -> usize {
+        self.parked.len
+    }
+
+    pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
+        self.known.get_index_of(key).map(narrow)
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Option<&Known<A>> {
+        self.known.get(key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: &[u8]) -> Option<&mut Known<A>> {
+        self.known.get_mut(key)
+    }
+
+    /// Adds a key that is not known yet, as the one of its state that was used last.
+    pub(super) fn add(&mut self, key: &[u8], state: State<A>, now: Moment) -> u32 {
+        let known = Known {
+            state,
+            used: now,
+            older: NONE,
+            newer: NONE,
+        };
+        let (index, _) = self.known.insert_full(Name::from_slice(key), known);
+        let index = narrow(index);
+        self.append(index);
+        index
+    }
+
+    /// Makes a key the one of its state that was used last, and that `now`.
+    pub(super) fn touch(&mut self, index: u32, now: Moment) {
+        self[index].used = now;
+        if self[index].newer != NONE {
+            self.part(index);
+            self.append(index);
+        }
+    }
+
+    /// Gives a key another state, among whose keys it then is the one that was used last; returns the state before.
+    pub(super) fn replace(&mut self, index: u32, state: State<A>) -> State<A> {
+        self.part(index);
+        let before = std::mem::replace(&mut self[index].state, state);
+        self.append(index);
+        before
+    }
+
+    pub(super) fn remove(&mut self, index: u32) -> Option<State<A>> {
+        if index as usize >= self.known.len() {
+            return None;
+        }
+        self.part(index);
+        let (_, removed) = self.known.swap_remove_index(index as usize)?;
+        if (index as usize) < self.known.len() {
+            self.relink(index);
+        }
+        if self.known.len() < self.known.capacity() / 4 {
+            self.known.shrink_to(self.known.len() * 2);
+        }
+        Some(removed.state)
+    }
+
+    /// The active key that was used least recently.
+    pub(super) fn oldest_active(&self) -> Option<u32> {
+        Some(self.active.oldest).filter(|oldest| *oldest != NONE)
+    }
+
+    /// The parked key that was used least recently.
+    pub(super) fn oldest_parked(&self) -> Option<u32> {
+        Some(self.parked.oldest).filter(|oldest| *oldest != NONE)
+    }
+
+    /// The keys of the same state as the one at `first`, from that on, in the order in which they were used.
+    pub(super) fn from(&self, first: Option<u32>) -> impl Iterator<Item = (u32, &Known<A>)> {
+        let mut next = first.unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let (_, known) = self.known.get_index(next as usize)?;
+            Some((std::mem::replace(&mut next, known.newer), known))
+        })
+    }
+
+    pub(super) fn each_active(&self) -> impl Iterator<Item = &A> {
+        self.from(self.oldest_active())
+            .filter_map(|(_, known)| known.active())
+    }
+
+    pub(super) fn each_parked_mut(&mut self) -> impl Iterator<Item = &mut Account> {
+        self.known.values_mut().filter_map(Known::parked_mut)
+    }
+
+    /// Up to `most` keys from just before the index `end` to the front, and where to go on, 0 at the end.
+    pub(super) fn walk(
+        &self,
+        end: usize,
+        most: usize,
+    ) -> (impl Iterator<Item = (&[u8], &Known<A>)>, usize) {
+        let end = end.min(self.known.len());
+        let start = end.saturating_sub(most);
+        let keys = (start..end).rev().filter_map(|index| {
+            let (name, known) = self.known.get_index(index)?;
+            Some((name.as_slice(), known))
+        });
+        (keys, start)
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn order(&mut self, index: u32) -> &mut Order {
+        match self[index].state {
+            State::Active(_) => &mut self.active,
+            State::Parked(_) => &mut self.parked,
+        }
+    }
+
+    /// Puts a key that is in no order at the end of its own.
+    fn append(&mut self, index: u32) {
+        let order = self.order(index);
+        let older = std::mem::replace(&mut order.newest, index);
+        order.len += 1;
+        if older == NONE {
+            order.oldest = index;
+        } else {
+            self[older].newer = index;
+        }
+        let known = &mut self[index];
+        (known.older, known.newer) = (older, NONE);
+    }
+
+    /// Takes a key out of its order.
+    fn part(&mut self, index: u32) {
+        let (older, newer) = (self[index].older, self[index].newer);
+        self.order(index).len -= 1;
+        self.join(older, newer, index);
+    }
+
+    /// Makes the neighbours of the key at `index` know where it is, as it has just moved there.
+    fn relink(&mut self, index: u32) {
+        let (older, newer) = (self[index].older, self[index].newer);
+        self.join(older, index, index);
+        self.join(index, newer, index);
+    }
+
+    /// Makes two keys neighbours in the order of the one at `of`; where one of them is none, the other is its end.
+    fn join(&mut self, older: u32, newer: u32, of: u32) {
+        if older == NONE {
+            self.order(of).oldest = newer;
+        } else {
+            self[older].newer = newer;
+        }
+        if newer == NONE {
+            self.order(of).newest = older;
+        } else {
+            self[newer].older = older;
+        }
+    }
+}
+
+impl<A> Index<u32> for Keys<A> {
+    type Output = Known<A>;
+
+    fn index(&self, index: u32) -> &Known<A> {
+        &self.known[index as usize]
+    }
+}
+
+impl<A> IndexMut<u32> for Keys<A> {
+    fn index_mut(&mut self, index: u32) -> &mut Known<A> {
+        &mut self.known[index as usize]
+    }
+}
+
+/// Memory ends long before this many keys.
+fn narrow(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(NONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limit::Bucket;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Touch(u8),
+        Wake(u8),
+        Park(u8),
+        Remove(u8),
+    }
+
+    /// What the table says, told in the plainest way: keys in the order of their last use.
+    #[derive(Default)]
+    struct Plain {
+        active: Vec<Vec<u8>>,
+        parked: Vec<Vec<u8>>,
+    }
+
+    impl Plain {
+        fn take(&mut self, key: &[u8]) -> bool {
+            let before = self.active.len() + self.parked.len();
+            self.active.retain(|it| it != key);
+            self.parked.retain(|it| it != key);
+            before > self.active.len() + self.parked.len()
+        }
+    }
+
+    /// Some are too long to lie in the table.
+    fn name(key: u8) -> Vec<u8> {
+        vec![b'a' + key; if key.is_multiple_of(3) { 100 } else { 5 }]
+    }
+
+    fn parked() -> State<()> {
+        State::Parked(Account::Bucket(Bucket::new()))
+    }
+
+    fn order(keys: &Keys<()>, first: Option<u32>) -> Vec<Vec<u8>> {
+        let known = keys.from(first);
+        let names =
+            known.map(|(index, _)| keys.known.get_index(index as usize).unwrap().0.to_vec());
+        names.collect()
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = (0..4_u8, 0..12_u8).prop_map(|(what, key)| match what {
+            0 => Step::Touch(key),
+            1 => Step::Wake(key),
+            2 => Step::Park(key),
+            _ => Step::Remove(key),
+        });
+        proptest::collection::vec(step, 0..200)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_two_lists_by_last_use(steps in steps()) {
+            let (mut keys, mut plain) = (Keys::default(), Plain::default());
+            for (at, step) in (0..).map(Moment::from_nanos).zip(steps) {
+                match step {
+                    Step::Touch(key) => {
+                        let name = name(key);
+                        if let Some(index) = keys.find(&name) {
+                            keys.touch(index, at);
+                            prop_assert_eq!(keys[index].used, at);
+                            let list = if keys[index].active().is_some() {
+                                &mut plain.active
+                            } else {
+                                &mut plain.parked
+                            };
+                            list.retain(|it| *it != name);
+                            list.push(name);
+                        }
+                    }
+                    Step::Wake(key) | Step::Park(key) => {
+                        let (name, wakes) = (name(key), matches!(step, Step::Wake(_)));
+                        let state = if wakes { State::Active(()) } else { parked() };
+                        match keys.find(&name) {
+                            Some(index) => drop(keys.replace(index, state)),
+                            None => drop(keys.add(&name, state, at)),
+                        }
+                        plain.take(&name);
+                        if wakes { &mut plain.active } else { &mut plain.parked }.push(name);
+                    }
+                    Step::Remove(key) => {
+                        let removed = keys.find(&name(key)).and_then(|index| keys.remove(index));
+                        prop_assert_eq!(removed.is_some(), plain.take(&name(key)));
+                    }
+                }
+                prop_assert_eq!(order(&keys, keys.oldest_active()), plain.active.clone());
+                prop_assert_eq!(order(&keys, keys.oldest_parked()), plain.parked.clone());
+                prop_assert_eq!((keys.active(), keys.parked()), (plain.active.len(), plain.parked.len()));
+                prop_assert_eq!(keys.len(), plain.active.len() + plain.parked.len());
+            }
+        }
+
+        #[test]
+        fn a_walk_in_steps_sees_every_key_that_stays(steps in steps(), pace in 1..5_usize) {
+            let mut keys = Keys::default();
+            for key in 0..12 {
+                keys.add(&name(key), parked(), Moment::from_nanos(0));
+            }
+            let (mut stays, mut seen, mut end) = ((0..12).map(name).collect::<Vec<_>>(), Vec::new(), usize::MAX);
+            for step in steps {
+                let (known, rest) = keys.walk(end, pace);
+                seen.extend(known.map(|(key, _)| key.to_vec()));
+                end = rest;
+                if end == 0 {
+                    break;
+                }
+                if let Step::Remove(key) = step {
+                    keys.find(&name(key)).and_then(|index| keys.remove(index));
+                    stays.retain(|it| *it != name(key));
+                } else if let Step::Park(key) = step && keys.find(&name(key)).is_none() {
+                    keys.add(&name(key), parked(), Moment::from_nanos(0));
+                }
+            }
+            if end == 0 {
+                prop_assert!(stays.iter().all(|key| seen.contains(key)));
+            }
+        }
+    }
+}
