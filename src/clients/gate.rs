@@ -245,7 +245,21 @@ impl<S: Socket> Gate<S> {
         }
     }
 
-    /// While a request is under way: notices that the client leaves, and keeps a little of what it sends ahead.
+    /// An error where the client of the request under way has left. hyper would notice it by reading on, for which it
+    /// takes a buffer a request; it flushes each time round, and so asks here.
+    fn look_for_leaving(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        let waits = self.body.is_none() && self.exchange.is_under_way();
+        let ends = self.exchange.is_breaking() || !matches!(self.closing, Closing::Open);
+        if !waits || ends || self.exchange.is_tunnel() {
+            return Ok(());
+        }
+        match self.poll_leaving(cx) {
+            Poll::Pending => Ok(()),
+            Poll::Ready(left) => left.and(Err(io::ErrorKind::ConnectionAborted.into())),
+        }
+    }
+
+    /// While a request is under way: ready once its client leaves. A little of what it sends ahead is kept.
     fn poll_leaving(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.held.len() < MOST_AHEAD {
             let mut piece = [0; 512];
@@ -276,6 +290,7 @@ impl<S: Socket> Gate<S> {
             self.writing.stop();
             return attempt;
         }
+        self.look_for_leaving(cx)?;
         self.writing.start(self.patience.body);
         ready!(self.writing.poll(cx));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -306,11 +321,8 @@ impl<S: Socket> AsyncRead for Gate<S> {
         if !matches!(gate.closing, Closing::Open) {
             return Poll::Ready(Ok(()));
         }
-        if gate.body.is_none() && gate.exchange.is_under_way() {
-            return gate.poll_leaving(cx);
-        }
-        if gate.body.is_none() && gate.writing.is_running() {
-            // First the answers that are written already; whoever takes none asks nothing more.
+        if gate.body.is_none() && (gate.exchange.is_under_way() || gate.writing.is_running()) {
+            // First the answers, and that they are taken: whoever takes none asks nothing more.
             return Poll::Pending;
         }
         gate.poll_next(cx, to)
@@ -349,6 +361,7 @@ impl<S: Socket> AsyncWrite for Gate<S> {
         if gate.exchange.is_breaking() {
             return gate.poll_break(cx);
         }
+        gate.look_for_leaving(cx)?;
         gate.after_answer(cx);
         Poll::Ready(Ok(()))
     }

@@ -48,7 +48,8 @@ pub async fn serve<S: Socket, A: Answering>(
     let service = service_fn(|request| answer(&*answering, request, &visit, &exchange));
     let mut connection = pin!(
         http1::Builder::new()
-            .half_close(false)
+            // The gate notices who leaves.
+            .half_close(true)
             .keep_alive(!patience.idle.is_zero())
             .max_headers(MOST_FIELDS)
             .max_buf_size(MOST_BUFFERED.max(2 * patience.max_header_size))

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Client, Gateway, MARGIN, Origin, Site, check_gaps, eventually, fetch, now, one_zone,
+    Client, Gateway, MARGIN, Origin, Site, check_pace, eventually, fetch, now, one_zone,
 };
 
 /// Sends one request after another, each when the one before it waits.
@@ -67,7 +67,7 @@ fn two_keys_do_not_wait_for_each_other() {
     let (a, b) = (origin.moments("key=a"), origin.moments("key=b"));
     assert_eq!((a.len(), b.len()), (5, 5));
     for moments in [&a, &b] {
-        check_gaps(moments, Duration::from_millis(200), MARGIN).expect("each at its own pace");
+        check_pace(moments, Duration::from_millis(200)).expect("each at its own pace");
     }
     assert!(
         a[0].max(b[0]) - a[0].min(b[0]) < MARGIN,
@@ -186,7 +186,7 @@ fn check_place_is_given_back(go: impl FnOnce(&mut Vec<Client>)) {
     assert_eq!(fetch(gateway.address(), "/full?key=a").status, 429);
     origin.wait_for(5);
     assert_eq!(targets(&origin), ["/0", "/1", "/3", "/4", "/late"]);
-    check_gaps(&origin.moments("key=a"), Duration::from_millis(500), MARGIN)
+    check_pace(&origin.moments("key=a"), Duration::from_millis(500))
         .expect("no hole where one went");
     let cancelled = [("zone", "z"), ("status", "cancelled")];
     eventually("the one who went is counted", || {

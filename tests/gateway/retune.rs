@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::support::{
-    Client, Gateway, MARGIN, Origin, Site, check_gaps, eventually, fetch, now, one_zone,
+    Client, Gateway, MARGIN, Origin, Site, check_pace, eventually, fetch, now, one_zone,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -141,7 +141,7 @@ fn check_retune(site: Site, save: Save, before: u32, after: u32) {
     );
     assert!(began > -0.03, "in force {} s before it was saved?", -began);
     let paced = Duration::from_secs(1) / after;
-    check_gaps(&moments[measured - 3..measured], paced, MARGIN).expect("the new pace");
+    check_pace(&moments[measured - 3..measured], paced).expect("the new pace");
 
     // The slow ones have been measured; the others need not take their time. They do need to be so far apart that a
     // busy machine does not let the origin see one before the other: each comes over a connection of its own.
@@ -370,7 +370,7 @@ fn a_burst_lowered_below_the_queue_drops_nobody_in_it() {
             .iter_mut()
             .all(|client| client.answer().status == 200)
     );
-    check_gaps(&origin.moments("key=a"), 250 * MS, MARGIN).expect("the same pace");
+    check_pace(&origin.moments("key=a"), 250 * MS).expect("the same pace");
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn those_who_wait_in_a_zone_that_leaves_the_file_are_still_served() {
         .filter(|at| !at.target.contains("new"))
         .map(|at| at.at)
         .collect();
-    check_gaps(&old, 250 * MS, MARGIN).expect("the same pace");
+    check_pace(&old, 250 * MS).expect("the same pace");
 }
 
 #[test]

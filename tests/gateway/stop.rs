@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Client, Gateway, MARGIN, Origin, check_gaps, eventually, now, one_zone};
+use crate::support::{Client, Gateway, Origin, check_pace, eventually, now, one_zone};
 
 /// A gateway at which one request has passed and `waiting` others wait.
 fn queued(rate: &str, waiting: usize, server: &str) -> (Origin, Gateway, Vec<Client>) {
@@ -38,7 +38,7 @@ fn check_full_queue_drains(signal: Signal) {
     assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
     let moments = origin.moments("key=a");
     assert_eq!(moments.len(), 9);
-    check_gaps(&moments, Duration::from_millis(200), MARGIN).expect("at their pace to the end");
+    check_pace(&moments, Duration::from_millis(200)).expect("at their pace to the end");
 }
 
 #[test]

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::client::TlsStream;
 
 use crate::secure::{connect, gateway};
-use crate::support::{Gateway, MARGIN, Origin, check_gaps, eventually, now, one_zone};
+use crate::support::{Gateway, Origin, check_pace, eventually, now, one_zone};
 
 /// Pieces of a body; what is left of it is sent with the end.
 #[derive(Default)]
@@ -155,7 +155,7 @@ async fn requests_of_one_connection_wait_in_their_queues_side_by_side() {
     }
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 429, 429]);
-    check_gaps(&origin.moments("slow"), Duration::from_millis(100), MARGIN).expect("their pace");
+    check_pace(&origin.moments("slow"), Duration::from_millis(100)).expect("their pace");
 }
 
 #[tokio::test(flavor = "multi_thread")]

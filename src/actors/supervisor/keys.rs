@@ -221,15 +221,15 @@ impl<A> Keys<A> {
     /// Puts a key that is in no order at the end of its own.
     fn append(&mut self, index: u32) {
         let order = self.order(index);
-        let older = std::mem::replace(&mut order.newest, index);
+        let last = std::mem::replace(&mut order.newest, index);
         order.len += 1;
-        if older == NONE {
+        if last == NONE {
             order.oldest = index;
         } else {
-            self[older].newer = index;
+            self[last].newer = index;
         }
         let known = &mut self[index];
-        (known.older, known.newer) = (older, NONE);
+        (known.older, known.newer) = (last, NONE);
     }
 
     /// Takes a key out of its order.

@@ -21,7 +21,7 @@ pub use origin::{Exchange, Origin};
 #[allow(unused_imports)]
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
 #[allow(unused_imports)]
-pub use watch::{BUSY, best_of_three, watching};
+pub use watch::{BUSY, best_of_three, longest_pause, note_pauses, watching};
 pub use wire::Answer;
 
 /// For what should happen at once. Only a test that fails waits this long.
@@ -75,6 +75,13 @@ limits = [{{ zone = "z", {limit} }}]
 /// The gaps between moments that follow each other.
 pub fn gaps(moments: &[Instant]) -> Vec<Duration> {
     moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// Fails unless each gap is as `wanted`, as far as the machine lets this be seen.
+pub fn check_pace(moments: &[Instant], wanted: Duration) -> Result<(), String> {
+    let ends = moments.first().zip(moments.last());
+    let pause = ends.map_or(Duration::ZERO, |(first, last)| longest_pause(*first, *last));
+    check_gaps(moments, wanted, MARGIN + pause)
 }
 
 /// Fails unless each gap is as `wanted`, give or take `slack`.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::wire::Head;
-use super::{SOON, now};
+use super::{SOON, note_pauses, now};
 
 /// A request as the origin saw it.
 #[derive(Clone, Debug)]
@@ -102,6 +102,7 @@ impl Origin {
         wrap: impl Fn(TcpStream) -> io::Result<Box<dyn Stream>> + Send + 'static,
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
+        note_pauses();
         let listener = TcpListener::bind(address).expect("a port");
         let address = listener.local_addr().expect("an address");
         let accept = move || {

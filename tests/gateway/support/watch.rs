@@ -1,7 +1,9 @@
+use std::collections::VecDeque;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::now;
 
@@ -61,4 +63,39 @@ pub fn watching<T>(work: impl FnOnce() -> T) -> (T, Duration) {
         drop(working);
         (worked, watch.join().expect("no panic"))
     })
+}
+
+/// When a pause ended that a thread made which wants to run every millisecond, and how long it was.
+static PAUSES: Mutex<VecDeque<(Instant, Duration)>> = Mutex::new(VecDeque::new());
+/// Of how many pauses it is remembered when they were.
+const REMEMBERED: usize = 10_000;
+
+/// From now on it is noted when this process had to pause.
+pub fn note_pauses() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        thread::spawn(|| {
+            loop {
+                let before = now();
+                thread::sleep(MS);
+                let pause = before.elapsed().saturating_sub(MS);
+                if pause > BUSY {
+                    let mut pauses = PAUSES.lock().expect("no panic");
+                    pauses.push_back((now(), pause));
+                    if pauses.len() > REMEMBERED {
+                        pauses.pop_front();
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// The longest pause between two moments that [was noted](note_pauses).
+pub fn longest_pause(from: Instant, to: Instant) -> Duration {
+    let pauses = PAUSES.lock().expect("no panic");
+    let within = pauses
+        .iter()
+        .filter(|(ended, pause)| *ended >= from && *ended <= to + *pause);
+    within.map(|(_, pause)| *pause).max().unwrap_or_default()
 }
