@@ -543,3 +543,31 @@ fn keys_are_listed_in_steps_that_miss_none_who_stays() {
         assert_eq!(census.active + census.parked, 4_000);
     });
 }
+
+#[test]
+fn a_flood_of_keys_is_no_flood_of_actors() {
+    run(async {
+        let bench = Bench::new("1r/d", 100_000);
+        let limit = Limit {
+            delay: Delay::Never,
+            ..burst(1)
+        };
+        // Whoever waits keeps an actor, however many come.
+        let _passed = bench.join("waits", burst(1)).await.unwrap().take();
+        let mut waiting = bench.join("waits", burst(1));
+        for round in 0..3 {
+            for key in 0..6_000 {
+                let joined = bench.join(&key.to_string(), limit).await;
+                // Parked or not, what was charged is remembered.
+                assert_eq!(joined.is_ok(), round < 2, "{key}");
+                joined.ok().map(Turn::take);
+            }
+        }
+        let census = bench.zone.census(1).await;
+        assert!((4_000..4_100).contains(&census.active), "{}", census.active);
+        assert_eq!(census.active + census.parked, 6_001);
+        assert!(peek(&mut waiting).await.is_none());
+        bench.advance(Duration::from_secs(24 * 60 * 60)).await;
+        assert!(peek(&mut waiting).await.unwrap().is_ok());
+    });
+}
