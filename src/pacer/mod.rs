@@ -12,8 +12,10 @@ mod timer;
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
+use std::task::Poll;
 
 use crate::clock::Clock;
 use crate::limit::Moment;
@@ -27,7 +29,7 @@ pub struct Pacer {
     clock: Clock,
     /// `None` on a virtual clock, which the test moves.
     timer: Option<Timer>,
-    /// For when the timer is set.
+    /// For when the timer is set, or since when it is about to be.
     armed: Cell<Option<Moment>>,
     alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
 }
@@ -76,6 +78,8 @@ impl Pacer {
                 && let Some(pacer) = driven.upgrade()
             {
                 pacer.ring();
+                others_first().await;
+                pacer.arm_for_next();
             }
         });
         Ok(pacer)
@@ -151,10 +155,12 @@ impl Pacer {
         }
     }
 
-    /// Rings the alarms that are due, the earliest first, and sets the timer for the next.
+    /// Rings the alarms that are due, the earliest first.
+    ///
+    /// The timer is set only once those have run who heard it: most set their alarm again at once.
     fn ring(&self) {
         let now = self.now();
-        self.armed.set(None);
+        self.armed.set(Some(now));
         let mut alarms = self.alarms.borrow_mut();
         while alarms.peek().is_some_and(|Reverse(next)| next.due <= now)
             && let Some(Reverse(pending)) = alarms.pop()
@@ -166,8 +172,25 @@ impl Pacer {
                 }));
             }
         }
-        if let Some(Reverse(next)) = alarms.peek() {
+    }
+
+    fn arm_for_next(&self) {
+        self.armed.set(None);
+        if let Some(Reverse(next)) = self.alarms.borrow().peek() {
             self.arm(next.due);
         }
     }
+}
+
+/// Lets the tasks of this thread run that have been woken, but waits for nothing else to happen.
+async fn others_first() {
+    let mut first = true;
+    poll_fn(|cx| {
+        if !std::mem::take(&mut first) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

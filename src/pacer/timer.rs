@@ -11,7 +11,6 @@ mod linux {
     use std::os::fd::OwnedFd;
     use std::rc::Rc;
 
-    use rustix::io::Errno;
     use rustix::time::{
         Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
         timerfd_settime,
@@ -47,17 +46,11 @@ mod linux {
             debug_assert!(set.is_ok(), "{set:?}");
         }
 
+        /// Waits until it rings. It is never read: to set it anew makes it unreadable again (`timerfd_settime(2)`),
+        /// and each time that it goes off is told once.
         pub(in super::super) async fn rings(&self) -> io::Result<()> {
-            loop {
-                let mut ready = self.0.readable().await?;
-                let mut expirations = [0; 8];
-                match rustix::io::read(self.0.get_ref(), &mut expirations) {
-                    Ok(_) => return Ok(()),
-                    Err(Errno::AGAIN) => ready.clear_ready(),
-                    Err(Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            self.0.readable().await?.clear_ready();
+            Ok(())
         }
     }
 }
