@@ -78,8 +78,10 @@ fn choose(survey: &Surveyed, rate: Rate) -> io::Result<Trial> {
     if !rejects(&first) {
         return Ok(first);
     }
-    // Buckets are not empty when the good hours begin. As many as come at all are enough for sure.
-    let mut enough = try_burst(whole(level(spool, slots, rate, true)?))?;
+    // Buckets are not empty when the good hours begin. As many as come at all are enough for sure, but for what of the
+    // level was taken for floating point's.
+    let all = whole(level(spool, slots, rate, true)?);
+    let mut enough = try_burst(all.saturating_add(1))?;
     while enough.candidate.burst.saturating_sub(too_small) > 1 {
         let middle = try_burst(u32::midpoint(too_small, enough.candidate.burst))?;
         if rejects(&middle) {

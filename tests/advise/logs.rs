@@ -307,6 +307,17 @@ fn a_full_bucket_at_the_begin_of_the_good_hours_is_reckoned_with() {
 }
 
 #[test]
+fn what_comes_a_nanosecond_too_early_is_not_rejected_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "log.csv", "0.000000002,a\n1,a\n");
+    let report = advise(folder, &["log.csv"]);
+    let row = chosen(&report);
+    assert_eq!((&*row.rate, row.burst), ("1r/s", 1), "{report}");
+    assert!(row.rejected == 0.0, "{report}");
+}
+
+#[test]
 fn any_variable_that_the_log_has_may_be_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
