@@ -102,11 +102,11 @@ impl Open {
     ) {
         self.next = None;
         while self.next.is_none() {
-            let form = self.trace.form();
             match self.trace.take() {
                 Ok(Some((_, Ok(line)))) => {
                     reading.read += 1;
-                    self.next = survey.key(&line, form);
+                    self.next = survey.key(&line);
+                    survey.set_form(self.trace.form());
                 }
                 Ok(Some((number, Err(error)))) => {
                     reading.bad += 1;

@@ -114,8 +114,7 @@ impl Survey {
     }
 
     /// When a request came, and the slot of its key; `None` where it has no key, and so is not limited.
-    pub(super) fn key(&mut self, line: &Line, form: Option<Form>) -> Option<(u64, u32)> {
-        self.form = self.form.or(form);
+    pub(super) fn key(&mut self, line: &Line) -> Option<(u64, u32)> {
         self.key.clear();
         match (&line.key, &line.recorded) {
             (Some(key), _) => self.key.extend_from_slice(key),
@@ -143,6 +142,11 @@ impl Survey {
         let key = remembered(&self.key);
         let slot = self.keys.slot(&key, |window| self.tally.end_of(window));
         Some((line.time.as_nanos(), slot))
+    }
+
+    /// How the lines are written, of the first log of which that is known.
+    pub(super) fn set_form(&mut self, form: Option<Form>) {
+        self.form = self.form.or(form);
     }
 
     /// Counts a request by its time and the slot of its key.
