@@ -404,6 +404,53 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
 }
 
 #[test]
+fn a_first_line_that_was_cut_off_is_one_bad_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (name, log) in [
+        ("access.log", combined(&steady())),
+        ("log.json", json(&steady())),
+        ("log.csv", csv(&steady())),
+    ] {
+        write(folder, name, &log);
+        let whole = advise(folder, &[name]);
+        // As `tail -c` leaves it.
+        let header = log.find('\n').filter(|_| name == "log.csv");
+        let begin = header.map_or("", |header| &log[..=header]);
+        write(
+            folder,
+            name,
+            format!("{begin}Gecko) /5.0\" x, y\n{}", &log[begin.len()..]),
+        );
+        let output = run(folder, &["advise", name]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            said.ends_with("\n1 lines could not be read\n"),
+            "{name}: {said}"
+        );
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), whole, "{name}");
+    }
+}
+
+#[test]
+fn json_as_nginx_writes_it_is_the_same_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "drip.json", json(&steady()));
+    let nginx = json(&steady())
+        .replace("\"time\"", "\"time_iso8601\"")
+        .replace("Z\"", "+00:00\"")
+        .replace("\"client\"", "\"remote_addr\"")
+        .replace("\"target\":\"/\"", "\"request\":\"GET / HTTP/1.1\"")
+        .replace("\"duration_seconds\":0.02", "\"request_time\":\"0.020\"");
+    write(folder, "nginx.json", nginx);
+    assert_eq!(
+        advise(folder, &["nginx.json"]),
+        advise(folder, &["drip.json"])
+    );
+}
+
+#[test]
 fn what_is_to_paste_passes_the_check_and_does_what_was_said() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
