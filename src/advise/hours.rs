@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::limit::Moment;
 
 /// What the operator says of the time in which a request came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Named by `--good`; or by nothing, where nothing is named good.
     Good,

@@ -83,8 +83,8 @@ fn zone_name(template: &KeyTemplate) -> String {
 fn head(text: &mut String, survey: &Surveyed) {
     let count = survey.spool.len();
     let keys = survey.keys.count;
-    let from = shown(survey.first, survey.ahead);
-    let to = shown(survey.last, survey.ahead);
+    let from = shown(survey.first, survey.ahead[0]);
+    let to = shown(survey.last, survey.ahead[1]);
     let by = if survey.form == Some(Form::Csv) {
         "as the trace names them".to_owned()
     } else {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::trace::{SHOWN, length, open, progress};
+use super::trace::{SHOWN, length, open, progress, svg};
 use crate::advise::{self, Advice, Hours, Log, MOST_KEYS, Span, Survey};
 use crate::config::KeyTemplate;
 
@@ -25,7 +25,7 @@ pub struct Wanted {
     #[arg(long, value_name = "FROM/TO")]
     bad: Vec<Span>,
     /// Draw it, too
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
     /// Access logs in nginx's combined format or drip's JSON, or CSV lines `time_seconds,key`; packed by gzip or not;
     /// - for standard input
@@ -55,6 +55,7 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
         let (path, progress) = (path.clone(), &progress);
         Log {
             name: path.display().to_string(),
+            is_file: length(&path).is_some(),
             open: Box::new(move || open(&path, progress)),
         }
     };

@@ -189,6 +189,41 @@ fn packed_logs_and_logs_in_pieces_are_the_same_log() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8(piped.stdout).unwrap(), whole);
+    // Pipes have one begin alone, beside others too.
+    let piped = drip()
+        .current_dir(folder)
+        .args(["advise", "host2", "-", "host1"])
+        .stdin(Stdio::from(pipe(fs::read(folder.join("host0")).unwrap())))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), whole);
+}
+
+/// A pipe through which `bytes` come.
+fn pipe(bytes: Vec<u8>) -> std::io::PipeReader {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::thread::spawn(move || writer.write_all(&bytes));
+    reader
+}
+
+#[test]
+fn named_hours_are_those_of_each_lines_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // In the night before, clocks are put back by an hour.
+    let line =
+        |time: &str| format!("192.0.2.1 - - [{time}] \"GET / HTTP/1.1\" 200 6 \"-\" \"curl\"\n");
+    let before = line("24/Oct/2026:09:30:00 +0200").repeat(2);
+    let after = line("25/Oct/2026:09:30:00 +0100").repeat(9);
+    write(folder, "access.log", before + &after);
+    let report = advise(folder, &["--bad", "2026-10-25T09:00/10:00", "access.log"]);
+    assert_eq!(chosen(&report).rate, "2r/s", "{report}");
+    assert!(
+        report.contains("2026-10-24 09:30:00 to 2026-10-25 09:30:00"),
+        "{report}"
+    );
+    let without = advise(folder, &["--bad", "2026-10-25T08:00/09:00", "access.log"]);
+    assert_eq!(chosen(&without).rate, "9r/s", "{without}");
 }
 
 #[test]
@@ -385,7 +420,9 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.contains("no such log: ") && said.contains("cut.gz: "),
+        said.contains("no such log: ")
+            && said.contains("cut.gz: ")
+            && said.contains(", behind line 6"),
         "{said}"
     );
 
@@ -503,6 +540,11 @@ fn what_is_to_paste_passes_the_check_and_does_what_was_said() {
         fs::read_to_string(folder.join("advice.svg")).unwrap(),
         drawn
     );
+    for name in ["advice.png", "log"] {
+        let refused = run(folder, &["advise", "--plot", name, "log"]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    }
+    assert_eq!(fs::read_to_string(folder.join("log")).unwrap(), all);
     let nowhere = run(folder, &["advise", "--plot", "no/such/folder.svg", "log"]);
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(!nowhere.stdout.is_empty());
