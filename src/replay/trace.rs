@@ -35,7 +35,7 @@ impl Trace {
     /// Where the input cannot be read on.
     pub fn take(&mut self) -> io::Result<Option<(u64, Result<Line<'_>, LineError>)>> {
         let (number, place, form) = loop {
-            let Some(place) = self.lines.take()? else {
+            let Some(place) = self.lines.take().map_err(|error| self.told(&error))? else {
                 return Ok(None);
             };
             let number = place.number;
@@ -75,6 +75,12 @@ impl Trace {
             self.form = Some(form);
         }
         Ok(Some((number, read)))
+    }
+
+    /// Why, and from where on, no more can be read.
+    fn told(&self, error: &io::Error) -> io::Error {
+        let number = self.lines.number();
+        io::Error::new(error.kind(), format!("{error}, behind line {number}"))
     }
 
     /// How the lines are written, once one was read.
