@@ -77,6 +77,10 @@ fn each_command_that_tells_beforehand_runs() {
         ("nginx.conf", nginx.into()),
         ("access.log", log("02/Nov/2026:03:10:00").repeat(9).into()),
         ("access.log.1", log("01/Nov/2026:09:20:00").into()),
+        (
+            "access.json",
+            b"{\"time\":\"2026-11-01T09:10:00Z\",\"zone\":\"per_client\",\"key\":\"a\"}\n".to_vec(),
+        ),
         ("access.log.2.gz", packer.finish().expect("memory")),
     ];
     for (name, bytes) in files {

@@ -31,6 +31,7 @@ pub enum Resolution {
 pub struct Survey {
     hours: Hours,
     template: KeyTemplate,
+    zone: Option<String>,
     /// Of a key that is being made.
     key: Vec<u8>,
     untold: BTreeSet<String>,
@@ -68,6 +69,7 @@ struct Tally {
 pub(super) struct Surveyed {
     pub(super) hours: Hours,
     pub(super) template: KeyTemplate,
+    pub(super) zone: Option<String>,
     pub(super) spool: Spool,
     pub(super) slots: usize,
     pub(super) keys: Ended,
@@ -96,6 +98,7 @@ impl Survey {
         Ok(Self {
             hours,
             template,
+            zone: None,
             key: Vec::new(),
             untold: BTreeSet::new(),
             keyless: 0,
@@ -118,10 +121,23 @@ impl Survey {
         })
     }
 
+    /// Takes the keys that the gateway logged of a zone, and no request on which another one decided.
+    #[must_use]
+    pub fn of_zone(mut self, zone: Option<String>) -> Self {
+        self.zone = zone;
+        self
+    }
+
     /// The variables of the key that the logs do not tell.
     #[must_use]
     pub fn untold(&self) -> Vec<String> {
         self.untold.iter().map(|name| format!("${name}")).collect()
+    }
+
+    /// Whether no request has had a key.
+    #[must_use]
+    pub fn is_keyless(&self) -> bool {
+        self.keys.slots() == 0
     }
 
     /// When a request came, and what is to be counted; `None` where it has no key, and so is not limited.
@@ -136,6 +152,13 @@ impl Survey {
         self.key.clear();
         match (&line.key, &line.recorded) {
             (Some(key), _) => self.key.extend_from_slice(key),
+            (None, Some(recorded)) if self.zone.is_some() => {
+                if let Some((zone, key)) = &recorded.keyed
+                    && self.zone.as_deref() == Some(zone)
+                {
+                    self.key.extend_from_slice(key.as_bytes());
+                }
+            }
             (None, Some(recorded)) => {
                 let untold = &mut self.untold;
                 self.template.fill_into(&mut self.key, |variable, key| {
@@ -207,6 +230,7 @@ impl Survey {
         Ok(Surveyed {
             hours: self.hours,
             template: self.template,
+            zone: self.zone,
             spool,
             slots,
             keys,

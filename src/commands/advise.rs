@@ -17,6 +17,10 @@ pub struct Wanted {
     /// What tells one client from another, in nginx's variables as far as the log has them; a text alone: all together
     #[arg(long, value_name = "KEY", default_value = "$remote_addr")]
     key: KeyTemplate,
+    /// Of drip's own log as JSON: take the keys as this zone had them, whatever they are made of, and no request on which
+    /// another zone decided
+    #[arg(long, value_name = "NAME")]
+    zone: Option<String>,
     /// Hours without trouble, by the clock of the log: none of their requests is to be rejected [default: all that are
     /// not bad]
     #[arg(long, value_name = "FROM/TO")]
@@ -27,7 +31,7 @@ pub struct Wanted {
     /// Draw it, too
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// Access logs in nginx's combined format or drip's JSON, or CSV lines `time_seconds,key`; packed by gzip or not;
+    /// Access logs in nginx's combined format, drip's or nginx's JSON, or CSV lines `time_seconds,key`; packed by gzip or not;
     /// - for standard input
     #[arg(value_name = "ACCESS_LOG", required = true)]
     logs: Vec<PathBuf>,
@@ -48,7 +52,8 @@ pub fn advise(wanted: &Wanted) -> ExitCode {
 
 fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
     let hours = Hours::new(wanted.good.clone(), wanted.bad.clone());
-    let mut survey = Survey::new(wanted.key.clone(), hours, MOST_KEYS)?;
+    let survey = Survey::new(wanted.key.clone(), hours, MOST_KEYS)?;
+    let mut survey = survey.of_zone(wanted.zone.clone());
     let lengths = wanted.logs.iter().map(|log| length(log));
     let progress = progress(lengths.sum());
     let log = |path: &PathBuf| {
@@ -76,12 +81,15 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
         eprintln!("{} lines could not be read", reading.bad);
     }
     let untold = survey.untold().join(", ");
+    let is_keyless = reading.read > 0 && survey.is_keyless();
     let advice = Advice::new(survey)?;
     if advice.is_none() {
         eprintln!(
             "{}",
             if reading.read == 0 {
                 "there is no request to go by".to_owned()
+            } else if let Some(zone) = wanted.zone.as_ref().filter(|_| is_keyless) {
+                format!("no line of the log says that zone {zone} decided on its request")
             } else if untold.is_empty() {
                 "there is no request in the good hours to go by".to_owned()
             } else {

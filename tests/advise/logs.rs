@@ -345,11 +345,106 @@ fn a_full_bucket_at_the_begin_of_the_good_hours_is_reckoned_with() {
 fn what_comes_a_nanosecond_too_early_is_not_rejected_either() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    write(folder, "log.csv", "0.000000002,a\n1,a\n");
+    write(folder, "log.csv", "0.000000002,a\n0.5,a\n");
     let report = advise(folder, &["log.csv"]);
     let row = chosen(&report);
-    assert_eq!((&*row.rate, row.burst), ("1r/s", 1), "{report}");
+    assert_eq!((&*row.rate, row.burst), ("2r/s", 1), "{report}");
     assert!(row.rejected == 0.0, "{report}");
+}
+
+#[test]
+fn where_nobody_comes_twice_in_a_second_the_rate_is_one_a_minute() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = |times: &mut dyn Iterator<Item = u64>| -> String {
+        let lines = times.map(|second| format!("{},a", 1_793_523_600 + second));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    // Each twelve seconds; each ten, and each third a second too early; once a day; each second.
+    let cases = [
+        (log(&mut (0..100).map(|nth| nth * 12)), "5r/m", 0),
+        (
+            log(&mut (0..90).map(|nth| nth * 10 - nth % 3 / 2)),
+            "6r/m",
+            1,
+        ),
+        (log(&mut (0..9).map(|nth| nth * 86_400)), "1r/m", 0),
+        (log(&mut (0..100)), "1r/s", 0),
+    ];
+    for (log, rate, burst) in cases {
+        write(folder, "log.csv", log);
+        let report = advise(folder, &["log.csv"]);
+        let row = chosen(&report);
+        assert_eq!((&*row.rate, row.burst), (rate, burst), "{report}");
+        assert!(row.rejected == 0.0 && row.longest <= 2.0, "{report}");
+        assert!(
+            report.contains("as no key came twice in a second"),
+            "{report}"
+        );
+        let file = pasted("127.0.0.1:9000", toml(&report));
+        write(folder, "gateway.toml", &file);
+        assert!(run(folder, &["check"]).status.success(), "{file}");
+    }
+    // Bad hours of each four seconds are told apart from good ones of each twelve.
+    let good = (0..100).map(|nth| nth * 12);
+    write(
+        folder,
+        "log.csv",
+        log(&mut good.chain((0..100).map(|nth| 3600 + nth * 4))),
+    );
+    let report = advise(folder, &["--bad", "2026-11-01T10:00/11:00", "log.csv"]);
+    assert_eq!(chosen(&report).rate, "5r/m", "{report}");
+    assert!(
+        report.contains("A key of the bad hours came as fast as 15r/m"),
+        "{report}"
+    );
+    assert!(chosen(&report).rejected_of[1] > 0.6, "{report}");
+}
+
+#[test]
+fn a_zone_of_the_gateways_own_log_brings_its_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // Three keys behind one address, and a zone besides.
+    let mut log = String::new();
+    for nth in 0..300 {
+        let (zone, key) = [
+            ("users", "a"),
+            ("users", "b"),
+            ("users", "b"),
+            ("site", "all"),
+        ][nth % 4];
+        writeln!(
+            log,
+            "{{\"time\":\"2026-11-01T09:00:{:02}.{:03}Z\",\"client\":\"192.0.2.1\",\"method\":\"GET\",\"target\":\"/\",\
+             \"zone\":\"{zone}\",\"key\":\"{key}\"}}",
+            nth / 40,
+            nth % 40 * 25
+        )
+        .unwrap();
+    }
+    write(folder, "log.json", log);
+    let report = advise(
+        folder,
+        &["--zone", "users", "--key", "$http_user", "log.json"],
+    );
+    assert_eq!(chosen(&report).rate, "20r/s", "{report}");
+    assert!(
+        report.contains("225 requests of 2 keys as zone users logged them"),
+        "{report}"
+    );
+    assert!(
+        report.contains("\n75 requests were not decided on by this zone"),
+        "{report}"
+    );
+    assert!(
+        report.contains("[zones.users]\nkey = \"$http_user\"\n"),
+        "{report}"
+    );
+    let nobody = run(folder, &["advise", "--zone", "nobody", "log.json"]);
+    assert_eq!(nobody.status.code(), Some(1));
+    let said = String::from_utf8(nobody.stderr).unwrap();
+    assert!(said.contains("zone nobody"), "{said}");
 }
 
 #[test]
