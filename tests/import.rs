@@ -332,7 +332,7 @@ fn the_readme_shows_what_happens() {
     let (conf, rest) = rest.split_once("```").unwrap();
     let (_, rest) = rest.split_once("```toml\n").unwrap();
     let (toml, rest) = rest.split_once("```").unwrap();
-    let (_, rest) = rest.split_once("```\n").unwrap();
+    let (_, rest) = rest.split_once("```text\n").unwrap();
     let (said, _) = rest.split_once("```").unwrap();
     let folder = written(&[("nginx.conf", conf)]);
     let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));

@@ -383,38 +383,6 @@ fn a_plot_changes_nothing_of_the_rows_and_is_the_same_each_time() {
     assert_eq!(failed.status.code(), Some(1));
 }
 
-/// The README shows how it was drawn.
-#[test]
-fn the_plot_of_the_algorithms_is_drawn_again_byte_for_byte() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let (_, command) = readme
-        .split_once("drip simulate -c benches/algorithms/")
-        .expect("the command");
-    let (command, _) = command.split_once("\n```").unwrap();
-    let command = format!("-c benches/algorithms/{command}").replace("\\\n", " ");
-    let folder = tempfile::tempdir().unwrap();
-    let to = folder.path().join("algorithms.svg").display().to_string();
-    let args = command.split_whitespace();
-    let args: Vec<&str> = args
-        .map(|arg| {
-            if arg == "benches/plots/algorithms.svg" {
-                &to
-            } else {
-                arg
-            }
-        })
-        .collect();
-    assert!(args.contains(&to.as_str()), "{args:?}");
-    said(root, &args);
-    let drawn = fs::read_to_string(&to).unwrap();
-    let committed = fs::read_to_string(root.join("benches/plots/algorithms.svg")).unwrap();
-    assert!(
-        drawn == committed,
-        "the committed plot is not what the command draws"
-    );
-}
-
 #[test]
 fn nothing_readable_is_a_failure() {
     let bench = one_zone("1r/s", "burst = 0");
