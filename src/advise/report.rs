@@ -135,6 +135,12 @@ fn head(text: &mut String, survey: &Surveyed) {
             let _ = writeln!(text, "{count} {what}");
         }
     }
+    if survey.late > count / 100 {
+        text.push_str(
+            "That is too many for the numbers below to be right: put the log into order first; tac does where it begins with the\n\
+             newest line.\n",
+        );
+    }
     for variable in &survey.untold {
         let _ = writeln!(
             text,

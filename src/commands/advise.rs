@@ -1,6 +1,8 @@
 //! `drip advise`: which rate and burst fit this traffic?
 
+use std::collections::HashSet;
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,17 +56,18 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
     let hours = Hours::new(wanted.good.clone(), wanted.bad.clone());
     let survey = Survey::new(wanted.key.clone(), hours, MOST_KEYS)?;
     let mut survey = survey.of_zone(wanted.zone.clone());
-    let lengths = wanted.logs.iter().map(|log| length(log));
+    let logs = each_once(&wanted.logs);
+    let lengths = logs.iter().map(|log| length(log));
     let progress = progress(lengths.sum());
-    let log = |path: &PathBuf| {
-        let (path, progress) = (path.clone(), &progress);
+    let log = |path: &&PathBuf| {
+        let (path, progress) = ((*path).clone(), &progress);
         Log {
             name: path.display().to_string(),
             is_file: length(&path).is_some(),
             open: Box::new(move || open(&path, progress)),
         }
     };
-    let logs = wanted.logs.iter().map(log).collect();
+    let logs = logs.iter().map(log).collect();
     let mut told = 0;
     let complain = |log: &str, line: Option<u64>, what: &dyn Display| {
         told += 1;
@@ -100,6 +103,20 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
         );
     }
     Ok(advice)
+}
+
+/// The logs, but none a second time, as `access.log *.log` names it: its requests would count twice.
+fn each_once(logs: &[PathBuf]) -> Vec<&PathBuf> {
+    let mut known = HashSet::new();
+    let is_new = |log: &&PathBuf| {
+        let file = length(log).and_then(|_| fs::canonicalize(log).ok());
+        let is_new = file.is_none_or(|file| known.insert(file));
+        if !is_new {
+            eprintln!("{}: is named twice, and read once", log.display());
+        }
+        is_new
+    };
+    logs.iter().filter(is_new).collect()
 }
 
 fn tell(wanted: &Wanted, advice: &Advice) -> ExitCode {

@@ -248,6 +248,24 @@ fn lines_that_are_out_of_order_are_put_into_order_up_to_a_minute() {
         "{report}"
     );
     assert_eq!(report.lines().count(), straight.lines().count() + 1);
+    // The newest first: numbers that cannot be right are not told as if they were.
+    let mut requests = steady();
+    requests.reverse();
+    write(folder, "reversed", csv(&requests));
+    let report = advise(folder, &["reversed"]);
+    assert!(report.contains("put the log into order first"), "{report}");
+}
+
+#[test]
+fn a_log_that_is_named_twice_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "access.log", combined(&steady()));
+    let once = advise(folder, &["access.log"]);
+    let output = run(folder, &["advise", "access.log", "./access.log"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), once);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "./access.log: is named twice, and read once\n");
 }
 
 #[test]
