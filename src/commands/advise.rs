@@ -19,7 +19,7 @@ pub struct Wanted {
     /// What tells one client from another, in nginx's variables as far as the log has them; a text alone: all together
     #[arg(long, value_name = "KEY", default_value = "$remote_addr")]
     key: KeyTemplate,
-    /// Of drip's own log as JSON: take the keys as this zone had them, whatever they are made of, and no request on which
+    /// Of drip's own log: take the keys as this zone had them, whatever they are made of, and no request on which
     /// another zone decided
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,

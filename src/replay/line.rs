@@ -191,6 +191,13 @@ fn read_seconds(text: &str) -> Option<u64> {
     Some(nanos)
 }
 
+/// What the gateway's own text adds behind the agent: `zone="…" key="…"`.
+fn keyed<'a>(quoted: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    let zone = (quoted.next()? == " zone=").then(|| quoted.next())??;
+    let key = (quoted.next()? == " key=").then(|| quoted.next())??;
+    Some((zone.into(), key.into()))
+}
+
 /// The method and target of a request line. A request that was no HTTP is logged too; it came all the same.
 fn asked(request: &str) -> (&str, &str) {
     let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
@@ -236,7 +243,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         target: target.into(),
         referer: said(referer),
         user_agent: said(agent),
-        keyed: None,
+        keyed: keyed(&mut quoted),
         ahead,
     };
     Ok(Line {
@@ -360,6 +367,10 @@ mod tests {
         assert_eq!(recorded.client, "192.0.2.1".parse().ok());
         assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a/b?x=1"));
         assert_eq!((&*recorded.referer, &*recorded.user_agent), ("", "curl/8"));
+        assert_eq!(recorded.keyed, None);
+        let keyed = format!("{COMBINED} key=\"a\" limit_status=passed");
+        let keyed = Form::Combined.read(&keyed).unwrap().recorded.unwrap().keyed;
+        assert_eq!(keyed, Some(("z".into(), "a".into())));
         assert_eq!(Form::Combined.read("nonsense"), Err(LineError::Combined));
         for year in ["Nix/2026", "Nov/1969", "Nov/9999"] {
             let wrong = COMBINED.replace("Nov/2026", year);

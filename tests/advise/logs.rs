@@ -459,6 +459,19 @@ fn a_zone_of_the_gateways_own_log_brings_its_keys() {
         report.contains("[zones.users]\nkey = \"$http_user\"\n"),
         "{report}"
     );
+    let line = |key: &str| {
+        format!(
+            "192.0.2.1 - - [01/Nov/2026:09:00:00 +0000] \"GET / HTTP/1.1\" 200 6 \"-\" \"-\" zone=\"users\" key=\"{key}\" \
+             limit_status=passed\n"
+        )
+    };
+    write(
+        folder,
+        "log.text",
+        line("a").repeat(3) + &line("b").repeat(4),
+    );
+    let text = advise(folder, &["--zone", "users", "log.text"]);
+    assert_eq!(chosen(&text).rate, "4r/s", "{text}");
     let nobody = run(folder, &["advise", "--zone", "nobody", "log.json"]);
     assert_eq!(nobody.status.code(), Some(1));
     let said = String::from_utf8(nobody.stderr).unwrap();
@@ -542,6 +555,15 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
     write(folder, "nonsense", "nonsense\n".repeat(50));
     write(folder, "empty", "");
     write(folder, "zeros.gz", [0x1f, 0x8b, 0, 0, 0, 0, 0, 0]);
+    let mut nowhere = drip();
+    let nowhere = nowhere.current_dir(folder).env("TMPDIR", "/no/such/folder");
+    let output = nowhere.args(["advise", "good.csv"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("a temporary file in /no/such/folder: "),
+        "{said}"
+    );
     for log in ["nonsense", "empty", "no such log", "zeros.gz", "."] {
         let output = run(folder, &["advise", log]);
         assert_eq!(output.status.code(), Some(1), "{log}");

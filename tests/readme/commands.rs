@@ -212,14 +212,15 @@ fn fill(folder: &Path) {
     let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
                 [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 1 }]\n";
     let log = |time: &str| {
-        format!("192.0.2.1 - - [{time} +0000] \"GET /?user=a HTTP/1.1\" 200 6 \"-\" \"curl\"\n")
+        format!(
+            "192.0.2.1 - - [{time} +0000] \"GET /?user=a HTTP/1.1\" 200 6 \"-\" \"curl\" zone=\"per_client\" key=\"192.0.2.1\"\n"
+        )
     };
     let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
     let oldest = log("01/Nov/2026:09:10:00");
     packer.write_all(oldest.as_bytes()).expect("memory");
     let nginx = "limit_req_zone $binary_remote_addr zone=z:1m rate=1r/s;\n\
                  server { location / { limit_req zone=z; proxy_pass http://127.0.0.1:9000; } }\n";
-    let json = "{\"time\":\"2026-11-01T09:10:00Z\",\"zone\":\"per_client\",\"key\":\"a\",\"target\":\"/\"}\n";
     // The good hours of the log are in the rotated ones, but not all commands name these.
     let now = log("01/Nov/2026:09:30:00") + &log("02/Nov/2026:03:10:00").repeat(9);
     let files = [
@@ -229,7 +230,6 @@ fn fill(folder: &Path) {
         ("nginx.conf", nginx.into()),
         ("access.log", now.into()),
         ("access.log.1", log("01/Nov/2026:09:20:00").into()),
-        ("access.json", json.into()),
         ("access.log.2.gz", packer.finish().expect("memory")),
     ];
     for (name, bytes) in files {
