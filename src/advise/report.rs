@@ -141,6 +141,9 @@ fn head(text: &mut String, survey: &Surveyed) {
              newest line.\n",
         );
     }
+    for span in survey.hours.unmet() {
+        let _ = writeln!(text, "No request came in {span}.");
+    }
     for variable in &survey.untold {
         let _ = writeln!(
             text,

@@ -178,7 +178,7 @@ impl Survey {
         }
         let key = remembered(&self.key);
         let slot = self.keys.slot(&key, |window| self.tally.end_of(window));
-        let class = self.hours.class(line.time);
+        let class = self.hours.meet(line.time);
         Some((line.time.as_nanos(), Item { slot, class }))
     }
 
