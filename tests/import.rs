@@ -285,6 +285,47 @@ fn includes_are_read_in_their_place_and_named_in_notes() {
 }
 
 #[test]
+fn an_include_that_fits_no_file_is_told() {
+    let folder = written(&[(
+        "nginx.conf",
+        "include /gone/*.conf;\nserver { location / { proxy_pass http://127.0.0.1:9000; } }\n",
+    )]);
+    let (code, _, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!((code, notes.len()), (Some(0), 2), "{notes:?}");
+    assert!(
+        notes[0].starts_with("nginx.conf:1: /gone/*.conf "),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn the_target_as_sent_is_no_variable_to_leave_a_location_out_for() {
+    let server = |pass: &str| {
+        let conf = format!(
+            "upstream app {{ server 127.0.0.1:9000; }}\nserver {{\n client_max_body_size 5q;\n location / {{ proxy_pass {pass}; }}\n}}\n"
+        );
+        told(&drip(
+            written(&[("nginx.conf", &conf)]).path(),
+            &["import", "nginx.conf"],
+        ))
+    };
+    let (code, settings, notes) = server("http://app$request_uri");
+    assert_eq!((code, notes.len()), (Some(0), 2), "{notes:?}");
+    assert!(
+        notes[0].starts_with("nginx.conf:3: client_max_body_size: \"5q\""),
+        "{notes:?}"
+    );
+    assert_eq!(settings, server("http://app").1);
+    for pass in [
+        "http://app/x$request_uri",
+        "http://$request_uri",
+        "http://$host$request_uri",
+    ] {
+        assert_eq!(server(pass).0, Some(1), "{pass}");
+    }
+}
+
+#[test]
 fn only_where_nothing_can_be_forwarded_it_fails() {
     let folder = written(&[(
         "rest.conf",
@@ -332,7 +373,7 @@ fn the_readme_shows_what_happens() {
     let (conf, rest) = rest.split_once("```").unwrap();
     let (_, rest) = rest.split_once("```toml\n").unwrap();
     let (toml, rest) = rest.split_once("```").unwrap();
-    let (_, rest) = rest.split_once("```\n").unwrap();
+    let (_, rest) = rest.split_once("```text\n").unwrap();
     let (said, _) = rest.split_once("```").unwrap();
     let folder = written(&[("nginx.conf", conf)]);
     let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));

@@ -27,6 +27,9 @@ if ! has redis-server; then
     # As with Prometheus: the tests start their own.
     if has systemctl; then as_root systemctl mask redis-server; fi
 fi
+# The README's commands are run as they stand.
+has curl || missing+=(curl)
+has python3 || missing+=(python3)
 # rustup brings no linker.
 has cc || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then

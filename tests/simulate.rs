@@ -248,6 +248,33 @@ fn a_packed_trace_is_unpacked() {
 }
 
 #[test]
+fn of_a_packed_trace_that_was_cut_short_what_there_is_is_told() {
+    let bench = one_zone("1r/s", "burst = 0");
+    let folder = bench.folder.path();
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    packer.write_all(b"0,a\n0,a\n").unwrap();
+    let mut cut = packer.finish().unwrap();
+    cut.truncate(cut.len() - 8);
+    fs::write(folder.join("cut.gz"), cut).unwrap();
+    for args in [&["cut.gz"][..], &["--against", "gateway.toml", "cut.gz"]] {
+        let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
+        let drip = drip.current_dir(folder).arg("simulate").args(args);
+        let output = drip.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            told.starts_with("cut.gz: ") && told.contains(", behind line 2"),
+            "{told}"
+        );
+        assert!(
+            String::from_utf8(output.stdout)
+                .unwrap()
+                .contains("rejected")
+        );
+    }
+}
+
+#[test]
 fn a_line_of_megabytes_is_a_bad_one() {
     let output =
         one_zone("1r/s", "burst = 0").simulate(format!("0,a\n{}\n1,a\n", "x".repeat(3 << 20)));
@@ -321,6 +348,21 @@ fn a_comparison_tells_who_is_better_and_who_is_worse_off() {
 }
 
 #[test]
+fn whom_no_route_takes_any_more_is_worse_off() {
+    let bench = one_zone("1r/s", "burst = 1");
+    let folder = bench.folder.path();
+    let file = fs::read_to_string(folder.join("gateway.toml")).unwrap();
+    let other = file.replace("path = \"/\"", "path = \"/x\"");
+    fs::write(folder.join("other.toml"), other).unwrap();
+    fs::write(folder.join("trace"), "0,a,/x\n0,b,/y\n").unwrap();
+    let text = said(folder, &["--against", "other.toml", "trace"]);
+    assert!(
+        text.contains("against gateway.toml: 0 keys are better off, 1 worse, 1 the same"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_plot_changes_nothing_of_the_rows_and_is_the_same_each_time() {
     let bench = one_zone("10r/s", "burst = 5");
     let folder = bench.folder.path();
@@ -339,38 +381,6 @@ fn a_plot_changes_nothing_of_the_rows_and_is_the_same_each_time() {
     let args = ["simulate", "--plot", "no/such/folder.svg", "trace"];
     let failed = drip.current_dir(folder).args(args).output().unwrap();
     assert_eq!(failed.status.code(), Some(1));
-}
-
-/// The README shows how it was drawn.
-#[test]
-fn the_plot_of_the_algorithms_is_drawn_again_byte_for_byte() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let (_, command) = readme
-        .split_once("drip simulate -c benches/algorithms/")
-        .expect("the command");
-    let (command, _) = command.split_once("\n```").unwrap();
-    let command = format!("-c benches/algorithms/{command}").replace("\\\n", " ");
-    let folder = tempfile::tempdir().unwrap();
-    let to = folder.path().join("algorithms.svg").display().to_string();
-    let args = command.split_whitespace();
-    let args: Vec<&str> = args
-        .map(|arg| {
-            if arg == "benches/plots/algorithms.svg" {
-                &to
-            } else {
-                arg
-            }
-        })
-        .collect();
-    assert!(args.contains(&to.as_str()), "{args:?}");
-    said(root, &args);
-    let drawn = fs::read_to_string(&to).unwrap();
-    let committed = fs::read_to_string(root.join("benches/plots/algorithms.svg")).unwrap();
-    assert!(
-        drawn == committed,
-        "the committed plot is not what the command draws"
-    );
 }
 
 #[test]

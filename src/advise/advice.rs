@@ -2,11 +2,15 @@ use std::io;
 
 use super::hours::Class;
 use super::survey::{Survey, Surveyed};
-use super::trial::{Candidate, Trial, level};
+use super::trial::{Candidate, Trial, level, most_in_a_minute};
 use crate::limit::Rate;
 
 /// The fastest rate there is, in requests a second.
 const FASTEST: u64 = 1_000_000;
+
+/// How long anybody may wait at a rate in requests a minute, in seconds: as long as at one that is the most of a second, where
+/// as many may come at the end of one as at the begin of the next.
+pub(super) const LONGEST_WAIT: u32 = 2;
 
 /// What is recommended, and what it would do.
 pub struct Advice {
@@ -16,6 +20,8 @@ pub struct Advice {
     /// The same and its neighbours, by rate and then by burst.
     pub(super) trials: Vec<Trial>,
     pub(super) reach: Reach,
+    /// Where the rate is in requests a minute, the same of the bad hours, if no key comes twice in a second there either.
+    pub(super) bad_pace: Option<Rate>,
 }
 
 /// Whether the rate keeps the bad hours out.
@@ -44,13 +50,24 @@ impl Advice {
         if good == 0 {
             return Ok(None);
         }
-        let rate = per_second(good.min(FASTEST), 1);
-        let chosen = choose(&survey, rate)?;
-        let candidates = neighbours(chosen.candidate, good.min(FASTEST));
+        let slowest = |class| slowest(&survey, class);
+        // Where nobody comes twice within a second, seconds tell nothing of the pace.
+        let slow = if good == 1 {
+            slowest(Class::Good)?
+        } else {
+            None
+        };
+        let (count, unit) = slow.map_or((good.min(FASTEST), 's'), |count| (count, 'm'));
+        let bad_count = match slow {
+            Some(_) if bad == 1 => slowest(Class::Bad)?,
+            _ => None,
+        };
+        let chosen = choose(&survey, per(count, 1, unit))?;
+        let candidates = neighbours(chosen.candidate, count, unit);
         let trials = Trial::run_all(&survey.spool, survey.slots, &candidates)?;
         let reach = match bad {
             0 => Reach::NoneBad,
-            _ if bad > good => Reach::Below,
+            _ if bad > good || bad_count.is_some_and(|bad| bad > count) => Reach::Below,
             _ => Reach::Above,
         };
         Ok(Some(Self {
@@ -58,6 +75,7 @@ impl Advice {
             chosen,
             trials,
             reach,
+            bad_pace: bad_count.map(|count| per(count, 1, 'm')),
         }))
     }
 
@@ -68,18 +86,38 @@ impl Advice {
     }
 }
 
+/// The slowest whole number of requests a minute, from the most that a key came in one on, at which nobody of these hours
+/// waits too long; `None` where that is one a second.
+fn slowest(survey: &Surveyed, class: Class) -> io::Result<Option<u64>> {
+    let most = most_in_a_minute(&survey.spool, survey.slots, class)?;
+    let (mut too_slow, mut enough) = (u64::from(most).saturating_sub(1), 60u64);
+    while enough.saturating_sub(too_slow) > 1 {
+        let middle = u64::midpoint(too_slow, enough);
+        let rate = per(middle, 1, 'm');
+        let level = level(&survey.spool, survey.slots, rate, Some(class))?;
+        if level / rate.per_second() > f64::from(LONGEST_WAIT) {
+            too_slow = middle;
+        } else {
+            enough = middle;
+        }
+    }
+    Ok((enough < 60).then_some(enough))
+}
+
 /// The smallest burst that rejects none of the good requests at this rate.
 fn choose(survey: &Surveyed, rate: Rate) -> io::Result<Trial> {
     let (spool, slots) = (&survey.spool, survey.slots);
     let try_burst = |burst| Trial::run(spool, slots, Candidate { rate, burst });
     let rejects = |trial: &Trial| trial.rejected[Class::Good as usize] > 0;
-    let mut too_small = whole(level(spool, slots, rate, false)?);
+    let mut too_small = whole(level(spool, slots, rate, Some(Class::Good))?);
     let first = try_burst(too_small)?;
     if !rejects(&first) {
         return Ok(first);
     }
-    // Buckets are not empty when the good hours begin. As many as come at all are enough for sure.
-    let mut enough = try_burst(whole(level(spool, slots, rate, true)?))?;
+    // Buckets are not empty when the good hours begin. As many as come at all are enough for sure, but for what of the
+    // level was taken for floating point's.
+    let all = whole(level(spool, slots, rate, None)?);
+    let mut enough = try_burst(all.saturating_add(1))?;
     while enough.candidate.burst.saturating_sub(too_small) > 1 {
         let middle = try_burst(u32::midpoint(too_small, enough.candidate.burst))?;
         if rejects(&middle) {
@@ -101,27 +139,27 @@ fn whole(level: f64) -> u32 {
     (level - 1e-6).ceil().max(0.0) as u32
 }
 
-/// `count / divisor` requests a second.
-fn per_second(count: u64, divisor: u64) -> Rate {
+/// `count / divisor` requests a second or minute.
+fn per(count: u64, divisor: u64, unit: char) -> Rate {
     let tenths = (count * 10).div_ceil(divisor).max(1);
     let text = match tenths % 10 {
-        0 => format!("{}r/s", tenths / 10),
-        tenth if tenths < 100 => format!("{}.{tenth}r/s", tenths / 10),
-        _ => format!("{}r/s", tenths.div_ceil(10)),
+        0 => format!("{}r/{unit}", tenths / 10),
+        tenth if tenths < 100 => format!("{}.{tenth}r/{unit}", tenths / 10),
+        _ => format!("{}r/{unit}", tenths.div_ceil(10)),
     };
     text.parse()
         .unwrap_or_else(|_| unreachable!("a whole number of tenths is a rate"))
 }
 
 /// Rates and bursts around the chosen ones, by rate and then by burst.
-fn neighbours(chosen: Candidate, rate: u64) -> Vec<Candidate> {
+fn neighbours(chosen: Candidate, count: u64, unit: char) -> Vec<Candidate> {
     let b = u64::from(chosen.burst);
     let mut rates: Vec<Rate> = vec![
-        per_second(rate, 2),
-        per_second(rate * 3, 4),
+        per(count, 2, unit),
+        per(count * 3, 4, unit),
         chosen.rate,
-        per_second((rate * 3).min(2 * FASTEST), 2),
-        per_second((rate * 2).min(FASTEST), 1),
+        per((count * 3).min(2 * FASTEST), 2, unit),
+        per((count * 2).min(FASTEST), 1, unit),
     ];
     rates.dedup();
     let mut bursts = vec![
@@ -163,18 +201,19 @@ mod tests {
             (FASTEST, 1, "1000000r/s"),
         ];
         for (count, divisor, expected) in cases {
-            assert_eq!(per_second(count, divisor).to_string(), expected);
+            assert_eq!(per(count, divisor, 's').to_string(), expected);
         }
+        assert_eq!(per(5, 2, 'm').to_string(), "2.5r/m");
     }
 
     #[test]
     fn neighbours_lie_around_and_are_told_once() {
         for (rate, burst) in [(50u64, 4u32), (1, 0), (FASTEST, u32::MAX), (2, 1)] {
             let chosen = Candidate {
-                rate: per_second(rate, 1),
+                rate: per(rate, 1, 's'),
                 burst,
             };
-            let all = neighbours(chosen, rate);
+            let all = neighbours(chosen, rate, 's');
             assert!(all.contains(&chosen), "{all:?}");
             let mut once = all.clone();
             once.dedup();

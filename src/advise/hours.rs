@@ -1,3 +1,4 @@
+use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
@@ -8,7 +9,7 @@ use thiserror::Error;
 use crate::limit::Moment;
 
 /// What the operator says of the time in which a request came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Named by `--good`; or by nothing, where nothing is named good.
     Good,
@@ -79,6 +80,21 @@ impl FromStr for Span {
     }
 }
 
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.from, self.to)
+    }
+}
+
+impl fmt::Display for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wall(wall) => wall.fmt(f),
+            Self::Nanos(nanos) => write!(f, "{}", nanos / 1_000_000_000),
+        }
+    }
+}
+
 fn seconds(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let whole: u64 = is_number.then(|| text.parse().ok())??;
@@ -108,6 +124,8 @@ pub struct Hours {
     bad: Vec<Span>,
     /// The same by the log's clock, once it is known.
     spans: Vec<(Moment, Moment, Class)>,
+    /// In which of them a request came.
+    met: Vec<bool>,
 }
 
 impl Hours {
@@ -118,6 +136,7 @@ impl Hours {
             good,
             bad,
             spans: Vec::new(),
+            met: Vec::new(),
         };
         hours.set_clock(0);
         hours
@@ -132,6 +151,21 @@ impl Hours {
         self.spans = all
             .map(|(span, class)| (span.from.at(ahead), span.to.at(ahead), class))
             .collect();
+        self.met.resize(self.spans.len(), false);
+    }
+
+    /// Notes that a request came at `at`; what is said of this time.
+    pub(super) fn meet(&mut self, at: Moment) -> Class {
+        for (met, (from, to, _)) in self.met.iter_mut().zip(&self.spans) {
+            *met |= (*from..*to).contains(&at);
+        }
+        self.class(at)
+    }
+
+    /// The named hours in which no request came.
+    pub(super) fn unmet(&self) -> impl Iterator<Item = &Span> {
+        let all = self.bad.iter().chain(&self.good).zip(&self.met);
+        all.filter(|(_, met)| !**met).map(|(span, _)| span)
     }
 
     /// What is said of the time `at`.
@@ -194,7 +228,10 @@ mod tests {
         for (time, class) in cases {
             assert_eq!(hours.class(at(time)), class, "{time}");
         }
+        hours.meet(at("2026-11-01T09:00:00Z"));
         hours.set_clock(3600);
+        let unmet: Vec<String> = hours.unmet().map(ToString::to_string).collect();
+        assert_eq!(unmet, ["2026-11-01T22:00:00/2026-11-02T06:00:30"]);
         assert_eq!(hours.class(at("2026-11-01T08:00:00Z")), Class::Good);
         assert_eq!(hours.class(at("2026-11-01T10:00:00Z")), Class::Other);
     }

@@ -17,6 +17,7 @@ fn advice(log: &str, hours: Hours) -> Option<Advice> {
     let open = move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn Read>);
     let logs = vec![Log {
         name: "log".to_owned(),
+        is_file: true,
         open: Box::new(open),
     }];
     read(logs, &mut survey, |_, _, _| {}).unwrap();

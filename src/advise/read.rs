@@ -1,7 +1,7 @@
 use std::fmt::Display;
 use std::io::{self, Read};
 
-use super::survey::Survey;
+use super::survey::{Item, Survey};
 use crate::limit::Moment;
 use crate::replay::Trace;
 
@@ -9,7 +9,9 @@ use crate::replay::Trace;
 pub struct Log<'a> {
     /// What it is called in messages.
     pub name: String,
-    /// Opens it, each time from its begin.
+    /// Whether it can be opened more than once: a pipe has one begin alone.
+    pub is_file: bool,
+    /// Opens it, each time from its begin where it is a file.
     pub open: Box<dyn Fn() -> io::Result<Box<dyn Read>> + 'a>,
 }
 
@@ -26,8 +28,8 @@ pub struct Reading {
 struct Open {
     name: String,
     trace: Trace,
-    /// Its next request: when it came, and the slot of its key.
-    next: Option<(u64, u32)>,
+    /// Its next request: when it came, and what is to be counted.
+    next: Option<(u64, Item)>,
 }
 
 /// How many lines at the begin of a log are looked at for a time.
@@ -45,16 +47,12 @@ pub fn read(
     mut complain: impl FnMut(&str, Option<u64>, &dyn Display),
 ) -> io::Result<Reading> {
     let mut reading = Reading::default();
-    // A single one may be a pipe, which has one begin alone.
-    let mut waiting: Vec<(Moment, Log)> = if logs.len() == 1 {
-        logs.into_iter()
-            .map(|log| (Moment::default(), log))
-            .collect()
-    } else {
-        let logs = logs.into_iter();
-        logs.map(|log| (begin(&log).unwrap_or_default(), log))
-            .collect()
-    };
+    // A pipe may begin at any time.
+    let of = |log: &Log| log.is_file.then(|| begin(log)).flatten();
+    let logs = logs.into_iter();
+    let mut waiting: Vec<(Moment, Log)> = logs
+        .map(|log| (of(&log).unwrap_or_default(), log))
+        .collect();
     waiting.sort_by_key(|(begin, _)| std::cmp::Reverse(*begin));
     let mut open: Vec<Open> = Vec::new();
     loop {
@@ -77,11 +75,11 @@ pub fn read(
             }
         } else {
             let next = open.iter_mut().min_by_key(|log| log.next);
-            let Some((log, (time, slot))) = next.and_then(|log| log.next.map(|next| (log, next)))
+            let Some((log, (time, item))) = next.and_then(|log| log.next.map(|next| (log, next)))
             else {
                 break;
             };
-            survey.count(time, slot)?;
+            survey.count(time, item)?;
             log.advance(survey, &mut reading, &mut complain);
         }
         open.retain(|log| log.next.is_some());
@@ -102,11 +100,11 @@ impl Open {
     ) {
         self.next = None;
         while self.next.is_none() {
-            let form = self.trace.form();
             match self.trace.take() {
                 Ok(Some((_, Ok(line)))) => {
                     reading.read += 1;
-                    self.next = survey.key(&line, form);
+                    self.next = survey.key(&line);
+                    survey.set_form(self.trace.form());
                 }
                 Ok(Some((number, Err(error)))) => {
                     reading.bad += 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-use super::advice::{Advice, Reach};
+use super::advice::{Advice, LONGEST_WAIT, Reach};
 use super::hours::Class;
 use super::survey::{Resolution, Surveyed};
 use super::trial::{Trial, share};
@@ -32,10 +32,10 @@ pub fn report(advice: &Advice) -> String {
     keys(&mut text, survey);
     chosen(&mut text, advice);
     table(&mut text, advice);
-    if survey.form == Some(Form::Csv) {
+    if survey.form == Some(Form::Csv) || survey.zone.is_some() {
         let _ = writeln!(
             text,
-            "\nThe trace does not tell what its keys are made of: the key below is what --key says, {}.",
+            "\nThe log does not tell what its keys are made of: the key below is what --key says, {}.",
             survey.template
         );
     }
@@ -50,10 +50,15 @@ pub fn report(advice: &Advice) -> String {
 #[must_use]
 pub fn toml(advice: &Advice) -> String {
     let template = &advice.survey.template;
-    let name = zone_name(template);
+    let zone = advice.survey.zone.as_deref();
+    let name = zone.map_or_else(|| zone_name(template), str::to_owned);
+    let is_bare = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let title = if is_bare { name.clone() } else { quote(&name) };
     let candidate = advice.chosen.candidate;
     format!(
-        "limits = [{{ zone = {}, burst = {} }}]\n\n[zones.{name}]\nkey = {}\nrate = {}\n",
+        "limits = [{{ zone = {}, burst = {} }}]\n\n[zones.{title}]\nkey = {}\nrate = {}\n",
         quote(&name),
         candidate.burst,
         quote(&template.to_string()),
@@ -83,12 +88,12 @@ fn zone_name(template: &KeyTemplate) -> String {
 fn head(text: &mut String, survey: &Surveyed) {
     let count = survey.spool.len();
     let keys = survey.keys.count;
-    let from = shown(survey.first, survey.ahead);
-    let to = shown(survey.last, survey.ahead);
-    let by = if survey.form == Some(Form::Csv) {
-        "as the trace names them".to_owned()
-    } else {
-        format!("by {}", survey.template)
+    let from = shown(survey.first, survey.ahead[0]);
+    let to = shown(survey.last, survey.ahead[1]);
+    let by = match (&survey.zone, survey.form) {
+        (_, Some(Form::Csv)) => "as the trace names them".to_owned(),
+        (Some(zone), _) => format!("as zone {zone} logged them"),
+        _ => format!("by {}", survey.template),
     };
     let _ = writeln!(text, "{count} requests of {keys} keys {by}, {from} to {to}");
     let _ = match survey.resolution {
@@ -109,8 +114,12 @@ fn head(text: &mut String, survey: &Surveyed) {
             "Times are those at which the answers ended, not those at which the requests came.\n",
         );
     }
+    let keyless = match survey.zone {
+        Some(_) => "requests were not decided on by this zone, and are left out",
+        None => "requests have no key, and are not limited",
+    };
     let notes = [
-        (survey.keyless, "requests have no key, and are not limited"),
+        (survey.keyless, keyless),
         (
             survey.late,
             "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
@@ -125,6 +134,15 @@ fn head(text: &mut String, survey: &Surveyed) {
         if count > 0 {
             let _ = writeln!(text, "{count} {what}");
         }
+    }
+    if survey.late > count / 100 {
+        text.push_str(
+            "That is too many for the numbers below to be right: put the log into order first; tac does where it begins with the\n\
+             newest line.\n",
+        );
+    }
+    for span in survey.hours.unmet() {
+        let _ = writeln!(text, "No request came in {span}.");
     }
     for variable in &survey.untold {
         let _ = writeln!(
@@ -239,27 +257,36 @@ fn chosen(text: &mut String, advice: &Advice) {
         (false, true) => "that is not in the bad hours",
         (false, false) => "of the log",
     };
-    let _ = writeln!(
-        text,
-        "\nrecommended: rate {}, the most that one key came in a second {good}; and burst {}, the smallest\n\
-         that rejects none of these requests.",
-        candidate.rate, candidate.burst
-    );
+    let (rate, burst) = (candidate.rate, candidate.burst);
+    let _ = match advice.survey.peak(Class::Good) {
+        1 => writeln!(
+            text,
+            "\nrecommended: rate {rate}, as no key came twice in a second {good}: no less than the most in a minute,\n\
+             and the slowest at which none of these requests waits longer than {LONGEST_WAIT} s; and burst {burst}, the smallest that rejects none of them."
+        ),
+        _ => writeln!(
+            text,
+            "\nrecommended: rate {rate}, the most that one key came in a second {good}; and burst {burst}, the smallest\n\
+             that rejects none of these requests."
+        ),
+    };
     let (bad, peak) = (Class::Bad as usize, advice.survey.peak(Class::Bad));
     let rejected = share(advice.chosen.rejected[bad], advice.chosen.requests[bad]);
+    let pace = advice.bad_pace.map(|pace| format!("as fast as {pace}"));
+    let pace = pace.unwrap_or_else(|| format!("{peak} times in a second"));
     let _ = match advice.reach {
         Reach::NoneBad if hours.names_bad() => writeln!(text, "No request came in the bad hours."),
         Reach::NoneBad => Ok(()),
         Reach::Below => writeln!(
             text,
-            "A key of the bad hours came {peak} times in a second: the rate is below that, and {} of the bad requests are\n\
+            "A key of the bad hours came {pace}: the rate is below that, and {} of the bad requests are\n\
              rejected.",
             percent(rejected)
         ),
         Reach::Above => writeln!(
             text,
-            "There is no rate above the good hours and below the bad ones: no key of the bad hours came more than {peak} times\n\
-             in a second. {} of the bad requests are rejected. Something else tells them apart: look for another --key,\n\
+            "There is no rate above the good hours and below the bad ones: no key of the bad hours came more than\n\
+             {pace}. {} of the bad requests are rejected. Something else tells them apart: look for another --key,\n\
              or limit all together (--key all).",
             percent(rejected)
         ),

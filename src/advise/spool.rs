@@ -34,7 +34,10 @@ impl Spool {
     /// Where there is no room for temporary files.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
-            file: BufWriter::with_capacity(AT_ONCE, tempfile::tempfile()?),
+            file: BufWriter::with_capacity(
+                AT_ONCE,
+                tempfile::tempfile().map_err(|error| told(&error))?,
+            ),
             bytes: 0,
         })
     }
@@ -46,15 +49,17 @@ impl Spool {
             Class::Other => 2,
         };
         let rest = u64::from(event.slot) << 8 | u64::from(event.is_first) << 2 | class;
-        self.file.write_all(&event.time.to_le_bytes())?;
-        self.file.write_all(&rest.to_le_bytes())?;
+        let mut record = [0; RECORD];
+        record[..8].copy_from_slice(&event.time.to_le_bytes());
+        record[8..].copy_from_slice(&rest.to_le_bytes());
+        self.file.write_all(&record).map_err(|error| told(&error))?;
         self.bytes += RECORD as u64;
         Ok(())
     }
 
     /// No more is put.
     pub(super) fn end(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.flush().map_err(|error| told(&error))
     }
 
     /// How many requests it has.
@@ -90,6 +95,13 @@ impl Spool {
         }
         Ok(())
     }
+}
+
+/// What is wrong with a file that nobody has named.
+fn told(error: &io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    let message = format!("a temporary file in {}: {error}", folder.display());
+    io::Error::new(error.kind(), message)
 }
 
 #[cfg(test)]

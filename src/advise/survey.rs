@@ -31,15 +31,25 @@ pub enum Resolution {
 pub struct Survey {
     hours: Hours,
     template: KeyTemplate,
+    zone: Option<String>,
     /// Of a key that is being made.
     key: Vec<u8>,
     untold: BTreeSet<String>,
     keyless: u64,
     keys: Keys,
-    order: Order<u32>,
+    order: Order<Item>,
     tally: Tally,
+    /// How far the clock of the first line is ahead of UTC, and that of the last one: clocks are put back and forward.
     ahead: Option<i32>,
+    clock: i32,
     form: Option<Form>,
+}
+
+/// A request that waits to be counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Item {
+    slot: u32,
+    class: Class,
 }
 
 /// What is counted of requests that are in order.
@@ -59,6 +69,7 @@ struct Tally {
 pub(super) struct Surveyed {
     pub(super) hours: Hours,
     pub(super) template: KeyTemplate,
+    pub(super) zone: Option<String>,
     pub(super) spool: Spool,
     pub(super) slots: usize,
     pub(super) keys: Ended,
@@ -74,7 +85,8 @@ pub(super) struct Surveyed {
     pub(super) keyless: u64,
     /// How many could not be put into order.
     pub(super) late: u64,
-    pub(super) ahead: i32,
+    /// How far the log's clock is ahead of UTC, where it begins and where it ends.
+    pub(super) ahead: [i32; 2],
     pub(super) form: Option<Form>,
 }
 
@@ -86,6 +98,7 @@ impl Survey {
         Ok(Self {
             hours,
             template,
+            zone: None,
             key: Vec::new(),
             untold: BTreeSet::new(),
             keyless: 0,
@@ -103,8 +116,16 @@ impl Survey {
                 last: 0,
             },
             ahead: None,
+            clock: 0,
             form: None,
         })
+    }
+
+    /// Takes the keys that the gateway logged of a zone, and no request on which another one decided.
+    #[must_use]
+    pub fn of_zone(mut self, zone: Option<String>) -> Self {
+        self.zone = zone;
+        self
     }
 
     /// The variables of the key that the logs do not tell.
@@ -113,17 +134,32 @@ impl Survey {
         self.untold.iter().map(|name| format!("${name}")).collect()
     }
 
-    /// When a request came, and the slot of its key; `None` where it has no key, and so is not limited.
-    pub(super) fn key(&mut self, line: &Line, form: Option<Form>) -> Option<(u64, u32)> {
-        self.form = self.form.or(form);
+    /// Whether no request has had a key.
+    #[must_use]
+    pub fn is_keyless(&self) -> bool {
+        self.keys.slots() == 0
+    }
+
+    /// When a request came, and what is to be counted; `None` where it has no key, and so is not limited.
+    pub(super) fn key(&mut self, line: &Line) -> Option<(u64, Item)> {
+        let ahead = line.recorded.as_ref().map(|recorded| recorded.ahead);
+        self.ahead = self.ahead.or(ahead);
+        let clock = ahead.or(self.ahead).unwrap_or_default();
+        if self.clock != clock {
+            self.clock = clock;
+            self.hours.set_clock(clock);
+        }
         self.key.clear();
         match (&line.key, &line.recorded) {
             (Some(key), _) => self.key.extend_from_slice(key),
-            (None, Some(recorded)) => {
-                if self.ahead.is_none() {
-                    self.ahead = Some(recorded.ahead);
-                    self.hours.set_clock(recorded.ahead);
+            (None, Some(recorded)) if self.zone.is_some() => {
+                if let Some((zone, key)) = &recorded.keyed
+                    && self.zone.as_deref() == Some(zone)
+                {
+                    self.key.extend_from_slice(key.as_bytes());
                 }
+            }
+            (None, Some(recorded)) => {
                 let untold = &mut self.untold;
                 self.template.fill_into(&mut self.key, |variable, key| {
                     if !add_to_key(key, variable, IPV6_PREFIX, line, recorded) {
@@ -142,27 +178,30 @@ impl Survey {
         }
         let key = remembered(&self.key);
         let slot = self.keys.slot(&key, |window| self.tally.end_of(window));
-        Some((line.time.as_nanos(), slot))
+        let class = self.hours.meet(line.time);
+        Some((line.time.as_nanos(), Item { slot, class }))
     }
 
-    /// Counts a request by its time and the slot of its key.
+    /// How the lines are written, of the first log of which that is known.
+    pub(super) fn set_form(&mut self, form: Option<Form>) {
+        self.form = self.form.or(form);
+    }
+
+    /// Counts a request.
     ///
     /// # Errors
     ///
     /// Where there is no more room for temporary files.
-    pub(super) fn count(&mut self, time: u64, slot: u32) -> io::Result<()> {
-        let (tally, keys, hours) = (&mut self.tally, &mut self.keys, &self.hours);
-        self.order.put(time, slot, |time, slot| {
-            tally.count(time, slot, keys, hours);
-        });
+    pub(super) fn count(&mut self, time: u64, item: Item) -> io::Result<()> {
+        let (tally, keys) = (&mut self.tally, &mut self.keys);
+        self.order
+            .put(time, item, |time, item| tally.count(time, item, keys));
         self.tally.failure.take().map_or(Ok(()), Err)
     }
 
     pub(super) fn end(mut self) -> io::Result<Surveyed> {
-        let (tally, keys, hours) = (&mut self.tally, &mut self.keys, &self.hours);
-        self.order.end(|time, slot| {
-            tally.count(time, slot, keys, hours);
-        });
+        let (tally, keys) = (&mut self.tally, &mut self.keys);
+        self.order.end(|time, item| tally.count(time, item, keys));
         if let Some(failure) = tally.failure.take() {
             return Err(failure);
         }
@@ -186,9 +225,12 @@ impl Survey {
             last,
             ..
         } = self.tally;
+        let begin = self.ahead.unwrap_or_default();
+        self.hours.set_clock(begin);
         Ok(Surveyed {
             hours: self.hours,
             template: self.template,
+            zone: self.zone,
             spool,
             slots,
             keys,
@@ -201,7 +243,7 @@ impl Survey {
             untold: self.untold,
             keyless: self.keyless,
             late: self.order.late(),
-            ahead: self.ahead.unwrap_or_default(),
+            ahead: [begin, self.clock],
             form: self.form,
         })
     }
@@ -216,8 +258,7 @@ impl Tally {
         self.each.add(window);
     }
 
-    fn count(&mut self, time: u64, slot: u32, keys: &mut Keys, hours: &Hours) {
-        let class = hours.class(Moment::from_nanos(time));
+    fn count(&mut self, time: u64, Item { slot, class }: Item, keys: &mut Keys) {
         let fine = match time {
             _ if time.is_multiple_of(1_000_000_000) => Resolution::Second,
             _ if time.is_multiple_of(1_000_000) => Resolution::Millisecond,

@@ -161,8 +161,8 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// The highest level that requests would make, were none refused: of the good hours alone, or of all.
-pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of_all: bool) -> io::Result<f64> {
+/// The highest level that requests would make, were none refused: of some hours alone, or of all.
+pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of: Option<Class>) -> io::Result<f64> {
     let candidate = Candidate {
         rate,
         burst: u32::MAX,
@@ -176,7 +176,7 @@ pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of_all: bool) -> io
             return;
         };
         *is_unused |= event.is_first;
-        if !of_all && event.class != Class::Good {
+        if of.is_some_and(|class| event.class != class) {
             return;
         }
         let is_first = std::mem::take(is_unused);
@@ -188,4 +188,22 @@ pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of_all: bool) -> io
         }
     })?;
     Ok(highest)
+}
+
+/// The most that one key came in a minute of the clock, in hours of which this is said.
+pub(super) fn most_in_a_minute(spool: &Spool, slots: usize, class: Class) -> io::Result<u32> {
+    let mut counts = vec![(0, 0); slots];
+    let mut most = 0;
+    spool.each(|event| {
+        let Some((minute, count)) = counts.get_mut(event.slot as usize) else {
+            return;
+        };
+        let now = event.time / 60_000_000_000;
+        if event.is_first || *minute != now {
+            (*minute, *count) = (now, 0);
+        }
+        *count += u32::from(event.class == class);
+        most = most.max(*count);
+    })?;
+    Ok(most)
 }

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// How many bad lines are shown one by one; the rest is counted.
@@ -18,6 +19,18 @@ pub(super) fn progress(length: Option<u64>) -> ProgressBar {
         Ok(style) => progress.with_style(style),
         Err(_) => progress,
     }
+}
+
+/// The name of a plot's file. Any other than SVG's would be a mistake: another format's, or that of a log.
+pub(super) fn svg() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let is_svg = path
+            .extension()
+            .is_some_and(|kind| kind.eq_ignore_ascii_case("svg"));
+        is_svg
+            .then_some(path)
+            .ok_or("plots are drawn as SVG; the name ends in .svg")
+    })
 }
 
 /// The size of a file; `None` of standard input, `-`, and of what is no file.

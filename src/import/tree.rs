@@ -162,6 +162,13 @@ impl<'f> Reader<'f> {
         } else {
             vec![path]
         };
+        // nginx takes it as it is; but of a file that was moved from its machine, this may be all that there was.
+        if paths.is_empty() {
+            self.notes.add(
+                place,
+                format!("{pattern} is the name of no file here; nothing is included"),
+            );
+        }
         let mut inside = Vec::new();
         for path in paths {
             let refused = if self.open.contains(&path) {

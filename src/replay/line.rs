@@ -1,12 +1,11 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-use jiff::Timestamp;
-use serde::Deserialize;
 use thiserror::Error;
 
 use crate::limit::Moment;
 
+mod json;
 mod time;
 
 /// How the lines of a trace are written.
@@ -16,7 +15,7 @@ pub enum Form {
     Csv,
     /// nginx's `combined` access log, and what follows it on the line.
     Combined,
-    /// The gateway's own access log, as JSON.
+    /// An access log as JSON: the gateway's own, or one with nginx's names.
     Json,
 }
 
@@ -63,7 +62,7 @@ pub enum LineError {
         "this is not nginx's combined format: address - user [time] \"request\" status bytes \"referer\" \"agent\""
     )]
     Combined,
-    /// Not the gateway's JSON.
+    /// Not the JSON of an access log.
     #[error("this is not a line of a JSON access log: {0}")]
     Json(String),
     /// The time is not one.
@@ -92,14 +91,15 @@ impl Form {
         }
     }
 
-    /// Whether `line`, the first of a trace, is a header and not a request.
+    /// Whether `line`, the first of a trace, is a header and not a request: names, and no line of a log that was cut off.
     #[must_use]
     pub fn is_header(self, line: &str) -> bool {
+        let is_of_names = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
+        let (first, rest) = field(line);
         self == Self::Csv
-            && line
-                .split(',')
-                .next()
-                .is_some_and(|first| read_seconds(first.trim()).is_none())
+            && rest.is_some()
+            && read_seconds(&first).is_none()
+            && line.chars().all(is_of_names)
     }
 
     /// Reads a line.
@@ -111,15 +111,15 @@ impl Form {
         match self {
             Self::Csv => csv(line),
             Self::Combined => combined(line),
-            Self::Json => json(line),
+            Self::Json => json::read(line),
         }
     }
 }
 
 fn csv(line: &str) -> Result<Line<'_>, LineError> {
-    let (time, rest) = line.split_once(',').ok_or(LineError::Csv)?;
-    let time = time.trim();
-    let nanos = read_seconds(time).ok_or_else(|| LineError::Seconds(time.to_owned()))?;
+    let (time, rest) = field(line);
+    let rest = rest.ok_or(LineError::Csv)?;
+    let nanos = read_seconds(&time).ok_or_else(|| LineError::Seconds(shown(&time)))?;
     let (key, rest) = field(rest);
     let path = match rest.map(str::trim).unwrap_or_default() {
         "" => "/".into(),
@@ -191,6 +191,29 @@ fn read_seconds(text: &str) -> Option<u64> {
     Some(nanos)
 }
 
+/// What the gateway's own text adds behind the agent: `zone="…" key="…"`.
+fn keyed<'a>(quoted: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    let zone = (quoted.next()? == " zone=").then(|| quoted.next())??;
+    let key = (quoted.next()? == " key=").then(|| quoted.next())??;
+    Some((zone.into(), key.into()))
+}
+
+/// The method and target of a request line. A request that was no HTTP is logged too; it came all the same.
+fn asked(request: &str) -> (&str, &str) {
+    let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
+    let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
+    (method, without_host(target))
+}
+
+/// Of what could be no time, as much as a message should have.
+fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// What a field of a log says; `-` is nothing.
 fn said(field: Option<&str>) -> Cow<'_, str> {
     field.filter(|field| *field != "-").unwrap_or("").into()
@@ -210,87 +233,23 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     ) else {
         return Err(LineError::Combined);
     };
-    let (time, ahead) = time::local(time).ok_or_else(|| LineError::Time(time.to_owned()))?;
-    // A request that was no HTTP is logged too; it came all the same.
-    let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
-    let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
-    let target = without_host(target);
+    // The user before it is what the client says, brackets too.
+    let time = time.rsplit_once('[').map_or(time, |(_, time)| time);
+    let (time, ahead) = time::local(time).ok_or_else(|| LineError::Time(shown(time)))?;
+    let (method, target) = asked(request);
     let recorded = Recorded {
         client: client.parse().ok().map(canonical),
         method: method.into(),
         target: target.into(),
         referer: said(referer),
         user_agent: said(agent),
-        keyed: None,
+        keyed: keyed(&mut quoted),
         ahead,
     };
     Ok(Line {
         time,
         key: None,
         path: path_of(target).into(),
-        recorded: Some(recorded),
-    })
-}
-
-#[derive(Deserialize)]
-struct Json<'a> {
-    #[serde(borrow)]
-    time: Cow<'a, str>,
-    client: Option<IpAddr>,
-    #[serde(borrow, default)]
-    method: Cow<'a, str>,
-    #[serde(borrow)]
-    target: Cow<'a, str>,
-    #[serde(borrow, default)]
-    referer: Cow<'a, str>,
-    #[serde(borrow, default)]
-    user_agent: Cow<'a, str>,
-    #[serde(borrow)]
-    zone: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    key: Option<Cow<'a, str>>,
-    #[serde(default)]
-    duration_seconds: f64,
-}
-
-fn json(line: &str) -> Result<Line<'_>, LineError> {
-    let Json {
-        time,
-        client,
-        method,
-        target,
-        referer,
-        user_agent,
-        zone,
-        key,
-        duration_seconds,
-    } = serde_json::from_str(line).map_err(|error| LineError::Json(error.to_string()))?;
-    let logged: Timestamp = time
-        .parse()
-        .map_err(|_| LineError::Time(time.into_owned()))?;
-    // A line is written when its answer ends; what is judged is when the request came.
-    let duration = std::time::Duration::try_from_secs_f64(duration_seconds).unwrap_or_default();
-    let ended = time::moment(logged).as_nanos();
-    let came = ended.saturating_sub(u64::try_from(duration.as_nanos()).unwrap_or(ended));
-    let target = match without_host(&target) {
-        bare if bare.len() == target.len() => target,
-        bare => bare.to_owned().into(),
-    };
-    let path = path_of(&target).to_owned().into();
-    let keyed = zone.zip(key);
-    let recorded = Recorded {
-        client: client.map(canonical),
-        method,
-        target,
-        referer,
-        user_agent,
-        keyed,
-        ahead: 0,
-    };
-    Ok(Line {
-        time: Moment::from_nanos(came),
-        key: None,
-        path,
         recorded: Some(recorded),
     })
 }
@@ -352,7 +311,20 @@ mod tests {
             };
             assert_eq!(read, expected, "{time}");
         }
-        assert!(Form::Csv.is_header("time,key,path") && !Form::Csv.is_header("1,a"));
+        for header in [
+            "time,key,path",
+            "\"time\",\"key\"",
+            "Zeit (s), Schlüssel",
+            "$msec,$remote_addr",
+        ] {
+            assert!(Form::Csv.is_header(header), "{header}");
+        }
+        for line in ["1,a", "\"1\",a", "time", "started: 1, 2", "Gecko) /5\" x,y"] {
+            assert!(!Form::Csv.is_header(line), "{line}");
+        }
+        let long = format!("{},a", "é".repeat(1000));
+        let long = Form::Csv.read(&long);
+        assert!(long.unwrap_err().to_string().len() < 300);
     }
 
     #[test]
@@ -364,6 +336,7 @@ mod tests {
             ("1,\"\",/x", "", "/x"),
             ("1,a,\"/x,\"\"y\"", "a", "/x,\"y"),
             ("1,a,/x,y", "a", "/x,y"),
+            ("\"1\",a,/x", "a", "/x"),
             // What is no quoted field is one without quotes.
             ("1,\"a,/x", "\"a", "/x"),
             ("1,\"a\"b,/x", "\"a\"b", "/x"),
@@ -394,12 +367,18 @@ mod tests {
         assert_eq!(recorded.client, "192.0.2.1".parse().ok());
         assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a/b?x=1"));
         assert_eq!((&*recorded.referer, &*recorded.user_agent), ("", "curl/8"));
+        assert_eq!(recorded.keyed, None);
+        let keyed = format!("{COMBINED} key=\"a\" limit_status=passed");
+        let keyed = Form::Combined.read(&keyed).unwrap().recorded.unwrap().keyed;
+        assert_eq!(keyed, Some(("z".into(), "a".into())));
         assert_eq!(Form::Combined.read("nonsense"), Err(LineError::Combined));
-        let wrong = COMBINED.replace("Nov", "Nix");
-        assert!(matches!(
-            Form::Combined.read(&wrong),
-            Err(LineError::Time(_))
-        ));
+        for year in ["Nix/2026", "Nov/1969", "Nov/9999"] {
+            let wrong = COMBINED.replace("Nov/2026", year);
+            let read = Form::Combined.read(&wrong);
+            assert!(matches!(read, Err(LineError::Time(_))), "{year}");
+        }
+        let user = COMBINED.replace("bob", "a [b] c[");
+        assert_eq!(Form::Combined.read(&user).unwrap().time, line.time);
     }
 
     #[test]
@@ -426,17 +405,5 @@ mod tests {
                 assert_eq!(recorded.client, "192.0.2.1".parse().ok());
             }
         }
-    }
-
-    #[test]
-    fn json_tells_when_the_request_came_not_when_it_ended() {
-        let line =
-            "{\"time\":\"2026-11-21T03:33:47.5Z\",\"target\":\"/a?b\",\"duration_seconds\":0.5}";
-        let line = Form::Json.read(line).unwrap();
-        assert_eq!(
-            (line.time.as_nanos(), &*line.path),
-            (1_795_232_027_000_000_000, "/a")
-        );
-        assert!(matches!(Form::Json.read("{}"), Err(LineError::Json(_))));
     }
 }

@@ -89,6 +89,11 @@ impl Lines {
         }
     }
 
+    /// Of the last line that was taken.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
         &self.buffer[place]
     }

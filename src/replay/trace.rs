@@ -3,10 +3,12 @@ use std::io::{self, Read};
 use super::line::{Form, Line, LineError};
 use super::lines::Lines;
 
-/// A trace or access log, line by line: in whichever form its first line is, packed by gzip or not.
+/// A trace or access log, line by line: in whichever form its first line is that can be read, packed by gzip or not.
 pub struct Trace {
     lines: Lines,
     form: Option<Form>,
+    /// Whether there was a line that was not empty.
+    has_begun: bool,
     /// A line that is not UTF-8, mended.
     mended: String,
 }
@@ -21,6 +23,7 @@ impl Trace {
         Ok(Self {
             lines: Lines::new(input)?,
             form: None,
+            has_begun: false,
             mended: String::new(),
         })
     }
@@ -32,7 +35,7 @@ impl Trace {
     /// Where the input cannot be read on.
     pub fn take(&mut self) -> io::Result<Option<(u64, Result<Line<'_>, LineError>)>> {
         let (number, place, form) = loop {
-            let Some(place) = self.lines.take()? else {
+            let Some(place) = self.lines.take().map_err(|error| self.told(&error))? else {
                 return Ok(None);
             };
             let number = place.number;
@@ -54,8 +57,9 @@ impl Trace {
             }
             let first = String::from_utf8_lossy(self.lines.bytes(place.clone()));
             let form = Form::of(&first);
-            self.form = Some(form);
-            if !form.is_header(&first) {
+            // The first line may be the end of one, as `tail -c` and rotation leave it: it decides nothing for the others.
+            let is_first = !std::mem::replace(&mut self.has_begun, true);
+            if !(is_first && form.is_header(&first)) {
                 break (number, place, form);
             }
         };
@@ -66,10 +70,20 @@ impl Trace {
             self.mended = String::from_utf8_lossy(bytes).into_owned();
             &self.mended
         };
-        Ok(Some((number, form.read(text))))
+        let read = form.read(text);
+        if read.is_ok() {
+            self.form = Some(form);
+        }
+        Ok(Some((number, read)))
     }
 
-    /// How the lines are written, once there was one.
+    /// Why, and from where on, no more can be read.
+    fn told(&self, error: &io::Error) -> io::Error {
+        let number = self.lines.number();
+        io::Error::new(error.kind(), format!("{error}, behind line {number}"))
+    }
+
+    /// How the lines are written, once one was read.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
         self.form

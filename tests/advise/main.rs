@@ -2,6 +2,7 @@
 
 mod live;
 mod logs;
+mod odd;
 // Shared with the other tests, which use the rest of it.
 #[allow(dead_code, unused_imports)]
 #[path = "../gateway/support/mod.rs"]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::pty::Pty;
+use crate::support::free_address;
 
 struct Gateway {
     process: Child,
@@ -27,8 +28,7 @@ impl Drop for Gateway {
 impl Gateway {
     /// It forwards to its own admin port: any answer will do.
     fn start() -> Self {
-        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let ports = listeners.map(|listener| listener.local_addr().unwrap().port());
+        let ports = [(); 2].map(|()| free_address().port());
         let folder = tempfile::tempdir().unwrap();
         save(&folder, ports, "1r/s");
         let process = Command::new(env!("CARGO_BIN_EXE_drip"))

@@ -27,6 +27,7 @@ pub(super) struct Total {
 /// What became of the requests of one key under one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Fate {
+    /// Or taken by no route: who is answered 404 is no better off.
     rejected: u64,
     /// In nanoseconds, all requests together.
     waited: u64,
@@ -94,9 +95,8 @@ impl Keys {
         };
         for (fate, outcome) in fates.iter_mut().zip(outcomes) {
             match outcome.as_ref().map(Outcome::delay) {
-                Some(None) => fate.rejected += 1,
+                None | Some(None) => fate.rejected += 1,
                 Some(Some(delay)) => fate.waited = fate.waited.saturating_add(nanos(delay)),
-                None => {}
             }
         }
     }
@@ -182,6 +182,9 @@ pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
     };
     for (nth, (name, _)) in totals.iter().enumerate().skip(1) {
         keys.tell(&mut text, nth, name, first);
+    }
+    if totals.iter().any(|(_, total)| total.unrouted > 0) {
+        text.push_str("(Of keys, what no route takes counts as rejected.)\n");
     }
     if keys.beyond > 0 {
         let _ = writeln!(

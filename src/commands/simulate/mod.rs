@@ -13,7 +13,7 @@ use clap::Args;
 use self::compare::{Keys, Total, summary};
 use self::flow::{Flow, picture};
 use self::rows::Rows;
-use super::trace::{SHOWN, length, open, progress};
+use super::trace::{SHOWN, length, open, progress, svg};
 use crate::config::{self, Settings};
 use crate::replay::{Line, Outcome, Simulator, Trace};
 
@@ -25,7 +25,7 @@ pub struct Wanted {
     #[arg(long, value_name = "OTHER.toml")]
     against: Vec<PathBuf>,
     /// Draw what comes, waits and goes on over time
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
     /// CSV lines `time_seconds,key[,route_path]`, or an access log, packed by gzip or not; - for standard input
     trace: PathBuf,
@@ -54,11 +54,13 @@ pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
         read: 0,
         bad: 0,
         late: 0,
+        is_cut: false,
     };
     let trace = &wanted.trace;
     let progress = progress(length(trace));
     let opened = open(trace, &progress).and_then(Trace::new);
-    let replayed = opened.and_then(|trace| replay.run(trace));
+    let name = trace.display().to_string();
+    let replayed = opened.and_then(|trace| replay.run(&name, trace));
     progress.finish_and_clear();
     match replayed {
         // Whoever reads the output has seen enough.
@@ -123,15 +125,26 @@ struct Replay<'a> {
     read: u64,
     bad: u64,
     late: u64,
+    /// Whether the trace could not be read to its end.
+    is_cut: bool,
 }
 
 impl Replay<'_> {
-    fn run(&mut self, mut trace: Trace) -> io::Result<()> {
+    fn run(&mut self, name: &str, mut trace: Trace) -> io::Result<()> {
         if let Some(rows) = &mut self.rows {
             rows.begin()?;
         }
         let mut outcomes = Vec::with_capacity(self.runs.len());
-        while let Some((number, line)) = trace.take()? {
+        loop {
+            let (number, line) = match trace.take() {
+                Ok(Some(taken)) => taken,
+                Ok(None) => break,
+                Err(error) => {
+                    eprintln!("{name}: {error}");
+                    self.is_cut = true;
+                    break;
+                }
+            };
             match line {
                 Ok(line) => self.judge(&line, &mut outcomes)?,
                 Err(error) => {
@@ -231,7 +244,7 @@ impl Replay<'_> {
                 _ => {}
             }
         }
-        if read == 0 && bad > 0 {
+        if read == 0 && (bad > 0 || self.is_cut) {
             ExitCode::FAILURE
         } else {
             ExitCode::SUCCESS

@@ -3,7 +3,7 @@ use super::limits::Limits;
 use super::origins::Spot;
 use super::scope::{Scope, named};
 use super::{Translation, probe};
-use crate::import::notes::Place;
+use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
 use crate::import::values;
 
@@ -127,7 +127,8 @@ impl Translation<'_> {
         };
         let spot = Spot { scope, ..*spot };
         let origin = self.origins.of(pass, &spot, &self.zones, &mut self.notes)?;
-        self.bodies.push(body_size(base.unwrap_or(scope)));
+        let size = body_size(base.unwrap_or(scope), &mut self.notes);
+        self.bodies.push(size);
         // Whatever the first location limits is not limited a second time behind it.
         let limits = base
             .map(|base| Limits::read(base, &self.zones, &mut self.notes))
@@ -198,7 +199,13 @@ fn kind(args: &[String]) -> Kind<'_> {
 }
 
 /// 0 is no limit.
-fn body_size(scope: &Scope) -> Option<u64> {
-    let size = scope.get("client_max_body_size")?;
-    values::size(size.args.first().map_or("", String::as_str))
+fn body_size(scope: &Scope, notes: &mut Notes) -> Option<u64> {
+    let directive = scope.get("client_max_body_size")?;
+    let text = directive.args.first().map_or("", String::as_str);
+    let size = values::size(text);
+    if size.is_none() {
+        let message = format!("client_max_body_size: \"{text}\" is no size; the default is taken");
+        notes.add(directive.place, message);
+    }
+    size
 }

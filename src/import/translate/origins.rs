@@ -45,8 +45,13 @@ impl Origins {
             notes.add(place, format!("proxy_pass {target}: only http:// and https:// are translated; this location is left out"));
             return None;
         };
+        // The target as the client sent it is what an origin gets.
+        let rest = rest
+            .strip_suffix("$request_uri")
+            .filter(|rest| split(rest).1.is_empty())
+            .unwrap_or(rest);
         let (authority, uri) = split(rest);
-        if target.contains('$') {
+        if rest.contains('$') {
             notes.add(place, format!("proxy_pass {target}: drip's origins have no variables; this location is left out"));
             return None;
         }

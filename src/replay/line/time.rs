@@ -2,6 +2,7 @@
 
 use jiff::civil::DateTime;
 use jiff::fmt::strtime;
+use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 
 use crate::limit::Moment;
@@ -16,7 +17,7 @@ pub(super) fn local(text: &str) -> Option<(Moment, i32)> {
     plain(text.as_bytes()).or_else(|| {
         let read = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?;
         let offset = read.offset()?;
-        Some((moment(read.to_timestamp().ok()?), offset.seconds()))
+        Some((moment(read.to_timestamp().ok()?)?, offset.seconds()))
     })
 }
 
@@ -60,11 +61,31 @@ fn plain(text: &[u8]) -> Option<(Moment, i32)> {
         _ => return None,
     };
     let offset = Offset::from_seconds(ahead).ok()?;
-    Some((moment(offset.to_timestamp(date).ok()?), ahead))
+    Some((moment(offset.to_timestamp(date).ok()?)?, ahead))
 }
 
-pub(super) fn moment(time: Timestamp) -> Moment {
-    Moment::from_nanos(u64::try_from(time.as_nanosecond()).unwrap_or_default())
+/// `None` of what was before 1970, or will be after 2554: such a time is a mistake.
+fn moment(time: Timestamp) -> Option<Moment> {
+    u64::try_from(time.as_nanosecond())
+        .ok()
+        .map(Moment::from_nanos)
+}
+
+/// A time of a JSON log, and how far its clock is from UTC: as in RFC 3339, as nginx's `$time_local`, or in seconds.
+pub(super) fn any(text: &str) -> Option<(Moment, i32)> {
+    if let Some(nanos) = super::read_seconds(text) {
+        return Some((Moment::from_nanos(nanos), 0));
+    }
+    let Ok(time) = text.parse() else {
+        return local(text);
+    };
+    let ahead = if text.ends_with(['Z', 'z']) {
+        None
+    } else {
+        let pieces = Pieces::parse(text).ok();
+        pieces.and_then(|pieces| pieces.to_numeric_offset())
+    };
+    Some((moment(time)?, ahead.map_or(0, Offset::seconds)))
 }
 
 #[cfg(test)]
@@ -76,11 +97,11 @@ mod tests {
         for text in [
             "21/Nov/2026:03:33:47 +0000",
             "29/Feb/2024:23:59:59 -1130",
-            "01/Jan/1970:00:00:00 +0100",
+            "01/Jan/1970:00:00:00 -0100",
             "31/Dec/1999:12:00:00 +1400",
         ] {
             let read = strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).unwrap();
-            let long = moment(read.to_timestamp().unwrap());
+            let long = moment(read.to_timestamp().unwrap()).unwrap();
             let ahead = read.offset().unwrap().seconds();
             assert_eq!(plain(text.as_bytes()), Some((long, ahead)), "{text}");
         }
@@ -93,8 +114,36 @@ mod tests {
             "21/Nov/2026:03:33:47 +9900",
             "21/Nov/2026:03:33:47",
             "",
+            "01/Jan/1970:00:00:00 +0100",
+            "01/Jan/2555:00:00:00 +0000",
         ] {
             assert_eq!(plain(text.as_bytes()), None, "{text}");
+        }
+    }
+    #[test]
+    fn a_time_of_json_may_be_written_in_any_way() {
+        let nine = 1_793_523_600_000_000_000;
+        for (text, nanos, ahead) in [
+            ("2026-11-01T09:00:00Z", nine, 0),
+            ("2026-11-01T10:00:00.250+01:00", nine + 250_000_000, 3600),
+            ("01/Nov/2026:08:00:00 -0100", nine, -3600),
+            ("1793523600.5", nine + 500_000_000, 0),
+        ] {
+            assert_eq!(
+                any(text),
+                Some((Moment::from_nanos(nanos), ahead)),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "-",
+            "now",
+            "9999-01-01T00:00:00Z",
+            "1969-12-31T23:59:59Z",
+            "-1",
+        ] {
+            assert_eq!(any(text), None, "{text}");
         }
     }
 }

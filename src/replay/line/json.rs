@@ -1,0 +1,258 @@
+//! Access logs as JSON: the gateway's own, and those that nginx writes with the names of its variables.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::{Line, LineError, Recorded, asked, canonical, path_of, shown, time, without_host};
+use crate::limit::Moment;
+
+/// What there may be. Where two names mean the same, both may be there.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Json<'a> {
+    #[serde(borrow)]
+    time: Said<'a>,
+    time_iso8601: Said<'a>,
+    time_local: Said<'a>,
+    msec: Said<'a>,
+    timestamp: Said<'a>,
+    #[serde(rename = "@timestamp")]
+    at_timestamp: Said<'a>,
+    client: Said<'a>,
+    remote_addr: Said<'a>,
+    method: Said<'a>,
+    request_method: Said<'a>,
+    target: Said<'a>,
+    request_uri: Said<'a>,
+    uri: Said<'a>,
+    request: Said<'a>,
+    referer: Said<'a>,
+    http_referer: Said<'a>,
+    user_agent: Said<'a>,
+    http_user_agent: Said<'a>,
+    zone: Said<'a>,
+    key: Said<'a>,
+    duration_seconds: Said<'a>,
+    request_time: Said<'a>,
+}
+
+pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
+    let json: Json =
+        serde_json::from_str(line).map_err(|error| LineError::Json(shown(&error.to_string())))?;
+    // The finest first.
+    let times = json.msec.or(json.time).or(json.time_iso8601);
+    let times = times.or(json.timestamp).or(json.at_timestamp);
+    let Some(logged) = times.or(json.time_local).text() else {
+        let wanted = "it has no time, time_iso8601, time_local or msec";
+        return Err(LineError::Json(wanted.to_owned()));
+    };
+    let (ended, ahead) = time::any(&logged).ok_or_else(|| LineError::Time(shown(&logged)))?;
+    // A line is written when its answer ends; what is judged is when the request came.
+    let took = json.duration_seconds.or(json.request_time).span();
+    let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    let mut method = json.method.or(json.request_method).text();
+    let mut target = json.target.or(json.request_uri).or(json.uri).text();
+    if target.is_none()
+        && let Some(request) = json.request.text()
+    {
+        let (by, what) = asked(&request);
+        (method, target) = (Some(by.to_owned().into()), Some(what.to_owned().into()));
+    }
+    // Of a request that could not be read the gateway logs none.
+    let target = target.unwrap_or_default();
+    let target = match without_host(&target) {
+        bare if bare.len() == target.len() => target,
+        bare => bare.to_owned().into(),
+    };
+    let client = json.client.or(json.remote_addr).text();
+    let recorded = Recorded {
+        client: client.and_then(|client| client.parse().ok().map(canonical)),
+        method: method.unwrap_or_default(),
+        referer: its_own(json.referer, json.http_referer),
+        user_agent: its_own(json.user_agent, json.http_user_agent),
+        keyed: json.zone.whole().zip(json.key.whole()),
+        ahead,
+        target,
+    };
+    Ok(Line {
+        time: Moment::from_nanos(ended.as_nanos().saturating_sub(took)),
+        key: None,
+        path: path_of(&recorded.target).to_owned().into(),
+        recorded: Some(recorded),
+    })
+}
+
+/// What a header said: by the gateway's name for it, which leaves out what there is not, or by nginx's.
+fn its_own<'a>(ours: Said<'a>, nginx: Said<'a>) -> Cow<'a, str> {
+    ours.whole().or_else(|| nginx.text()).unwrap_or_default()
+}
+
+/// What a field says; nginx writes numbers with quotes or without.
+#[derive(Default)]
+enum Said<'a> {
+    /// There is none, or what it has is no text.
+    #[default]
+    Nothing,
+    Text(Cow<'a, str>),
+    Number(f64),
+}
+
+impl<'a> Said<'a> {
+    fn whole(self) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Nothing => None,
+            Self::Text(text) => Some(text),
+            Self::Number(number) => Some(number.to_string().into()),
+        }
+    }
+
+    /// `-` is nothing.
+    fn text(self) -> Option<Cow<'a, str>> {
+        self.whole().filter(|text| !matches!(&**text, "" | "-"))
+    }
+
+    fn or(self, other: Self) -> Self {
+        match &self {
+            Self::Nothing => other,
+            Self::Text(text) if matches!(&**text, "" | "-") => other,
+            _ => self,
+        }
+    }
+
+    /// As seconds.
+    fn span(self) -> Duration {
+        let seconds = match self {
+            Self::Nothing => None,
+            Self::Text(text) => text.parse().ok(),
+            Self::Number(number) => Some(number),
+        };
+        let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        span.unwrap_or_default()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Said<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Said<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Said<'de>, E> {
+        Ok(Said::Text(text.into()))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Said<'de>, E> {
+        Ok(Said::Text(text.to_owned().into()))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "no time or span is as large")]
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Said<'de>, E> {
+        Ok(Said::Number(number as f64))
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Said<'de>, E> {
+        Ok(Said::Nothing)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Said<'de>, E> {
+        Ok(Said::Number(number))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Said<'de>, E> {
+        Ok(Said::Nothing)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Said<'de>, E> {
+        Ok(Said::Nothing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Said<'de>, A::Error> {
+        while all.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Said::Nothing)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut all: A) -> Result<Said<'de>, A::Error> {
+        while all.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Said::Nothing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_tells_when_the_request_came_not_when_it_ended() {
+        for line in [
+            "{\"time\":\"2026-11-21T03:33:47.5Z\",\"target\":\"/a?b\",\"duration_seconds\":0.5}",
+            "{\"msec\":1795232027.5,\"request\":\"GET /a?b HTTP/1.1\",\"request_time\":\"0.500\"}",
+        ] {
+            let line = read(line).unwrap();
+            assert_eq!(
+                (line.time.as_nanos(), &*line.path),
+                (1_795_232_027_000_000_000, "/a")
+            );
+        }
+    }
+
+    #[test]
+    fn nginx_names_are_known_and_what_is_unknown_is_no_matter() {
+        let line = read(
+            "{\"time_local\":\"21/Nov/2026:04:33:47 +0100\",\"msec\":\"1795232027.349\",\
+             \"time_iso8601\":\"2026-11-21T04:33:47+01:00\",\"remote_addr\":\"192.0.2.1\",\
+             \"request\":\"POST /a HTTP/1.1\",\"status\":\"200\",\"http_referer\":\"-\",\
+             \"http_user_agent\":\"curl \\\"8\\\"\",\"client\":null,\"uri\":{\"a\":[1]},\"zone\":true}",
+        )
+        .unwrap();
+        assert_eq!(line.time.as_nanos(), 1_795_232_027_349_000_000);
+        let recorded = line.recorded.unwrap();
+        assert_eq!(recorded.client, "192.0.2.1".parse().ok());
+        assert_eq!((&*recorded.method, &*recorded.target), ("POST", "/a"));
+        assert_eq!(
+            (&*recorded.referer, &*recorded.user_agent),
+            ("", "curl \"8\"")
+        );
+        assert_eq!(recorded.keyed, None);
+        let clock = read("{\"time_iso8601\":\"2026-11-21T04:33:47+01:00\"}").unwrap();
+        assert_eq!(clock.recorded.unwrap().ahead, 3600);
+    }
+
+    #[test]
+    fn a_request_that_could_not_be_read_came_too() {
+        let line = read("{\"time\":\"2026-11-21T03:33:47Z\",\"client\":\"unix:\",\"status\":408}");
+        let line = line.unwrap();
+        assert_eq!(line.path, "/");
+        assert_eq!(line.recorded.unwrap().client, None);
+    }
+
+    #[test]
+    fn without_a_time_it_is_none() {
+        for line in [
+            "{}",
+            "{\"time\":\"\"}",
+            "{\"target\":\"/\"}",
+            "{\"time\":[]}",
+            "[]",
+            "{",
+        ] {
+            assert!(matches!(read(line), Err(LineError::Json(_))), "{line}");
+        }
+        for time in ["\"now\"", "1795232027349", "\"1969-01-01T00:00:00Z\""] {
+            let line = format!("{{\"time\":{time}}}");
+            assert!(matches!(read(&line), Err(LineError::Time(_))), "{line}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Logs that are not as they should be.
+
+use super::logs::{combined, csv, json, packed, steady};
+use super::support::drip;
+use super::{advise, chosen, run, write};
+
+#[test]
+fn lines_that_are_out_of_order_are_put_into_order_up_to_a_minute() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut requests = steady();
+    write(folder, "straight", csv(&requests));
+    let straight = advise(folder, &["straight"]);
+    for chunk in requests.chunks_mut(1500) {
+        // Half a minute, the wrong way round.
+        chunk.reverse();
+    }
+    write(folder, "astray", csv(&requests));
+    assert_eq!(advise(folder, &["astray"]), straight);
+    // A hundred seconds too late.
+    requests.push((10_000, "192.0.2.1".to_owned()));
+    write(folder, "late", csv(&requests));
+    let report = advise(folder, &["late"]);
+    assert!(
+        report.contains("\n1 requests stood more than 60 s"),
+        "{report}"
+    );
+    assert_eq!(report.lines().count(), straight.lines().count() + 1);
+    // The newest first: numbers that cannot be right are not told as if they were.
+    let mut requests = steady();
+    requests.reverse();
+    write(folder, "reversed", csv(&requests));
+    let report = advise(folder, &["reversed"]);
+    assert!(report.contains("put the log into order first"), "{report}");
+}
+
+#[test]
+fn a_log_that_is_named_twice_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "access.log", combined(&steady()));
+    let once = advise(folder, &["access.log"]);
+    let output = run(folder, &["advise", "access.log", "./access.log"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), once);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "./access.log: is named twice, and read once\n");
+}
+
+#[test]
+fn named_hours_are_those_of_each_lines_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    // In the night before, clocks are put back by an hour.
+    let line =
+        |time: &str| format!("192.0.2.1 - - [{time}] \"GET / HTTP/1.1\" 200 6 \"-\" \"curl\"\n");
+    let before = line("24/Oct/2026:09:30:00 +0200").repeat(2);
+    let after = line("25/Oct/2026:09:30:00 +0100").repeat(9);
+    write(folder, "access.log", before + &after);
+    let report = advise(folder, &["--bad", "2026-10-25T09:00/10:00", "access.log"]);
+    assert_eq!(chosen(&report).rate, "2r/s", "{report}");
+    assert!(
+        report.contains("2026-10-24 09:30:00 to 2026-10-25 09:30:00"),
+        "{report}"
+    );
+    let without = advise(folder, &["--bad", "2026-10-25T08:00/09:00", "access.log"]);
+    assert_eq!(chosen(&without).rate, "9r/s", "{without}");
+}
+
+#[test]
+fn what_comes_a_nanosecond_too_early_is_not_rejected_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "log.csv", "0.000000002,a\n0.5,a\n");
+    let report = advise(folder, &["log.csv"]);
+    let row = chosen(&report);
+    assert_eq!((&*row.rate, row.burst), ("2r/s", 1), "{report}");
+    assert!(row.rejected == 0.0, "{report}");
+}
+
+#[test]
+fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let good = csv(&steady());
+    write(folder, "good.csv", &good);
+    write(
+        folder,
+        "bad.csv",
+        good.replacen('\n', "\nnonsense\nx,192.0.2.9\n", 1),
+    );
+    let output = run(folder, &["advise", "bad.csv"]);
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("bad.csv: line 2: this is not time_seconds,key[,route_path]\n"),
+        "{said}"
+    );
+    assert!(said.contains("bad.csv: line 3: \"x\" is no time"), "{said}");
+    assert!(said.ends_with("2 lines could not be read\n"), "{said}");
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(report, advise(folder, &["good.csv"]));
+
+    // What cannot be opened, or was cut off, is told, and the others are read.
+    let mut cut = packed(&good);
+    cut.truncate(cut.len() - 9);
+    write(folder, "cut.gz", cut);
+    let output = run(folder, &["advise", "no such log", "cut.gz"]);
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("no such log: ")
+            && said.contains("cut.gz: ")
+            && said.contains(", behind line 6"),
+        "{said}"
+    );
+
+    write(folder, "nonsense", "nonsense\n".repeat(50));
+    write(folder, "empty", "");
+    write(folder, "zeros.gz", [0x1f, 0x8b, 0, 0, 0, 0, 0, 0]);
+    let mut nowhere = drip();
+    let nowhere = nowhere.current_dir(folder).env("TMPDIR", "/no/such/folder");
+    let output = nowhere.args(["advise", "good.csv"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("a temporary file in /no/such/folder: "),
+        "{said}"
+    );
+    for log in ["nonsense", "empty", "no such log", "zeros.gz", "."] {
+        let output = run(folder, &["advise", log]);
+        assert_eq!(output.status.code(), Some(1), "{log}");
+        assert!(
+            output.stdout.is_empty() && !output.stderr.is_empty(),
+            "{log}"
+        );
+        assert!(output.stderr.len() < 2000, "{log}: not every line is told");
+    }
+}
+
+#[test]
+fn a_first_line_that_was_cut_off_is_one_bad_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (name, log) in [
+        ("access.log", combined(&steady())),
+        ("log.json", json(&steady())),
+        ("log.csv", csv(&steady())),
+    ] {
+        write(folder, name, &log);
+        let whole = advise(folder, &[name]);
+        // As `tail -c` leaves it.
+        let header = log.find('\n').filter(|_| name == "log.csv");
+        let begin = header.map_or("", |header| &log[..=header]);
+        write(
+            folder,
+            name,
+            format!("{begin}Gecko) /5.0\" x, y\n{}", &log[begin.len()..]),
+        );
+        let output = run(folder, &["advise", name]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            said.ends_with("\n1 lines could not be read\n"),
+            "{name}: {said}"
+        );
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), whole, "{name}");
+    }
+}
+
+#[test]
+fn json_as_nginx_writes_it_is_the_same_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "drip.json", json(&steady()));
+    let nginx = json(&steady())
+        .replace("\"time\"", "\"time_iso8601\"")
+        .replace("Z\"", "+00:00\"")
+        .replace("\"client\"", "\"remote_addr\"")
+        .replace("\"target\":\"/\"", "\"request\":\"GET / HTTP/1.1\"")
+        .replace("\"duration_seconds\":0.02", "\"request_time\":\"0.020\"");
+    write(folder, "nginx.json", nginx);
+    assert_eq!(
+        advise(folder, &["nginx.json"]),
+        advise(folder, &["drip.json"])
+    );
+}

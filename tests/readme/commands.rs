@@ -1,0 +1,272 @@
+//! Each command of the README runs.
+
+use std::fs;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::page::{blocks, commands_in_text, commands_with, is_command, root};
+use crate::redis::Redis;
+use crate::sandbox::Sandbox;
+use crate::support::{Origin, eventually, fetch};
+
+/// What tells each block of commands from the others, and the test here that runs it.
+const BLOCKS: [(&str, &str); 6] = [
+    ("cargo run --release -- demo", "the_demo_runs"),
+    (
+        "python3 -m http.server",
+        "a_backend_and_the_gateway_are_started_and_curl_is_answered",
+    ),
+    (
+        "| xargs -P5",
+        "a_backend_and_the_gateway_are_started_and_curl_is_answered",
+    ),
+    (
+        "drip simulate -c benches",
+        "the_plot_of_the_algorithms_is_drawn",
+    ),
+    ("-c two.toml", "two_gateways_share_one_limit"),
+    ("curl -X DELETE", "a_key_is_forgotten"),
+];
+
+/// What no test of this one can run, and where it can be seen that it is right: a file, and what stands there.
+const NOT_RUN: [(&str, &str, &str); 2] = [
+    // It is what runs the tests.
+    ("tests/run.sh", "tests/run.sh", "\ncargo test --locked"),
+    // The same test runs for a minute among the others.
+    (
+        "DRIP_SOAK_SECONDS=3600 cargo test --release --test soak",
+        "tests/soak/main.rs",
+        "number(\"DRIP_SOAK_SECONDS\").unwrap_or(SECONDS)",
+    ),
+];
+
+#[test]
+fn no_block_of_commands_is_without_a_test() {
+    let here = fs::read_to_string(root().join("tests/readme/commands.rs")).expect("this file");
+    let blocks = blocks();
+    for block in &blocks {
+        let commands = block.text.lines().map(|line| line.trim_start_matches("$ "));
+        match &*block.kind {
+            "sh" | "console" => {
+                let mut tests = BLOCKS.iter().filter(|(part, _)| block.text.contains(part));
+                let test = tests.next().map(|(_, test)| test);
+                let test = test.unwrap_or_else(|| panic!("no test runs {}", block.text));
+                assert!(here.contains(&format!("#[test]\nfn {test}()")), "{test}");
+                assert!(tests.next().is_none(), "two tests for {}", block.text);
+            }
+            "text" | "toml" | "nginx" => {
+                // What is drawn is indented.
+                for line in commands.filter(|line| !line.starts_with(' ')) {
+                    assert!(!is_command(line), "{line}: its block is sh or console");
+                }
+            }
+            other => panic!("```{other}: sh, console, text, toml and nginx are known"),
+        }
+    }
+    for (part, _) in BLOCKS {
+        commands_with(part);
+    }
+    for (command, file, proof) in NOT_RUN {
+        let text = fs::read_to_string(root().join(file)).expect("a file");
+        assert!(text.contains(proof), "{command}: {file} has no {proof}");
+    }
+}
+
+fn not_run(command: &str) -> bool {
+    NOT_RUN.iter().any(|(known, ..)| *known == command)
+}
+
+fn listens(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
+}
+
+#[test]
+fn the_demo_runs() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let commands = commands_with("-- demo");
+    let commands: Vec<&str> = commands
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+        .filter(|command| !not_run(command))
+        .collect();
+    let [demo] = commands[..] else {
+        panic!("{commands:?}")
+    };
+    let _running = sandbox.start(demo, "printed");
+    eventually("the demo has drawn a second", || {
+        let printed = sandbox.read("printed");
+        printed.contains("rate = \"10r/s\"") && printed.contains("   1s ")
+    });
+}
+
+#[test]
+fn a_backend_and_the_gateway_are_started_and_curl_is_answered() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _running = sandbox.start(&commands_with("python3"), "printed");
+    eventually("both listen", || {
+        listens(sandbox.port(9000)) && listens(sandbox.port(8080))
+    });
+    let session = commands_with("| xargs");
+    let (command, shown) = session
+        .split_once('\n')
+        .expect("a command and what it prints");
+    let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(printed.lines().count(), shown.lines().count());
+    for line in printed.lines().chain(shown.lines()) {
+        assert!(line.starts_with("200 after "), "{printed}");
+    }
+}
+
+#[test]
+fn the_plot_of_the_algorithms_is_drawn() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path().join("benches/plots")).expect("a folder");
+    let files = "benches/algorithms";
+    symlink(root().join(files), sandbox.path().join(files)).expect("a link");
+    let output = sandbox.run(&commands_with("drip simulate"));
+    assert!(output.status.success(), "{output:?}");
+    let plot = "benches/plots/algorithms.svg";
+    let committed = fs::read_to_string(root().join(plot)).expect("a plot");
+    assert!(
+        sandbox.read(plot) == committed,
+        "{plot} is not what is drawn"
+    );
+}
+
+#[test]
+fn two_gateways_share_one_limit() {
+    let redis = Redis::start();
+    let sandbox = Sandbox::new();
+    let origin = Origin::at(&format!("127.0.0.1:{}", sandbox.port(9000)), |exchange| {
+        exchange.reply(b"ok")
+    });
+    // The Redis has time on a busy machine, too.
+    let redis = format!("\n[redis]\nurl = \"{}\"\ntimeout = \"2s\"\n", redis.url());
+    let settings = sandbox.read("gateway.toml") + &redis;
+    fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
+    // The first gateway's admin port, once the second one's file is made; and a second may not be enough to start.
+    let admin = "sed -i 's/^listen.*/&\\nadmin = \"127.0.0.1:9090\"/' one.toml\n";
+    let commands = commands_with("-c two.toml");
+    let start = "target/release/drip -c one.toml";
+    let commands = commands.replacen(start, &format!("{admin}{start}"), 1);
+    let sleep = "#!/bin/sh\nfor port in 9090 9091; do\n\
+                 until curl -sfo /dev/null http://127.0.0.1:$port/readyz; do command -p sleep 0.02; done\ndone\n";
+    sandbox.program("sleep", &sandbox.moved(sleep));
+    let _running = sandbox.start(&commands, "printed");
+    eventually("all have an answer", || {
+        sandbox.read("printed").lines().count() == 8
+    });
+    let printed = sandbox.read("printed");
+    for port in [8080, 8081] {
+        let begin = format!("{}: 200 after ", sandbox.port(port));
+        let answered = printed.lines().filter(|line| line.starts_with(&begin));
+        assert_eq!(answered.count(), 4, "{printed}");
+    }
+    // Each with a bucket of its own, they would let the last one go after 0.3 s.
+    let moments = origin.moments("/");
+    let (first, last) = (moments.iter().min(), moments.iter().max());
+    let span = *last.expect("a request") - *first.expect("a request");
+    assert!(span.as_millis() > 500, "{span:?}");
+}
+
+#[test]
+fn a_key_is_forgotten() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _origin = Origin::at(&format!("127.0.0.1:{}", sandbox.port(9000)), |exchange| {
+        exchange.reply(b"ok")
+    });
+    let settings = sandbox.read("gateway.toml");
+    let trusting = settings.replacen(
+        "[server]\n",
+        "[server]\ntrusted_proxies = [\"127.0.0.1\"]\n",
+        1,
+    );
+    fs::write(sandbox.path().join("gateway.toml"), trusting).expect("a file");
+    let _running = sandbox.start("drip", "printed");
+    eventually("it listens", || listens(sandbox.port(8080)));
+    let asked = sandbox.run("curl -sf -H 'X-Forwarded-For: 192.0.2.1' http://127.0.0.1:8080/");
+    assert!(asked.status.success(), "{asked:?}");
+    let session = commands_with("DELETE");
+    let (command, shown) = session
+        .split_once('\n')
+        .expect("a command and what it prints");
+    let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
+    assert_eq!(
+        String::from_utf8(output.stdout).expect("text").trim(),
+        shown.trim()
+    );
+}
+
+/// Files of the names that the commands in the text have.
+fn fill(folder: &Path) {
+    let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
+                [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 1 }]\n";
+    let log = |time: &str| {
+        format!(
+            "192.0.2.1 - - [{time} +0000] \"GET /?user=a HTTP/1.1\" 200 6 \"-\" \"curl\" zone=\"per_client\" key=\"192.0.2.1\"\n"
+        )
+    };
+    let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+    let oldest = log("01/Nov/2026:09:10:00");
+    packer.write_all(oldest.as_bytes()).expect("memory");
+    let nginx = "limit_req_zone $binary_remote_addr zone=z:1m rate=1r/s;\n\
+                 server { location / { limit_req zone=z; proxy_pass http://127.0.0.1:9000; } }\n";
+    // The good hours of the log are in the rotated ones, but not all commands name these.
+    let now = log("01/Nov/2026:09:30:00") + &log("02/Nov/2026:03:10:00").repeat(9);
+    let files = [
+        ("gateway.toml", file.into()),
+        ("other.toml", file.replace("1r/s", "2r/s").into_bytes()),
+        ("trace.csv", b"0,a\n0,a\n".to_vec()),
+        ("nginx.conf", nginx.into()),
+        ("access.log", now.into()),
+        ("access.log.1", log("01/Nov/2026:09:20:00").into()),
+        ("access.log.2.gz", packer.finish().expect("memory")),
+    ];
+    for (name, bytes) in files {
+        fs::write(folder.join(name), bytes).expect("a file");
+    }
+}
+
+#[test]
+fn each_command_in_the_text_runs() {
+    let live = Sandbox::new();
+    live.set_admin();
+    let _running = live.start("drip", "printed");
+    let admin = SocketAddr::from(([127, 0, 0, 1], live.port(9090)));
+    eventually("it is ready", || {
+        listens(live.port(9090)) && fetch(admin, "/healthz").status == 200
+    });
+    let sandbox = Sandbox::new();
+    let mut ran = 0;
+    for command in commands_in_text() {
+        if not_run(&command) {
+            continue;
+        }
+        fill(sandbox.path());
+        // Where they stand for something, they are that; and the port that is the default is another one here.
+        let command = command.replace("TRACE", "trace.csv");
+        let command = match command.strip_prefix("drip top") {
+            Some(rest) => format!("drip top {admin} {}", rest.replace("HOST:PORT", "")),
+            None => command,
+        };
+        let output = sandbox.run(&command);
+        assert!(output.status.success(), "{command}: {output:?}");
+        let is_told = !output.stdout.is_empty() || command.contains(" > ");
+        assert!(is_told, "{command}: {output:?}");
+        ran += 1;
+    }
+    assert!(ran >= 15, "only {ran} commands");
+    for drawn in ["advice.svg", "flow.svg"] {
+        assert!(sandbox.path().join(drawn).exists(), "{drawn}");
+    }
+}

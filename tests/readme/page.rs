@@ -1,0 +1,98 @@
+//! The README, taken apart.
+
+use std::fs;
+use std::path::Path;
+
+/// What commands begin with. A new program in the README belongs here.
+const PROGRAMS: [&str; 14] = [
+    "bash",
+    "cargo",
+    "curl",
+    "docker",
+    "drip",
+    "git",
+    "nginx",
+    "python3",
+    "redis-server",
+    "sed",
+    "seq",
+    "sh",
+    "target/release/drip",
+    "tests/run.sh",
+];
+
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn readme() -> String {
+    fs::read_to_string(root().join("README.md")).expect("a README")
+}
+
+/// What stands between two fences, and what the first of them says that it is.
+#[derive(Debug)]
+pub struct Block {
+    pub kind: String,
+    pub text: String,
+}
+
+pub fn blocks() -> Vec<Block> {
+    let readme = readme();
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for line in readme.lines() {
+        match (&mut open, line.trim_start().strip_prefix("```")) {
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => block.text.extend([line, "\n"]),
+            (None, Some(kind)) => {
+                open = Some(Block {
+                    kind: kind.to_owned(),
+                    text: String::new(),
+                });
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a fence is not closed");
+    blocks
+}
+
+/// The only block of commands in which `part` stands.
+pub fn commands_with(part: &str) -> String {
+    let mut found = blocks()
+        .into_iter()
+        .filter(|block| matches!(&*block.kind, "sh" | "console") && block.text.contains(part));
+    let block = found
+        .next()
+        .unwrap_or_else(|| panic!("no commands with {part}"));
+    assert!(found.next().is_none(), "{part} stands in several blocks");
+    block.text
+}
+
+/// The commands that stand in the text, between backticks.
+pub fn commands_in_text() -> Vec<String> {
+    let readme = readme();
+    let mut inside = false;
+    let mut text = String::new();
+    for line in readme.lines() {
+        if line.trim_start().starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            text.extend([line, "\n"]);
+        }
+    }
+    let spans = text.split('`').skip(1).step_by(2);
+    let commands = spans.filter(|span| is_command(span));
+    commands.map(ToOwned::to_owned).collect()
+}
+
+/// Whether a text is a program with what it is told.
+pub fn is_command(text: &str) -> bool {
+    let is_setting = |word: &&str| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    };
+    let mut words = text.split_whitespace().skip_while(is_setting);
+    let program = words.next().is_some_and(|word| PROGRAMS.contains(&word));
+    program && words.next().is_some()
+}
