@@ -1,0 +1,122 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::limit::Bucket;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Touch(u8),
+    Wake(u8),
+    Park(u8),
+    Remove(u8),
+}
+
+/// What the table says, told in the plainest way: keys in the order of their last use.
+#[derive(Default)]
+struct Plain {
+    active: Vec<Vec<u8>>,
+    parked: Vec<Vec<u8>>,
+}
+
+impl Plain {
+    fn take(&mut self, key: &[u8]) -> bool {
+        let before = self.active.len() + self.parked.len();
+        self.active.retain(|it| it != key);
+        self.parked.retain(|it| it != key);
+        before > self.active.len() + self.parked.len()
+    }
+}
+
+/// Some are too long to lie in the table.
+fn name(key: u8) -> Vec<u8> {
+    vec![b'a' + key; if key.is_multiple_of(3) { 100 } else { 5 }]
+}
+
+fn parked() -> State<()> {
+    State::Parked(Account::Bucket(Bucket::new()))
+}
+
+fn order(keys: &Keys<()>, first: Option<u32>) -> Vec<Vec<u8>> {
+    let known = keys.from(first);
+    let names = known.map(|(index, _)| keys.known.get_index(index as usize).unwrap().0.to_vec());
+    names.collect()
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0..4_u8, 0..12_u8).prop_map(|(what, key)| match what {
+        0 => Step::Touch(key),
+        1 => Step::Wake(key),
+        2 => Step::Park(key),
+        _ => Step::Remove(key),
+    });
+    proptest::collection::vec(step, 0..200)
+}
+
+proptest! {
+    #[test]
+    fn it_is_two_lists_by_last_use(steps in steps()) {
+        let (mut keys, mut plain) = (Keys::default(), Plain::default());
+        for (at, step) in (0..).map(Moment::from_nanos).zip(steps) {
+            match step {
+                Step::Touch(key) => {
+                    let name = name(key);
+                    if let Some(index) = keys.find(&name) {
+                        keys.touch(index, at);
+                        prop_assert_eq!(keys[index].used, at);
+                        let list = if keys[index].active().is_some() {
+                            &mut plain.active
+                        } else {
+                            &mut plain.parked
+                        };
+                        list.retain(|it| *it != name);
+                        list.push(name);
+                    }
+                }
+                Step::Wake(key) | Step::Park(key) => {
+                    let (name, wakes) = (name(key), matches!(step, Step::Wake(_)));
+                    let state = if wakes { State::Active(()) } else { parked() };
+                    match keys.find(&name) {
+                        Some(index) => drop(keys.replace(index, state)),
+                        None => drop(keys.add(&name, state, at)),
+                    }
+                    plain.take(&name);
+                    if wakes { &mut plain.active } else { &mut plain.parked }.push(name);
+                }
+                Step::Remove(key) => {
+                    let removed = keys.find(&name(key)).and_then(|index| keys.remove(index));
+                    prop_assert_eq!(removed.is_some(), plain.take(&name(key)));
+                }
+            }
+            prop_assert_eq!(order(&keys, keys.oldest_active()), plain.active.clone());
+            prop_assert_eq!(order(&keys, keys.oldest_parked()), plain.parked.clone());
+            prop_assert_eq!((keys.active(), keys.parked()), (plain.active.len(), plain.parked.len()));
+            prop_assert_eq!(keys.len(), plain.active.len() + plain.parked.len());
+        }
+    }
+
+    #[test]
+    fn a_walk_in_steps_sees_every_key_that_stays(steps in steps(), pace in 1..5_usize) {
+        let mut keys = Keys::default();
+        for key in 0..12 {
+            keys.add(&name(key), parked(), Moment::from_nanos(0));
+        }
+        let (mut stays, mut seen, mut end) = ((0..12).map(name).collect::<Vec<_>>(), Vec::new(), usize::MAX);
+        for step in steps {
+            let (known, rest) = keys.walk(end, pace);
+            seen.extend(known.map(|(key, _)| key.to_vec()));
+            end = rest;
+            if end == 0 {
+                break;
+            }
+            if let Step::Remove(key) = step {
+                keys.find(&name(key)).and_then(|index| keys.remove(index));
+                stays.retain(|it| *it != name(key));
+            } else if let Step::Park(key) = step && keys.find(&name(key)).is_none() {
+                keys.add(&name(key), parked(), Moment::from_nanos(0));
+            }
+        }
+        if end == 0 {
+            prop_assert!(stays.iter().all(|key| seen.contains(key)));
+        }
+    }
+}
