@@ -114,10 +114,17 @@ impl ZoneSupervisor {
         drained.len() < MOST
     }
 
+    /// Goes on to `max_keys` where it was lowered while more keys than that had waiters; `false` where there may be more
+    /// to forget.
+    fn shrink(&mut self) -> bool {
+        let max_keys = self.tuning.max_keys.get();
+        (0..MOST).any(|_| self.keys.len() <= max_keys || !self.evict())
+    }
+
     pub(super) fn sweep(&mut self, ctx: &mut Context<Self>) {
         let now = self.shard.pacer.now();
         let all_parked = self.park_idle(now);
-        let all_forgotten = self.forget_drained(now);
+        let all_forgotten = self.forget_drained(now) && self.shrink();
         self.show_keys();
         if self.phase == Phase::Retiring && self.is_quiet() {
             self.keys.each_active().for_each(Active::end);
