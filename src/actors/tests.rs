@@ -571,3 +571,28 @@ fn a_flood_of_keys_is_no_flood_of_actors() {
         assert!(peek(&mut waiting).await.unwrap().is_ok());
     });
 }
+
+#[test]
+fn a_flood_of_keys_is_no_flood_of_actors_where_many_wait() {
+    run(async {
+        let bench = Bench::new("1r/d", 100_000);
+        let limit = Limit {
+            delay: Delay::Never,
+            ..burst(1)
+        };
+        let mut waiting = Vec::new();
+        for key in 0..4_500 {
+            let key = format!("waits {key}");
+            let _passed = bench.join(&key, burst(1)).await.unwrap().take();
+            waiting.push(bench.join(&key, burst(1)));
+            peek(waiting.last_mut().unwrap()).await;
+        }
+        for key in 0..30_000 {
+            let joined = bench.join(&key.to_string(), limit).await;
+            joined.ok().map(Turn::take);
+        }
+        let census = bench.zone.census(1).await;
+        assert!(census.active < 9_200, "{}", census.active);
+        assert_eq!(census.active + census.parked, 34_500);
+    });
+}

@@ -384,6 +384,8 @@ impl<S: Socket> AsyncWrite for Gate<S> {
                         || gate.body.is_some()
                         || matches!(gate.closing, Closing::Refusing { .. });
                     gate.closing = if more_comes {
+                        // It may be set for the next look at one who waited.
+                        gate.looking.stop();
                         Closing::Lingering(0)
                     } else {
                         Closing::Closed

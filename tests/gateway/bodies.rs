@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Answer, Client, Exchange, Gateway, Origin, SOON, alone, eventually, one_zone,
+    Answer, Client, End, Exchange, Gateway, Origin, Raw, SOON, alone, eventually, one_zone,
 };
 
 const MB: usize = 1 << 20;
@@ -280,4 +280,27 @@ fn the_gateway_does_not_keep_what_an_origin_sends_to_a_slow_client() {
     assert_eq!(length, LARGE);
     let grown = gateway.peak_memory() - before;
     assert!(grown < MAY_GROW, "grew by {grown} bytes");
+}
+
+#[test]
+fn whoever_sends_on_after_a_refusal_is_borne_with_also_behind_one_that_waited() {
+    let origin = Origin::start();
+    let zone = one_zone(&origin, "2r/s", "burst = 1");
+    let gateway = Gateway::start(&format!("max_body_size = \"1KB\"\n{zone}"));
+    let get = "GET /?key=a HTTP/1.1\r\nHost: test\r\n\r\n";
+    let upload = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10000000\r\n\r\n";
+    let piece = [0; 10_000];
+    let mut client = Raw::connect(gateway.address());
+    client.send(get.repeat(2) + upload);
+    // More than is kept while the second one waits.
+    client.send(piece);
+    let statuses = [(); 3].map(|()| client.answer().status());
+    assert_eq!(statuses, [200, 200, 413]);
+    for nth in 0..10 {
+        thread::sleep(Duration::from_millis(100));
+        let sent = client.try_send(piece);
+        assert!(sent.is_ok(), "piece {nth} after the answer: {sent:?}");
+    }
+    client.shut_sending();
+    assert_eq!(client.end(), (Vec::new(), End::Closed));
 }

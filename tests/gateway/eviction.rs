@@ -156,3 +156,25 @@ fn a_parked_key_keeps_its_debt_whatever_idle_timeout_says() {
     );
     assert_eq!(evictions(&gateway, "idle"), 0);
 }
+
+#[test]
+fn a_zone_made_smaller_than_its_waiting_keys_shrinks_once_they_leave() {
+    let origin = Origin::start();
+    let gateway = gateway(&origin, "1r/h", "burst = 1", "max_keys = 10");
+    let waiting = ["a", "b", "c", "d", "e"].map(|key| {
+        assert_eq!(ask(&gateway, key).status, 200);
+        Client::ask(gateway.address(), &format!("/?key={key}"))
+    });
+    gateway.wait_for_depth(5);
+    let file = std::fs::read_to_string(gateway.site.file()).expect("a file");
+    let smaller = file.replace("max_keys = 10", "max_keys = 2");
+    std::fs::write(gateway.site.file(), smaller).expect("a file");
+    gateway.wait_for_line("the changed file is in force");
+    assert_eq!(ask(&gateway, "f").status, 503, "there is no room");
+    assert_eq!(gateway.zone("drip_zone_queue_depth"), 5);
+    drop(waiting);
+    wait_long_until("two keys are left", || {
+        keys(&gateway, "active") + keys(&gateway, "parked") == 2
+    });
+    assert_eq!(evictions(&gateway, "lru"), 3);
+}

@@ -98,7 +98,7 @@ impl ZoneSupervisor {
         );
         let actor = actor.start();
         let active = State::Active(Active { actor, published });
-        self.park_one_of_many(now);
+        self.park_some_of_many(now);
         let index = if let Some(index) = known {
             self.keys.replace(index, active);
             self.keys.touch(index, now);

@@ -11,7 +11,7 @@ use crate::limit::{Account, Moment};
 
 /// How long an actor may be idle before only its bucket is kept.
 const PARK_AFTER: Duration = Duration::from_secs(2);
-/// With more actors than this the one that has been idle longest is parked whenever another wakes. They take some
+/// With more actors than this those that have been idle longest are parked whenever another wakes. They take some
 /// 1.2 KB each, and to wake one costs less than a microsecond.
 const MANY: usize = 4_000;
 /// How often the supervisor looks for keys to park and to forget.
@@ -70,9 +70,13 @@ impl ZoneSupervisor {
     }
 
     /// Parks an actor where there are many. Else a flood of keys would be one of actors, too.
-    pub(super) fn park_one_of_many(&mut self, now: Moment) {
-        if self.keys.active() > MANY {
-            self.park_oldest(now);
+    ///
+    /// It looks at two, as at one of them somebody may wait: looking at one alone falls behind those who wake.
+    pub(super) fn park_some_of_many(&mut self, now: Moment) {
+        for _ in 0..2 {
+            if self.keys.active() > MANY {
+                self.park_oldest(now);
+            }
         }
     }
 
@@ -114,10 +118,17 @@ impl ZoneSupervisor {
         drained.len() < MOST
     }
 
+    /// Goes on to `max_keys` where it was lowered while more keys than that had waiters; `false` where there may be more
+    /// to forget.
+    fn shrink(&mut self) -> bool {
+        let max_keys = self.tuning.max_keys.get();
+        (0..MOST).any(|_| self.keys.len() <= max_keys || !self.evict())
+    }
+
     pub(super) fn sweep(&mut self, ctx: &mut Context<Self>) {
         let now = self.shard.pacer.now();
         let all_parked = self.park_idle(now);
-        let all_forgotten = self.forget_drained(now);
+        let all_forgotten = self.forget_drained(now) && self.shrink();
         self.show_keys();
         if self.phase == Phase::Retiring && self.is_quiet() {
             self.keys.each_active().for_each(Active::end);
