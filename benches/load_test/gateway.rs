@@ -3,11 +3,10 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support::place::{Side, free_address};
+use crate::support::place::free_address;
 use crate::support::process::Running;
 
 /// A gateway that runs until this is dropped.
@@ -24,13 +23,7 @@ impl Gateway {
     pub fn start(origin: SocketAddr, rest: &str) -> io::Result<Self> {
         let (folder, address) = (TempDir::new()?, free_address());
         write(&folder, address, origin, rest)?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
-        command
-            .args(["run", "-c", "gateway.toml"])
-            .current_dir(folder.path())
-            .env_remove("DRIP_ADMIN_TOKEN");
-        let log = folder.path().join("log");
-        let running = Running::start(command, Side::Anywhere, address, &log)?;
+        let running = Running::drip(folder.path(), address)?;
         Ok(Self {
             address,
             origin,

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
-use std::process::Command;
 use std::time::Duration;
 
 use drip::clock;
@@ -15,7 +14,7 @@ use crate::support::client::Connection;
 use crate::support::figures::float;
 use crate::support::origin::Origin;
 use crate::support::page;
-use crate::support::place::{Side, free_address};
+use crate::support::place::free_address;
 use crate::support::process::Running;
 
 /// At each gateway, each with a key of its own.
@@ -58,13 +57,7 @@ limits = [{{ zone = "z", burst = 1000 }}]
             server.url()
         );
         fs::write(folder.path().join("gateway.toml"), text)?;
-        let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
-        command
-            .args(["run", "-c", "gateway.toml"])
-            .current_dir(folder.path())
-            .env_remove("DRIP_ADMIN_TOKEN");
-        let log = folder.path().join("log");
-        let running = Running::start(command, Side::Anywhere, address, &log)?;
+        let running = Running::drip(folder.path(), address)?;
         Ok(Self {
             address,
             _folder: folder,

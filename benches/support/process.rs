@@ -31,6 +31,16 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts the gateway on the `gateway.toml` of `folder`, on any processor.
+    pub fn drip(folder: &Path, address: SocketAddr) -> io::Result<Self> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+        command
+            .args(["run", "-c", "gateway.toml"])
+            .current_dir(folder)
+            .env_remove("DRIP_ADMIN_TOKEN");
+        Self::start(command, Side::Anywhere, address, &folder.join("log"))
+    }
+
     /// Starts `command` on `side`, and waits until it listens on `address`. What it says goes into the file `log`.
     pub fn start(
         mut command: Command,
