@@ -52,9 +52,7 @@ pub fn watching<T>(work: impl FnOnce() -> T) -> (T, Duration) {
         let watch = scope.spawn(|| {
             let mut longest = Duration::ZERO;
             while !done.load(Ordering::Relaxed) {
-                let before = now();
-                thread::sleep(MS);
-                longest = longest.max(before.elapsed().saturating_sub(MS));
+                longest = longest.max(pause());
             }
             longest
         });
@@ -63,6 +61,13 @@ pub fn watching<T>(work: impl FnOnce() -> T) -> (T, Duration) {
         drop(working);
         (worked, watch.join().expect("no panic"))
     })
+}
+
+/// How much longer than it wanted a thread had to sleep.
+fn pause() -> Duration {
+    let before = now();
+    thread::sleep(MS);
+    before.elapsed().saturating_sub(MS)
 }
 
 /// When a pause ended that a thread made which wants to run every millisecond, and how long it was.
@@ -76,9 +81,7 @@ pub fn note_pauses() {
     ONCE.call_once(|| {
         thread::spawn(|| {
             loop {
-                let before = now();
-                thread::sleep(MS);
-                let pause = before.elapsed().saturating_sub(MS);
+                let pause = pause();
                 if pause > BUSY {
                     let mut pauses = PAUSES.lock().expect("no panic");
                     pauses.push_back((now(), pause));
