@@ -3,7 +3,7 @@
 use super::advice::Advice;
 use super::hours::Class;
 use super::trial::Trial;
-use crate::plot::{Chart, Panel};
+use crate::plot::{Chart, Panel, number, seconds};
 
 /// Units of time from which one is taken for an axis, in seconds.
 const UNITS: [(f64, &str); 4] = [
@@ -89,16 +89,4 @@ pub fn picture(advice: &Advice) -> Chart {
         .panel(of_bursts("wait in seconds, p99 of those who wait", |trial| {
             trial.wait(0.99).as_secs_f64()
         }))
-}
-
-fn seconds(nanos: u64) -> f64 {
-    number(nanos) / 1e9
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "what is drawn need not be exact"
-)]
-fn number(count: u64) -> f64 {
-    count as f64
 }

@@ -19,6 +19,8 @@ mod draw;
 mod panel;
 mod scale;
 mod thin;
+mod values;
 
 pub use chart::Chart;
 pub use panel::Panel;
+pub use values::{number, seconds};

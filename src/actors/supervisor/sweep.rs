@@ -69,7 +69,7 @@ impl ZoneSupervisor {
         most < MOST
     }
 
-    /// Parks an actor where there are many. Else a flood of keys would be one of actors, too.
+    /// Parks actors where there are many. Else a flood of keys would be one of actors, too.
     ///
     /// It looks at two, as at one of them somebody may wait: looking at one alone falls behind those who wake.
     pub(super) fn park_some_of_many(&mut self, now: Moment) {

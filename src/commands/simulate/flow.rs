@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::plot::{Chart, Panel};
+use crate::plot::{Chart, Panel, number, seconds};
 use crate::replay::{Join, Outcome, Timeline};
 
 /// Columns of a timeline are a millisecond wide at first.
@@ -167,18 +167,6 @@ pub(super) fn picture(title: &str, flows: &[(&str, &Flow)]) -> Chart {
         total = total.step("came", &flow.total(CAME));
     }
     chart.panel(depth.x_to(end)).panel(total.x_to(end))
-}
-
-fn seconds(nanos: u64) -> f64 {
-    number(nanos) / 1e9
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "what is drawn need not be exact"
-)]
-fn number(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
