@@ -62,8 +62,8 @@ pub struct Entry<'a> {
 pub struct Line<'a> {
     /// `GET`, …
     pub method: &'a str,
-    /// As sent.
-    pub target: Cow<'a, str>,
+    /// As sent, any bytes.
+    pub target: Cow<'a, [u8]>,
     /// `HTTP/1.1`, …
     pub protocol: &'a str,
 }
@@ -145,10 +145,7 @@ fn text(entry: &Entry) -> String {
     let asked = entry.line.as_ref().map_or_else(
         || "-".to_owned(),
         |line| {
-            let (method, target) = (
-                escape(line.method.as_bytes()),
-                escape(line.target.as_bytes()),
-            );
+            let (method, target) = (escape(line.method.as_bytes()), escape(&line.target));
             format!("{method} {target} {}", line.protocol)
         },
     );
@@ -196,7 +193,7 @@ struct Json<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<&'a str>,
+    target: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     protocol: Option<&'a str>,
     status: u16,
@@ -232,7 +229,7 @@ fn json(entry: &Entry) -> String {
         time: timestamp(entry.time).to_string(),
         client: entry.client,
         method: line.map(|line| line.method),
-        target: line.map(|line| &*line.target),
+        target: line.map(|line| text_of(&line.target)),
         protocol: line.map(|line| line.protocol),
         status: entry.status,
         bytes: entry.bytes,
@@ -253,6 +250,11 @@ fn json(entry: &Entry) -> String {
     };
     // Strings and numbers always have a JSON form.
     serde_json::to_string(&line).unwrap_or_default()
+}
+
+/// Bytes as they are where they are text, and else escaped.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| escape_unquoted(bytes).into(), Cow::Borrowed)
 }
 
 /// To the microsecond, as the log shows it.
@@ -349,7 +351,7 @@ mod tests {
             client: Some("192.0.2.1".parse().unwrap()),
             line: Some(Line {
                 method: "GET",
-                target: "/a?b=\"c\"".into(),
+                target: b"/a?b=\"c\"".into(),
                 protocol: "HTTP/1.1",
             }),
             status: 200,

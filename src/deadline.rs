@@ -30,6 +30,11 @@ impl Deadline {
         self.at = Some(at);
     }
 
+    /// Sets the deadline, or moves it where it was later.
+    pub fn set_earlier(&mut self, at: Moment) {
+        self.at = Some(self.at.map_or(at, |known| known.min(at)));
+    }
+
     /// There is no deadline any more.
     pub fn stop(&mut self) {
         self.at = None;

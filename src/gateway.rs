@@ -12,9 +12,9 @@ use crate::actors::{Remote, Zone};
 use crate::clock;
 use crate::config::{self, Keeper, Settings};
 use crate::events::Events;
+use crate::http::upstream::{Dialer, Origin};
 use crate::limit::Moment;
 use crate::metrics::{NO_ROUTE, RouteMetrics};
-use crate::origin::{Dialer, Origin};
 
 /// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
 #[derive(Debug)]

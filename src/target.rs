@@ -5,9 +5,9 @@ use std::borrow::Cow;
 /// The path as routes and `$uri` see it, as in nginx: escapes decoded, `//` merged, `.` and `..` resolved. Else
 /// `/%6Cogin` would slip past the limits of `/login`. The origin gets the target as it was sent.
 #[must_use]
-pub fn path(raw: &str) -> Cow<'_, [u8]> {
-    let bytes = raw.as_bytes();
-    let plain = !bytes.contains(&b'%') && !bytes.windows(2).any(|two| two == b"//" || two == b"/.");
+pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let plain = memchr::memchr(b'%', bytes).is_none()
+        && !bytes.windows(2).any(|two| two == b"//" || two == b"/.");
     if plain {
         Cow::Borrowed(bytes)
     } else {
@@ -18,9 +18,8 @@ pub fn path(raw: &str) -> Cow<'_, [u8]> {
 /// The value of an argument in a query, not decoded; empty where there is none. The first counts, and names are compared
 /// without regard to case, as nginx does.
 #[must_use]
-pub fn argument<'a>(query: &'a str, name: &str) -> &'a [u8] {
+pub fn argument<'a>(query: &'a [u8], name: &str) -> &'a [u8] {
     query
-        .as_bytes()
         .split(|byte| *byte == b'&')
         .find_map(|pair| named(pair, name))
         .unwrap_or_default()
@@ -109,7 +108,7 @@ mod tests {
             ("/.hidden", "/.hidden"),
         ];
         for (raw, compared) in cases {
-            assert_eq!(path(raw).as_ref(), compared.as_bytes(), "{raw}");
+            assert_eq!(path(raw.as_bytes()).as_ref(), compared.as_bytes(), "{raw}");
         }
     }
 }

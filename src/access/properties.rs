@@ -52,7 +52,7 @@ proptest! {
         let entry = Entry {
             time: Moment::from_nanos(nanos),
             client: Some(client),
-            line: Some(Line { method: "GET", target: target.as_str().into(), protocol: "HTTP/1.1" }),
+            line: Some(Line { method: "GET", target: target.as_bytes().into(), protocol: "HTTP/1.1" }),
             status: 200,
             bytes: 66,
             route: Some("/".to_owned()),

@@ -220,7 +220,7 @@ impl Counted {
 
 fn origins(gateway: &Gateway) -> Vec<OriginSample> {
     let now = clock::now();
-    let sample = |origin: &crate::origin::Origin| {
+    let sample = |origin: &crate::http::upstream::Origin| {
         let servers: Vec<_> = origin.servers(now).collect();
         OriginSample {
             name: origin.settings().name.clone(),

@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::listeners::{Listeners, in_use};
-use crate::clients::{self, Certificates, Encryption, Patience, Peer, Socket};
 use crate::config::{self, Listen, Tls};
 use crate::gateway::Gateway;
-use crate::proxy::Worker;
+use crate::http::downstream::{self, Certificates, Peer, Socket, Timeouts, TlsServer};
+use crate::http::proxy::Worker;
 
 /// Longer than any `shutdown_timeout`: how long a stop takes is decided here, by the settings then in force.
 const LONGEST_STOP: Duration = Duration::from_secs(2 * 366 * 24 * 60 * 60);
@@ -34,7 +34,7 @@ pub(super) struct Accepting {
 impl Accepting {
     /// Listens at all addresses of `server`. Clients are served once `gateway` tells of one.
     pub(super) async fn start(server: &config::Server, gateway: InForce) -> io::Result<Self> {
-        let encryption = server.tls.as_ref().map(encryption).transpose()?;
+        let tls_server = server.tls.as_ref().map(tls_server).transpose()?;
         let workers = server.workers.get();
         let (enrol, enrolled) = mpsc::channel(workers);
         let mut listeners = Listeners::inherit()?;
@@ -44,16 +44,16 @@ impl Accepting {
             .shutdown_timeout(LONGEST_STOP.as_secs())
             .disable_signals();
         for address in &server.listen {
-            let (gateway, enrol, encryption) = (gateway.clone(), enrol.clone(), encryption.clone());
+            let (gateway, enrol, tls_server) = (gateway.clone(), enrol.clone(), tls_server.clone());
             let worker = move || worker_here(&gateway, &enrol);
             accepting = match address {
                 Listen::Tcp(tcp) => listeners.open(tcp).and_then(|socket| {
                     accepting.listen("tcp", socket, move || {
-                        let (worker, encryption) = (worker(), encryption.clone());
+                        let (worker, tls_server) = (worker(), tls_server.clone());
                         // Boxed, as the server has room for two of what it is given here.
                         fn_service(move |socket| {
-                            let (worker, encryption) = (Rc::clone(&worker), encryption.clone());
-                            Box::pin(take_tcp(worker, socket, encryption))
+                            let (worker, tls_server) = (Rc::clone(&worker), tls_server.clone());
+                            Box::pin(take_tcp(worker, socket, tls_server))
                         })
                     })
                 }),
@@ -80,17 +80,17 @@ impl Accepting {
 }
 
 /// How clients are spoken to in secret; renewed certificates are followed from here on.
-fn encryption(tls: &Tls) -> io::Result<Encryption> {
+fn tls_server(tls: &Tls) -> io::Result<TlsServer> {
     let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
     let certificates = Arc::new(Certificates::load(tls).map_err(|error| failed(&error))?);
     actix_rt::spawn(Arc::clone(&certificates).follow());
-    Encryption::new(certificates).map_err(|error| failed(&error))
+    TlsServer::new(certificates).map_err(|error| failed(&error))
 }
 
 async fn take_tcp(
     worker: Rc<Worker>,
     socket: TcpStream,
-    encryption: Option<Encryption>,
+    tls_server: Option<TlsServer>,
 ) -> Result<(), Infallible> {
     // A client that is gone already is found to be so at the first read.
     let _gone = socket.set_nodelay(true);
@@ -99,25 +99,25 @@ async fn take_tcp(
         local: socket.local_addr().ok(),
         secure: false,
     };
-    let Some(encryption) = encryption else {
+    let Some(tls_server) = tls_server else {
         return take(worker, socket, peer).await;
     };
     let gateway = worker.gateway().await;
-    let patience = Patience::of(&gateway.settings().server);
+    let timeouts = Timeouts::of(&gateway.settings().server);
     // Boxed: what it takes to speak TLS and HTTP/2 is ten times what plain connections need.
-    Box::pin(encryption.serve(socket, peer, patience, gateway.stopping(), worker)).await;
+    Box::pin(tls_server.serve(socket, peer, timeouts, worker.stop_signal(), worker)).await;
     Ok(())
 }
 
 /// A unix socket is plain also where others are encrypted: what goes through it does not leave the machine.
 async fn take(worker: Rc<Worker>, socket: impl Socket, peer: Peer) -> Result<(), Infallible> {
     let gateway = worker.gateway().await;
-    let patience = Patience::of(&gateway.settings().server);
-    Box::pin(clients::serve(
+    let timeouts = Timeouts::of(&gateway.settings().server);
+    Box::pin(downstream::serve(
         socket,
         peer,
-        patience,
-        gateway.stopping(),
+        timeouts,
+        worker.stop_signal(),
         worker,
     ))
     .await;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::clients::Certificates;
 use crate::config;
+use crate::http::downstream::Certificates;
 
 /// Prints the settings that `file` makes, or every problem with it.
 #[must_use]

@@ -5,8 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::clients::Certificates;
 use crate::config::{CertPair, Tls};
+use crate::http::downstream::Certificates;
 use crate::import::{Files, import as translate};
 
 /// A file of more is no settings.

@@ -11,8 +11,8 @@ use crate::access::AccessLog;
 use crate::clock;
 use crate::config::{self, FileState, LoadError, Problem, Settings};
 use crate::gateway::Gateway;
+use crate::http::upstream::Prober;
 use crate::metrics::ConfigMetrics;
-use crate::origin::Prober;
 
 /// Puts a changed file into force.
 #[derive(Debug)]

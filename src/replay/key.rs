@@ -44,7 +44,7 @@ pub(crate) fn add(
         }
         Variable::RequestMethod => key.extend_from_slice(recorded.method.as_bytes()),
         Variable::RequestUri => key.extend_from_slice(recorded.target.as_bytes()),
-        Variable::Uri => key.extend_from_slice(&target::path(&line.path)),
+        Variable::Uri => key.extend_from_slice(&target::path(line.path.as_bytes())),
         Variable::Header(name) if name == "referer" => {
             key.extend_from_slice(recorded.referer.as_bytes());
         }
@@ -54,7 +54,7 @@ pub(crate) fn add(
         Variable::Arg(name) => {
             let query = recorded.target.split_once('?');
             let query = query.map_or("", |(_, query)| query);
-            key.extend_from_slice(target::argument(query, name));
+            key.extend_from_slice(target::argument(query.as_bytes(), name));
         }
         _ => return false,
     }

@@ -142,7 +142,7 @@ impl<'a> Simulator<'a> {
         let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
         let (_, route) = self
             .settings
-            .route(&target::path(&line.path), None, method)?;
+            .route(&target::path(line.path.as_bytes()), None, method)?;
         Some(route)
     }
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::admin::{Admin, reply};
 use crate::clock;
+use crate::http::upstream::{Origin, ServerState};
 use crate::limit::Moment;
-use crate::origin::{Origin, ServerState};
 
 #[derive(Serialize)]
 struct Origins<'g> {

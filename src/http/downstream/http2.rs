@@ -1,0 +1,470 @@
+//! One client connection over HTTP/2, and a task for each of its requests.
+//!
+//! h2 sees to the protocol. What it does not see to: a connection on which nothing is asked ends after `keep_alive`, one
+//! whose client is silently gone after a ping, and an answer that is taken no further after `body_timeout`, alone.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{Builder, SendResponse};
+use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
+use http::header::{CONTENT_LENGTH, DATE, HeaderMap, HeaderName, HeaderValue};
+use http::{Request, StatusCode};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::context::ConnectionContext;
+use super::peer::Peer;
+use super::stop::StopSignal;
+use super::stream::{Aborted, ClientError, ClientStream, EachField, RequestService, Response};
+use super::timeouts::Timeouts;
+use crate::clock;
+use crate::deadline::Deadline;
+use crate::http::message::date::with_date;
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
+
+/// Requests under way at once on one connection, as in nginx.
+const MAX_STREAMS: u32 = 128;
+/// Bytes of one request's body, and of all together, that a client may send before they are read.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Bytes of one answer that wait for the client to take them.
+const MAX_UNSENT: usize = 64 * 1024;
+/// Interval between pings, and the time that a client has to answer one.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time that a connection which was told to end has for it while no request is under way.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Serves a connection of HTTP/2 to its end.
+pub(super) async fn serve<S, A>(
+    socket: S,
+    peer: Peer,
+    timeouts: Timeouts,
+    stop: Rc<StopSignal>,
+    service: Rc<A>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    A: RequestService,
+{
+    let handshake = Builder::new()
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(u32::try_from(timeouts.max_header_size).unwrap_or(u32::MAX))
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(MAX_UNSENT)
+        .handshake(socket);
+    let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
+        return;
+    };
+    let context = Rc::new(ConnectionContext::new(peer));
+    let under_way = Rc::new(Cell::new(0));
+    let mut keep_alive = KeepAlive::new(connection.ping_pong());
+    let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
+    let sleeper = stop.sleeper();
+    poll_fn(|cx| {
+        loop {
+            if !is_ending && sleeper.poll_stopping(cx).is_ready() {
+                is_ending = true;
+                idle.stop();
+                connection.graceful_shutdown();
+            }
+            match connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok((request, respond)))) => {
+                    any_yet = true;
+                    let stream = (request, respond, UnderWay::new(&under_way));
+                    let (context, service) = (Rc::clone(&context), Rc::clone(&service));
+                    actix_rt::spawn(serve_stream(stream, timeouts, context, service));
+                    continue;
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => {}
+            }
+            if keep_alive.poll_lost(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if under_way.get() > 0 {
+                idle.stop();
+                return Poll::Pending;
+            }
+            idle.start(match (is_ending, any_yet) {
+                (true, _) => FAREWELL,
+                (false, true) => timeouts.keep_alive,
+                (false, false) => timeouts.header,
+            });
+            ready!(idle.poll(cx));
+            if is_ending {
+                return Poll::Ready(());
+            }
+            is_ending = true;
+            idle.stop();
+            connection.graceful_shutdown();
+        }
+    })
+    .await;
+}
+
+/// Asks a client that says nothing whether it is there.
+struct KeepAlive {
+    /// `None` where the connection gives none.
+    pings: Option<PingPong>,
+    timer: Deadline,
+    is_asked: bool,
+}
+
+impl KeepAlive {
+    fn new(pings: Option<PingPong>) -> Self {
+        Self {
+            pings,
+            timer: Deadline::default(),
+            is_asked: false,
+        }
+    }
+
+    /// Ready once a ping was not answered in time.
+    fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(pings) = &mut self.pings else {
+            return Poll::Pending;
+        };
+        loop {
+            if self.is_asked && pings.poll_pong(cx).is_ready() {
+                self.is_asked = false;
+                self.timer.stop();
+            }
+            self.timer.start(if self.is_asked {
+                PING_TIMEOUT
+            } else {
+                PING_EVERY
+            });
+            ready!(self.timer.poll(cx));
+            if self.is_asked || pings.send_ping(Ping::opaque()).is_err() {
+                return Poll::Ready(());
+            }
+            self.is_asked = true;
+            self.timer.stop();
+        }
+    }
+}
+
+/// A request of a connection, counted until this is dropped.
+struct UnderWay(Rc<Cell<usize>>);
+
+impl UnderWay {
+    fn new(count: &Rc<Cell<usize>>) -> Self {
+        count.set(count.get() + 1);
+        Self(Rc::clone(count))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+}
+
+async fn serve_stream<A: RequestService>(
+    (request, respond, _under_way): (Request<RecvStream>, SendResponse<Bytes>, UnderWay),
+    timeouts: Timeouts,
+    context: Rc<ConnectionContext>,
+    service: Rc<A>,
+) {
+    poll_fn(|cx| service.poll_admission(cx)).await;
+    let (head, body) = request.into_parts();
+    let parsed = RequestHead::of_http2(&head, !body.is_end_stream());
+    drop(head);
+    let mut stream = Stream::new(body, respond, timeouts);
+    match parsed {
+        Ok(head) => {
+            let served = service.serve(head, &mut stream, &context).await;
+            if served == Err(Aborted::AnswerBroken) {
+                stream.break_off();
+            }
+        }
+        Err(refusal) => {
+            service.refused(refusal.status(), &context);
+            stream.refuse(refusal.status(), &refusal.to_string()).await;
+        }
+    }
+}
+
+/// One request of a connection, and the answer to it.
+struct Stream {
+    body: RecvStream,
+    is_over: bool,
+    trailers: Option<Trailers>,
+    answer: RefCell<Answer>,
+    has_begun: bool,
+    timeouts: Timeouts,
+    /// While something must come.
+    reading: Deadline,
+    /// While something must be taken.
+    writing: Deadline,
+}
+
+enum Answer {
+    /// Nothing is sent yet; the head may be ready.
+    Ahead(SendResponse<Bytes>, Option<http::Response<()>>),
+    Sending(SendStream<Bytes>),
+    Over,
+}
+
+impl Stream {
+    fn new(body: RecvStream, respond: SendResponse<Bytes>, timeouts: Timeouts) -> Self {
+        Self {
+            is_over: body.is_end_stream(),
+            body,
+            trailers: None,
+            answer: RefCell::new(Answer::Ahead(respond, None)),
+            has_begun: false,
+            timeouts,
+            reading: Deadline::default(),
+            writing: Deadline::default(),
+        }
+    }
+
+    /// The answer broke off: its client is told so.
+    fn break_off(&mut self) {
+        match self.answer.get_mut() {
+            Answer::Ahead(respond, _) => respond.send_reset(Reason::INTERNAL_ERROR),
+            Answer::Sending(stream) => stream.send_reset(Reason::INTERNAL_ERROR),
+            Answer::Over => {}
+        }
+    }
+
+    async fn refuse(&mut self, status: u16, why: &str) {
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            put(b"content-type", b"text/plain; charset=utf-8");
+        };
+        let text = format!("{why}\n");
+        let mut piece = Buffer::take();
+        piece.put(text.as_bytes());
+        self.begin(&Response {
+            status,
+            reason: b"",
+            length: BodyLength::Length(text.len() as u64),
+            told_length: None,
+            has_date: false,
+            upgrade: None,
+            fields: &fields,
+        });
+        // Where its client has gone there is nobody to tell.
+        let _gone = poll_fn(|cx| self.poll_send(cx, &mut piece, Then::End(None))).await;
+    }
+
+    /// Sends the head, if that is still to be done; `is_last`: no body follows.
+    fn send_head(&mut self, is_last: bool) -> Result<(), ClientError> {
+        let answer = self.answer.get_mut();
+        if let Answer::Ahead(respond, head) = answer
+            && let Some(head) = head.take()
+        {
+            let stream = respond.send_response(head, is_last);
+            let stream = stream.map_err(|_| ClientError::Gone)?;
+            *answer = if is_last {
+                Answer::Over
+            } else {
+                Answer::Sending(stream)
+            };
+        }
+        Ok(())
+    }
+
+    /// Sends what there is room for; ready once it is all.
+    fn poll_piece(
+        stream: &mut SendStream<Bytes>,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        is_last: bool,
+    ) -> Poll<Result<(), ClientError>> {
+        while !piece.is_empty() {
+            stream.reserve_capacity(piece.len());
+            let mut room = stream.capacity();
+            if room == 0 {
+                match ready!(stream.poll_capacity(cx)) {
+                    Some(Ok(count)) => room = count,
+                    _ => return Poll::Ready(Err(ClientError::Gone)),
+                }
+            }
+            let count = room.min(piece.len());
+            let data = Bytes::copy_from_slice(&piece.filled()[..count]);
+            piece.consume(count);
+            let sent = stream.send_data(data, is_last && piece.is_empty());
+            sent.map_err(|_| ClientError::Gone)?;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+fn field(name: &[u8], value: &[u8]) -> Option<(HeaderName, HeaderValue)> {
+    let name = HeaderName::from_bytes(name).ok()?;
+    Some((name, HeaderValue::from_bytes(value).ok()?))
+}
+
+fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
+    // What HTTP/1 takes for a field, HTTP/2 does, too.
+    if let Some((name, value)) = field(name, value) {
+        headers.append(name, value);
+    }
+}
+
+impl ClientStream for Stream {
+    async fn gone(&self) {
+        poll_fn(|cx| {
+            let reset = match &mut *self.answer.borrow_mut() {
+                Answer::Ahead(respond, _) => respond.poll_reset(cx),
+                Answer::Sending(stream) => stream.poll_reset(cx),
+                Answer::Over => return Poll::Pending,
+            };
+            reset.map(|_reason| ())
+        })
+        .await;
+    }
+
+    fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+    ) -> Poll<Result<(), ClientError>> {
+        while !self.is_over {
+            let Poll::Ready(data) = self.body.poll_data(cx) else {
+                self.reading.start(self.timeouts.body);
+                return self.reading.poll(cx).map(|()| Err(ClientError::TooSlow));
+            };
+            self.reading.stop();
+            match data {
+                Some(Ok(data)) => {
+                    piece.clear_for_body();
+                    piece.put(&data);
+                    // A stream that is reset has no window any more.
+                    let _reset = self.body.flow_control().release_capacity(data.len());
+                    self.is_over = self.body.is_end_stream();
+                    if !piece.is_empty() {
+                        break;
+                    }
+                }
+                Some(Err(_)) => return Poll::Ready(Err(ClientError::Gone)),
+                None => {
+                    let trailers = ready!(self.body.poll_trailers(cx));
+                    let trailers = trailers.map_err(|_| ClientError::Gone)?;
+                    self.is_over = true;
+                    let mut passing = Trailers::default();
+                    for (name, value) in trailers.iter().flatten() {
+                        passing.push(name.as_str().as_bytes(), value.as_bytes());
+                    }
+                    self.trailers = Some(passing).filter(|trailers| !trailers.is_empty());
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn body_is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn trailers(&self) -> Option<&Trailers> {
+        self.trailers.as_ref()
+    }
+
+    /// Nothing else of the connection is in the way.
+    async fn drain_body(&mut self) -> bool {
+        true
+    }
+
+    fn interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
+        let mut head = http::Response::new(());
+        *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::CONTINUE);
+        fields(&mut |name, value| append(head.headers_mut(), name, value));
+        if let Answer::Ahead(respond, _) = self.answer.get_mut() {
+            // Where it cannot be sent its client has gone, which is noticed with the answer.
+            let _gone = respond.send_informational(head);
+        }
+    }
+
+    fn begin(&mut self, response: &Response<'_>) {
+        let mut head = http::Response::new(());
+        *head.status_mut() = StatusCode::from_u16(response.status).unwrap_or_default();
+        let headers = head.headers_mut();
+        (response.fields)(&mut |name, value| append(headers, name, value));
+        if !response.has_date {
+            let date = with_date(clock::now(), HeaderValue::from_bytes);
+            if let Ok(date) = date {
+                headers.insert(DATE, date);
+            }
+        }
+        let length = match response.length {
+            BodyLength::Length(length) => Some(length),
+            _ => response.told_length,
+        };
+        if let Some(length) = length {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
+        self.has_begun = true;
+        if let Answer::Ahead(_, ready) = self.answer.get_mut() {
+            *ready = Some(head);
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<Result<(), ClientError>> {
+        let is_last = matches!(then, Then::End(None));
+        self.send_head(is_last && piece.is_empty())?;
+        let Answer::Sending(stream) = self.answer.get_mut() else {
+            return Poll::Ready(Ok(()));
+        };
+        let had_bytes = !piece.is_empty();
+        match Self::poll_piece(stream, cx, piece, is_last) {
+            Poll::Ready(sent) => sent?,
+            Poll::Pending => {
+                if stream.poll_reset(cx).is_ready() {
+                    return Poll::Ready(Err(ClientError::Gone));
+                }
+                self.writing.start(self.timeouts.body);
+                return self.writing.poll(cx).map(|()| Err(ClientError::Gone));
+            }
+        }
+        self.writing.stop();
+        piece.clear_for_body();
+        if let Then::End(trailers) = then {
+            let ended = match trailers {
+                Some(trailers) => {
+                    let mut fields = HeaderMap::new();
+                    for (name, value) in trailers.iter() {
+                        append(&mut fields, name, value);
+                    }
+                    stream.send_trailers(fields)
+                }
+                None if had_bytes => Ok(()),
+                None => stream.send_data(Bytes::new(), true),
+            };
+            *self.answer.get_mut() = Answer::Over;
+            return Poll::Ready(ended.map_err(|_| ClientError::Gone));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_flush(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        Poll::Ready(self.send_head(false))
+    }
+
+    fn take_ahead(&mut self) -> Buffer {
+        Buffer::take()
+    }
+
+    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
+        None::<TcpStream>
+    }
+}

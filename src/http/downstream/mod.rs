@@ -1,0 +1,32 @@
+//! The leg to the clients: their connections, from the first byte to the last.
+//!
+//! | | |
+//! |---|---|
+//! | `http1`, `http2` | a connection over either version |
+//! | `stream` | what a request's service sees of its client, over either |
+//! | `tls`, `certificates`, `socket` | encrypted and plain connections |
+//! | `context`, `peer`, `timeouts`, `stop`, `error_response` | what goes with them |
+
+mod certificates;
+mod context;
+mod error_response;
+mod http1;
+mod http2;
+mod peer;
+mod socket;
+mod stop;
+mod stream;
+mod timeouts;
+mod tls;
+
+pub use certificates::{CertificateError, Certificates};
+pub use context::ConnectionContext;
+pub use http1::serve;
+pub use peer::Peer;
+pub use socket::Socket;
+pub use stop::StopSignal;
+pub use stream::{
+    Aborted, ClientError, ClientStream, EachField, RequestService, Response, unless_gone,
+};
+pub use timeouts::Timeouts;
+pub use tls::TlsServer;

@@ -1,0 +1,83 @@
+use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, Interest};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::server::TlsStream;
+
+/// A client's connection, plain or encrypted.
+pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
+    /// The socket underneath.
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Ready once there is something to read, or the end, in the kernel.
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Ready once the peer has closed, reset, or shut its sending side, even where bytes from before are still unread.
+    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+}
+
+/// Ready once the peer has left.
+///
+/// Mostly nothing is unread while a client waits, so that the next thing to read is its end. Only where something is, a
+/// wait is begun that looks for the end alone.
+pub(super) async fn gone<S: Socket>(socket: &S) {
+    std::future::poll_fn(|cx| socket.poll_readable(cx)).await;
+    socket.closed().await;
+}
+
+// The runtime tells of a closed peer whoever waits for urgent data, and nothing else: it does not register for that.
+macro_rules! closed {
+    ($socket:expr) => {
+        Box::pin(async move {
+            if let Ok(ready) = $socket.ready(Interest::PRIORITY).await
+                && !ready.is_read_closed()
+            {
+                std::future::pending::<()>().await;
+            }
+        })
+    };
+}
+
+impl Socket for TcpStream {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.as_fd()
+    }
+
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll_read_ready(cx).map(|_ready| ())
+    }
+
+    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        closed!(self)
+    }
+}
+
+impl Socket for UnixStream {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.as_fd()
+    }
+
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll_read_ready(cx).map(|_ready| ())
+    }
+
+    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        closed!(self)
+    }
+}
+
+impl Socket for TlsStream<TcpStream> {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.get_ref().0.as_fd()
+    }
+
+    fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.get_ref().0.poll_readable(cx)
+    }
+
+    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>> {
+        closed!(self.get_ref().0)
+    }
+}

@@ -1,0 +1,76 @@
+//! Wakes a worker's idle connections when the gateway stops.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use slab::Slab;
+
+use crate::clock;
+use crate::limit::Moment;
+
+/// Whether the gateway is stopping, as the connections of one worker see it.
+#[derive(Debug, Default)]
+pub struct StopSignal {
+    stopped_at: Cell<Option<Moment>>,
+    sleepers: RefCell<Slab<Option<Waker>>>,
+}
+
+/// A connection that waits for its next request, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Sleeper {
+    signal: Rc<StopSignal>,
+    index: usize,
+}
+
+impl StopSignal {
+    /// From now on each connection ends with the answer that is under way.
+    pub fn stop(&self) {
+        self.stopped_at.set(Some(clock::now()));
+        for (_, waker) in self.sleepers.borrow_mut().iter_mut() {
+            if let Some(waker) = waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Whether the gateway is stopping.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.stopped_at.get().is_some()
+    }
+
+    pub(super) fn sleeper(self: &Rc<Self>) -> Sleeper {
+        Sleeper {
+            signal: Rc::clone(self),
+            index: self.sleepers.borrow_mut().insert(None),
+        }
+    }
+}
+
+impl Sleeper {
+    /// Ready once the gateway is stopping.
+    pub(super) fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.signal.is_stopping() {
+            return Poll::Ready(());
+        }
+        if let Some(sleeper) = self.signal.sleepers.borrow_mut().get_mut(self.index) {
+            let known = sleeper.as_ref();
+            if known.is_none_or(|known| !known.will_wake(cx.waker())) {
+                *sleeper = Some(cx.waker().clone());
+            }
+        }
+        Poll::Pending
+    }
+
+    /// When the gateway was told to stop; the present moment where it was not.
+    pub(super) fn stopped_at(&self) -> Moment {
+        self.signal.stopped_at.get().unwrap_or_else(clock::now)
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.signal.sleepers.borrow_mut().try_remove(self.index);
+    }
+}

@@ -1,0 +1,60 @@
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::{self, ServerConfig};
+
+use super::certificates::Certificates;
+
+use super::peer::Peer;
+use super::stop::StopSignal;
+use super::stream::RequestService;
+use super::timeouts::Timeouts;
+use super::{http1, http2};
+
+/// TlsServer on the clients' side.
+#[derive(Clone)]
+pub struct TlsServer(TlsAcceptor);
+
+impl TlsServer {
+    /// TLS 1.2 and 1.3 with `certificates`; clients choose between HTTP/2 and HTTP/1.1.
+    ///
+    /// # Errors
+    ///
+    /// Where the cryptography at hand cannot do TLS.
+    pub fn new(certificates: Arc<Certificates>) -> Result<Self, rustls::Error> {
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(certificates);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+
+    /// Serves a connection to its end, in the protocol that its client chooses.
+    pub async fn serve<A: RequestService>(
+        &self,
+        socket: TcpStream,
+        peer: Peer,
+        timeouts: Timeouts,
+        stop: Rc<StopSignal>,
+        service: Rc<A>,
+    ) {
+        // A slow handshake counts as a slow head.
+        let Ok(Ok(socket)) = timeout(timeouts.header, self.0.accept(socket)).await else {
+            return;
+        };
+        let peer = Peer {
+            secure: true,
+            ..peer
+        };
+        if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
+            http2::serve(socket, peer, timeouts, stop, service).await;
+        } else {
+            http1::serve(socket, peer, timeouts, stop, service).await;
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Bodies as they pass: taken out of one message's framing, put into another's.
+
+use std::io::Write;
+
+use thiserror::Error;
+
+use super::buffer::Buffer;
+use super::chunks::{Chunks, InvalidChunk};
+use super::fields::Trailers;
+use super::framing::BodyLength;
+
+/// A body that does not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BodyError {
+    /// A chunk is none, or a trailer is malformed.
+    #[error("the body is not in chunks as it says")]
+    Chunks,
+    /// The connection ended before the body did.
+    #[error("the connection ended amid the body")]
+    CutShort,
+}
+
+impl From<InvalidChunk> for BodyError {
+    fn from(InvalidChunk: InvalidChunk) -> Self {
+        Self::Chunks
+    }
+}
+
+/// Takes a body out of its framing.
+#[derive(Debug)]
+pub struct BodyDecoder(State);
+
+#[derive(Debug)]
+enum State {
+    /// That many bytes are still to come.
+    Length(u64),
+    // Boxed: few bodies are chunked, and every connection has room for this.
+    Chunked(Box<Chunks>),
+    UntilClose,
+    Over(Trailers),
+}
+
+impl BodyDecoder {
+    /// For a body of this length.
+    #[must_use]
+    pub fn new(length: BodyLength) -> Self {
+        Self(match length {
+            BodyLength::None | BodyLength::Length(0) => State::Over(Trailers::default()),
+            BodyLength::Length(length) => State::Length(length),
+            BodyLength::Chunked => State::Chunked(Box::default()),
+            BodyLength::UntilClose => State::UntilClose,
+        })
+    }
+
+    /// Whether all of the body has come.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.0, State::Over(_))
+    }
+
+    /// How many bytes of the connection surely belong to the body, so that nothing behind it is read; zero where nobody
+    /// can say.
+    #[must_use]
+    pub fn read_limit(&self) -> usize {
+        match self.0 {
+            State::Length(left) => usize::try_from(left).unwrap_or(usize::MAX),
+            _ => usize::MAX,
+        }
+    }
+
+    /// Decodes what is in `bytes`: leaves the data of the body at their beginning. Returns how much data there is, and
+    /// how many of `bytes` belonged to the body; what is behind them belongs to the next message.
+    ///
+    /// # Errors
+    ///
+    /// Where a chunk is none.
+    pub fn decode(&mut self, bytes: &mut [u8]) -> Result<(usize, usize), BodyError> {
+        match &mut self.0 {
+            State::Length(left) => {
+                let available = bytes.len();
+                let count = usize::try_from(*left).map_or(available, |left| left.min(available));
+                *left -= count as u64;
+                if *left == 0 {
+                    self.0 = State::Over(Trailers::default());
+                }
+                Ok((count, count))
+            }
+            State::Chunked(chunks) => {
+                let decoded = chunks.decode(bytes)?;
+                if chunks.is_over() {
+                    self.0 = State::Over(chunks.trailers()?);
+                }
+                Ok(decoded)
+            }
+            State::UntilClose => Ok((bytes.len(), bytes.len())),
+            State::Over(_) => Ok((0, 0)),
+        }
+    }
+
+    /// The connection has ended: that is the end of the body, or amid it.
+    ///
+    /// # Errors
+    ///
+    /// Where more was to come.
+    pub fn end_of_connection(&mut self) -> Result<(), BodyError> {
+        match self.0 {
+            State::UntilClose => self.0 = State::Over(Trailers::default()),
+            State::Over(_) => {}
+            State::Length(_) | State::Chunked(_) => return Err(BodyError::CutShort),
+        }
+        Ok(())
+    }
+
+    /// The fields behind a body that is over.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&Trailers> {
+        match &self.0 {
+            State::Over(trailers) if !trailers.is_empty() => Some(trailers),
+            _ => None,
+        }
+    }
+}
+
+/// Puts a body into its framing.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyEncoder {
+    chunked: bool,
+}
+
+impl BodyEncoder {
+    /// For a body of this length.
+    #[must_use]
+    pub fn new(length: BodyLength) -> Self {
+        Self {
+            chunked: length == BodyLength::Chunked,
+        }
+    }
+
+    /// Appends a piece of the body to `out`.
+    pub fn put(self, data: &[u8], out: &mut Buffer) {
+        if self.chunked && !data.is_empty() {
+            // Writing into a buffer does not fail.
+            let _written = write!(out, "{:x}\r\n", data.len());
+            out.put(data);
+            out.put(b"\r\n");
+        } else {
+            out.put(data);
+        }
+    }
+
+    /// Frames all that is in `buffer` as one piece of the body, where it is.
+    pub fn frame(self, buffer: &mut Buffer) {
+        if !self.chunked || buffer.is_empty() {
+            return;
+        }
+        let mut size = [0; super::buffer::CHUNK_HEADROOM];
+        let length = {
+            let mut room = &mut size[..];
+            let all = room.len();
+            // A buffer is far shorter than what eight digits can say.
+            let _written = write!(room, "{:x}\r\n", buffer.len());
+            all - room.len()
+        };
+        if buffer.has_headroom_for(length) {
+            buffer.put_before(&size[..length]);
+            buffer.put(b"\r\n");
+        } else {
+            let mut framed = Buffer::take();
+            self.put(buffer.filled(), &mut framed);
+            std::mem::swap(buffer, &mut framed);
+        }
+    }
+
+    /// Appends what ends the body.
+    pub fn finish(self, trailers: Option<&Trailers>, out: &mut Buffer) {
+        if !self.chunked {
+            return;
+        }
+        out.put(b"0\r\n");
+        for (name, value) in trailers.into_iter().flat_map(Trailers::iter) {
+            put_field(out, name, value);
+        }
+        out.put(b"\r\n");
+    }
+}
+
+/// Appends a field's line.
+pub fn put_field(out: &mut Buffer, name: &[u8], value: &[u8]) {
+    out.put(name);
+    out.put(b": ");
+    out.put(value);
+    out.put(b"\r\n");
+}

@@ -1,0 +1,134 @@
+//! Chunked bodies, read byte by byte and strictly (RFC 9112, section 7.1).
+
+use super::fields::Trailers;
+
+/// Most bytes of the chunk extensions and trailers of one body, all together.
+const MAX_OVERHEAD: usize = 16 * 1024;
+
+/// Most hexadecimal digits of a chunk's size: more than any size needs, fewer than overflow.
+const MAX_DIGITS: u8 = 15;
+
+/// How far a chunked body has been read.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Chunks {
+    at: At,
+    /// Bytes of extensions and trailers so far.
+    overhead: usize,
+    /// The lines after the last chunk, as they came.
+    trailers: Vec<u8>,
+}
+
+/// A byte of a chunked body that must not stand where it does, or trailers that are malformed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InvalidChunk;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Size {
+        size: u64,
+        digits: u8,
+    },
+    Extension {
+        size: u64,
+    },
+    SizeEnd {
+        size: u64,
+    },
+    Data {
+        left: u64,
+    },
+    DataReturn,
+    DataEnd,
+    /// In a line after the last chunk; `empty` while nothing of it has come.
+    Trailer {
+        empty: bool,
+    },
+    TrailerEnd {
+        empty: bool,
+    },
+    Over,
+}
+
+impl Default for At {
+    fn default() -> Self {
+        Self::Size { size: 0, digits: 0 }
+    }
+}
+
+impl Chunks {
+    pub(super) fn is_over(&self) -> bool {
+        self.at == At::Over
+    }
+
+    /// Decodes `bytes`, which come next: moves the data in them to their beginning. Returns how long it is, and how many
+    /// of `bytes` belonged to the body.
+    pub(super) fn decode(&mut self, bytes: &mut [u8]) -> Result<(usize, usize), InvalidChunk> {
+        let (mut read, mut data) = (0, 0);
+        while read < bytes.len() && !self.is_over() {
+            if let At::Data { left } = self.at {
+                let available = bytes.len() - read;
+                let count = usize::try_from(left).map_or(available, |left| left.min(available));
+                if read != data {
+                    bytes.copy_within(read..read + count, data);
+                }
+                (read, data) = (read + count, data + count);
+                let left = left - count as u64;
+                self.at = if left == 0 {
+                    At::DataReturn
+                } else {
+                    At::Data { left }
+                };
+            } else {
+                let byte = bytes[read];
+                if matches!(self.at, At::Trailer { .. } | At::TrailerEnd { .. }) {
+                    self.trailers.push(byte);
+                }
+                self.at = self.step(byte).ok_or(InvalidChunk)?;
+                read += 1;
+            }
+        }
+        Ok((data, read))
+    }
+
+    /// The trailers of a body that is over.
+    pub(super) fn trailers(&self) -> Result<Trailers, InvalidChunk> {
+        // Mostly there are none: then this is the empty line alone.
+        match self.trailers.as_slice() {
+            [] | b"\r\n" => Ok(Trailers::default()),
+            section => Trailers::parse(section).ok_or(InvalidChunk),
+        }
+    }
+
+    /// Where the next byte leads; `None` where it must not stand there.
+    fn step(&mut self, byte: u8) -> Option<At> {
+        if matches!(self.at, At::Extension { .. } | At::Trailer { .. }) {
+            self.overhead += 1;
+            if self.overhead > MAX_OVERHEAD {
+                return None;
+            }
+        }
+        match (self.at, byte) {
+            (At::Size { size, digits }, _) if byte.is_ascii_hexdigit() && digits < MAX_DIGITS => {
+                let digit = char::from(byte).to_digit(16)?;
+                Some(At::Size {
+                    size: size * 16 + u64::from(digit),
+                    digits: digits + 1,
+                })
+            }
+            (At::Size { digits: 0, .. }, _) => None,
+            (At::Size { size, .. } | At::Extension { size }, b'\r') => Some(At::SizeEnd { size }),
+            (At::Size { size, .. }, b';' | b' ' | b'\t') => Some(At::Extension { size }),
+            (At::Extension { size }, _) if byte != b'\n' => Some(At::Extension { size }),
+            (At::SizeEnd { size: left @ 1.. }, b'\n') => Some(At::Data { left }),
+            (At::DataReturn, b'\r') => Some(At::DataEnd),
+            (At::DataEnd, b'\n') => Some(At::default()),
+            (At::Trailer { empty }, b'\r') => Some(At::TrailerEnd { empty }),
+            (At::Trailer { .. }, _) if byte != b'\n' => Some(At::Trailer { empty: false }),
+            (At::TrailerEnd { empty: true }, b'\n') => Some(At::Over),
+            (At::SizeEnd { size: 0 } | At::TrailerEnd { empty: false }, b'\n') => {
+                Some(At::Trailer { empty: true })
+            }
+            _ => None,
+        }
+    }
+}

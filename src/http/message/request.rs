@@ -1,0 +1,365 @@
+//! The head of a request: parsed once, kept as its bytes and ranges of them.
+
+use std::mem::MaybeUninit;
+
+use thiserror::Error;
+
+use super::fields::{self, Field, FieldName, Fields, MAX_REQUEST_FIELDS, Span};
+use super::framing::{self, BodyLength};
+
+/// The version of HTTP that a message is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    Http11,
+    /// HTTP/2
+    Http2,
+}
+
+impl Version {
+    /// As logs show it: `HTTP/1.1`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http10 => "HTTP/1.0",
+            Self::Http11 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2.0",
+        }
+    }
+
+    /// The version whose minor number was parsed.
+    pub(super) fn of_minor(minor: Option<u8>) -> Self {
+        if minor == Some(0) {
+            Self::Http10
+        } else {
+            Self::Http11
+        }
+    }
+}
+
+/// Why a request is not read. The text tells its client what would be right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadRequest {
+    /// Its first line or a field is malformed.
+    #[error("The request is malformed: each line ends in CR LF, and a field is `name: value`")]
+    Malformed,
+    /// Its target has a byte that splits a line or is none of a URL's, or a fragment.
+    #[error("The target has a space, a control character or a fragment: escape it as %XX")]
+    TargetByte,
+    /// Its target is none.
+    #[error("The target must be a path, an absolute URL or, for OPTIONS, *")]
+    Target,
+    /// Its body could be read in two ways.
+    #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
+    Length,
+    /// A chunk of its body is none.
+    #[error("The body is not in chunks as it says")]
+    Chunks,
+    /// It did not come in time.
+    #[error("The request took too long")]
+    TooSlow,
+    /// Its head is too large.
+    #[error("The head of the request is too large")]
+    HeadTooLarge,
+}
+
+impl BadRequest {
+    /// The status that tells its client.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::TooSlow => 408,
+            Self::HeadTooLarge => 431,
+            _ => 400,
+        }
+    }
+}
+
+/// A request's head: its bytes as they came, and where its parts are in them.
+#[derive(Debug)]
+pub struct RequestHead {
+    bytes: Box<[u8]>,
+    table: Box<[Field]>,
+    present: u32,
+    version: Version,
+    length: BodyLength,
+    method: Span,
+    target: Span,
+    /// The authority of an absolute target, or `:authority`.
+    authority: Option<Span>,
+    /// The path of the target with its query, which may both be empty.
+    path: Span,
+}
+
+impl RequestHead {
+    /// Parses the head that `bytes` begin with, and says how long it is; `None` where it has not come whole. Empty lines
+    /// before it must have been taken away.
+    ///
+    /// # Errors
+    ///
+    /// Where it is malformed, or could be read in two ways.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, BadRequest> {
+        match bytes {
+            b"\r" => return Ok(None),
+            // The parser would skip these, too.
+            [b'\r' | b'\n', ..] => return Err(BadRequest::Malformed),
+            _ => {}
+        }
+        let mut fields = [const { MaybeUninit::uninit() }; MAX_REQUEST_FIELDS];
+        let mut parsed = httparse::Request::new(&mut []);
+        let end = match parsed.parse_with_uninit_headers(bytes, &mut fields) {
+            Ok(httparse::Status::Complete(end)) => end,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err(BadRequest::HeadTooLarge),
+            Err(_) => return Err(cause(bytes)),
+        };
+        let head = &bytes[..end];
+        let table = fields::table(head, parsed.headers).ok_or(BadRequest::Malformed)?;
+        let span = |part: Option<&str>| Span::of(head, part.unwrap_or_default().as_bytes());
+        let (method, target) = (span(parsed.method), span(parsed.path));
+        let (authority, path) = if parsed.method == Some("CONNECT") {
+            (None, target)
+        } else {
+            parts_of(head, target)?
+        };
+        let mut request = Self {
+            bytes: head.into(),
+            present: fields::present(&table),
+            table: table[..].into(),
+            version: Version::of_minor(parsed.version),
+            length: BodyLength::None,
+            method,
+            target,
+            authority,
+            path,
+        };
+        request.length = framing::of_request(request.fields(), request.version)?;
+        Ok(Some((request, end)))
+    }
+
+    /// The head of a request that came over HTTP/2; `body_follows`: it did not end with its head.
+    ///
+    /// # Errors
+    ///
+    /// Where it tells two lengths, or is too large.
+    pub fn of_http2(head: &http::request::Parts, body_follows: bool) -> Result<Self, BadRequest> {
+        let mut bytes = Vec::with_capacity(256);
+        let mut put = |part: &[u8]| {
+            let start = bytes.len();
+            bytes.extend_from_slice(part);
+            Span::new(start, part.len())
+        };
+        let method = put(head.method.as_str().as_bytes());
+        let uri = &head.uri;
+        let target = put(uri
+            .path_and_query()
+            .map_or("/", |path| path.as_str())
+            .as_bytes());
+        let authority = uri.authority().map(|named| put(named.as_str().as_bytes()));
+        let mut table = Vec::with_capacity(head.headers.len());
+        let mut add = |name: &http::HeaderName, value: &[u8]| {
+            let name = name.as_str().as_bytes();
+            let field = Field::new(put(name), FieldName::of(name), put(value));
+            field
+                .map(|field| table.push(field))
+                .ok_or(BadRequest::HeadTooLarge)
+        };
+        for name in head.headers.keys() {
+            let values = head.headers.get_all(name);
+            if name == http::header::COOKIE {
+                // A client may send its cookies in several fields (RFC 9113, section 8.2.3).
+                let crumbs: Vec<&[u8]> = values.iter().map(|crumb| crumb.as_bytes()).collect();
+                add(name, &crumbs.join(&b"; "[..]))?;
+                continue;
+            }
+            for value in values {
+                add(name, value.as_bytes())?;
+            }
+        }
+        let mut request = Self {
+            present: fields::present(&table),
+            bytes: bytes.into(),
+            table: table.into(),
+            version: Version::Http2,
+            length: BodyLength::None,
+            method,
+            target,
+            authority,
+            path: target,
+        };
+        request.length = match framing::of_request(request.fields(), Version::Http2)? {
+            BodyLength::None if body_follows => BodyLength::Chunked,
+            length => length,
+        };
+        Ok(request)
+    }
+
+    /// Its method.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        str::from_utf8(self.method.in_bytes(&self.bytes)).unwrap_or_default()
+    }
+
+    /// Its target as it was sent.
+    #[must_use]
+    pub fn target(&self) -> &[u8] {
+        self.target.in_bytes(&self.bytes)
+    }
+
+    /// The path of its target with its query, as they were sent; both may be empty.
+    #[must_use]
+    pub fn path_and_query(&self) -> &[u8] {
+        self.path.in_bytes(&self.bytes)
+    }
+
+    /// The authority of an absolute target, or of an HTTP/2 request.
+    #[must_use]
+    pub fn authority(&self) -> Option<&[u8]> {
+        self.authority
+            .map(|authority| authority.in_bytes(&self.bytes))
+    }
+
+    /// Its version.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// How its body is framed.
+    #[must_use]
+    pub fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    /// Its fields.
+    #[must_use]
+    pub fn fields(&self) -> Fields<'_> {
+        Fields {
+            head: &self.bytes,
+            table: &self.table,
+            present: self.present,
+        }
+    }
+
+    /// Whether sending it twice does what sending it once does (RFC 9110, section 9.2.2).
+    #[must_use]
+    pub fn is_idempotent(&self) -> bool {
+        let method = self.method();
+        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
+    }
+
+    /// Whether its client waits for an interim answer before it sends the body (RFC 9110, section 10.1.1).
+    #[must_use]
+    pub fn expects_continue(&self) -> bool {
+        self.version != Version::Http10 && self.fields().has(FieldName::Expect)
+    }
+
+    /// Whether its client reads trailers (RFC 9110, section 10.1.4). Over HTTP/2 every client does.
+    #[must_use]
+    pub fn takes_trailers(&self) -> bool {
+        match self.version {
+            Version::Http10 => false,
+            Version::Http2 => true,
+            Version::Http11 => {
+                let mut codings = self.fields().elements(FieldName::Te);
+                codings.any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+            }
+        }
+    }
+
+    /// Whether its connection may carry another request (RFC 9112, section 9.3).
+    #[must_use]
+    pub fn keeps_alive(&self) -> bool {
+        keeps_alive(self.fields(), self.version)
+    }
+}
+
+/// Whether the sender of a message with these fields keeps its connection (RFC 9112, section 9.3).
+pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
+    let mut options = fields.elements(FieldName::Connection);
+    match version {
+        Version::Http10 => options.any(|option| option.eq_ignore_ascii_case(b"keep-alive")),
+        _ => !options.any(|option| option.eq_ignore_ascii_case(b"close")),
+    }
+}
+
+/// The authority of a target, where it is absolute, and its path with the query (RFC 9112, section 3.2).
+fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadRequest> {
+    let bytes = target.in_bytes(head);
+    if memchr::memchr(b'#', bytes).is_some() {
+        return Err(BadRequest::TargetByte);
+    }
+    if bytes.first() == Some(&b'/') || bytes == b"*" {
+        return Ok((None, target));
+    }
+    let scheme = bytes.iter().position(|byte| *byte == b':');
+    let (scheme, rest) = bytes.split_at(scheme.ok_or(BadRequest::Target)?);
+    let is_scheme = scheme.first().is_some_and(u8::is_ascii_alphabetic)
+        && scheme
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
+    let named = rest
+        .strip_prefix(b"://")
+        .filter(|_| is_scheme)
+        .ok_or(BadRequest::Target)?;
+    let end = named
+        .iter()
+        .position(|byte| b"/?".contains(byte))
+        .unwrap_or(named.len());
+    let (authority, path) = named.split_at(end);
+    if authority.is_empty() {
+        return Err(BadRequest::Target);
+    }
+    Ok((Some(Span::of(head, authority)), Span::of(head, path)))
+}
+
+/// Why a head that the parser refused is refused.
+fn cause(bytes: &[u8]) -> BadRequest {
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let after_method = line
+        .iter()
+        .position(|byte| !is_token(byte))
+        .unwrap_or(line.len());
+    let [b' ', rest @ ..] = &line[after_method..] else {
+        return BadRequest::Malformed;
+    };
+    let target = rest
+        .strip_suffix(b" HTTP/1.1")
+        .or_else(|| rest.strip_suffix(b" HTTP/1.0"));
+    match target {
+        Some(target) if target.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) => {
+            BadRequest::TargetByte
+        }
+        _ => BadRequest::Malformed,
+    }
+}
+
+/// Where the head that `bytes` begin with ends, if it does yet: after its first empty line, however lines end. The first
+/// `searched` bytes were looked through before, in vain.
+#[must_use]
+pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
+    let from = searched.saturating_sub(2);
+    memchr::memchr_iter(b'\n', bytes.get(from..)?).find_map(|at| match &bytes[from + at + 1..] {
+        [b'\n', ..] => Some(from + at + 2),
+        [b'\r', b'\n', ..] => Some(from + at + 3),
+        _ => None,
+    })
+}
+
+/// How many bytes of empty lines stand before a request; one that a client sends after a body is to be ignored (RFC
+/// 9112, section 2.2).
+#[must_use]
+pub fn empty_lines(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let [b'\r', b'\n', ..] = &bytes[at..] {
+        at += 2;
+    }
+    at
+}

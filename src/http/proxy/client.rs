@@ -1,0 +1,292 @@
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use memchr::memrchr;
+
+use crate::config::{ForwardedHeader, Server};
+use crate::http::downstream::Peer;
+use crate::http::message::{FieldName, Fields};
+
+/// Who sent a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Client {
+    /// The other end of the connection; `None` on a unix socket.
+    pub(super) peer: Option<IpAddr>,
+    /// The client itself, `$remote_addr`: the peer, or whom trusted peers name.
+    pub(super) address: Option<IpAddr>,
+    /// Whether the peer's word on where the request came from is taken.
+    pub(super) trusted: bool,
+}
+
+impl Client {
+    /// The client of a request: the rightmost address, the peer's first, that is not a trusted proxy's. Where a trusted
+    /// peer's field is garbage, or names nobody, it is the peer.
+    pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
+        let peer = peer.ip();
+        let is_trusted = |address: &IpAddr| {
+            server
+                .trusted_proxies
+                .iter()
+                .any(|net: &IpNet| net.contains(address))
+        };
+        let trusted = peer.as_ref().is_some_and(is_trusted);
+        let address = if trusted {
+            named(fields, server.forwarded_header, is_trusted).or(peer)
+        } else {
+            peer
+        };
+        Self {
+            peer,
+            address,
+            trusted,
+        }
+    }
+}
+
+impl Client {
+    /// The client of a connection on which nothing could be read.
+    pub(super) fn of_peer(peer: &Peer) -> Self {
+        let address = peer.ip();
+        Self {
+            peer: address,
+            address,
+            trusted: false,
+        }
+    }
+}
+
+/// The rightmost address in the field that is not trusted; the leftmost where all are. `None` where there is none, or
+/// something that is no address stands in the way. Whatever stands further left is a client's own word, and not read.
+fn named(
+    fields: Fields<'_>,
+    field: ForwardedHeader,
+    is_trusted: impl Fn(&IpAddr) -> bool,
+) -> Option<IpAddr> {
+    /// The last first.
+    type Elements = fn(&[u8]) -> Vec<&[u8]>;
+    type Address = fn(&[u8]) -> Option<IpAddr>;
+    let (name, elements, address): (_, Elements, Address) = match field {
+        ForwardedHeader::XForwardedFor => (
+            FieldName::XForwardedFor,
+            |line| line.rsplit(|byte| *byte == b',').collect(),
+            read_node,
+        ),
+        ForwardedHeader::Forwarded => (
+            FieldName::Forwarded,
+            |line| split_unquoted(line, b','),
+            read_element,
+        ),
+    };
+    let mut leftmost = None;
+    for element in fields.all(name).rev().flat_map(elements) {
+        let element = element.trim_ascii();
+        if element.is_empty() {
+            continue;
+        }
+        let found = address(element)?;
+        if !is_trusted(&found) {
+            return Some(found);
+        }
+        leftmost = Some(found);
+    }
+    leftmost
+}
+
+/// The parts of `text`, the last first, between separators that do not stand in quotes (RFC 9110, section 5.6.4). It is
+/// read from its end, of which proxies made sure: else whoever opens a quote at its beginning swallows what they write
+/// after it, up to their own first quote. A quote that nothing opens is nothing but a character.
+fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
+    let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
+    while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
+        at -= 1;
+        if *byte == separator {
+            parts.push(&text[at + 1..end]);
+            end = at;
+        } else if *byte == b'"' {
+            at = opening(before).unwrap_or(at);
+        }
+    }
+    parts.push(&text[..end]);
+    parts
+}
+
+/// Where the quote stands that opens what is closed behind `text`: the last one that is not escaped.
+fn opening(text: &[u8]) -> Option<usize> {
+    let mut end = text.len();
+    loop {
+        let quote = memrchr(b'"', &text[..end])?;
+        let escapes = text[..quote]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'\\');
+        if escapes.count() % 2 == 0 {
+            return Some(quote);
+        }
+        end = quote;
+    }
+}
+
+/// The `for` of one element of `Forwarded` (RFC 7239, section 4).
+fn read_element(element: &[u8]) -> Option<IpAddr> {
+    let pairs = split_unquoted(element, b';').into_iter().rev();
+    let value = pairs.filter_map(|pair| {
+        let (name, value) = pair.trim_ascii().split_at_checked(4)?;
+        name.eq_ignore_ascii_case(b"for=").then_some(value)
+    });
+    let value = { value }.next()?;
+    let unquoted = value
+        .strip_prefix(b"\"")
+        .and_then(|value| value.strip_suffix(b"\""));
+    read_node(unquoted.unwrap_or(value))
+}
+
+/// An address, with a port or without: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+fn read_node(text: &[u8]) -> Option<IpAddr> {
+    let text = str::from_utf8(text).ok()?;
+    let (address, rest) = match text.strip_prefix('[') {
+        Some(bracketed) => bracketed.split_once(']')?,
+        None if text.matches(':').count() == 1 => text.split_at(text.find(':')?),
+        None => (text, ""),
+    };
+    // The port may be hidden behind a name (RFC 7239, section 6); either way it is of no interest.
+    let port = rest.strip_prefix(':').is_some_and(|port| !port.is_empty());
+    let address: IpAddr = address.parse().ok().filter(|_| rest.is_empty() || port)?;
+    Some(address.to_canonical())
+}
+
+#[cfg(test)]
+mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(peer: &str, field: ForwardedHeader, lines: &[(&str, &str)]) -> String {
+        let mut server = crate::config::parse(
+            "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
+             [server]\ntrusted_proxies = [\"10.0.0.0/8\", \"fd00::/8\"]\n",
+            std::path::Path::new("gateway.toml"),
+            false,
+        )
+        .unwrap()
+        .server;
+        server.forwarded_header = field;
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
+            headers.append(name.parse::<HeaderName>().unwrap(), value);
+        }
+        let peer = Peer {
+            address: Some(peer.parse().unwrap()),
+            ..Peer::default()
+        };
+        Client::of(&headers, &peer, &server)
+            .address
+            .unwrap()
+            .to_string()
+    }
+
+    #[test]
+    fn the_client_is_the_rightmost_address_that_is_not_trusted() {
+        let cases: [(&str, &[&str], &str); 17] = [
+            ("192.0.2.1:9", &["198.51.100.1"], "192.0.2.1"),
+            ("10.0.0.1:9", &[], "10.0.0.1"),
+            ("10.0.0.1:9", &["198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["203.0.113.9, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["198.51.100.1, 10.9.9.9"], "198.51.100.1"),
+            (
+                "10.0.0.1:9",
+                &["198.51.100.1", "10.9.9.9, 10.8.8.8"],
+                "198.51.100.1",
+            ),
+            ("10.0.0.1:9", &["10.7.7.7, 10.8.8.8"], "10.7.7.7"),
+            ("10.0.0.1:9", &["198.51.100.1:4711"], "198.51.100.1"),
+            ("10.0.0.1:9", &["[2001:db8::1]:4711"], "2001:db8::1"),
+            ("10.0.0.1:9", &["2001:db8::1"], "2001:db8::1"),
+            ("10.0.0.1:9", &["::ffff:198.51.100.1"], "198.51.100.1"),
+            ("[::ffff:10.0.0.1]:9", &["198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["nonsense"], "10.0.0.1"),
+            ("10.0.0.1:9", &["198.51.100.1, , "], "198.51.100.1"),
+            // What a client wrote left of its own address does not matter.
+            ("10.0.0.1:9", &["\"garbage, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["caf\u{e9}, 198.51.100.1"], "198.51.100.1"),
+            ("10.0.0.1:9", &["caf\u{e9}", "198.51.100.1"], "198.51.100.1"),
+        ];
+        for (peer, lines, expected) in cases {
+            let lines: Vec<_> = lines
+                .iter()
+                .map(|line| ("x-forwarded-for", *line))
+                .collect();
+            assert_eq!(
+                client(peer, ForwardedHeader::XForwardedFor, &lines),
+                expected,
+                "{peer} {lines:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_quote_that_a_client_opens_swallows_nothing_that_proxies_write() {
+        for lie in [
+            "for=6.6.6.6;y=\"",
+            "for=\"x",
+            "for=6.6.6.6;y=\\\"",
+            "for=6.6.6.6;y=\"\\",
+            "\"\"\"",
+        ] {
+            for written in [
+                "for=\"198.51.100.1:80\"",
+                "for=198.51.100.1",
+                "host=\"a\\\"\\\\\";for=\"198.51.100.1:80\"",
+                "for=198.51.100.1;host=\"a,b\", for=\"10.2.3.4:80\"",
+            ] {
+                let line = format!("{lie}, {written}");
+                let found = client(
+                    "10.0.0.1:9",
+                    ForwardedHeader::Forwarded,
+                    &[("forwarded", &line)],
+                );
+                assert_eq!(found, "198.51.100.1", "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_field_of_rfc_7239_is_read_as_it_says() {
+        let cases = [
+            ("for=198.51.100.1", "198.51.100.1"),
+            (
+                "For=\"198.51.100.1:4711\";proto=https;by=203.0.113.43",
+                "198.51.100.1",
+            ),
+            ("proto=http; for=\"[2001:db8::1]:80\"", "2001:db8::1"),
+            ("for=198.51.100.1, for=10.2.3.4", "198.51.100.1"),
+            ("for=198.51.100.1;host=\"a,b\"", "198.51.100.1"),
+            ("for=unknown", "10.0.0.1"),
+            ("for=198.51.100.1, for=_hidden", "10.0.0.1"),
+            ("by=198.51.100.1", "10.0.0.1"),
+            ("for=\"x, for=198.51.100.1", "198.51.100.1"),
+            ("host=\"x;for=6.6.6.6;y\";for=198.51.100.1", "198.51.100.1"),
+            (
+                "host=\"x\\\";for=6.6.6.6\";for=198.51.100.1",
+                "198.51.100.1",
+            ),
+            ("for=\"[2001:db8::1]:_ob\"", "2001:db8::1"),
+            ("for=\"198.51.100.1:_ob\"", "198.51.100.1"),
+        ];
+        for (line, expected) in cases {
+            let found = client(
+                "10.0.0.1:9",
+                ForwardedHeader::Forwarded,
+                &[("forwarded", line)],
+            );
+            assert_eq!(found, expected, "{line}");
+        }
+        let ignored = client(
+            "10.0.0.1:9",
+            ForwardedHeader::Forwarded,
+            &[("x-forwarded-for", "198.51.100.1")],
+        );
+        assert_eq!(ignored, "10.0.0.1");
+    }
+}

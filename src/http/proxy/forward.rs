@@ -1,0 +1,508 @@
+//! A request at the origin: out over a kept connection or a new one, and its answer back.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+
+use super::heads;
+use super::ratelimit_headers;
+use super::record::RequestRecord;
+use super::request_info::RequestInfo;
+use super::tunnel;
+use super::upload::Upload;
+use super::worker::Worker;
+use crate::config::{self, HostRule, Route};
+use crate::gateway::Gateway;
+use crate::http::downstream::{
+    ClientError, ClientStream, ConnectionContext, Response, unless_gone,
+};
+use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, FieldName, InvalidResponse, ResponseHead, Trailers, Version};
+use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
+use crate::limit::Moment;
+
+/// Why a request got no answer, or not all of one.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The client is to blame.
+    Client(ClientError),
+    /// The origin gave no answer.
+    Origin(OriginError),
+    /// The answer broke off after it had begun.
+    Broken,
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+/// One request on its way to its origin.
+pub(super) struct Forward<'a, 'r, C> {
+    pub(super) worker: &'a Worker,
+    pub(super) gateway: &'a Gateway,
+    pub(super) route: &'a Route,
+    pub(super) info: &'a RequestInfo<'a>,
+    pub(super) context: &'a ConnectionContext,
+    pub(super) client: &'a mut C,
+    pub(super) record: &'a mut RequestRecord<'r>,
+    pub(super) upload: Upload,
+    /// When it had its place at the origin; before, when it asked for one.
+    pub(super) began: Moment,
+    /// When it had a connection to be sent on.
+    pub(super) sent: Moment,
+    /// Whether the client has had the interim answer that it waits for.
+    pub(super) continued: bool,
+}
+
+/// What came of looking for an answer's head.
+enum Answer {
+    Interim,
+    Switched,
+    Final { keeps: bool },
+}
+
+/// Why one connection gave no answer.
+enum Attempt {
+    /// It was closed or broke before any byte of an answer.
+    Closed(io::Error),
+    Failed(Failure),
+}
+
+impl From<ClientError> for Attempt {
+    fn from(error: ClientError) -> Self {
+        Self::Failed(Failure::Client(error))
+    }
+}
+
+impl<'a, C: ClientStream> Forward<'a, '_, C> {
+    /// Takes the request to its origin and its answer back to the client.
+    ///
+    /// It is sent once more, on a new connection, where a kept one broke that the server was perhaps just closing: if
+    /// nothing of it had been written, or the method is idempotent and there is no body. Where a server cannot be reached
+    /// the other connection is to another server.
+    pub(super) async fn run(mut self) -> Result<(), Failure> {
+        let answered = self.exchange().await;
+        if let Err(Failure::Origin(error)) = &answered {
+            let now = self.worker.pacer.now();
+            self.record.origin_took = Some(now.since(self.began));
+            self.origin().tell_unanswered(error, now);
+        }
+        answered
+    }
+
+    fn origin(&self) -> &'a Origin {
+        self.gateway.origin(self.route.origin)
+    }
+
+    fn settings(&self) -> &'a config::Origin {
+        self.origin().settings()
+    }
+
+    async fn exchange(&mut self) -> Result<(), Failure> {
+        let (origin, settings) = (self.origin(), self.settings());
+        let place = unless_gone(&*self.client, origin.admit(self.began)).await?;
+        let mut in_flight = place.map_err(Failure::Origin)?;
+        if settings.max_in_flight.is_some() {
+            self.began = self.worker.pacer.now();
+        }
+        self.sent = self.began;
+        let head = self.info.head;
+        let again = head.is_idempotent() && head.length().is_empty();
+        self.record.server = Some(Arc::clone(in_flight.server()));
+        // What cannot be sent twice is not sent on a connection that the server has closed.
+        let kept = self.worker.pools.of(in_flight.at()).take(!again);
+        let mut connection = match kept {
+            Some(connection) => connection,
+            // Boxed, as mostly there is one: what waits for an answer should be small.
+            None => Box::pin(self.connect(&mut in_flight)).await?,
+        };
+        self.write_head(&mut connection, &in_flight);
+        let answer = loop {
+            match self.answer(&mut connection, &in_flight).await {
+                Ok(answer) => break answer,
+                Err(Attempt::Failed(failure)) => return Err(self.failed(&in_flight, failure)),
+                Err(Attempt::Closed(source)) => {
+                    let unwritten = connection.sender().is_untouched();
+                    if !connection.is_reused() || !(again || unwritten) {
+                        let server = in_flight.server().to_string();
+                        let error = OriginError::Broken { server, source };
+                        return Err(self.failed(&in_flight, Failure::Origin(error)));
+                    }
+                    connection =
+                        Box::pin(self.begin_again(&mut in_flight, connection, source)).await?;
+                }
+            }
+        };
+        match answer {
+            Answer::Final { keeps } => self.carry_body(connection, in_flight, keeps).await,
+            _ => Box::pin(self.carry_tunnel(connection, in_flight)).await,
+        }
+    }
+
+    /// Another connection for a request that one broke on.
+    async fn begin_again(
+        &mut self,
+        in_flight: &mut InFlight,
+        mut broken: Connection,
+        source: io::Error,
+    ) -> Result<Connection, Failure> {
+        let before = Arc::clone(in_flight.server());
+        let mut connection = self.connect(in_flight).await?;
+        if !self.upload.has_begun() {
+            self.upload.restart();
+            self.write_head(&mut connection, in_flight);
+        } else if before == *in_flight.server() || self.settings().host != HostRule::Origin {
+            self.upload.resume();
+            connection.take_over(&mut broken);
+        } else {
+            // The head names the other server, and what follows it was read already.
+            let server = before.to_string();
+            let error = OriginError::Broken { server, source };
+            return Err(self.failed(in_flight, Failure::Origin(error)));
+        }
+        Ok(connection)
+    }
+
+    fn write_head(&self, connection: &mut Connection, in_flight: &InFlight) {
+        let upgrade = heads::asked_upgrade(self.info.head);
+        let (host, server) = (&self.settings().host, in_flight.server());
+        let sender = connection.sender();
+        heads::write_request(
+            sender.head(),
+            self.info,
+            self.context,
+            server,
+            host,
+            upgrade,
+        );
+        sender.begin_body(self.info.head.length());
+    }
+
+    /// A new connection, to another server where the first cannot be reached: nothing was sent yet.
+    async fn connect(&mut self, in_flight: &mut InFlight) -> Result<Connection, Failure> {
+        let connection = self.connect_to_any(in_flight).await;
+        self.sent = self.worker.pacer.now();
+        self.record.server = Some(Arc::clone(in_flight.server()));
+        connection
+    }
+
+    async fn connect_to_any(&self, in_flight: &mut InFlight) -> Result<Connection, Failure> {
+        let first = match self.connect_to(in_flight).await? {
+            Ok(connection) => return Ok(connection),
+            Err(error) => self.failed(in_flight, Failure::Origin(error)),
+        };
+        let now = self.worker.pacer.now();
+        if self.origin().another(in_flight, now).is_err() {
+            return Err(first);
+        }
+        let connection = self.connect_to(in_flight).await?;
+        connection.map_err(|error| self.failed(in_flight, Failure::Origin(error)))
+    }
+
+    async fn connect_to(
+        &self,
+        in_flight: &InFlight,
+    ) -> Result<Result<Connection, OriginError>, ClientError> {
+        let pool = self.worker.pools.of(in_flight.at());
+        let connecting = pool.connect(self.settings(), self.origin().dialer());
+        unless_gone(&*self.client, connecting).await
+    }
+
+    /// Notes that the server gave no answer, where it is to blame.
+    fn failed(&self, in_flight: &InFlight, failure: Failure) -> Failure {
+        if let Failure::Origin(error) = &failure {
+            let now = self.worker.pacer.now();
+            in_flight.failed(error.outcome(), now.since(self.began), now);
+        }
+        failure
+    }
+
+    /// Sends the request on this connection, and waits for the head of its answer.
+    async fn answer(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight,
+    ) -> Result<Answer, Attempt> {
+        loop {
+            match self.take_head(connection, in_flight)? {
+                Some(Answer::Interim) => {
+                    poll_fn(|cx| self.client.poll_flush(cx)).await?;
+                }
+                Some(answer) => return Ok(answer),
+                None => self.receive(connection, in_flight).await?,
+            }
+        }
+    }
+
+    /// Waits for more of an answer's head, and sends the request meanwhile.
+    async fn receive(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight,
+    ) -> Result<(), Attempt> {
+        let limit = self.settings().response_timeout;
+        let Self {
+            client,
+            upload,
+            sent,
+            ..
+        } = self;
+        let mut received = None;
+        if !upload.is_over() {
+            let sending = poll_fn(|cx| {
+                let uploaded = upload.poll(cx, *client, connection)?;
+                if let Poll::Ready(received) = connection.poll_receive(cx) {
+                    return Poll::Ready(Ok::<_, ClientError>(Some(received)));
+                }
+                if uploaded.is_ready() {
+                    return Poll::Ready(Ok(None));
+                }
+                let since = (*sent).max(upload.last_piece());
+                let silence = connection.poll_silence(cx, since, limit);
+                silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
+            });
+            received = sending.await?;
+        }
+        if received.is_none() {
+            let since = (*sent).max(upload.last_piece());
+            let waiting = poll_fn(|cx| match connection.poll_receive(cx) {
+                Poll::Ready(received) => Poll::Ready(Some(received)),
+                Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
+            });
+            received = unless_gone(&**client, waiting).await?;
+        }
+        if received.is_none() {
+            // Where the machine stood still, timers are seen to be due before the answer is seen to be there.
+            tokio::task::yield_now().await;
+            let at_last = poll_fn(|cx| Poll::Ready(connection.poll_receive(cx))).await;
+            received = match at_last {
+                Poll::Ready(received) => Some(received),
+                Poll::Pending => Some(Err(io::ErrorKind::TimedOut.into())),
+            };
+        }
+        let server = || in_flight.server().to_string();
+        let failed = |error| Attempt::Failed(Failure::Origin(error));
+        match received {
+            Some(Ok(1..)) => Ok(()),
+            Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                let server = server();
+                Err(failed(OriginError::ResponseTimeout { server, limit }))
+            }
+            received => {
+                let source = match received {
+                    Some(Err(error)) => error,
+                    _ => io::ErrorKind::UnexpectedEof.into(),
+                };
+                if connection.received().is_empty() {
+                    return Err(Attempt::Closed(source));
+                }
+                let server = server();
+                Err(failed(OriginError::Broken { server, source }))
+            }
+        }
+    }
+
+    /// Takes the head of an answer, if it has come whole, and begins the client's answer with it.
+    fn take_head(
+        &mut self,
+        connection: &mut Connection,
+        in_flight: &InFlight,
+    ) -> Result<Option<Answer>, Attempt> {
+        let received = connection.received();
+        if received.is_empty() {
+            return Ok(None);
+        }
+        let limit = self.settings().max_header_size;
+        let invalid = |invalid| {
+            let server = in_flight.server().to_string();
+            Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
+        };
+        let to_head = self.info.head.method() == "HEAD";
+        let parsed = ResponseHead::parse(received, to_head).map_err(invalid)?;
+        let size = parsed.as_ref().map_or(received.len(), |(_, end)| *end);
+        if size > limit {
+            return Err(invalid(InvalidResponse::HeadTooLarge));
+        }
+        let Some((head, end)) = parsed else {
+            return Ok(None);
+        };
+        let answer = if head.is_interim() {
+            self.pass_interim(&head);
+            Answer::Interim
+        } else {
+            let asked = heads::asked_upgrade(self.info.head);
+            let switches = head.status == 101;
+            if switches && !heads::is_switched_as_asked(&head, asked) {
+                return Err(invalid(InvalidResponse::Protocol));
+            }
+            self.begin(&head, in_flight);
+            if switches {
+                Answer::Switched
+            } else {
+                let keeps = head.keeps_alive();
+                Answer::Final { keeps }
+            }
+        };
+        let length = head.length;
+        connection.take_head(end, length);
+        Ok(Some(answer))
+    }
+
+    /// Interim answers go on (RFC 9110, section 15.2), but for a 100 that the client does not wait for.
+    fn pass_interim(&mut self, head: &ResponseHead<'_>) {
+        let request = self.info.head;
+        if request.version() == Version::Http10 {
+            return;
+        }
+        if head.status == 100 && (self.continued || !request.expects_continue()) {
+            return;
+        }
+        self.continued |= head.status == 100;
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            heads::each_passing(head, false, |_| false, put);
+        };
+        self.client.interim(head.status, head.reason(), &fields);
+    }
+
+    /// Begins the client's answer.
+    fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight) {
+        let took = self.worker.pacer.now().since(self.began);
+        in_flight.answered(took);
+        self.record.origin_took = Some(took);
+        self.record.answer_began(head.status);
+        let (gateway, which) = (self.gateway, self.route.headers);
+        let outcome = self.record.outcome.as_ref();
+        let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
+        let replaced = |known| is_limited && ratelimit_headers::replaces(which, known);
+        let trailers = self.info.head.takes_trailers();
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            heads::each_passing(head, trailers, replaced, put);
+            if let Some(outcome) = outcome {
+                ratelimit_headers::write(put, which, gateway, outcome, Some(took));
+            }
+        };
+        self.client.begin(&Response {
+            status: head.status,
+            reason: head.reason(),
+            length: head.length,
+            told_length: head.told_length,
+            has_date: head.fields().has(FieldName::Date),
+            upgrade: head
+                .fields()
+                .first(FieldName::Upgrade)
+                .filter(|_| head.status == 101),
+            fields: &fields,
+        });
+    }
+
+    /// Carries the answer's body. The request is at the origin until the last byte of it has come; then the connection
+    /// serves others, however long the client takes.
+    async fn carry_body(
+        &mut self,
+        connection: Connection,
+        in_flight: InFlight,
+        keeps: bool,
+    ) -> Result<(), Failure> {
+        let mut at_origin = Some((connection, in_flight));
+        while let Some((connection, _)) = &mut at_origin {
+            let mut piece = self.next_piece(connection).await?;
+            self.record.sent(piece.len() as u64);
+            if !connection.body_is_over() {
+                self.send_piece(connection, &mut piece).await?;
+                continue;
+            }
+            let trailers = self.trailers(connection);
+            if let Some((connection, _in_flight)) = at_origin.take()
+                && keeps
+                && self.upload.is_complete()
+            {
+                connection.give_back(self.settings().keep_alive);
+            }
+            let end = Then::End(trailers.as_ref());
+            poll_fn(|cx| self.client.poll_send(cx, &mut piece, end)).await?;
+        }
+        Ok(())
+    }
+
+    fn trailers(&self, connection: &Connection) -> Option<Trailers> {
+        let trailers = connection.trailers()?;
+        self.info.head.takes_trailers().then(|| trailers.clone())
+    }
+
+    /// The next piece of the answer's body; an empty one at its end.
+    async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
+        let limit = self.settings().body_timeout;
+        let Self { client, upload, .. } = self;
+        let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
+        let mut piece = match at_once {
+            Poll::Ready(piece) => Some(piece),
+            Poll::Pending => None,
+        };
+        if piece.is_none() {
+            // The client has what there is while more is waited for.
+            let coming = poll_fn(|cx| {
+                let uploaded = upload.poll(cx, *client, connection)?;
+                let flushed = client.poll_flush(cx)?;
+                if let Poll::Ready(piece) = connection.poll_body(cx) {
+                    return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
+                }
+                if uploaded.is_ready() && flushed.is_ready() {
+                    return Poll::Ready(Ok(None));
+                }
+                let stalled = connection.poll_stall(cx, limit);
+                stalled.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
+            });
+            piece = coming.await?;
+        }
+        if piece.is_none() {
+            let coming = poll_fn(|cx| match connection.poll_body(cx) {
+                Poll::Ready(piece) => Poll::Ready(piece),
+                Poll::Pending => {
+                    let stalled = connection.poll_stall(cx, limit);
+                    stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
+                }
+            });
+            piece = Some(unless_gone(&**client, coming).await?);
+        }
+        connection.moved();
+        match piece {
+            Some(Ok(piece)) => Ok(piece),
+            _ => Err(Failure::Broken),
+        }
+    }
+
+    /// Sends a piece of the answer's body, and goes on with the request's meanwhile.
+    async fn send_piece(
+        &mut self,
+        connection: &mut Connection,
+        piece: &mut Buffer,
+    ) -> Result<(), Failure> {
+        poll_fn(|cx| {
+            let _uploaded = self.upload.poll(cx, self.client, connection)?;
+            self.client.poll_send(cx, piece, Then::More)
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Carries bytes both ways after a 101. The request is at the origin until both sides have ended.
+    async fn carry_tunnel(
+        &mut self,
+        connection: Connection,
+        _in_flight: InFlight,
+    ) -> Result<(), Failure> {
+        let silence = self.settings().tunnel_timeout;
+        poll_fn(|cx| self.client.poll_flush(cx)).await?;
+        let (received, mut origin) = connection.into_tunnel();
+        let ahead = self.client.take_ahead();
+        if let Some(mut client) = self.client.tunnel() {
+            let sent =
+                tunnel::carry(&mut client, &mut origin, received, Some(ahead), silence).await;
+            self.record.sent(sent);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+use std::task::{Context, Poll};
+
+use super::client::Client;
+use super::forward::{Failure, Forward};
+use super::limits;
+use super::record::RequestRecord;
+use super::reply::Reply;
+use super::request_info::RequestInfo;
+use super::upload::Upload;
+use super::worker::Worker;
+use crate::config::Route;
+use crate::gateway::Gateway;
+use crate::http::downstream::{
+    Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
+};
+use crate::http::message::RequestHead;
+
+impl RequestService for Worker {
+    /// Serves one request, from its head to the last byte of its answer.
+    async fn serve<C: ClientStream>(
+        &self,
+        head: RequestHead,
+        client: &mut C,
+        context: &ConnectionContext,
+    ) -> Result<(), Aborted> {
+        let gateway = self.gateway().await;
+        let settings = gateway.settings();
+        let info = RequestInfo::new(&head, context.peer(), &settings.server);
+        let mut record = RequestRecord::new(&gateway, &self.pacer, info.client, Some(&head));
+        let admitted = unless_gone(&*client, admit(self, &gateway, &info, &mut record)).await;
+        let reply = match admitted.map_err(|_| Aborted::ClientGone)? {
+            Err(reply) => {
+                // What is not all here closes the connection after the answer.
+                client.drain_body().await;
+                reply
+            }
+            Ok(route) => {
+                let began = self.pacer.now();
+                let forward = Forward {
+                    worker: self,
+                    gateway: &gateway,
+                    route,
+                    info: &info,
+                    context,
+                    client,
+                    record: &mut record,
+                    upload: Upload::new(settings.server.max_body_size),
+                    began,
+                    sent: began,
+                    continued: false,
+                };
+                // Boxed: whoever waits for a turn, or is answered here, needs no room for it.
+                match Box::pin(forward.run()).await {
+                    Ok(()) => return Ok(()),
+                    Err(Failure::Client(ClientError::Gone)) => return Err(Aborted::ClientGone),
+                    Err(Failure::Origin(error)) if !client.has_begun() => Reply::unanswered(&error),
+                    Err(Failure::Client(error)) if !client.has_begun() => {
+                        Reply::client_error(error)
+                    }
+                    Err(_) => return Err(Aborted::AnswerBroken),
+                }
+            }
+        };
+        record.answer_began(reply.status);
+        let to_head = head.method() == "HEAD";
+        if !to_head {
+            record.sent(reply.body_length());
+        }
+        let route = record.route.and_then(|route| settings.routes.get(route));
+        let limited = route
+            .zip(record.outcome.as_ref())
+            .map(|(route, outcome)| (&*gateway, route.headers, outcome, record.origin_took));
+        let sent = reply.send(client, to_head, limited).await;
+        sent.map_err(|_| Aborted::ClientGone)
+    }
+
+    fn refused(&self, status: u16, context: &ConnectionContext) {
+        if let Some(gateway) = self.gateway_now() {
+            let client = Client::of_peer(context.peer());
+            RequestRecord::new(&gateway, &self.pacer, client, None).answer_began(status);
+        }
+    }
+
+    fn poll_admission(&self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+}
+
+/// Finds the route of a request and waits for its turn. `Err` is the answer where it goes no further.
+async fn admit<'a>(
+    worker: &Worker,
+    gateway: &'a Gateway,
+    info: &RequestInfo<'_>,
+    record: &mut RequestRecord<'_>,
+) -> Result<&'a Route, Reply<'a>> {
+    if let Some(unfit) = info.unfit() {
+        return Err(Reply::unfit(unfit));
+    }
+    let settings = gateway.settings();
+    let found = settings.route(&info.path, Some(&info.host), Some(info.head.method()));
+    let Some((index, route)) = found else {
+        return Err(Reply::plain(404, "No route takes this request\n"));
+    };
+    record.route = Some(index);
+    let length = info.head.length().exact();
+    let limit = settings.server.max_body_size;
+    if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
+        return Err(Reply::client_error(ClientError::TooLarge));
+    }
+    let place = &mut record.place;
+    let outcome = limits::wait(worker, gateway, route, info, record.began, place).await;
+    let outcome = record.outcome.insert(outcome);
+    match &outcome.rejection {
+        Some(rejection) => Err(Reply::rejected(route, rejection)),
+        None => Ok(route),
+    }
+}

@@ -1,0 +1,147 @@
+//! Heads as they go on: which fields pass to the origin and back, which end here, which are added.
+
+use super::request_info::RequestInfo;
+use crate::config::{HostRule, ServerUrl};
+use crate::http::downstream::ConnectionContext;
+use crate::http::message::body::put_field;
+use crate::http::message::{
+    BodyLength, Buffer, FieldName, Fields, RequestHead, ResponseHead, Version,
+};
+
+/// Writes the head of a request as the origin gets it: fields of one hop end here, and so does what a peer that is not
+/// trusted says of where the request came from. `upgrade`: the protocol that it asks to change to.
+pub(super) fn write_request(
+    out: &mut Buffer,
+    info: &RequestInfo<'_>,
+    context: &ConnectionContext,
+    server: &ServerUrl,
+    host: &HostRule,
+    upgrade: Option<&[u8]>,
+) {
+    let head = info.head;
+    let fields = head.fields();
+    out.put(head.method().as_bytes());
+    out.put(b" ");
+    let target = head.path_and_query();
+    if matches!(target, [] | [b'?', ..]) {
+        out.put(b"/");
+    }
+    out.put(target);
+    out.put(b" HTTP/1.1\r\n");
+    // The authority of an absolute target goes before the field (RFC 9112, section 3.2.2).
+    let named = head.authority().or_else(|| fields.first(FieldName::Host));
+    match (host, named) {
+        (HostRule::Preserve, Some(named)) => put_field(out, b"Host", named),
+        (HostRule::Literal(name), _) => put_field(out, b"Host", name.as_bytes()),
+        (HostRule::Origin, _) | (HostRule::Preserve, None) => {
+            put_field(out, b"Host", server.authority().as_bytes());
+        }
+    }
+    let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
+    for (known, name, value) in fields.iter() {
+        let passes = match known {
+            FieldName::Host | FieldName::ContentLength | FieldName::XForwardedFor => false,
+            FieldName::Trailer => chunked,
+            FieldName::Expect => head.version() != Version::Http10,
+            known if known.tells_origination() => trusted,
+            known => !known.is_of_one_hop(),
+        };
+        if passes && !fields.names_away(known, name) {
+            put_field(out, name, value);
+        }
+    }
+    put_forwarded_for(out, info, context);
+    if !trusted || !fields.has(FieldName::XForwardedProto) {
+        put_field(out, b"X-Forwarded-Proto", info.peer.scheme().as_bytes());
+    }
+    if let Some(named) = named
+        && (!trusted || !fields.has(FieldName::XForwardedHost))
+    {
+        put_field(out, b"X-Forwarded-Host", named);
+    }
+    match head.length() {
+        BodyLength::None | BodyLength::UntilClose => {}
+        BodyLength::Length(length) => put_number_field(out, b"Content-Length", length),
+        BodyLength::Chunked => out.put(b"Transfer-Encoding: chunked\r\n"),
+    }
+    if let Some(protocol) = upgrade {
+        out.put(b"Connection: upgrade\r\n");
+        put_field(out, b"Upgrade", protocol);
+    }
+    out.put(b"\r\n");
+}
+
+pub(super) fn put_number_field(out: &mut Buffer, name: &[u8], number: u64) {
+    put_field(out, name, itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Writes what a trusted peer says of whom it forwards for, and the peer after it; of any other peer, the peer alone.
+fn put_forwarded_for(out: &mut Buffer, info: &RequestInfo<'_>, context: &ConnectionContext) {
+    let Some(peer) = context.address() else {
+        if info.client.trusted {
+            for line in info.fields().all(FieldName::XForwardedFor) {
+                put_field(out, b"X-Forwarded-For", line);
+            }
+        }
+        return;
+    };
+    out.put(b"X-Forwarded-For: ");
+    if info.client.trusted {
+        for line in info.fields().all(FieldName::XForwardedFor) {
+            out.put(line);
+            out.put(b", ");
+        }
+    }
+    out.put(peer);
+    out.put(b"\r\n");
+}
+
+/// Calls `put` with each field of an answer that goes on to the client. `trailers`: it gets those behind the body, too.
+pub(super) fn each_passing(
+    head: &ResponseHead<'_>,
+    trailers: bool,
+    replaced: impl Fn(FieldName) -> bool,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    let fields = head.fields();
+    for (known, name, value) in fields.iter() {
+        let passes = match known {
+            FieldName::ContentLength => false,
+            FieldName::Trailer => trailers,
+            known => !known.is_of_one_hop() && !replaced(known),
+        };
+        if passes && !fields.names_away(known, name) {
+            put(name, value);
+        }
+    }
+}
+
+/// The protocols that a request asks to change its connection to (RFC 9110, section 7.8). HTTP/2 is none that is spoken
+/// so.
+pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
+    let fields = head.fields();
+    let is_asked = head.version() == Version::Http11 && fields.has(FieldName::Upgrade);
+    if !is_asked || !asks_to_upgrade(fields) {
+        return None;
+    }
+    let protocols = fields.first(FieldName::Upgrade)?;
+    let is_http2 = |name: &[u8]| name.trim_ascii().eq_ignore_ascii_case(b"h2c");
+    let mut names = protocols.split(|byte| b",/".contains(byte));
+    (!names.any(is_http2)).then_some(protocols)
+}
+
+fn asks_to_upgrade(fields: Fields<'_>) -> bool {
+    let mut options = fields.elements(FieldName::Connection);
+    options.any(|option| option.eq_ignore_ascii_case(b"upgrade"))
+}
+
+/// Whether an answer changes to a protocol that was `asked` for.
+pub(super) fn is_switched_as_asked(head: &ResponseHead<'_>, asked: Option<&[u8]>) -> bool {
+    let Some(asked) = asked else { return false };
+    let mut chosen = head.fields().elements(FieldName::Upgrade).peekable();
+    let is_asked = |protocol: &[u8]| {
+        let mut offered = asked.split(|byte| *byte == b',');
+        offered.any(|offered| offered.trim_ascii().eq_ignore_ascii_case(protocol))
+    };
+    chosen.peek().is_some() && chosen.all(is_asked)
+}

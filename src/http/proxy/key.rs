@@ -1,0 +1,285 @@
+use super::request_info::RequestInfo;
+use crate::actors::Key;
+use crate::config::{Variable, Zone};
+use crate::http::message::FieldName;
+use crate::target;
+
+/// The longest key, as in nginx. A request with a longer one is not limited in that zone, and an error is logged.
+const LONGEST: usize = 65_535;
+
+/// The key that a zone takes of a request; `None` where the request is not limited there: its key comes out empty, or
+/// its client is exempt.
+pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Option<Key> {
+    if info
+        .client
+        .address
+        .is_some_and(|address| zone.is_exempt(address))
+    {
+        return None;
+    }
+    let key = zone
+        .key
+        .fill(|variable, key| add(key, variable, zone, info));
+    if key.len() > LONGEST {
+        tracing::error!(
+            zone = zone.name,
+            length = key.len(),
+            "a key of over 65535 bytes; the request is not limited"
+        );
+        return None;
+    }
+    (!key.is_empty()).then(|| Key::from(key))
+}
+
+fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) {
+    match variable {
+        Variable::RemoteAddr => {
+            match info.client.address {
+                Some(address) => write(key, zone.cut(address)),
+                // Whoever comes through a unix socket is one client, as in nginx.
+                None => key.extend_from_slice(b"unix:"),
+            }
+        }
+        Variable::Host => key.extend_from_slice(info.host.as_bytes()),
+        Variable::Uri => key.extend_from_slice(&info.path),
+        Variable::RequestUri => {
+            let target = info.head.path_and_query();
+            key.extend_from_slice(if target.is_empty() { b"/" } else { target });
+        }
+        Variable::RequestMethod => {
+            key.extend_from_slice(info.head.method().as_bytes());
+        }
+        Variable::Scheme => key.extend_from_slice(info.peer.scheme().as_bytes()),
+        Variable::ServerPort => write(key, info.peer.local.map_or(0, |local| local.port())),
+        Variable::Header(name) => {
+            // nginx joins repeated fields the same way.
+            for (nth, value) in info.fields().named(name).enumerate() {
+                if nth > 0 {
+                    key.extend_from_slice(b", ");
+                }
+                key.extend_from_slice(value);
+            }
+        }
+        Variable::Cookie(name) => {
+            let mut lines = info.fields().all(FieldName::Cookie);
+            let found = lines.find_map(|line| cookie(line, name));
+            key.extend_from_slice(found.unwrap_or_default());
+        }
+        Variable::Arg(name) => {
+            key.extend_from_slice(target::argument(info.query(), name));
+        }
+    }
+}
+
+/// The value of a cookie in a line of `Cookie`; the first counts, and names are compared without regard to case. As in
+/// nginx there may be blanks around its `=`, and it may stand behind a comma, but ends at a semicolon only.
+fn cookie<'a>(mut line: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    loop {
+        line = without_blanks(line);
+        let named = line
+            .split_at_checked(name.len())
+            .filter(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()));
+        if let Some(value) = named.and_then(|(_, rest)| without_blanks(rest).strip_prefix(b"=")) {
+            return without_blanks(value).split(|byte| *byte == b';').next();
+        }
+        let separator = line.iter().position(|byte| b";,".contains(byte))?;
+        line = &line[separator + 1..];
+    }
+}
+
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let blanks = text.iter().take_while(|byte| **byte == b' ').count();
+    &text[blanks..]
+}
+
+fn write(key: &mut Vec<u8>, value: impl std::fmt::Display) {
+    use std::io::Write;
+    // Writing to memory does not fail.
+    let _written = write!(key, "{value}");
+}
+
+#[cfg(test)]
+mod properties;
+
+#[cfg(test)]
+mod tests {
+    use http::header::{COOKIE, HOST, HeaderName, HeaderValue};
+    use http::request::{Parts, Request};
+
+    use super::*;
+    use crate::config;
+    use crate::http::downstream::Peer;
+
+    fn key_of(template: &str, more: &str, (head, peer): (Parts, &str)) -> Option<String> {
+        let file = format!(
+            "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
+             [zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}\n"
+        );
+        let settings = config::parse(&file, std::path::Path::new("gateway.toml"), false).unwrap();
+        let peer = Peer {
+            address: Some(peer.parse().unwrap()),
+            ..Peer::default()
+        };
+        let info = Arrival::new(&head, &peer, &settings.server);
+        take(&settings.zones[0], &info).map(|key| String::from_utf8(key.to_vec()).unwrap())
+    }
+
+    fn request() -> (Parts, &'static str) {
+        let request = Request::get("/A%20b/../c?x=1&Token=two&token=three")
+            .header("host", "Example.COM:8080")
+            .header("x-api-key", "k1")
+            .header("x-api-key", "k2")
+            .header("cookie", "a=b; session=abc; session=def");
+        (request.body(()).unwrap().into_parts().0, "192.0.2.7:1234")
+    }
+
+    fn with(name: HeaderName, value: &[u8]) -> (Parts, &'static str) {
+        let (mut head, peer) = request();
+        let value = HeaderValue::from_bytes(value).unwrap();
+        head.headers.insert(name, value);
+        (head, peer)
+    }
+
+    #[test]
+    fn each_variable_is_what_it_is_in_nginx() {
+        let cases = [
+            ("$remote_addr", "192.0.2.7"),
+            ("$host", "example.com"),
+            ("$uri", "/c"),
+            ("$request_uri", "/A%20b/../c?x=1&Token=two&token=three"),
+            ("$request_method", "GET"),
+            ("$scheme", "http"),
+            ("$http_x_api_key", "k1, k2"),
+            ("$cookie_session", "abc"),
+            ("$arg_token", "two"),
+            ("$arg_x", "1"),
+            ("$host:$http_x_api_key!", "example.com:k1, k2!"),
+            ("all", "all"),
+        ];
+        for (template, expected) in cases {
+            assert_eq!(
+                key_of(template, "", request()).as_deref(),
+                Some(expected),
+                "{template}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_found_as_nginx_finds_it() {
+        let cases = [
+            ("session=abc", "abc"),
+            ("a=b;session=abc", "abc"),
+            ("a=b;   SESSION   =   a b ;c", "a b "),
+            ("a=b,session=a,b;c", "a,b"),
+            ("session; session=x", "x"),
+            ("xsession=1; session=2", "2"),
+            ("session_id=1; session=2", "2"),
+            ("session\t=1; session=2", "2"),
+        ];
+        for (line, expected) in cases {
+            let request = with(COOKIE, line.as_bytes());
+            let found = key_of("$cookie_session", "", request);
+            assert_eq!(found.as_deref(), Some(expected), "{line}");
+        }
+        let request = with(COOKIE, b"session=; session=x");
+        assert_eq!(key_of("$cookie_session", "", request), None);
+    }
+
+    #[test]
+    fn a_host_of_any_bytes_is_a_host_and_a_dot_at_its_end_is_none() {
+        for (host, expected) in [
+            (&b"a.example."[..], "a.example"),
+            (b"\xff.example", "\\xff.example"),
+        ] {
+            let request = with(HOST, host);
+            assert_eq!(key_of("$host", "", request).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_host_that_could_be_taken_for_another_is_none() {
+        let fits = |host: &str| {
+            let (head, _) = with(HOST, host.as_bytes());
+            let settings = config::parse(
+                "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n",
+                std::path::Path::new("gateway.toml"),
+                false,
+            );
+            let (peer, server) = (Peer::default(), settings.unwrap().server);
+            Arrival::new(&head, &peer, &server).unfit().is_none()
+        };
+        for host in ["", "a", "a:", "a:80", "a.:80", "[::1]", "[::1]:80", ":80"] {
+            assert!(fits(host), "{host}");
+        }
+        for host in [
+            "a:1:80",
+            "::1",
+            "a..b",
+            "a..",
+            "[::1",
+            "::1]",
+            "a[b]",
+            "[::1]x:80",
+            "[]",
+            "a:b",
+            "a\"b",
+        ] {
+            assert!(!fits(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_comes_out_empty_or_too_long_is_none() {
+        for template in [
+            "$http_none",
+            "$cookie_none",
+            "$arg_none",
+            "$http_none$arg_none",
+        ] {
+            assert_eq!(key_of(template, "", request()), None, "{template}");
+        }
+        let long = |length| {
+            let name = HeaderName::from_static("x-long");
+            with(name, "k".repeat(length).as_bytes())
+        };
+        assert_eq!(
+            key_of("$http_x_long", "", long(65_535)).map(|key| key.len()),
+            Some(65_535)
+        );
+        assert_eq!(key_of("$http_x_long", "", long(65_536)), None);
+    }
+
+    #[test]
+    fn addresses_of_ipv6_are_cut_to_their_prefix() {
+        let cases = [
+            ("", "[2001:db8:1:2:3:4:5:6]:9", "2001:db8:1:2::"),
+            (
+                "ipv6_prefix = 128",
+                "[2001:db8:1:2:3:4:5:6]:9",
+                "2001:db8:1:2:3:4:5:6",
+            ),
+            (
+                "ipv6_prefix = 48",
+                "[2001:db8:1:2:3:4:5:6]:9",
+                "2001:db8:1::",
+            ),
+            ("ipv6_prefix = 0", "[2001:db8:1:2:3:4:5:6]:9", "::"),
+            ("", "[::ffff:192.0.2.9]:9", "192.0.2.9"),
+        ];
+        for (more, peer, expected) in cases {
+            assert_eq!(
+                key_of("$remote_addr", more, (request().0, peer)).as_deref(),
+                Some(expected),
+                "{more} {peer}"
+            );
+        }
+    }
+
+    #[test]
+    fn exempt_clients_are_not_limited() {
+        let exempt = "exempt = [\"192.0.2.0/24\"]";
+        assert_eq!(key_of("$host", exempt, request()), None);
+        assert!(key_of("$host", "exempt = [\"198.51.100.0/24\"]", request()).is_some());
+    }
+}

@@ -1,0 +1,105 @@
+//! The fields that tell a client about its limits, in the three forms of the file.
+
+use std::cmp::Reverse;
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::limits::{LimitOutcome, LimitVerdict};
+use crate::config::Dialects;
+use crate::gateway::Gateway;
+use crate::http::message::FieldName;
+
+/// Writes a field: its name and its value.
+type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
+
+/// Whether what an origin says in this field gives way to what the gateway says.
+pub(super) fn replaces(which: Dialects, known: FieldName) -> bool {
+    match known {
+        FieldName::XRateLimit => which.x_ratelimit,
+        FieldName::RateLimit | FieldName::RateLimitPolicy => which.ratelimit,
+        _ => false,
+    }
+}
+
+/// Writes the fields that `which` asks for.
+pub(super) fn write(
+    put: Put<'_>,
+    which: Dialects,
+    gateway: &Gateway,
+    outcome: &LimitOutcome,
+    origin_took: Option<Duration>,
+) {
+    if which.x_ratelimit {
+        x_ratelimit(put, outcome);
+    }
+    if which.ratelimit {
+        ratelimit(put, gateway, outcome);
+    }
+    if which.server_timing {
+        server_timing(put, outcome.waited, origin_took);
+    }
+}
+
+/// What the tightest limit says: the one that lets the fewest through, or that makes them wait longest.
+fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome) {
+    let tightness = |verdict: &&LimitVerdict| {
+        let outlook = verdict.outlook;
+        (outlook.remaining, Reverse(outlook.one_more_in))
+    };
+    let Some(LimitVerdict { limit, outlook, .. }) = outcome.verdicts.iter().min_by_key(tightness)
+    else {
+        return;
+    };
+    let retry_after = whole_seconds(outlook.retry_after());
+    for (name, number) in [
+        ("X-RateLimit-Limit", u64::from(limit.burst) + 1),
+        ("X-RateLimit-Remaining", outlook.remaining.into()),
+        ("X-RateLimit-Retry-After", retry_after),
+    ] {
+        put(
+            name.as_bytes(),
+            itoa::Buffer::new().format(number).as_bytes(),
+        );
+    }
+}
+
+/// draft-ietf-httpapi-ratelimit-headers-11: the quota is what an empty bucket takes at once, its window how long a full
+/// one takes to empty; `t` is when there will be one more than remain.
+fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome) {
+    let (mut policies, mut states) = (String::new(), String::new());
+    for LimitVerdict {
+        zone,
+        limit,
+        outlook,
+        ..
+    } in &outcome.verdicts
+    {
+        let settings = gateway.zone(*zone).settings();
+        let (name, quota) = (&settings.name, u64::from(limit.burst) + 1);
+        let window = whole_seconds(settings.rate.time_for(quota)).max(1);
+        let (remaining, next) = (outlook.remaining, whole_seconds(outlook.one_more_in));
+        let comma = if policies.is_empty() { "" } else { ", " };
+        // Writing to a string does not fail.
+        let _ = write!(policies, "{comma}\"{name}\";q={quota};w={window}");
+        let _ = write!(states, "{comma}\"{name}\";r={remaining};t={next}");
+    }
+    if !policies.is_empty() {
+        put(b"RateLimit-Policy", policies.as_bytes());
+        put(b"RateLimit", states.as_bytes());
+    }
+}
+
+/// What the origin says of its own times stays beside it.
+fn server_timing(put: Put<'_>, waited: Duration, origin_took: Option<Duration>) {
+    let millis = |span: Duration| span.as_secs_f64() * 1e3;
+    let mut timing = format!("queue;dur={:.1}", millis(waited));
+    if let Some(took) = origin_took {
+        let _ = write!(timing, ", origin;dur={:.1}", millis(took));
+    }
+    put(b"Server-Timing", timing.as_bytes());
+}
+
+/// Whole seconds, rounded up: a client that waits this long does not come too early.
+pub(super) fn whole_seconds(span: Duration) -> u64 {
+    span.as_secs() + u64::from(span.subsec_nanos() > 0)
+}

@@ -1,0 +1,155 @@
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::client::Client;
+use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
+use crate::access;
+use crate::config::{Route, ServerUrl};
+use crate::gateway::Gateway;
+use crate::http::message::RequestHead;
+use crate::limit::Moment;
+use crate::metrics::LimitStatus;
+use crate::pacer::Pacer;
+
+/// What is logged and counted where the client left before an answer had begun, as in nginx.
+const CLIENT_GONE: u16 = 499;
+
+/// One request, from its head to the last byte of its answer. However it ends, it is counted and logged once: when this
+/// is dropped.
+pub(super) struct RequestRecord<'r> {
+    gateway: &'r Gateway,
+    pacer: &'r Pacer,
+    pub(super) began: Moment,
+    client: Client,
+    /// `None` where it could not be read.
+    head: Option<&'r RequestHead>,
+    pub(super) route: Option<usize>,
+    /// Where it waits, while it does.
+    pub(super) place: Option<WaitingPlace>,
+    pub(super) outcome: Option<LimitOutcome>,
+    /// The origin's server that was asked, and how long the head of its answer took.
+    pub(super) server: Option<Arc<ServerUrl>>,
+    pub(super) origin_took: Option<Duration>,
+    status: u16,
+    bytes: u64,
+}
+
+impl<'r> RequestRecord<'r> {
+    /// A request whose head has come; `None`: one that could not be read.
+    pub(super) fn new(
+        gateway: &'r Gateway,
+        pacer: &'r Pacer,
+        client: Client,
+        head: Option<&'r RequestHead>,
+    ) -> Self {
+        Self {
+            gateway,
+            pacer,
+            began: pacer.now(),
+            client,
+            head,
+            route: None,
+            place: None,
+            outcome: None,
+            server: None,
+            origin_took: None,
+            status: CLIENT_GONE,
+            bytes: 0,
+        }
+    }
+
+    pub(super) fn answer_began(&mut self, status: u16) {
+        self.status = status;
+    }
+
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// What the limits said; of a request whose client left while it waited, that.
+    fn limited(&self) -> Option<access::Limited<'_>> {
+        let zone = |index| self.gateway.zone(index).settings().name.as_str();
+        if let Some(WaitingPlace {
+            zone: index, key, ..
+        }) = &self.place
+        {
+            let (status, excess) = (LimitStatus::Cancelled, None);
+            return Some(access::Limited {
+                zone: zone(*index),
+                key,
+                status,
+                excess,
+            });
+        }
+        let LimitVerdict {
+            zone: index,
+            key,
+            status,
+            excess,
+            ..
+        } = self.outcome.as_ref()?.decisive()?;
+        Some(access::Limited {
+            zone: zone(*index),
+            key,
+            status: *status,
+            excess: Some(*excess),
+        })
+    }
+
+    fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
+        let settings = self.gateway.settings();
+        let route = self.route.and_then(|route| settings.routes.get(route));
+        let decisive = self.outcome.as_ref().and_then(LimitOutcome::decisive);
+        let field = |name| {
+            let value = self.head?.fields().named(name).next()?;
+            Some(String::from_utf8_lossy(value))
+        };
+        access::Entry {
+            time: now,
+            client: self.client.address,
+            line: self.head.map(line),
+            status: self.status,
+            bytes: self.bytes,
+            route: route.map(Route::name),
+            origin: self
+                .server
+                .as_ref()
+                .and(route)
+                .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
+            server: self.server.as_ref().map(ToString::to_string),
+            limited: self.limited(),
+            queue: match &self.place {
+                Some(place) => Some(now.since(place.since)),
+                None => decisive
+                    .and(self.outcome.as_ref())
+                    .map(|outcome| outcome.waited),
+            },
+            origin_took: self.origin_took,
+            duration,
+            referer: field("referer"),
+            user_agent: field("user-agent"),
+        }
+    }
+}
+
+/// What a request asked for, as its client wrote it.
+fn line(head: &RequestHead) -> access::Line<'_> {
+    access::Line {
+        method: head.method(),
+        target: Cow::Borrowed(head.target()),
+        protocol: head.version().name(),
+    }
+}
+
+impl Drop for RequestRecord<'_> {
+    fn drop(&mut self) {
+        let now = self.pacer.now();
+        let duration = now.since(self.began);
+        self.gateway
+            .count_request(self.route, self.status, duration);
+        if let Some(log) = self.gateway.access_log() {
+            log.write(&self.entry(duration, now));
+        }
+    }
+}

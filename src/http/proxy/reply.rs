@@ -1,0 +1,139 @@
+//! The answers that the gateway gives itself.
+
+use std::borrow::Cow;
+use std::future::poll_fn;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::limits::LimitOutcome;
+use super::ratelimit_headers::{self, whole_seconds};
+use super::request_info::UnfitRequest;
+use crate::actors::Rejection;
+use crate::config::{Dialects, Route};
+use crate::gateway::Gateway;
+use crate::http::downstream::{ClientError, ClientStream, Response};
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyLength, Buffer};
+use crate::http::upstream::OriginError;
+use crate::metrics::Rejected;
+
+/// A short answer in plain text.
+#[derive(Debug)]
+pub(super) struct Reply<'a> {
+    pub(super) status: u16,
+    retry_after: Option<Duration>,
+    /// The methods that would be allowed.
+    allow: Option<&'static str>,
+    text: Cow<'a, str>,
+}
+
+impl<'a> Reply<'a> {
+    pub(super) fn plain(status: u16, text: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            status,
+            retry_after: None,
+            allow: None,
+            text: text.into(),
+        }
+    }
+
+    /// To a request that is not taken.
+    pub(super) fn unfit(unfit: UnfitRequest) -> Self {
+        match unfit {
+            UnfitRequest::Connect => Self {
+                allow: Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+                ..Self::plain(405, "This gateway opens no tunnels\n")
+            },
+            UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can be asked of *\n"),
+            UnfitRequest::Host => Self::plain(400, "One valid Host is needed\n"),
+            UnfitRequest::Expectation => Self::plain(417, "Only 100-continue can be expected\n"),
+        }
+    }
+
+    /// To a request that its limits refused.
+    pub(super) fn rejected(route: &'a Route, rejection: &Rejection) -> Self {
+        let reply = match rejection.reason {
+            Rejected::Burst | Rejected::MaxWait => {
+                Self::plain(route.reject_status, route.reject_body.as_str())
+            }
+            Rejected::Keys | Rejected::Store | Rejected::Stopping => {
+                Self::plain(503, "Service Unavailable\n")
+            }
+        };
+        Self {
+            retry_after: Some(rejection.retry_after),
+            ..reply
+        }
+    }
+
+    /// Where the origin gave no answer.
+    pub(super) fn unanswered(error: &OriginError) -> Self {
+        Self {
+            retry_after: error.retry_after(),
+            ..Self::of_status(error.status())
+        }
+    }
+
+    /// Where the client is to blame.
+    pub(super) fn client_error(error: ClientError) -> Self {
+        Self::of_status(error.status())
+    }
+
+    fn of_status(status: u16) -> Self {
+        let known = StatusCode::from_u16(status).ok();
+        let reason = known.and_then(|status| status.canonical_reason());
+        Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
+    }
+
+    /// Sends it, with the fields that tell of the limits; `to_head`: without its body.
+    pub(super) async fn send<C: ClientStream>(
+        self,
+        client: &mut C,
+        to_head: bool,
+        limited: Option<(&Gateway, Dialects, &LimitOutcome, Option<Duration>)>,
+    ) -> Result<(), ClientError> {
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            put(b"Content-Type", b"text/plain; charset=utf-8");
+            if let Some(allow) = self.allow {
+                put(b"Allow", allow.as_bytes());
+            }
+            if let Some(span) = self.retry_after {
+                let seconds = whole_seconds(span).max(1);
+                put(
+                    b"Retry-After",
+                    itoa::Buffer::new().format(seconds).as_bytes(),
+                );
+            }
+            if let Some((gateway, which, outcome, took)) = limited {
+                ratelimit_headers::write(put, which, gateway, outcome, took);
+            }
+        };
+        let length = self.text.len() as u64;
+        let known = StatusCode::from_u16(self.status).ok();
+        let reason = known.and_then(|status| status.canonical_reason());
+        let mut body = Buffer::take();
+        body.clear_for_body();
+        if !to_head {
+            body.put(self.text.as_bytes());
+        }
+        client.begin(&Response {
+            status: self.status,
+            reason: reason.unwrap_or_default().as_bytes(),
+            length: if to_head {
+                BodyLength::None
+            } else {
+                BodyLength::Length(length)
+            },
+            told_length: Some(length),
+            has_date: false,
+            upgrade: None,
+            fields: &fields,
+        });
+        poll_fn(|cx| client.poll_send(cx, &mut body, Then::End(None))).await
+    }
+
+    pub(super) fn body_length(&self) -> u64 {
+        self.text.len() as u64
+    }
+}

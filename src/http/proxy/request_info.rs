@@ -1,0 +1,166 @@
+use std::borrow::Cow;
+use std::net::Ipv6Addr;
+
+use super::client::Client;
+use crate::access::escape;
+use crate::config::Server;
+use crate::http::downstream::Peer;
+use crate::http::message::{FieldName, Fields, RequestHead, Version};
+use crate::target;
+
+/// What is read off a request once: who sent it and what for.
+pub(super) struct RequestInfo<'a> {
+    pub(super) head: &'a RequestHead,
+    pub(super) peer: &'a Peer,
+    pub(super) client: Client,
+    /// Without a port, in lower case; empty where the request names none.
+    pub(super) host: Cow<'a, str>,
+    /// As it is compared: decoded and resolved.
+    pub(super) path: Cow<'a, [u8]>,
+}
+
+/// What makes a request one that the gateway does not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnfitRequest {
+    /// It wants a tunnel.
+    Connect,
+    /// It names no host, several, or one that is none (RFC 9112, section 3.2).
+    Host,
+    /// It asks something else than `OPTIONS` of the whole server (RFC 9112, section 3.2.4).
+    Asterisk,
+    /// It expects something else than `100-continue` (RFC 9110, section 10.1.1).
+    Expectation,
+}
+
+impl<'a> RequestInfo<'a> {
+    pub(super) fn new(head: &'a RequestHead, peer: &'a Peer, server: &Server) -> Self {
+        let (path, _) = split_query(head.path_and_query());
+        // What is asked of the whole server is asked of what has the whole of it.
+        let path = match path {
+            b"*" | b"" => b"/",
+            path => path,
+        };
+        Self {
+            head,
+            peer,
+            client: Client::of(head.fields(), peer, server),
+            host: host(head),
+            path: target::path(path),
+        }
+    }
+
+    pub(super) fn fields(&self) -> Fields<'a> {
+        self.head.fields()
+    }
+
+    /// The target's query, without its question mark; empty where there is none.
+    pub(super) fn query(&self) -> &'a [u8] {
+        split_query(self.head.path_and_query()).1
+    }
+
+    /// Why the request is not taken, if it is not.
+    pub(super) fn unfit(&self) -> Option<UnfitRequest> {
+        if self.head.method() == "CONNECT" {
+            return Some(UnfitRequest::Connect);
+        }
+        if !self.names_a_host() {
+            return Some(UnfitRequest::Host);
+        }
+        if self.head.path_and_query() == b"*" && self.head.method() != "OPTIONS" {
+            return Some(UnfitRequest::Asterisk);
+        }
+        let known = |expected: &[u8]| expected.eq_ignore_ascii_case(b"100-continue");
+        let mut expected = self.fields().all(FieldName::Expect);
+        (!expected.all(known)).then_some(UnfitRequest::Expectation)
+    }
+
+    fn names_a_host(&self) -> bool {
+        let mut fields = self.fields().all(FieldName::Host);
+        let authority = self.head.authority();
+        let by_field = match (fields.next(), fields.next()) {
+            (Some(field), None) => is_authority(field),
+            (None, _) => match self.head.version() {
+                // HTTP/1.0 has no such field, HTTP/2 a pseudo-header in its place.
+                Version::Http10 => true,
+                Version::Http2 => authority.is_some(),
+                Version::Http11 => false,
+            },
+            (Some(_), Some(_)) => false,
+        };
+        by_field && authority.is_none_or(is_authority)
+    }
+}
+
+/// The path of a target, and its query.
+fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b'?', target) {
+        Some(at) => (&target[..at], &target[at + 1..]),
+        None => (target, &[]),
+    }
+}
+
+/// Whether `text` is a host, with a port or without, as RFC 3986 (section 3.2.2) writes one, and nobody can take it for
+/// more. It may be empty (RFC 9112, section 3.2).
+pub(super) fn is_authority(text: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(text) else {
+        return false;
+    };
+    let (host_is_good, rest) = if let Some(literal) = text.strip_prefix('[') {
+        let (address, rest) = literal.split_once(']').unwrap_or_default();
+        (address.parse::<Ipv6Addr>().is_ok(), rest)
+    } else {
+        let (name, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
+        (is_name(name.as_bytes()), rest)
+    };
+    let port = rest.strip_prefix(':').unwrap_or(rest);
+    let port_is_good = port.bytes().all(|byte| byte.is_ascii_digit());
+    host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
+}
+
+/// Whether `name` is one, escaped or not, without an empty label within; nor a comma, by which fields are joined.
+fn is_name(name: &[u8]) -> bool {
+    let mut escaped = name.split(|byte| *byte == b'%');
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
+    let is_escape = |part: &[u8]| {
+        part.get(..2)
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    escaped
+        .next()
+        .is_none_or(|first| first.iter().all(is_plain))
+        && escaped.all(|part| is_escape(part) && part.iter().all(is_plain))
+        && !name.windows(2).any(|two| two == b"..")
+}
+
+/// The host that the request is for, without its port or a dot at its end, in lower case; empty where it names none.
+/// Bytes that are no text are kept apart, so that nobody escapes a limit by them.
+fn host(head: &RequestHead) -> Cow<'_, str> {
+    let named = head
+        .authority()
+        .or_else(|| head.fields().first(FieldName::Host));
+    let named = match named.map(str::from_utf8) {
+        None => return Cow::Borrowed(""),
+        Some(Ok(named)) => Cow::Borrowed(named),
+        Some(Err(_)) => Cow::Owned(escape(named.unwrap_or_default())),
+    };
+    match named {
+        Cow::Borrowed(named) => match without_port(named) {
+            name if name.bytes().any(|byte| byte.is_ascii_uppercase()) => {
+                Cow::Owned(name.to_ascii_lowercase())
+            }
+            name => Cow::Borrowed(name),
+        },
+        Cow::Owned(named) => Cow::Owned(without_port(&named).to_ascii_lowercase()),
+    }
+}
+
+fn without_port(named: &str) -> &str {
+    let port = named
+        .rfind(':')
+        .filter(|colon| !named[*colon..].contains(']'));
+    let name = &named[..port.unwrap_or(named.len())];
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+#[cfg(test)]
+mod properties;

@@ -1,0 +1,119 @@
+//! A connection that has changed protocols: bytes both ways as they come.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::deadline::Deadline;
+use crate::http::message::Buffer;
+
+/// Time that one side has to end after the other has.
+const HALF_CLOSED: Duration = Duration::from_secs(30);
+
+/// One way of a tunnel. It holds a buffer only while there are bytes in it.
+#[derive(Debug, Default)]
+struct Way {
+    buffer: Option<Buffer>,
+    has_ended: bool,
+    is_shut: bool,
+    bytes: u64,
+}
+
+impl Way {
+    fn new(first: Option<Buffer>) -> Self {
+        Self {
+            buffer: first.filter(|first| !first.is_empty()),
+            ..Self::default()
+        }
+    }
+
+    /// Moves bytes until there are none; ready once the end has come and was passed on. `moved` is set where any moved.
+    fn poll<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &mut R,
+        to: &mut W,
+        moved: &mut bool,
+    ) -> Poll<io::Result<()>>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        loop {
+            if let Some(buffer) = &mut self.buffer {
+                let before = buffer.len();
+                let drained = buffer.poll_drain(cx, to)?;
+                let count = before - buffer.len();
+                self.bytes += count as u64;
+                *moved |= count > 0;
+                ready!(drained);
+                self.buffer = None;
+            }
+            if self.has_ended {
+                ready!(Pin::new(&mut *to).poll_flush(cx))?;
+                if !self.is_shut {
+                    ready!(Pin::new(&mut *to).poll_shutdown(cx))?;
+                    self.is_shut = true;
+                }
+                return Poll::Ready(Ok(()));
+            }
+            let mut buffer = Buffer::take();
+            match buffer.poll_fill(cx, from, usize::MAX)? {
+                Poll::Pending => {
+                    ready!(Pin::new(&mut *to).poll_flush(cx))?;
+                    return Poll::Pending;
+                }
+                Poll::Ready(0) => {
+                    self.has_ended = true;
+                    *moved = true;
+                }
+                Poll::Ready(_) => {
+                    *moved = true;
+                    self.buffer = Some(buffer);
+                }
+            }
+        }
+    }
+}
+
+/// Carries bytes both ways until both sides have ended, one breaks, or neither says anything for `silence`. A side that is
+/// left alone is closed after 30 s. Returns how many bytes the client got.
+pub(super) async fn carry<C, O>(
+    client: &mut C,
+    origin: &mut O,
+    to_client: Option<Buffer>,
+    to_origin: Option<Buffer>,
+    silence: Duration,
+) -> u64
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+    O: AsyncRead + AsyncWrite + Unpin,
+{
+    let (mut down, mut up) = (Way::new(to_client), Way::new(to_origin));
+    let (mut quiet, mut alone) = (Deadline::default(), Deadline::default());
+    poll_fn(|cx| {
+        let mut moved = false;
+        let down_ended = down.poll(cx, origin, client, &mut moved);
+        let up_ended = up.poll(cx, client, origin, &mut moved);
+        match (down_ended, up_ended) {
+            (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => return Poll::Ready(()),
+            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(()),
+            (Poll::Pending, Poll::Pending) => {}
+            _ => alone.start(HALF_CLOSED),
+        }
+        if moved {
+            quiet.stop();
+        }
+        quiet.start(silence);
+        if alone.poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        quiet.poll(cx)
+    })
+    .await;
+    down.bytes
+}

@@ -1,0 +1,124 @@
+//! A request's body on its way to the origin, a piece at a time.
+
+use std::num::NonZeroU64;
+use std::task::{Context, Poll, ready};
+
+use crate::clock;
+use crate::http::downstream::{ClientError, ClientStream};
+use crate::http::message::Buffer;
+use crate::http::message::sender::Then;
+use crate::http::upstream::Connection;
+use crate::limit::Moment;
+
+/// How far a request's body has come on its way to the origin.
+#[derive(Debug)]
+pub(super) struct Upload {
+    phase: Phase,
+    /// Bytes that may still come; `None`: any.
+    room: Option<u64>,
+    /// When the client's last piece came.
+    last_piece: Moment,
+    has_begun: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Reading,
+    Sending(Buffer),
+    /// All of it, the head included, is with the origin.
+    Over,
+    /// The origin takes no more: it may have answered, or gone.
+    Refused(Buffer),
+}
+
+impl Upload {
+    /// Of a request that has a body to come, or none. At most `most` bytes.
+    pub(super) fn new(most: Option<NonZeroU64>) -> Self {
+        Self {
+            phase: Phase::Reading,
+            room: most.map(NonZeroU64::get),
+            last_piece: Moment::default(),
+            has_begun: false,
+        }
+    }
+
+    /// Whether nothing more is sent.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over | Phase::Refused(_))
+    }
+
+    /// Whether the origin has had all of it.
+    pub(super) fn is_complete(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+
+    /// Whether any of the body was read: then the request can not be begun again.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// When the client's last piece came; the epoch where none did.
+    pub(super) fn last_piece(&self) -> Moment {
+        self.last_piece
+    }
+
+    /// The request is sent once more: nothing of its body was read.
+    pub(super) fn restart(&mut self) {
+        self.phase = Phase::Reading;
+    }
+
+    /// The request goes on where another connection wrote nothing of it.
+    pub(super) fn resume(&mut self) {
+        if let Phase::Refused(piece) = std::mem::replace(&mut self.phase, Phase::Reading) {
+            self.phase = Phase::Sending(piece);
+        }
+    }
+
+    /// Moves what can be moved. Ready once it is [over](Self::is_over).
+    pub(super) fn poll<C: ClientStream>(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut C,
+        origin: &mut Connection,
+    ) -> Poll<Result<(), ClientError>> {
+        loop {
+            match &mut self.phase {
+                Phase::Over | Phase::Refused(_) => return Poll::Ready(Ok(())),
+                Phase::Reading if client.body_is_over() => {
+                    self.phase = Phase::Sending(Buffer::take());
+                }
+                Phase::Reading => {
+                    let mut piece = Buffer::take();
+                    if client.poll_body(cx, &mut piece)?.is_pending() {
+                        // The head does not wait for the body.
+                        if let Poll::Ready(Err(_)) = origin.poll_flush(cx) {
+                            self.phase = Phase::Refused(piece);
+                            continue;
+                        }
+                        return Poll::Pending;
+                    }
+                    if let Some(room) = &mut self.room {
+                        let left = room.checked_sub(piece.len() as u64);
+                        *room = left.ok_or(ClientError::TooLarge)?;
+                    }
+                    self.has_begun = true;
+                    self.last_piece = clock::now();
+                    self.phase = Phase::Sending(piece);
+                }
+                Phase::Sending(piece) => {
+                    let is_last = client.body_is_over();
+                    let then = if is_last {
+                        Then::End(client.trailers())
+                    } else {
+                        Then::More
+                    };
+                    self.phase = match ready!(origin.poll_send(cx, piece, then)) {
+                        Ok(()) if is_last => Phase::Over,
+                        Ok(()) => Phase::Reading,
+                        Err(_) => Phase::Refused(std::mem::replace(piece, Buffer::take())),
+                    };
+                }
+            }
+        }
+    }
+}

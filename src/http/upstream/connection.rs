@@ -1,0 +1,259 @@
+//! One connection to a server: a request out, an answer in, and then the next.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::AsyncRead;
+
+use super::pool::Pool;
+use super::stream::Stream;
+use crate::deadline::Deadline;
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyDecoder, BodyError, BodyLength, Buffer, Sender, Trailers};
+use crate::limit::Moment;
+
+/// A connection in use. Dropped, it is closed; [given back](Connection::give_back), it serves again.
+#[derive(Debug)]
+pub struct Connection {
+    stream: Stream,
+    sender: Sender,
+    /// Bytes that have come and are not taken yet.
+    received: Option<Buffer>,
+    decoder: BodyDecoder,
+    /// Until when the server must say something. It outlives each request, as arming a timer is expensive.
+    silence: Deadline,
+    reused: bool,
+    pool: Weak<Pool>,
+}
+
+/// An idle connection.
+#[derive(Debug)]
+pub(super) struct Idle {
+    stream: Stream,
+    silence: Deadline,
+}
+
+impl Idle {
+    /// Whether it can serve again: the server has neither closed it nor sent anything that nobody asked for.
+    ///
+    /// This is what the runtime knows already. `surely` asks the kernel, too.
+    pub(super) fn is_alive(&mut self, surely: bool) -> bool {
+        if surely && self.stream.has_news() {
+            return false;
+        }
+        let mut byte = [0];
+        let mut byte = tokio::io::ReadBuf::new(&mut byte);
+        let mut cx = Context::from_waker(Waker::noop());
+        Pin::new(&mut self.stream)
+            .poll_read(&mut cx, &mut byte)
+            .is_pending()
+    }
+}
+
+impl Connection {
+    pub(super) fn new(stream: Stream, pool: &Rc<Pool>) -> Self {
+        Self {
+            stream,
+            sender: Sender::default(),
+            received: None,
+            decoder: BodyDecoder::new(BodyLength::None),
+            silence: Deadline::default(),
+            reused: false,
+            pool: Rc::downgrade(pool),
+        }
+    }
+
+    pub(super) fn reuse(idle: Idle, pool: &Rc<Pool>) -> Self {
+        Self {
+            silence: idle.silence,
+            reused: true,
+            ..Self::new(idle.stream, pool)
+        }
+    }
+
+    /// Goes back to its pool, unless bytes came behind its last answer. `most`: idle connections that are kept.
+    pub fn give_back(mut self, most: usize) {
+        let Some(pool) = self.pool.upgrade() else {
+            return;
+        };
+        if self.received.is_none() {
+            self.silence.stop();
+            pool.keep(
+                Idle {
+                    stream: self.stream,
+                    silence: self.silence,
+                },
+                most,
+            );
+        }
+    }
+
+    /// Whether it has carried a request before: then the server may just be closing it.
+    #[must_use]
+    pub fn is_reused(&self) -> bool {
+        self.reused
+    }
+
+    /// Where the request goes.
+    pub fn sender(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
+    /// Takes over a request of which another connection has written nothing.
+    pub fn take_over(&mut self, other: &mut Self) {
+        self.sender = std::mem::take(&mut other.sender);
+    }
+
+    /// Sends what is still to be sent.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sender.poll_flush(cx, &mut self.stream)
+    }
+
+    /// Sends a piece of the request's body, as [`Sender::poll_send`] does.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.sender.poll_send(cx, &mut self.stream, piece, then)
+    }
+
+    /// Bytes that have come and are not taken yet.
+    #[must_use]
+    pub fn received(&self) -> &[u8] {
+        self.received.as_ref().map_or(&[], Buffer::filled)
+    }
+
+    /// Takes the head of an answer out of what was received, behind which a body of this length follows.
+    pub fn take_head(&mut self, size: usize, length: BodyLength) {
+        self.decoder = BodyDecoder::new(length);
+        if let Some(received) = &mut self.received {
+            received.consume(size);
+            if received.is_empty() {
+                self.received = None;
+            }
+        }
+    }
+
+    /// Receives more of a head. Zero: the server has closed the connection.
+    ///
+    /// # Errors
+    ///
+    /// Those of the connection.
+    pub fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
+        let read = buffer.poll_fill(cx, &mut self.stream, usize::MAX);
+        if !buffer.is_empty() {
+            self.received = Some(buffer);
+        }
+        read
+    }
+
+    /// Takes the next piece of the answer's body. Ready with an empty one only where that is the end.
+    ///
+    /// # Errors
+    ///
+    /// Where the connection broke, or what came is no body; [`io::ErrorKind::InvalidData`] for the latter.
+    pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
+        if self.decoder.is_over() {
+            // What has come belongs to no answer.
+            return Poll::Ready(Ok(Buffer::take()));
+        }
+        let mut piece = self.received.take().unwrap_or_else(|| {
+            let mut fresh = Buffer::take();
+            fresh.clear_for_body();
+            fresh
+        });
+        loop {
+            if self.decoder.is_over() {
+                return Poll::Ready(Ok(piece));
+            }
+            if piece.is_empty() {
+                let limit = self.decoder.read_limit();
+                if ready!(piece.poll_fill(cx, &mut self.stream, limit))? == 0 {
+                    self.decoder.end_of_connection().map_err(into_io)?;
+                    continue;
+                }
+            }
+            let (data, used) = self.decoder.decode(piece.filled_mut()).map_err(into_io)?;
+            if used < piece.len() {
+                // Something came behind the answer that nobody asked for.
+                let mut rest = Buffer::take();
+                rest.put(&piece.filled()[used..]);
+                self.received = Some(rest);
+            }
+            piece.truncate(data);
+            if !piece.is_empty() {
+                return Poll::Ready(Ok(piece));
+            }
+            piece.clear_for_body();
+        }
+    }
+
+    /// Whether all of the answer's body was taken.
+    #[must_use]
+    pub fn body_is_over(&self) -> bool {
+        self.decoder.is_over()
+    }
+
+    /// The fields behind the answer's body.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&Trailers> {
+        self.decoder.trailers()
+    }
+
+    /// Ready once the server has said nothing for `limit`, counted from `since`.
+    pub fn poll_silence(
+        &mut self,
+        cx: &mut Context<'_>,
+        since: Moment,
+        limit: Duration,
+    ) -> Poll<()> {
+        self.silence.set(since + limit);
+        self.silence.poll(cx)
+    }
+
+    /// Ready once nothing has moved for `limit`, counted from the first call after [`Self::moved`].
+    pub fn poll_stall(&mut self, cx: &mut Context<'_>, limit: Duration) -> Poll<()> {
+        self.silence.start(limit);
+        self.silence.poll(cx)
+    }
+
+    /// Something has moved.
+    pub fn moved(&mut self) {
+        self.silence.stop();
+    }
+
+    /// The bytes of a connection that has changed protocols: those that have come, and those still to come.
+    pub fn into_tunnel(self) -> (Option<Buffer>, Stream) {
+        (self.received, self.stream)
+    }
+}
+
+fn into_io(error: BodyError) -> io::Error {
+    let kind = match error {
+        BodyError::Chunks => io::ErrorKind::InvalidData,
+        BodyError::CutShort => io::ErrorKind::UnexpectedEof,
+    };
+    io::Error::new(kind, error)
+}
+
+/// Whether the kernel has something to read there, or the end of the connection.
+pub(super) fn has_news(fd: impl std::os::fd::AsFd, flags: PollFlags) -> bool {
+    let at_once = Timespec::default();
+    let mut asked = [PollFd::new(&fd, flags)];
+    poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}

@@ -1,0 +1,118 @@
+//! A worker's idle connections, by server: the one used last is used next.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::{Connection, Idle};
+use super::dial::Dialer;
+use super::error::OriginError;
+use super::server::Server;
+use crate::config::Origin;
+
+/// Interval between looks for idle connections that their server has closed.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+
+/// A worker's idle connections, by server.
+#[derive(Debug, Default)]
+pub struct Pools(Rc<RefCell<ByServer>>);
+
+/// By where the server lies in memory: each pool holds on to its own.
+type ByServer = HashMap<*const Server, Rc<Pool>>;
+
+/// The idle connections to one server.
+#[derive(Debug)]
+pub struct Pool {
+    server: Arc<Server>,
+    idle: RefCell<Vec<Idle>>,
+    is_swept: Cell<bool>,
+}
+
+impl Pools {
+    /// The pool of a server. It ends when the server leaves the file.
+    pub(crate) fn of(&self, server: &Arc<Server>) -> Rc<Pool> {
+        let key = Arc::as_ptr(server);
+        let mut pools = self.0.borrow_mut();
+        if let Some(pool) = pools.get(&key) {
+            return Rc::clone(pool);
+        }
+        let pool = Rc::new(Pool {
+            server: Arc::clone(server),
+            idle: RefCell::default(),
+            is_swept: Cell::default(),
+        });
+        // A request that was waiting when its server left may still go there, but nothing is kept for others.
+        if !server.is_retired() {
+            pools.insert(key, Rc::clone(&pool));
+            let (retirement, pools) = (server.retirement(), Rc::downgrade(&self.0));
+            actix_rt::spawn(async move {
+                retirement.await;
+                if let Some(pools) = pools.upgrade() {
+                    pools.borrow_mut().remove(&key);
+                }
+            });
+        }
+        pool
+    }
+}
+
+impl Pool {
+    /// The connection used last, which the server is least likely to have closed. `surely`: the kernel is asked whether
+    /// it is still good, as the request could not be sent twice.
+    pub(crate) fn take(self: &Rc<Self>, surely: bool) -> Option<Connection> {
+        let mut idle = self.idle.borrow_mut();
+        loop {
+            let mut last = idle.pop()?;
+            if last.is_alive(surely) {
+                return Some(Connection::reuse(last, self));
+            }
+        }
+    }
+
+    pub(super) fn keep(self: &Rc<Self>, connection: Idle, most: usize) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() < most {
+            idle.push(connection);
+            if !self.is_swept.replace(true) {
+                actix_rt::spawn(sweep(Rc::downgrade(self)));
+            }
+        }
+    }
+
+    /// A new connection, within `connect_timeout`.
+    pub(crate) async fn connect(
+        self: &Rc<Self>,
+        settings: &Origin,
+        dialer: &Dialer,
+    ) -> Result<Connection, OriginError> {
+        let limit = settings.connect_timeout;
+        let server = || self.server.url().to_string();
+        let stream = tokio::time::timeout(limit, dialer.open(self.server.url()))
+            .await
+            .map_err(|_| OriginError::ConnectTimeout {
+                server: server(),
+                limit,
+            })?
+            .map_err(|source| OriginError::Connect {
+                server: server(),
+                source,
+            })?;
+        Ok(Connection::new(stream, self))
+    }
+}
+
+/// Closes idle connections that their server has closed, until there is no other one.
+async fn sweep(pool: std::rc::Weak<Pool>) {
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut idle = pool.idle.borrow_mut();
+        idle.retain_mut(|connection| connection.is_alive(false));
+        if idle.is_empty() {
+            pool.is_swept.set(false);
+            return;
+        }
+    }
+}

@@ -1,0 +1,164 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::condition::Condition;
+use super::slots::Slot;
+use crate::config::{Health, ServerUrl};
+use crate::limit::Moment;
+use crate::metrics::{Outcome, ServerMetrics};
+
+/// One server of an origin, as long as it is in the file: reloads hand it on.
+#[derive(Debug)]
+pub(crate) struct Server {
+    url: Arc<ServerUrl>,
+    in_flight: AtomicUsize,
+    condition: Condition,
+    metrics: ServerMetrics,
+    retired: watch::Sender<bool>,
+}
+
+/// A request at one of the servers, counted until this is dropped.
+#[derive(Debug)]
+pub struct InFlight {
+    server: Arc<Server>,
+    /// How many failures in a row take the server out, and for how long.
+    max_fails: Option<(u32, Duration)>,
+    slot: Option<Slot>,
+}
+
+impl Server {
+    pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
+        let metrics = ServerMetrics::of(origin, &url.to_string());
+        Self {
+            url: Arc::new(url.clone()),
+            in_flight: AtomicUsize::new(0),
+            condition: Condition::new(metrics.healthy.clone()),
+            metrics,
+            retired: watch::Sender::new(false),
+        }
+    }
+
+    pub(super) fn url(&self) -> &ServerUrl {
+        &self.url
+    }
+
+    pub(super) fn metrics(&self) -> &ServerMetrics {
+        &self.metrics
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is asked; `alone`: the origin has no other.
+    pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
+        self.condition.passes_checks() && (alone || self.out_for(now).is_zero())
+    }
+
+    /// How long until it may be asked again; `check`: between two of its checks.
+    pub(super) fn back_in(&self, check: Duration, now: Moment) -> Duration {
+        if self.condition.passes_checks() {
+            self.out_for(now)
+        } else {
+            self.out_for(now).max(check)
+        }
+    }
+
+    /// For how long requests that failed still keep it out.
+    fn out_for(&self, now: Moment) -> Duration {
+        self.condition.out_until().since(now)
+    }
+
+    /// A health check came out well, or it did not: why.
+    pub(super) fn checked(&self, found: Result<(), String>, health: &Health) {
+        self.condition.checked(&self.url, found, health);
+    }
+
+    /// From now on nobody checks it.
+    pub(super) fn unchecked(&self) {
+        self.condition.unchecked();
+    }
+
+    /// It left the file.
+    pub(super) fn retire(&self) {
+        self.retired.send_replace(true);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        *self.retired.borrow()
+    }
+
+    /// Waits until it leaves the file.
+    pub(super) fn retirement(&self) -> impl Future<Output = ()> + use<> {
+        let mut retired = self.retired.subscribe();
+        async move {
+            // Where all who knew it are gone, it has left too.
+            let _gone = retired.wait_for(|retired| *retired).await;
+        }
+    }
+}
+
+impl InFlight {
+    pub(super) fn new(server: &Arc<Server>, max_fails: Option<(u32, Duration)>) -> Self {
+        server.in_flight.fetch_add(1, Ordering::Relaxed);
+        server.metrics.in_flight.increment(1.0);
+        Self {
+            server: Arc::clone(server),
+            max_fails,
+            slot: None,
+        }
+    }
+
+    pub(super) fn with(self, slot: Option<Slot>) -> Self {
+        let mut here = self;
+        here.slot = slot;
+        here
+    }
+
+    pub(super) fn take_slot(&mut self) -> Option<Slot> {
+        self.slot.take()
+    }
+
+    /// Where the request is.
+    #[must_use]
+    pub fn server(&self) -> &Arc<ServerUrl> {
+        &self.server.url
+    }
+
+    pub(crate) fn at(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    pub(super) fn is_at(&self, server: &Arc<Server>) -> bool {
+        Arc::ptr_eq(&self.server, server)
+    }
+
+    /// The head of an answer came after `took`.
+    pub fn answered(&self, took: Duration) {
+        self.server.metrics.count(Outcome::Answered, took);
+        self.server.condition.answered(&self.server.url);
+    }
+
+    /// No answer came, for all of `took`. After `max_fails` of these in a row the server is out for `fail_timeout`;
+    /// from then on each further failure takes it out again, until it answers.
+    pub fn failed(&self, outcome: Outcome, took: Duration, now: Moment) {
+        let Server {
+            condition,
+            metrics,
+            url,
+            ..
+        } = &*self.server;
+        metrics.count(outcome, took);
+        condition.failed(url, self.max_fails, now);
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.server.metrics.in_flight.decrement(1.0);
+    }
+}

@@ -1,0 +1,96 @@
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use actix_rt::net::{ActixStream, Ready};
+use rustix::event::PollFlags;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::client::TlsStream;
+
+use super::connection::has_news;
+
+/// The bytes to and from a server.
+#[derive(Debug)]
+pub enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    /// Boxed: the state of TLS is a kilobyte, which the others would carry too.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Whether the server has said something or closed, which nobody has read yet. Of TLS only the latter: its tickets
+    /// come unasked.
+    pub(super) fn has_news(&self) -> bool {
+        let any = PollFlags::IN | PollFlags::RDHUP;
+        match self {
+            Self::Tcp(stream) => has_news(stream, any),
+            Self::Unix(stream) => has_news(stream, any),
+            Self::Tls(stream) => has_news(stream.get_ref().0, PollFlags::RDHUP),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, to),
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, to),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, to),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            // The kernel has it as soon as it is written.
+            Self::Tcp(_) | Self::Unix(_) => Poll::Ready(Ok(())),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
+        }
+    }
+}
+
+/// What awc asks of a stream.
+impl ActixStream for Stream {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        match self {
+            Self::Tcp(stream) => ActixStream::poll_read_ready(stream, cx),
+            Self::Unix(stream) => ActixStream::poll_read_ready(stream, cx),
+            Self::Tls(stream) => ActixStream::poll_read_ready(stream.get_ref().0, cx),
+        }
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
+        match self {
+            Self::Tcp(stream) => ActixStream::poll_write_ready(stream, cx),
+            Self::Unix(stream) => ActixStream::poll_write_ready(stream, cx),
+            Self::Tls(stream) => ActixStream::poll_write_ready(stream.get_ref().0, cx),
+        }
+    }
+}
