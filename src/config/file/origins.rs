@@ -29,6 +29,8 @@ fn origin(mut fields: Fields, name: String, folder: &Path) -> Origin {
         servers: servers.unwrap_or_default(),
         connect_timeout: fields.or("connect_timeout", timeout(1), values::timeout),
         response_timeout: fields.or("response_timeout", timeout(60), values::timeout),
+        body_timeout: fields.or("body_timeout", timeout(5 * 60), values::timeout),
+        tunnel_timeout: fields.or("tunnel_timeout", timeout(60 * 60), values::timeout),
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
         max_in_flight: NonZeroUsize::new(fields.or(
             "max_in_flight",

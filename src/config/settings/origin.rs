@@ -18,6 +18,11 @@ pub struct Origin {
     pub connect_timeout: Duration,
     /// Until the whole response head; never zero.
     pub response_timeout: Duration,
+    /// Longest pause between two bytes of an answer's body, and longest time in which the origin takes no
+    /// byte of a request's body; never zero.
+    pub body_timeout: Duration,
+    /// Longest time without a byte in either direction on an upgraded connection; never zero.
+    pub tunnel_timeout: Duration,
     /// Of a response's head, in bytes: 1024 to 1048576.
     pub max_header_size: usize,
     /// Requests at the origin at once, over all keys and workers; `None`: no limit.

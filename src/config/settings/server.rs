@@ -23,6 +23,9 @@ pub struct Server {
     pub max_connections: NonZeroUsize,
     /// How long an idle client connection is kept; zero: none is.
     pub keep_alive: Duration,
+    /// Silence on a TCP connection after which the kernel checks that the other side is still there, on
+    /// client and origin connections: 1 s to 9 h; `None`: it does not check.
+    pub tcp_keepalive: Option<Duration>,
     /// For the whole head of a request; never zero.
     pub header_timeout: Duration,
     /// Between two reads of a request's body; never zero.

@@ -63,6 +63,8 @@ fn server(out: &mut Page, settings: &Settings) {
     out.field("forwarded_header", quote(header));
     out.field("max_connections", server.max_connections);
     out.field("keep_alive", quote(&show_duration(server.keep_alive)));
+    let tcp_keepalive = server.tcp_keepalive.unwrap_or_default();
+    out.field("tcp_keepalive", quote(&show_duration(tcp_keepalive)));
     out.field(
         "header_timeout",
         quote(&show_duration(server.header_timeout)),
@@ -92,6 +94,11 @@ fn show_origin(out: &mut Page, origin: &Origin) {
     out.field(
         "response_timeout",
         quote(&show_duration(origin.response_timeout)),
+    );
+    out.field("body_timeout", quote(&show_duration(origin.body_timeout)));
+    out.field(
+        "tunnel_timeout",
+        quote(&show_duration(origin.tunnel_timeout)),
     );
     out.field("max_header_size", head_size(origin.max_header_size));
     out.field(

@@ -1,4 +1,5 @@
 use std::num::NonZeroU64;
+use std::time::Duration;
 
 use super::{Case, settings_with};
 use crate::config::CertPair;
@@ -51,10 +52,16 @@ pub(super) const CASES: &[Case] = &[
      r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "75 s""#),
     ("", "[server]\nkeep_alive = \"367d\"\n",
      r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "367d""#),
+    ("", "[server]\ntcp_keepalive = \"999ms\"\n",
+     r#"2:17: tcp_keepalive: expected a duration from 1s to 9h, or "0" for none; found "999ms""#),
+    ("", "[server]\ntcp_keepalive = \"10h\"\n",
+     r#"2:17: tcp_keepalive: expected a duration from 1s to 9h, or "0" for none; found "10h""#),
+    ("", "[server]\ntcp_keepalive = true\n",
+     r#"2:17: tcp_keepalive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found true"#),
     ("", "[server]\nheader_timeout = \"0s\"\n",
      r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
     ("", "[server]\nshutdown_timout = \"1s\"\n",
-     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, tls; did you mean shutdown_timeout?"#),
+     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, tcp_keepalive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, tls; did you mean shutdown_timeout?"#),
     ("", "[server]\nbody_timeout = \"0\"\n",
      r#"2:16: body_timeout: expected a duration above 0; found "0""#),
     ("", "[server]\nbody_timeout = 30\n",
@@ -122,6 +129,22 @@ fn sizes_are_taken_with_a_unit_or_as_bytes() {
     let server = settings_with("", "[server]\nmax_body_size = \"5GB\"\n").server;
     let body = server.max_body_size.map(NonZeroU64::get);
     assert_eq!(body, Some(5 * 1024 * 1024 * 1024));
+}
+
+#[test]
+fn tcp_keepalive_is_a_time_or_off() {
+    let keepalive = |written: &str| {
+        let text = format!("[server]\ntcp_keepalive = \"{written}\"\n");
+        settings_with("", &text).server.tcp_keepalive
+    };
+    for off in ["0", "0s"] {
+        assert_eq!(keepalive(off), None, "{off}");
+    }
+    for (written, seconds) in [("1s", 1), ("2m", 120), ("9h", 9 * 60 * 60)] {
+        assert_eq!(keepalive(written), Some(Duration::from_secs(seconds)));
+    }
+    let default = settings_with("", "").server.tcp_keepalive;
+    assert_eq!(default, Some(Duration::from_secs(60)));
 }
 
 #[test]
