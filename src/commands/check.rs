@@ -4,18 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::certificates;
 use crate::config;
-use crate::http::downstream::Certificates;
 
 /// Prints the settings that `file` makes, or every problem with it.
 #[must_use]
 pub fn check(file: &Path) -> ExitCode {
-    match config::load(file) {
-        Ok(settings) => {
-            if let Some(Err(error)) = settings.server.tls.as_ref().map(Certificates::load) {
-                eprintln!("{}: server.tls: {error}", file.display());
-                return ExitCode::FAILURE;
-            }
+    match certificates::load(file) {
+        Ok((_, settings)) => {
             // Whoever reads the output may have seen enough.
             let written = io::stdout().write_all(config::show(&settings).as_bytes());
             match written {

@@ -2,6 +2,7 @@
 
 mod accept;
 pub mod advise;
+mod certificates;
 pub mod check;
 pub mod demo;
 pub mod import;

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::log::Logging;
-use super::serve;
+use super::{certificates, serve};
 use crate::config::{self, LoadError, Settings};
 use crate::gateway::Gateway;
 
 /// Runs the gateway on `file` until it is told to stop.
 #[must_use]
 pub fn run(file: &Path) -> ExitCode {
-    let (text, settings) = match load(file) {
+    let (text, settings) = match certificates::load(file) {
         Ok(loaded) => loaded,
         Err(error) => {
             eprintln!("{error}");

@@ -18,7 +18,7 @@ mod size;
 mod state;
 mod watch;
 
-pub use file::{admin_token, has_admin_token, load, parse, read};
+pub use file::{admin_token, has_admin_token, load, parse, read, unusable_certificates};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub(crate) use quote::quote;

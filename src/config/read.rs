@@ -38,7 +38,7 @@ impl<'t> Report<'t> {
         errors.sort_by_key(|(byte, _)| *byte);
         errors.dedup_by_key(|(byte, _)| report.line(*byte));
         for (byte, error) in &errors {
-            report.wrong(*byte, error.message().replace('\n', " "));
+            report.wrong(*byte, syntax(text, error));
         }
         report.broken = errors.iter().map(|(byte, _)| report.line(*byte)).collect();
         report
@@ -67,6 +67,18 @@ impl<'t> Report<'t> {
 
     pub(super) fn into_problems(self) -> Vec<Problem> {
         Problem::all(self.text, self.problems.into_inner())
+    }
+}
+
+/// What a syntax error says. The parser leaves out which key stands there twice; its place has it.
+fn syntax(text: &str, error: &toml::de::Error) -> String {
+    let written = error.span().and_then(|span| text.get(span));
+    match (error.message(), written) {
+        ("duplicate key", Some(key)) if key.starts_with(['"', '\'']) => {
+            format!("duplicate key {key}; remove one")
+        }
+        ("duplicate key", Some(key)) => format!("duplicate key {}; remove one", quote(key)),
+        (message, _) => message.replace('\n', " "),
     }
 }
 

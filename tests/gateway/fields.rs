@@ -11,8 +11,16 @@ use crate::support::{Client, Gateway, Site};
 const ROUTE: &str = "[[routes]]\npath = \"/\"\norigin = \"app\"\n";
 
 /// How a line may be written, and how it is printed; `@` is the folder of the file.
-const LINES: [(&str, &str, &str); 16] = [
+const LINES: [(&str, &str, &str); 20] = [
     ("server", "body_timeout = \"1500ms\"", ""),
+    ("server", "tcp_keepalive = \"90s\"", ""),
+    ("server", "tcp_keepalive = \"0s\"", "tcp_keepalive = \"0\""),
+    ("origins.app", "body_timeout = \"90s\"", ""),
+    (
+        "origins.app",
+        "tunnel_timeout = \"24h\"",
+        "tunnel_timeout = \"1d\"",
+    ),
     (
         "server",
         "max_header_size = 4096",

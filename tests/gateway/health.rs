@@ -162,6 +162,33 @@ fn of_several_only_the_healthy_are_asked() {
 }
 
 #[test]
+fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over() {
+    let address = free_address();
+    let begin = || Origin::at(&address.to_string(), |exchange| exchange.reply(b"first"));
+    let first = begin();
+    let second = Origin::answering(|exchange| exchange.reply(b"second"));
+    let servers = [url(&first), url(&second)];
+    let file = checked(
+        &servers,
+        "max_fails = 1\nfail_timeout = \"1h\"",
+        "unhealthy_after = 40",
+    );
+    let gateway = Gateway::start(&file);
+    assert_eq!(fetch(gateway.address(), "/").body, b"first");
+
+    // The request that fails takes it out at once, 40 failed checks do so 2 s later.
+    drop(first);
+    let answer = fetch(gateway.address(), "/");
+    assert_eq!((answer.status, &*answer.body), (200, &b"second"[..]));
+    gateway.wait_for_line("the server is taken out");
+    gateway.wait_for_line("the server is unhealthy");
+
+    let _first = begin();
+    eventually("it is in", || healthy(&gateway, &servers[0]) == Some(1.0));
+    assert_eq!(fetch(gateway.address(), "/").body, b"first");
+}
+
+#[test]
 fn checks_come_once_an_interval_however_many_workers_there_are_and_name_the_origin() {
     let hosts = Arc::<Mutex<Vec<String>>>::default();
     let to_see = Arc::clone(&hosts);

@@ -74,24 +74,67 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
     fs::write(site.folder().join("empty"), "").expect("a file");
     let zone = one_zone(&origin, "1r/s", "burst = 1");
     for (cert, key, wrong) in [
-        ("a.pem", "b.key", "b.key is not the key of "),
-        ("a.pem", "none.key", "none.key: "),
-        ("empty", "a.key", "empty: no certificate in PEM"),
-        ("a.key", "a.key", "a.key: no certificate in PEM"),
-        ("a.pem", "a.pem", "a.pem: no private key in PEM"),
+        (
+            "a.pem",
+            "b.key",
+            "6:7: key: @/b.key is not the key of @/a.pem: ",
+        ),
+        ("a.pem", "none.key", "6:7: key: @/none.key: No such file"),
+        (
+            "a.pem",
+            "empty",
+            "6:7: key: @/empty: no private key in PEM: ",
+        ),
+        ("none", "none", "5:8: cert: @/none: No such file"),
+        (
+            "empty",
+            "a.key",
+            "5:8: cert: @/empty: no certificate in PEM: ",
+        ),
+        (
+            "a.key",
+            "a.key",
+            "5:8: cert: @/a.key: no certificate in PEM: ",
+        ),
+        (
+            "a.pem",
+            "a.pem",
+            "6:7: key: @/a.pem: no private key in PEM: ",
+        ),
     ] {
         site.write(&format!(
             "[server.tls]\ncert = {cert:?}\nkey = {key:?}\n{zone}"
         ));
-        for command in ["check", "run"] {
-            let ended = drip().arg(command).arg("-c").arg(site.file()).output();
-            let ended = ended.expect("the program runs");
-            assert_eq!(ended.status.code(), Some(1), "{command} {cert} {key}");
-            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-            assert!(
-                said.contains("server.tls: ") && said.contains(wrong),
-                "{command}: {said}"
-            );
+        check_told(&site, &[wrong]);
+    }
+    // Of several, each at its own name.
+    site.write(&format!(
+        "tls.cert = [\"a.pem\",\n  \"none.pem\", \"b.pem\"]\n\
+         tls.key = [\"b.key\", \"a.key\",\n  \"none.key\"]\n{zone}"
+    ));
+    check_told(
+        &site,
+        &[
+            "5:3: cert: @/none.pem: No such file",
+            "6:12: key: @/b.key is not the key of @/a.pem: ",
+            "7:3: key: @/none.key: No such file",
+        ],
+    );
+}
+
+/// Fails unless `drip check` and a start say these things about the file of `site`, and no others; `@` is its folder.
+fn check_told(site: &Site, expected: &[&str]) {
+    let folder = site.folder().display().to_string();
+    for command in ["check", "run"] {
+        let ended = drip().arg(command).arg("-c").arg(site.file()).output();
+        let ended = ended.expect("the program runs");
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(1), "{command}: {said}");
+        assert_eq!(said.lines().count(), expected.len(), "{command}: {said}");
+        for (line, expected) in said.lines().zip(expected) {
+            let expected = expected.replace('@', &folder);
+            let expected = format!("{}:{expected}", site.file().display());
+            assert!(line.starts_with(&expected), "{command}: {line}\n{expected}");
         }
     }
 }

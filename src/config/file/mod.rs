@@ -11,6 +11,8 @@ mod url;
 mod values;
 mod zones;
 
+pub use tls::unusable_certificates;
+
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use super::{Fields, Node, values};
-use crate::config::{CertPair, Tls};
+use toml::de::DeTable;
+
+use super::{Fields, Node, Report, values};
+use crate::config::{CertPair, Problems, Tls};
 
 /// Reads `[server.tls]`: which files there are, not what is in them. `None` where something is wrong.
 pub(super) fn read(node: Node, folder: &Path) -> Option<Tls> {
@@ -33,6 +35,29 @@ pub(super) fn read(node: Node, folder: &Path) -> Option<Tls> {
     Some(Tls {
         pairs: pairs.collect::<Option<_>>()?,
     })
+}
+
+/// Says at their names in `text` why files of `[server.tls]` cannot be used.
+///
+/// `text` is what the settings were read from, `path` its file. `unusable` has for each such file
+/// the index of its pair, its field (`cert` or `key`) and the reason.
+pub fn unusable_certificates(
+    text: &str,
+    path: &Path,
+    unusable: &[(usize, &'static str, String)],
+) -> Problems {
+    let (file, errors) = DeTable::parse_recoverable(text);
+    let report = Report::new(text, &errors);
+    let mut root = Fields::root(&file, &report);
+    let mut tls = root.section("server").section("tls");
+    for (index, field, why) in unusable {
+        let Some(node) = tls.get(field) else {
+            continue;
+        };
+        let item = node.items().and_then(|items| items.get(*index).copied());
+        item.unwrap_or(node).wrong(why);
+    }
+    Problems::new(path, report.into_problems())
 }
 
 /// A file where it is named, under its absolute name; `None` where that is wrong.

@@ -94,6 +94,11 @@ impl Condition {
         }
         self.against.store(0, Ordering::Relaxed);
         self.ill.store(!ill, Ordering::Relaxed);
+        if ill {
+            // The failures that keep it out until `fail_timeout` are of before its recovery.
+            self.failures.store(0, Ordering::Relaxed);
+            self.out_until.store(0, Ordering::Relaxed);
+        }
         self.show();
         match found {
             Ok(()) => tracing::info!(server = %url, in_a_row, "the server is healthy again"),
@@ -172,6 +177,24 @@ mod tests {
         assert!(!condition.passes_checks());
         condition.unchecked();
         assert!(condition.passes_checks());
+    }
+
+    #[test]
+    fn recovery_found_by_checks_ends_fail_timeout_and_the_count_of_failures() {
+        let (condition, url) = server();
+        let now = Moment::from_nanos(1);
+        let max_fails = Some((2, Duration::from_secs(3600)));
+        condition.failed(&url, max_fails, now);
+        condition.failed(&url, max_fails, now);
+        for _ in 0..3 {
+            condition.checked(&url, Err("500".to_owned()), &HEALTH);
+        }
+        condition.checked(&url, Ok(()), &HEALTH);
+        assert!(condition.out_until() > now && !condition.passes_checks());
+        condition.checked(&url, Ok(()), &HEALTH);
+        assert!(condition.out_until() <= now && condition.passes_checks());
+        condition.failed(&url, max_fails, now);
+        assert!(condition.out_until() <= now, "one failure, not three");
     }
 
     #[test]

@@ -1,0 +1,28 @@
+//! The build profiles: releases are small, and one profile beside them can be profiled.
+
+use toml::Table;
+
+/// A profile of Cargo.toml.
+fn profile(name: &str) -> Table {
+    let manifest = include_str!("../Cargo.toml")
+        .parse::<Table>()
+        .expect("it is TOML");
+    let profile = manifest["profile"].get(name).and_then(|it| it.as_table());
+    profile.unwrap_or_else(|| panic!("no [profile.{name}]")).clone()
+}
+
+#[test]
+fn a_release_has_neither_symbols_nor_line_tables() {
+    let release = profile("release");
+    assert_eq!(release["strip"].as_bool(), Some(true));
+    assert!(!release.contains_key("debug"));
+}
+
+#[test]
+fn profiling_is_the_release_with_symbols_and_line_tables() {
+    let profiling = profile("profiling");
+    assert_eq!(profiling["inherits"].as_str(), Some("release"));
+    assert_eq!(profiling["strip"].as_bool(), Some(false));
+    assert_eq!(profiling["debug"].as_str(), Some("line-tables-only"));
+    assert_eq!(profiling.len(), 3, "anything else would be another build");
+}
