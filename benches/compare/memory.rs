@@ -5,7 +5,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::Bench;
-use crate::peers::{Kind, WAIT};
+use crate::arguments::Row;
+use crate::peers::{Kind, Peer, Setup, WAIT};
 use crate::report::{Report, step};
 use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::{Figure, cell, float};
@@ -13,13 +14,16 @@ use crate::support::figures::{Figure, cell, float};
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 /// Just started, and how soon it takes connections.
-pub fn idle(bench: &Bench, report: &mut Report) -> io::Result<()> {
+pub fn startup(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    if !bench.wants(Row::Startup) {
+        return Ok(());
+    }
     step("idle memory, and from start to the first connection");
     let (mut rows, mut bars) = (Vec::new(), Vec::new());
-    for kind in &bench.present {
+    for kind in bench.present.iter().filter(|kind| **kind != Kind::Lean) {
         let (mut ready, mut held) = (Vec::new(), Vec::new());
         for _ in 0..bench.effort.rounds {
-            let peer = kind.start_small(bench.origin.address)?;
+            let peer = Peer::start(*kind, bench.origin.address, &Setup::SMALL)?;
             ready.push(peer.ready_after().as_secs_f64() * 1e3);
             sleep(Duration::from_millis(200));
             held.push(float(peer.memory()) / MEBIBYTE);
@@ -43,10 +47,13 @@ pub fn idle(bench: &Bench, report: &mut Report) -> io::Result<()> {
 
 /// Requests that wait in one key's queue.
 pub fn waiting(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    if !bench.wants(Row::Waiting) {
+        return Ok(());
+    }
     let clients = bench.effort.waiting;
     step(&format!("memory of {clients} waiting requests"));
     let (mut rows, mut bars) = (Vec::new(), Vec::new());
-    for peer in bench.start(1, Kind::lets_wait, report)? {
+    for peer in bench.start(&Setup::WAITING, Kind::holds_requests, report)? {
         let before = peer.memory();
         let crowd = Crowd {
             coming: Duration::from_secs(2),

@@ -1,6 +1,7 @@
 //! A client's connection: one request after the other, and of the answers no more than is needed.
 //!
-//! Written out rather than taken from hyper, so that a client costs little beside the proxy that it asks.
+//! Written out rather than taken from hyper, so that a client costs little beside the proxy that it
+//! asks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,9 +27,11 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads its answer; returns the status. Connects where there is no connection.
+    /// Sends a request and reads its answer; returns the status. Connects where there is no
+    /// connection.
     pub async fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
-        // Put back only where the answer came whole: a request that is given up closes its connection.
+        // Put back only where the answer came whole: a request that is given up closes its
+        // connection.
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
             None => connect(self.to).await?,

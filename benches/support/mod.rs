@@ -1,5 +1,5 @@
-//! What the measuring programs share: an origin that stamps what arrives, clients, processes on their own processor, and
-//! the pages that the results go into.
+//! What the measuring programs share: an origin that stamps what arrives, clients, processes on
+//! their own processor, and the pages that the results go into.
 
 pub mod arguments;
 pub mod client;

@@ -26,7 +26,8 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// By the scheduler's count in nanoseconds where the kernel keeps it, else by `stat`, in hundredths of a second.
+/// By the scheduler's count in nanoseconds where the kernel keeps it, else by `stat`, in hundredths
+/// of a second.
 fn of_process(process: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{process}/task"));
     let counted = threads.into_iter().flatten().flatten().map(|thread| {

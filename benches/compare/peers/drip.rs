@@ -2,14 +2,15 @@ use std::fmt::Write;
 
 use super::{KEYS, Plan, Route, Written};
 
-/// Defaults wherever the others have them too; so with the `X-RateLimit` fields, which none of the others sends.
+/// Defaults wherever the others have them too; so with the `X-RateLimit` fields, which none of the
+/// others sends.
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,
         origin,
-        workers,
-        routes,
+        setup,
     } = plan;
+    let workers = setup.workers;
     let mut text = format!(
         r#"
 [server]
@@ -21,7 +22,7 @@ workers = {workers}
 servers = ["http://{origin}"]
 "#
     );
-    for route in *routes {
+    for route in setup.routes {
         let Route {
             path, rate, burst, ..
         } = route;
@@ -31,7 +32,8 @@ servers = ["http://{origin}"]
         } else {
             ""
         };
-        // nginx may forget what has drained when another key comes; with 1r/m drip would a minute later.
+        // nginx may forget what has drained when another key comes; with 1r/m drip would a minute
+        // later.
         let rate = if *path == KEYS { "1r/h" } else { rate };
         // A string takes all that is written to it.
         let _taken = write!(
@@ -50,6 +52,5 @@ limits = [{{ zone = "{name}", burst = {burst}{nodelay} }}]
             keys = route.keys,
         );
     }
-    let arguments = ["run", "-c", "gateway.toml"].map(str::to_owned).into();
-    ("gateway.toml", text, arguments)
+    Written::new(Some(("gateway.toml", text)), ["run", "-c", "gateway.toml"])
 }

@@ -6,11 +6,11 @@ pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,
         origin,
-        workers,
-        routes,
+        setup,
     } = plan;
+    let workers = setup.workers;
     let (mut zones, mut locations) = (String::new(), String::new());
-    for route in *routes {
+    for route in setup.routes {
         let Route {
             path, rate, burst, ..
         } = route;
@@ -34,7 +34,11 @@ pub fn plan(plan: &Plan) -> Written {
         );
     }
     // Room for each is taken at the start: where there is one route, what is usual.
-    let connections = if routes.len() == 1 { 1024 } else { 20_000 };
+    let connections = if setup.routes.len() == 1 {
+        1024
+    } else {
+        20_000
+    };
     let text = format!(
         r#"
 daemon off;
@@ -65,5 +69,5 @@ http {{
     );
     // Not the place for logs that it was built with, where a plain user may not write.
     let arguments = ["-p", ".", "-c", "nginx.conf", "-e", "stderr"];
-    ("nginx.conf", text, arguments.map(str::to_owned).into())
+    Written::new(Some(("nginx.conf", text)), arguments)
 }
