@@ -11,13 +11,14 @@ use std::time::Duration;
 use crate::arguments::Row;
 use crate::peers::{Kind, PASS, Peer, SHUT, Setup};
 use crate::report::{Report, step};
-use crate::support::crowd::{Answers, Coming, Crowd, Keys};
+use crate::support::answers::Answers;
+use crate::support::crowd::{Coming, Crowd, Keys};
 use crate::support::figures::{Figure, float};
 use crate::support::within;
 use crate::table::{self, Measured};
 use crate::{Bench, Effort};
 
-const CLIENTS: usize = 64;
+pub const CLIENTS: usize = 64;
 /// The panel of the picture for those whose turn comes at once.
 pub const AT_ONCE: &str = "who need not wait: µs a request";
 /// Requests, to tell what one costs.

@@ -21,6 +21,15 @@ pub fn memory(processes: &[u32]) -> u64 {
     processes.iter().filter_map(of_one).sum::<u64>() * 1024
 }
 
+/// How many file descriptors `processes` have open.
+pub fn descriptors(processes: &[u32]) -> usize {
+    let of_one = |process: &u32| fs::read_dir(format!("/proc/{process}/fd")).map(Iterator::count);
+    processes
+        .iter()
+        .filter_map(|process| of_one(process).ok())
+        .sum()
+}
+
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches("kB").trim().parse().ok()
