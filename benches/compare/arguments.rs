@@ -36,6 +36,10 @@ pub enum Row {
     Workers,
     /// CPU of a forwarded request with 1, 1000 and a million keys, and the memory of a key.
     Keys,
+    /// CPU of a forwarded request over TLS: 64 kept connections.
+    Tls,
+    /// CPU of a forwarded request by HTTP/2 over TLS: 16 connections of 8 streams.
+    Http2,
     /// CPU of a request that waits, 4000r/s, ten at a time.
     Waits,
     /// The same with ten thousand at a time.
@@ -50,18 +54,28 @@ pub enum Row {
     Startup,
     /// Memory of a waiting request with its connection.
     Waiting,
+    /// Memory of an idle client connection.
+    Connections,
+    /// Memory of an idle TLS connection.
+    TlsConnections,
 }
 
 impl Row {
     /// The parts that it belongs to.
     pub fn parts(self) -> &'static [Part] {
         match self {
-            Self::Proxied | Self::Rejected | Self::Workers | Self::Waits | Self::Deep => {
-                &[Part::Cost]
-            }
+            Self::Proxied
+            | Self::Rejected
+            | Self::Workers
+            | Self::Tls
+            | Self::Http2
+            | Self::Waits
+            | Self::Deep => &[Part::Cost],
             Self::Keys => &[Part::Cost, Part::Memory],
             Self::Streams | Self::Flooded | Self::Slow => &[Part::Evenness],
-            Self::Startup | Self::Waiting => &[Part::Memory],
+            Self::Startup | Self::Waiting | Self::Connections | Self::TlsConnections => {
+                &[Part::Memory]
+            }
         }
     }
 
@@ -74,8 +88,8 @@ impl Row {
             Self::Streams => (60, 10),
             Self::Flooded => (10, 3),
             Self::Slow => (20, 12),
-            Self::Waits | Self::Startup => (15, 4),
-            Self::Waiting => (10, 8),
+            Self::Tls | Self::Http2 | Self::Waits | Self::Startup => (15, 4),
+            Self::Waiting | Self::Connections | Self::TlsConnections => (10, 8),
         }
     }
 }

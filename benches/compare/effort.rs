@@ -15,6 +15,10 @@ pub struct Effort {
     pub deep: usize,
     /// Of `9000 waiting requests`.
     pub waiting: usize,
+    /// Of `9000 idle connections`.
+    pub connections: usize,
+    /// Of `2000 idle TLS connections`.
+    pub tls_connections: usize,
     /// Of `6000 keys`.
     pub slow: usize,
     /// Whether more rounds than usual were asked for: also where a round takes long.
@@ -30,6 +34,8 @@ impl Effort {
             keys: 1_000_000,
             deep: 10_000,
             waiting: 9000,
+            connections: 9000,
+            tls_connections: 2000,
             slow: 6000,
             patient: false,
         }
@@ -42,6 +48,8 @@ impl Effort {
             keys: 100_000,
             deep: 2000,
             waiting: 2000,
+            connections: 2000,
+            tls_connections: 500,
             slow: 2000,
             ..Self::whole()
         }
@@ -75,6 +83,8 @@ impl Effort {
         Self {
             deep: self.deep.min(most),
             waiting: self.waiting.min(most),
+            connections: self.connections.min(most),
+            tls_connections: self.tls_connections.min(most),
             slow: self.slow.min(most),
             ..self
         }

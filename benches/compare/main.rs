@@ -7,16 +7,18 @@
 //! and their plots into benches/plots.
 
 mod arguments;
+mod connections;
 mod cost;
 mod deep;
 mod effort;
 mod evenness;
 mod floor;
-mod memory;
 mod million;
 mod peers;
 mod report;
+mod secure;
 mod slow;
+mod startup;
 mod summary;
 mod table;
 // Shared with the load test, which uses other parts of it.
@@ -114,10 +116,11 @@ fn measure(arguments: Arguments) -> io::Result<()> {
     cost::one_worker(&bench, &mut report)?;
     cost::two_workers(&bench, &mut report)?;
     million::keys(&bench, &mut report)?;
+    secure::requests(&bench, &mut report)?;
     deep::queues(&bench, &mut report)?;
     evenness::streams(&bench, &mut report)?;
     slow::keys(&bench, &mut report)?;
-    memory::startup(&bench, &mut report)?;
-    memory::waiting(&bench, &mut report)?;
+    startup::memory(&bench, &mut report)?;
+    connections::memory(&bench, &mut report)?;
     report.end()
 }

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::{KEYS, Plan, Route, Written};
+use super::{CERTIFICATE, KEY, KEYS, Plan, Route, Written};
 
 /// Defaults wherever the others have them too; so with the `X-RateLimit` fields, which none of the
 /// others sends.
@@ -11,13 +11,18 @@ pub fn plan(plan: &Plan) -> Written {
         setup,
     } = plan;
     let workers = setup.workers;
+    let tls = if setup.tls {
+        format!("[server.tls]\ncert = \"{CERTIFICATE}\"\nkey = \"{KEY}\"\n")
+    } else {
+        String::new()
+    };
     let mut text = format!(
         r#"
 [server]
 listen = ["{address}"]
 admin = "off"
 workers = {workers}
-
+{tls}
 [origins.app]
 servers = ["http://{origin}"]
 "#

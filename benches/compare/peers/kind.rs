@@ -83,6 +83,11 @@ impl Kind {
         self.is_drip() || self == Self::Nginx
     }
 
+    /// Whether it is measured with TLS.
+    pub fn speaks_tls(self) -> bool {
+        self.is_drip() || self == Self::Nginx
+    }
+
     /// Whether the memory of its waiting requests can be measured: lean keeps all of them for ever.
     pub fn holds_requests(self) -> bool {
         self.lets_wait() || self == Self::Lean

@@ -20,17 +20,23 @@ use tempfile::TempDir;
 
 use crate::support::place::{Side, free_address};
 use crate::support::process::Running;
-use crate::support::usage;
+use crate::support::{tls, usage};
 
 pub use kind::Kind;
 pub use routes::{DEEP, KEYS, PASS, SHUT, SLOW, STREAMS, WAIT};
 use routes::{ROUTES, Route};
+
+/// The files of a peer that speaks TLS, in its folder.
+const CERTIFICATE: &str = "server.pem";
+const KEY: &str = "server.key";
 
 /// How a peer is configured.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     workers: usize,
     routes: &'static [Route],
+    /// Whether clients speak TLS 1.3 with it, and may choose HTTP/2.
+    tls: bool,
     /// Whether all requests are to wait; only lean, which has no routes, needs to be told.
     all_wait: bool,
 }
@@ -39,10 +45,15 @@ impl Setup {
     pub const ONE_WORKER: Self = Self {
         workers: 1,
         routes: &ROUTES,
+        tls: false,
         all_wait: false,
     };
     pub const TWO_WORKERS: Self = Self {
         workers: 2,
+        ..Self::ONE_WORKER
+    };
+    pub const TLS: Self = Self {
+        tls: true,
         ..Self::ONE_WORKER
     };
     /// One worker and one route, as users have who need no more.
@@ -110,6 +121,11 @@ impl Peer {
         if let Some((name, text)) = written.file {
             fs::write(folder.path().join(name), text)?;
         }
+        if setup.tls {
+            let identity = tls::identity();
+            fs::write(folder.path().join(CERTIFICATE), &identity.certificate)?;
+            fs::write(folder.path().join(KEY), &identity.key)?;
+        }
         let mut command = Command::new(program);
         command
             .args(written.arguments)
@@ -142,6 +158,11 @@ impl Peer {
     /// The memory that it holds, in bytes.
     pub fn memory(&self) -> u64 {
         usage::memory(&self.running.processes())
+    }
+
+    /// How many files and connections it has open.
+    pub fn descriptors(&self) -> usize {
+        usage::descriptors(&self.running.processes())
     }
 
     /// What it has said.

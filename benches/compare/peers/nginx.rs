@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::{Plan, Route, Written};
+use super::{CERTIFICATE, KEY, Plan, Route, Written};
 
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
@@ -33,6 +33,12 @@ pub fn plan(plan: &Plan) -> Written {
             "location {path} {{ limit_req zone={name}{burst}{nodelay}; proxy_pass http://origin; }}"
         );
     }
+    let (listen, tls) = if setup.tls {
+        let files = format!("ssl_certificate {CERTIFICATE}; ssl_certificate_key {KEY};");
+        (" ssl http2", format!("ssl_protocols TLSv1.3; {files}"))
+    } else {
+        ("", String::new())
+    };
     // Room for each is taken at the start: where there is one route, what is usual.
     let connections = if setup.routes.len() == 1 {
         1024
@@ -61,7 +67,8 @@ http {{
     proxy_set_header Connection "";
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
     server {{
-        listen {address} backlog=4096;
+        listen {address}{listen} backlog=4096;
+        {tls}
         {locations}
     }}
 }}
