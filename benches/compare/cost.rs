@@ -1,20 +1,24 @@
-//! What a request costs: the proxy's own processor time, over the requests that it answered meanwhile.
+//! What a request costs: the proxy's own processor time, over the requests that it answered
+//! meanwhile.
 //!
-//! How long a request takes, and how many there are in a second, is as much the doing of clients, origin and whoever
-//! else uses the machine. Processor time is the proxy's alone.
+//! How long a request takes, and how many there are in a second, is as much the doing of clients,
+//! origin and whoever else uses the machine. Processor time is the proxy's alone.
 
 use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::peers::{Kind, PASS, Peer, SHUT};
+use crate::arguments::Row;
+use crate::peers::{Kind, PASS, Peer, SHUT, Setup};
 use crate::report::{Report, step};
+use crate::support::answers::Answers;
 use crate::support::crowd::{Coming, Crowd, Keys};
-use crate::support::figures::{Figure, cell, float};
+use crate::support::figures::{Figure, float};
 use crate::support::within;
+use crate::table::{self, Measured};
 use crate::{Bench, Effort};
 
-const CLIENTS: usize = 64;
+pub const CLIENTS: usize = 64;
 /// The panel of the picture for those whose turn comes at once.
 pub const AT_ONCE: &str = "who need not wait: µs a request";
 /// Requests, to tell what one costs.
@@ -40,57 +44,48 @@ impl Rounds {
 
 /// One worker, one key: forwarded, and refused.
 pub fn one_worker(bench: &Bench, report: &mut Report) -> io::Result<()> {
-    step("what a request costs, one worker");
-    let peers = bench.start(1, |_| true, report)?;
-    let proxied = rounds(&peers, bench.effort, report, |peer| {
-        Crowd::new(peer.address, PASS, Keys::One(1), CLIENTS)
-    });
-    let rejected = rounds(&peers, bench.effort, report, |peer| {
-        Crowd::new(peer.address, SHUT, Keys::One(1), CLIENTS)
-    });
-    let (nginx_passes, nginx_rejects) = (of_nginx(&proxied), of_nginx(&rejected));
-    let rows = proxied.iter().zip(&rejected).map(|(proxied, rejected)| {
-        vec![
-            proxied.kind.to_string(),
-            cell(proxied.figure(), 1),
-            beside(&proxied.micros, nginx_passes),
-            cell(rejected.figure(), 1),
-            beside(&rejected.micros, nginx_rejects),
-            cell(Figure::of(&proxied.rate), 0),
-        ]
-    });
-    let head = [
-        "one worker, one key",
-        "proxied, µs",
-        "beside nginx",
-        "rejected, µs",
-        "beside nginx",
-        "proxied a second",
+    let rows = [
+        (Row::Proxied, "proxied", "CPU proxied, one worker", PASS),
+        (Row::Rejected, "rejected", "CPU rejected, one worker", SHUT),
     ];
-    report.table("cost", &head, &rows.collect::<Vec<_>>());
-    report.bars(AT_ONCE, "proxied", &proxied);
-    report.bars(AT_ONCE, "rejected", &rejected);
+    let rows = rows.into_iter().filter(|(row, ..)| bench.wants(*row));
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    step("what a request costs, one worker");
+    let peers = bench.start(&Setup::ONE_WORKER, |_| true, report)?;
+    let measured = rows.into_iter().map(|(_, name, title, path)| {
+        let rounds = rounds(&peers, bench.effort, report, |peer| {
+            Crowd::new(peer.address, path, Keys::One(1), CLIENTS)
+        });
+        Measured::new(name, title, rounds)
+    });
+    let measured: Vec<_> = measured.collect();
+    table::write(report, "one worker, one key", AT_ONCE, &measured);
     Ok(())
 }
 
-/// Two workers, a thousand keys: what it costs that a key lives on one of them, or is shared by both.
+/// Two workers, a thousand keys: what it costs that a key lives on one of them, or is shared by
+/// both.
 pub fn two_workers(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    if !bench.wants(Row::Workers) {
+        return Ok(());
+    }
     step("what a request costs, two workers and 1000 keys");
-    let peers = bench.start(2, |_| true, report)?;
-    let measured = rounds(&peers, bench.effort, report, |peer| {
+    let peers = bench.start(&Setup::TWO_WORKERS, |_| true, report)?;
+    let rounds = rounds(&peers, bench.effort, report, |peer| {
         Crowd::new(peer.address, PASS, Keys::InTurn(1000), CLIENTS)
     });
-    let nginx = of_nginx(&measured);
-    let rows = measured.iter().map(|peer| {
-        vec![
-            peer.kind.to_string(),
-            cell(peer.figure(), 1),
-            beside(&peer.micros, nginx),
-        ]
-    });
-    let head = ["two workers, 1000 keys", "proxied, µs", "beside nginx"];
-    report.table("cost", &head, &rows.collect::<Vec<_>>());
-    report.bars(AT_ONCE, "two workers, 1000 keys", &measured);
+    let measured = Measured {
+        rate: false,
+        ..Measured::new(
+            "two workers, 1000 keys",
+            "CPU proxied, two workers, 1000 keys",
+            rounds,
+        )
+    };
+    table::write(report, "proxied", AT_ONCE, &[measured]);
     Ok(())
 }
 
@@ -119,20 +114,15 @@ pub fn rounds(
                 report.note(&format!("{}: not all clients came", peers[index].kind));
             }
             sleep(effort.warm);
-            window(&peers[index], &coming, effort, &mut all[index], report);
+            let answers = window(&peers[index], &coming, effort, &mut all[index]);
+            check(&peers[index], crowd.path, answers, report);
         }
     }
     all
 }
 
 /// One look at a peer that a crowd is asking.
-pub fn window(
-    peer: &Peer,
-    coming: &Coming,
-    effort: Effort,
-    rounds: &mut Rounds,
-    report: &mut Report,
-) {
+fn window(peer: &Peer, coming: &Coming, effort: Effort, rounds: &mut Rounds) -> Answers {
     let began = drip::clock::now();
     let (before, time_before) = (coming.answers(), peer.processor_time());
     sleep(effort.window);
@@ -145,25 +135,34 @@ pub fn window(
         peer.processor_time().saturating_sub(time_before),
     );
     let took = drip::clock::now().since(began);
-    if answers.failed > 0 {
-        report.note(&format!(
-            "{}: {} requests failed; {}",
-            peer.kind,
-            answers.failed,
-            peer.log()
-        ));
-    }
     let answered = float(answers.answered().max(1));
     rounds.micros.push(time.as_secs_f64() * 1e6 / answered);
     rounds.rate.push(answered / took.as_secs_f64());
+    answers
 }
 
-pub fn of_nginx(all: &[Rounds]) -> Option<&[f64]> {
-    let nginx = all.iter().find(|rounds| rounds.kind == Kind::Nginx);
-    nginx.map(|rounds| rounds.micros.as_slice())
-}
-
-/// What part of nginx's it is.
-pub fn beside(ours: &[f64], nginx: Option<&[f64]>) -> String {
-    cell(nginx.and_then(|nginx| Figure::ratio(ours, nginx)), 2)
+/// Notes answers that are not those of the path: then the figures are of something else.
+fn check(peer: &Peer, path: &str, answers: Answers, report: &mut Report) {
+    let kind = peer.kind;
+    if answers.failed > 0 {
+        let log = peer.log();
+        report.note(&format!(
+            "{kind}: {} requests failed; {log}",
+            answers.failed
+        ));
+    }
+    let expected = if path == SHUT {
+        answers.refused
+    } else {
+        answers.passed
+    };
+    // One passes a path that is shut once in a minute.
+    let others = answers.answered() - expected;
+    if others > 1 {
+        let (all, last) = (answers.answered(), answers.last_refusal);
+        report.note(&format!(
+            "{kind}: {others} of {all} answers at {path} were of the wrong kind \
+             (last status of a refusal: {last})"
+        ));
+    }
 }

@@ -4,60 +4,45 @@ use std::io;
 use std::time::Duration;
 
 use crate::Bench;
-use crate::cost::{beside, of_nginx, rounds};
-use crate::peers::{DEEP, Kind};
+use crate::arguments::Row;
+use crate::cost::rounds;
+use crate::peers::{DEEP, Kind, Setup};
 use crate::report::{Report, step};
 use crate::support::crowd::{Crowd, Keys};
-use crate::support::figures::cell;
+use crate::table::{self, Measured};
+
+/// The panel of the picture for those who wait.
+const WHO_WAITS: &str = "who waits: µs a request";
 
 pub fn queues(bench: &Bench, report: &mut Report) -> io::Result<()> {
-    let depths = [10, bench.effort.deep];
-    step(&format!(
-        "what a request costs with {} and {} waiting",
-        depths[0], depths[1]
-    ));
-    let peers = bench.start(1, Kind::lets_wait, report)?;
-    let measured = depths.map(|depth| {
-        let mut effort = bench.effort;
-        // Filling a queue takes longer than looking at it.
-        effort.rounds = effort.rounds.min(3);
-        effort.window *= 2;
-        // Until each has come once.
-        effort.warm *= 3;
-        rounds(&peers, effort, report, |peer| Crowd {
-            coming: if depth > 100 {
-                Duration::from_secs(2)
-            } else {
-                Duration::ZERO
-            },
+    let rows = [(Row::Waits, 10), (Row::Deep, bench.effort.deep)];
+    let rows = rows.into_iter().filter(|(row, _)| bench.wants(*row));
+    let depths: Vec<usize> = rows.map(|(_, depth)| depth).collect();
+    if depths.is_empty() {
+        return Ok(());
+    }
+    step("what a request costs that waits");
+    let peers = bench.start(&Setup::ONE_WORKER, Kind::lets_wait, report)?;
+    // Filling a queue takes longer than looking at it.
+    let mut effort = bench.effort.at_most(3);
+    effort.window *= 2;
+    // Until each has come once.
+    effort.warm *= 3;
+    let measured = depths.into_iter().map(|depth| {
+        let coming = if depth > 100 {
+            Duration::from_secs(2)
+        } else {
+            Duration::ZERO
+        };
+        let rounds = rounds(&peers, effort, report, |peer| Crowd {
+            coming,
             ..Crowd::new(peer.address, DEEP, Keys::One(1), depth)
-        })
+        });
+        let title = format!("CPU of a request that waits, 4000r/s, {depth} waiting");
+        Measured::new(&format!("{depth} waiting"), &title, rounds)
     });
-    let [shallow, deep] = measured;
-    let (nginx_shallow, nginx_deep) = (of_nginx(&shallow), of_nginx(&deep));
-    let rows = shallow.iter().zip(&deep).map(|(shallow, deep)| {
-        vec![
-            shallow.kind.to_string(),
-            cell(shallow.figure(), 1),
-            beside(&shallow.micros, nginx_shallow),
-            cell(deep.figure(), 1),
-            beside(&deep.micros, nginx_deep),
-        ]
-    });
-    let [few, many] = depths.map(|depth| format!("{depth} waiting"));
-    let head = [
-        "one key, everybody waits, 4000r/s",
-        &format!("{few}, µs"),
-        "beside nginx",
-        &format!("{many}, µs"),
-        "beside nginx",
-    ];
-    report.table(
-        "cost",
-        &head.map(|words: &str| words),
-        &rows.collect::<Vec<_>>(),
-    );
-    report.bars("who waits: µs a request", &few, &shallow);
-    report.bars("who waits: µs a request", &many, &deep);
+    let measured: Vec<_> = measured.collect();
+    let title = "one key, everybody waits, 4000r/s";
+    table::write(report, title, WHO_WAITS, &measured);
     Ok(())
 }

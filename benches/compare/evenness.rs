@@ -1,21 +1,21 @@
 //! How evenly the requests of a key that is always waited at leave, as its origin sees them.
 
 use std::io;
-use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
 use crate::Bench;
-use crate::peers::{Kind, Peer, SHUT, STREAMS};
+use crate::arguments::Row;
+use crate::floor;
+use crate::peers::{Kind, Peer, SHUT, STREAMS, Setup};
 use crate::report::{Report, Stream, step};
 use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::{Evenness, Figure, cell, float};
 use crate::support::origin::Arrival;
-use crate::support::place::Side;
 
 /// Enough that some wait whatever the rate is.
 const CLIENTS: usize = 32;
-const KEY: u64 = 1;
+pub const KEY: u64 = 1;
 const FLOODED: u64 = 2;
 /// The floor of a machine that has little else to do is below: less uneven than chance.
 const CALM: f64 = 1.0;
@@ -51,49 +51,42 @@ impl Seen {
 }
 
 pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
-    step("how evenly a key's requests leave, at four rates");
-    let peers = bench.start(1, Kind::lets_wait, report)?;
+    let flooded = bench.wants(Row::Flooded);
+    if !flooded && !bench.wants(Row::Streams) {
+        return Ok(());
+    }
+    let peers = bench.start(&Setup::ONE_WORKER, Kind::lets_wait, report)?;
     let (mut rows, mut disturbed) = (Vec::new(), false);
-    for (rate, path) in STREAMS {
-        let mut of_peers: Vec<Seen> = peers.iter().map(|_| Seen::default()).collect();
-        let mut floor = Seen::default();
-        for _ in 0..bench.effort.rounds {
-            for (peer, seen) in peers.iter().zip(&mut of_peers) {
-                seen.take(&watch(bench, peer, path, rate));
+    if bench.wants(Row::Streams) {
+        step("how evenly a key's requests leave, at four rates");
+        for (rate, path) in STREAMS {
+            let mut of_peers = none_seen(&peers);
+            let mut of_floor = Seen::default();
+            for _ in 0..bench.effort.rounds {
+                for (peer, seen) in peers.iter().zip(&mut of_peers) {
+                    seen.take(&watch(bench, peer, path, rate));
+                }
+                of_floor.take(&floor::arrivals(bench, rate)?);
             }
-            floor.take(&floor_of(bench, rate)?);
-        }
-        disturbed |= Figure::of(&floor.variations).is_some_and(|floor| floor.median > CALM);
-        rows.push(row(
-            &format!("{rate}r/s"),
-            &peers,
-            &of_peers,
-            &floor,
-            report,
-        ));
-    }
-    step("how evenly a key's requests leave at 500r/s, while another key is flooded");
-    let (rate, path) = STREAMS[1];
-    let mut of_peers: Vec<Seen> = peers.iter().map(|_| Seen::default()).collect();
-    let mut refused: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
-    for _ in 0..bench.effort.rounds {
-        for ((peer, seen), refused) in peers.iter().zip(&mut of_peers).zip(&mut refused) {
-            let flood = Crowd {
-                meek: true,
-                ..Crowd::new(peer.address, SHUT, Keys::One(FLOODED), CLIENTS)
-            };
-            let flood = flood.come();
-            let (before, began) = (flood.answers(), drip::clock::now());
-            seen.take(&watch(bench, peer, path, rate));
-            let took = drip::clock::now().since(began).as_secs_f64();
-            refused.push(float(flood.answers().since(&before).refused) / took);
+            disturbed |= Figure::of(&of_floor.variations).is_some_and(|floor| floor.median > CALM);
+            let name = format!("{rate}r/s");
+            rows.push(row(&name, &peers, &of_peers, &of_floor, report));
         }
     }
-    let none = Seen::default();
-    rows.push(row("500r/s, flooded", &peers, &of_peers, &none, report));
+    let mut refused = Vec::new();
+    if flooded {
+        step("how evenly a key's requests leave at 500r/s, while another key is flooded");
+        let (seen, rates) = beside_a_flood(bench, &peers);
+        let name = "500r/s, flooded";
+        rows.push(row(name, &peers, &seen, &Seen::default(), report));
+        refused = rates;
+    }
     let mut head = vec!["of one key, always waited at".to_owned()];
     for peer in &peers {
         head.push(format!("{}: variation", peer.kind));
+        if peer.kind.is_drip() {
+            head.push("beside nginx".to_owned());
+        }
         head.push("a second".to_owned());
     }
     head.push("the machine's floor".to_owned());
@@ -114,6 +107,32 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
+/// What was seen of each peer while another key was refused as often as the clients could ask, and
+/// how often.
+fn beside_a_flood(bench: &Bench, peers: &[Peer]) -> (Vec<Seen>, Vec<Vec<f64>>) {
+    let (rate, path) = STREAMS[1];
+    let mut of_peers = none_seen(peers);
+    let mut refused: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
+    for _ in 0..bench.effort.rounds {
+        for ((peer, seen), refused) in peers.iter().zip(&mut of_peers).zip(&mut refused) {
+            let flood = Crowd {
+                meek: true,
+                ..Crowd::new(peer.address, SHUT, Keys::One(FLOODED), CLIENTS)
+            };
+            let flood = flood.come();
+            let (before, began) = (flood.answers(), drip::clock::now());
+            seen.take(&watch(bench, peer, path, rate));
+            let took = drip::clock::now().since(began).as_secs_f64();
+            refused.push(float(flood.answers().since(&before).refused) / took);
+        }
+    }
+    (of_peers, refused)
+}
+
+fn none_seen(peers: &[Peer]) -> Vec<Seen> {
+    peers.iter().map(|_| Seen::default()).collect()
+}
+
 /// Keeps some waiting at the path, and looks at what arrives.
 fn watch(bench: &Bench, peer: &Peer, path: &'static str, rate: u64) -> Vec<Arrival> {
     let _crowd = Crowd::new(peer.address, path, Keys::One(KEY), CLIENTS).come();
@@ -121,54 +140,12 @@ fn watch(bench: &Bench, peer: &Peer, path: &'static str, rate: u64) -> Vec<Arriv
     look(bench, rate)
 }
 
-fn look(bench: &Bench, rate: u64) -> Vec<Arrival> {
+pub fn look(bench: &Bench, rate: u64) -> Vec<Arrival> {
     // Two hundred gaps at least.
     let least = Duration::from_secs_f64(200.0 / float(rate));
     bench.origin.watch();
     sleep(bench.effort.window.max(least));
     bench.origin.seen()
-}
-
-/// The same stream by a thread of this program that sleeps until each request is due, without a proxy: what processor,
-/// kernel and origin make of a perfect schedule.
-fn floor_of(bench: &Bench, rate: u64) -> io::Result<Vec<Arrival>> {
-    let (stop, stopped) = std::sync::mpsc::channel::<()>();
-    let mut to_origin = TcpStream::connect(bench.origin.address)?;
-    to_origin.set_nodelay(true)?;
-    let sender = std::thread::spawn(move || {
-        Side::Proxy.take();
-        pace(&mut to_origin, rate, || {
-            matches!(
-                stopped.try_recv(),
-                Err(std::sync::mpsc::TryRecvError::Empty)
-            )
-        })
-    });
-    sleep(bench.effort.warm);
-    let arrivals = look(bench, rate);
-    drop(stop);
-    let sent = sender.join();
-    sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    Ok(arrivals)
-}
-
-fn pace(origin: &mut TcpStream, rate: u64, go_on: impl Fn() -> bool) -> io::Result<()> {
-    use std::io::{Read, Write};
-    let request = format!("GET / HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
-    let mut answer = [0; 4096];
-    let began = drip::clock::now();
-    for nth in 0_u64.. {
-        let due = began + Duration::from_nanos(nth * 1_000_000_000 / rate);
-        let until = drip::clock::monotonic(due);
-        rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &until)?;
-        if !go_on() {
-            break;
-        }
-        origin.write_all(request.as_bytes())?;
-        // Whole: it is far smaller than a segment.
-        let _read = origin.read(&mut answer)?;
-    }
-    Ok(())
 }
 
 fn row(
@@ -178,10 +155,16 @@ fn row(
     floor: &Seen,
     report: &mut Report,
 ) -> Vec<String> {
+    let of_nginx = peers.iter().position(|peer| peer.kind == Kind::Nginx);
+    let of_nginx = of_nginx.map(|index| &seen[index].variations);
     let mut row = vec![name.to_owned()];
     for (peer, seen) in peers.iter().zip(seen) {
         let variation = Figure::of(&seen.variations);
         row.push(cell(variation, 3));
+        if peer.kind.is_drip() {
+            let beside = of_nginx.and_then(|nginx| Figure::ratio(&seen.variations, nginx));
+            row.push(cell(beside, 2));
+        }
         row.push(cell(Figure::of(&seen.rates), 0));
         report.stream(Stream {
             of: peer.kind.to_string(),
@@ -190,6 +173,9 @@ fn row(
             glimpse: seen.glimpse.clone(),
         });
     }
+    let variations = peers.iter().zip(seen);
+    let variations = variations.map(|(peer, seen)| (peer.kind, seen.variations.clone()));
+    report.summary(&format!("variation at {name}"), "", variations.collect());
     let variation = Figure::of(&floor.variations);
     row.push(cell(variation, 3));
     report.stream(Stream {

@@ -1,27 +1,32 @@
-//! Whether a request costs more where many keys are remembered, and what a remembered key holds in memory.
+//! Whether a request costs more where many keys are remembered, and what a remembered key holds in
+//! memory.
 
 use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::cost::{AT_ONCE, beside, of_nginx, rounds};
-use crate::peers::{KEYS, Kind, Peer};
+use crate::arguments::Row;
+use crate::cost::{AT_ONCE, rounds};
+use crate::peers::{KEYS, Kind, Peer, Setup};
 use crate::report::{Report, step};
 use crate::support::crowd::{Crowd, Keys};
-use crate::support::figures::{cell, float};
+use crate::support::figures::float;
 use crate::support::within;
+use crate::table::{self, Measured};
 use crate::{Bench, Effort};
 
 const CLIENTS: usize = 64;
 
 pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    if !bench.wants(Row::Keys) {
+        return Ok(());
+    }
     let all = bench.effort.keys;
     step(&format!(
         "what a request costs with 1, 1000 and {all} keys, and what they hold"
     ));
-    let peers = bench.start(1, Kind::counts_by_key, report)?;
-    let mut effort = bench.effort;
-    effort.rounds = effort.rounds.min(3);
+    let peers = bench.start(&Setup::ONE_WORKER, Kind::counts_by_key, report)?;
+    let effort = bench.effort.at_most(3);
     let one = rounds(&peers, effort, report, |peer| {
         Crowd::new(peer.address, KEYS, Keys::One(1), CLIENTS)
     });
@@ -35,26 +40,16 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let million = rounds(&peers, effort, report, |peer| {
         Crowd::new(peer.address, KEYS, Keys::Scattered(all), CLIENTS)
     });
-    let rows = peers.iter().enumerate().map(|(index, peer)| {
-        vec![
-            peer.kind.to_string(),
-            cell(one[index].figure(), 1),
-            cell(thousand[index].figure(), 1),
-            cell(million[index].figure(), 1),
-            beside(&million[index].micros, of_nginx(&million)),
-        ]
-    });
-    let many = format!("{all} keys, µs");
-    let head = [
-        "one worker, proxied",
-        "1 key, µs",
-        "1000 keys, µs",
-        &many,
-        "beside nginx",
+    let measured = [
+        ("1 key".to_owned(), one),
+        ("1000 keys".to_owned(), thousand),
+        (format!("{all} keys"), million),
     ];
-    report.table("cost", &head, &rows.collect::<Vec<_>>());
-    report.bars(AT_ONCE, "1000 keys", &thousand);
-    report.bars(AT_ONCE, &format!("{all} keys"), &million);
+    let measured = measured.map(|(name, rounds)| Measured {
+        rate: false,
+        ..Measured::new(&name, &format!("CPU proxied, {name}"), rounds)
+    });
+    table::write(report, "one worker, proxied", AT_ONCE, &measured);
     let rows = peers.iter().zip(&kept).map(|(peer, kept)| {
         vec![
             peer.kind.to_string(),

@@ -1,12 +1,15 @@
-//! What was measured, as it is told: at once on the terminal, at the end in benches/README.md and benches/plots.
+//! What was measured, as it is told: at once on the terminal, at the end in benches/README.md and
+//! benches/plots.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use drip::plot::{Chart, Panel};
 
+use crate::arguments::{Arguments, Part};
 use crate::cost::Rounds;
 use crate::peers::Kind;
+use crate::summary::{self, Line};
 use crate::support::{machine, page};
 
 const PAGE: &str = "README.md";
@@ -22,6 +25,7 @@ pub struct Report {
     costs: Vec<Bars>,
     held: Vec<Bars>,
     streams: Vec<Stream>,
+    lines: Vec<Line>,
     notes: Vec<String>,
 }
 
@@ -51,19 +55,22 @@ pub fn step(what: &str) {
 }
 
 impl Report {
-    /// Of a run that measures the parts `asked`; those that it measures beside are told on the terminal only.
-    pub fn begin(kept: bool, asked: Vec<&'static str>, present: &[Kind]) -> Self {
+    /// Of a run that measures the parts that were asked for; what it measures beside them goes to
+    /// the terminal only.
+    pub fn begin(kept: bool, arguments: &Arguments, present: &[Kind]) -> Self {
         let versions = present.iter().filter_map(|kind| kind.version());
         let versions = versions.collect::<Vec<_>>().join(", ");
         let mut machine = vec![format!("{}; {versions}.", machine::describe())];
         for kind in Kind::ALL.iter().filter(|kind| !present.contains(kind)) {
-            machine.push(format!("Not here: {kind} ({}).", kind.remedy()));
+            if let Some(remedy) = kind.remedy().filter(|_| arguments.wants_peer(*kind)) {
+                machine.push(format!("Not here: {kind} ({remedy})."));
+            }
         }
         let machine = machine.join(" ");
         println!("{machine}");
         Self {
             kept,
-            asked,
+            asked: arguments.parts.iter().map(|part| part.name()).collect(),
             machine,
             ..Self::default()
         }
@@ -103,13 +110,24 @@ impl Report {
     }
 
     /// What is held, in a unit.
-    pub fn memory(&mut self, name: &'static str, unit: &str, held: &[(Kind, f64)]) {
+    pub fn memory(&mut self, name: &'static str, unit: &'static str, held: &[(Kind, f64)]) {
         let bars = Bars {
             panel: name,
             name: unit.to_owned(),
             figures: held.to_vec(),
         };
         self.held.push(bars);
+        let rounds = held.iter().map(|(kind, value)| (*kind, vec![*value]));
+        self.summary(&format!("memory: {name}"), unit, rounds.collect());
+    }
+
+    /// A row of the summary: the rounds of each peer.
+    pub fn summary(&mut self, name: &str, unit: &'static str, rounds: Vec<(Kind, Vec<f64>)>) {
+        self.lines.push(Line {
+            name: name.to_owned(),
+            unit,
+            rounds,
+        });
     }
 
     pub fn stream(&mut self, stream: Stream) {
@@ -118,9 +136,18 @@ impl Report {
 
     /// Writes the page and the plots.
     pub fn end(mut self) -> io::Result<()> {
+        let summary = summary::table(&self.lines);
+        println!("\nIn short:\n{summary}");
         if !self.kept {
-            println!("\na quick run: benches/README.md and its plots stay as they are");
+            println!("benches/README.md and its plots stay as they are");
             return Ok(());
+        }
+        // Of one part, it would have only the rows of that part.
+        if Part::ALL
+            .iter()
+            .all(|part| self.asked.contains(&part.name()))
+        {
+            self.parts.insert("summary", summary);
         }
         let readme = page::here(PAGE);
         let notes = self

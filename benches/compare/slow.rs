@@ -6,7 +6,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use crate::Bench;
-use crate::peers::{Kind, SLOW};
+use crate::arguments::Row;
+use crate::peers::{Kind, SLOW, Setup};
 use crate::report::{Report, step};
 use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::{Figure, cell, float};
@@ -17,14 +18,17 @@ const INTERVAL: u64 = 2_000_000_000;
 const MARGIN: u64 = 5_000_000;
 
 pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
+    if !bench.wants(Row::Slow) {
+        return Ok(());
+    }
     let keys = bench.effort.slow;
     step(&format!(
         "{keys} keys, of each of which one request leaves in two seconds"
     ));
-    let peers = bench.start(1, Kind::lets_wait, report)?;
+    let peers = bench.start(&Setup::ONE_WORKER, Kind::lets_wait, report)?;
     let mut shares: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
     let mut rates = shares.clone();
-    for _ in 0..bench.effort.rounds.min(2) {
+    for _ in 0..bench.effort.at_most(2).rounds {
         for (index, peer) in peers.iter().enumerate() {
             let crowd = Crowd {
                 coming: Duration::from_nanos(INTERVAL),

@@ -1,39 +1,73 @@
 //! A client's connection: one request after the other, and of the answers no more than is needed.
 //!
-//! Written out rather than taken from hyper, so that a client costs little beside the proxy that it asks.
+//! Written out rather than taken from hyper, so that a client costs little beside the proxy that it
+//! asks.
 
+use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
 
 use memchr::memmem;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+use super::tls::{self, Alpn};
+
+/// What a connection runs over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Plain,
+    Tls,
+}
+
+trait Socket: AsyncRead + AsyncWrite + Debug + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Debug + Send + Unpin> Socket for T {}
 
 /// A connection that is kept from request to request.
 #[derive(Debug)]
 pub struct Connection {
+    transport: Transport,
     to: SocketAddr,
-    stream: Option<TcpStream>,
+    stream: Option<Box<dyn Socket>>,
     read: Vec<u8>,
 }
 
 impl Connection {
     pub fn new(to: SocketAddr) -> Self {
+        Self::over(Transport::Plain, to)
+    }
+
+    pub fn over(transport: Transport, to: SocketAddr) -> Self {
         Self {
+            transport,
             to,
             stream: None,
             read: Vec::with_capacity(2048),
         }
     }
 
-    /// Sends a request and reads its answer; returns the status. Connects where there is no connection.
+    /// Connects where there is no connection.
+    pub async fn open(&mut self) -> io::Result<()> {
+        if self.stream.is_none() {
+            self.stream = Some(match self.transport {
+                Transport::Plain => Box::new(connect_plain(self.to).await?),
+                Transport::Tls => Box::new(tls::connect(self.to, Alpn::Http1).await?),
+            });
+        }
+        Ok(())
+    }
+
+    /// Sends a request and reads its answer; returns the status. Connects where there is no
+    /// connection.
     pub async fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
-        // Put back only where the answer came whole: a request that is given up closes its connection.
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
-            None => connect(self.to).await?,
-        };
+        // Put back only where the answer came whole: a request that is given up closes its
+        // connection.
+        self.open().await?;
+        let broken = || io::Error::from(io::ErrorKind::NotConnected);
+        let mut stream = self.stream.take().ok_or_else(broken)?;
         stream.write_all(request).await?;
+        // TLS may have kept some.
+        stream.flush().await?;
         self.read.clear();
         let head = loop {
             if let Some(end) = memmem::find(&self.read, b"\r\n\r\n") {
@@ -87,13 +121,14 @@ fn number(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-async fn connect(to: SocketAddr) -> io::Result<TcpStream> {
+/// A TCP connection that sends at once what is written.
+pub async fn connect_plain(to: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(to).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-async fn more(stream: &mut TcpStream, read: &mut Vec<u8>) -> io::Result<()> {
+async fn more(stream: &mut Box<dyn Socket>, read: &mut Vec<u8>) -> io::Result<()> {
     match stream.read_buf(read).await? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         _ => Ok(()),

@@ -1,20 +1,18 @@
 //! Clients that ask again as soon as they are answered.
 
-use std::cell::Cell;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::runtime;
 use tokio::sync::oneshot;
-use tokio::task::{LocalSet, yield_now};
-use tokio::time::{sleep, timeout};
+use tokio::task::{LocalSet, spawn_local, yield_now};
 
-use super::client::Connection;
+use super::answers::{Answers, Counts};
+use super::asking::{Mind, client_of};
+use super::client::Transport;
 use super::place::Side;
 use super::within;
 
@@ -33,6 +31,16 @@ pub enum Keys {
     Own,
 }
 
+/// What the clients of a crowd speak.
+#[derive(Clone, Copy, Debug)]
+pub enum Protocol {
+    /// HTTP/1.1, each client on a connection of its own.
+    Http1(Transport),
+    /// HTTP/2 over TLS, so many clients on one connection, each a stream. They do not give up,
+    /// and ask more than once.
+    Http2 { streams: usize },
+}
+
 /// Who comes, and what they ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowd {
@@ -40,6 +48,9 @@ pub struct Crowd {
     pub path: &'static str,
     pub keys: Keys,
     pub clients: usize,
+    pub protocol: Protocol,
+    /// Each client asks once; its connection stays open until the crowd leaves.
+    pub once: bool,
     /// Over which time they come, evenly.
     pub coming: Duration,
     /// After how long a client gives up, and asks anew on another connection.
@@ -56,6 +67,8 @@ impl Crowd {
             path,
             keys,
             clients,
+            protocol: Protocol::Http1(Transport::Plain),
+            once: false,
             coming: Duration::ZERO,
             patience: None,
             meek: false,
@@ -76,14 +89,13 @@ impl Crowd {
             runtime
                 .expect("a runtime")
                 .block_on(LocalSet::new().run_until(async move {
-                    let mind = Rc::new(Mind {
-                        crowd: self,
-                        next: Cell::new(0),
-                        counts: counted,
-                    });
-                    for client in 0..self.clients {
-                        let began = self.coming.mul_f64(part(client, self.clients));
-                        tokio::task::spawn_local(client_of(Rc::clone(&mind), client, began));
+                    let mind = Rc::new(Mind::new(self, counted));
+                    let own = match self.protocol {
+                        Protocol::Http1(_) => 1,
+                        Protocol::Http2 { streams } => streams,
+                    };
+                    for client in (0..self.clients).step_by(own) {
+                        spawn_local(client_of(Rc::clone(&mind), client));
                         // The others' connections are served meanwhile.
                         yield_now().await;
                     }
@@ -95,50 +107,6 @@ impl Crowd {
             counts,
             leave: Some(leave),
             thread: Some(thread),
-        }
-    }
-}
-
-/// What has become of a crowd's requests so far.
-#[derive(Debug, Default)]
-struct Counts {
-    /// Clients who have sent something.
-    here: AtomicU64,
-    passed: AtomicU64,
-    refused: AtomicU64,
-    failed: AtomicU64,
-    given_up: AtomicU64,
-    /// The status of the last one that was refused.
-    last: AtomicU64,
-}
-
-/// The same, at one moment.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Answers {
-    /// Answered 2xx.
-    pub passed: u64,
-    /// Answered otherwise.
-    pub refused: u64,
-    /// Not answered.
-    pub failed: u64,
-    /// Not waited for.
-    pub given_up: u64,
-    /// The status of the last one that was refused; 0 where none was.
-    pub last_refusal: u64,
-}
-
-impl Answers {
-    pub fn answered(&self) -> u64 {
-        self.passed + self.refused
-    }
-
-    pub fn since(&self, before: &Self) -> Self {
-        Self {
-            passed: self.passed - before.passed,
-            refused: self.refused - before.refused,
-            failed: self.failed - before.failed,
-            given_up: self.given_up - before.given_up,
-            last_refusal: self.last_refusal,
         }
     }
 }
@@ -156,18 +124,11 @@ impl Coming {
     /// Waits until each client has come, at most `limit`; says whether they have.
     pub fn wait_for_all(&self, limit: Duration) -> bool {
         let all = self.clients as u64;
-        within(limit, || self.counts.here.load(Ordering::Relaxed) >= all)
+        within(limit, || self.counts.clients() >= all)
     }
 
     pub fn answers(&self) -> Answers {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Answers {
-            passed: read(&self.counts.passed),
-            refused: read(&self.counts.refused),
-            failed: read(&self.counts.failed),
-            given_up: read(&self.counts.given_up),
-            last_refusal: read(&self.counts.last),
-        }
+        self.counts.answers()
     }
 }
 
@@ -176,73 +137,4 @@ impl Drop for Coming {
         drop(self.leave.take());
         let _ended = self.thread.take().map(JoinHandle::join);
     }
-}
-
-/// What all clients of a crowd share.
-struct Mind {
-    crowd: Crowd,
-    next: Cell<u64>,
-    counts: Arc<Counts>,
-}
-
-impl Mind {
-    fn next_key(&self, client: usize) -> Option<u64> {
-        let next = self.next.replace(self.next.get() + 1);
-        match self.crowd.keys {
-            Keys::One(key) => Some(key),
-            Keys::InTurn(count) => Some(next % count),
-            Keys::Once(count) => Some(next).filter(|key| *key < count),
-            Keys::Scattered(count) => Some(scatter(next) % count),
-            Keys::Own => Some(client as u64),
-        }
-    }
-}
-
-async fn client_of(mind: Rc<Mind>, client: usize, began: Duration) {
-    sleep(began).await;
-    let crowd = &mind.crowd;
-    let mut connection = Connection::new(crowd.to);
-    let mut first = true;
-    let mut request = Vec::new();
-    while let Some(key) = mind.next_key(client) {
-        request.clear();
-        let path = crowd.path;
-        // Written to memory, which takes it.
-        let _taken = write!(
-            request,
-            "GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {key}\r\n\r\n"
-        );
-        if std::mem::take(&mut first) {
-            mind.counts.here.fetch_add(1, Ordering::Relaxed);
-        }
-        let asked = connection.ask(&request);
-        let answer = match crowd.patience {
-            Some(patience) => timeout(patience, asked).await.ok(),
-            None => Some(asked.await),
-        };
-        let count = match answer {
-            Some(Ok(200..300)) => &mind.counts.passed,
-            Some(Ok(status)) => {
-                mind.counts.last.store(status.into(), Ordering::Relaxed);
-                &mind.counts.refused
-            }
-            Some(Err(_)) => &mind.counts.failed,
-            None => &mind.counts.given_up,
-        };
-        count.fetch_add(1, Ordering::Relaxed);
-        if let Some(Err(_)) = answer {
-            // Whoever cannot connect does not try in a circle.
-            sleep(Duration::from_millis(10)).await;
-        }
-    }
-}
-
-/// Numbers in an order that nobody foresees, each time the same.
-fn scatter(nth: u64) -> u64 {
-    let mixed = nth.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 20
-}
-
-fn part(of: usize, all: usize) -> f64 {
-    super::figures::float(of as u64) / super::figures::float(all as u64)
 }

@@ -24,7 +24,8 @@ impl Figure {
         })
     }
 
-    /// Round by round what part `ours` is of `theirs`: a disturbance of the machine that met both cancels out.
+    /// Round by round what part `ours` is of `theirs`: a disturbance of the machine that met both
+    /// cancels out.
     pub fn ratio(ours: &[f64], theirs: &[f64]) -> Option<Self> {
         let pairs = ours.iter().zip(theirs);
         Self::of(
@@ -35,7 +36,8 @@ impl Figure {
     }
 }
 
-/// `16.4 (15.9–17.0)`, with as many decimals as asked for: `{:.1}`.
+/// `16.4 (15.9–17.0)`, with as many decimals as asked for: `{:.1}`. `16.4` where all rounds were
+/// the same.
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(1);
@@ -44,6 +46,9 @@ impl fmt::Display for Figure {
             least,
             most,
         } = self;
+        if least.total_cmp(most).is_eq() {
+            return write!(f, "{median:.decimals$}");
+        }
         write!(
             f,
             "{median:.decimals$} ({least:.decimals$}–{most:.decimals$})"

@@ -1,15 +1,19 @@
-//! What the measuring programs share: an origin that stamps what arrives, clients, processes on their own processor, and
-//! the pages that the results go into.
+//! What the measuring programs share: an origin that stamps what arrives, clients, processes on
+//! their own processor, and the pages that the results go into.
 
+pub mod answers;
 pub mod arguments;
+pub mod asking;
 pub mod client;
 pub mod crowd;
 pub mod figures;
+pub mod http2;
 pub mod machine;
 pub mod origin;
 pub mod page;
 pub mod place;
 pub mod process;
+pub mod tls;
 pub mod usage;
 
 use std::time::Duration;

@@ -69,7 +69,8 @@ pub fn processors() -> Vec<usize> {
 
 /// A port that nobody listens on.
 pub fn free_address() -> SocketAddr {
-    // Below the ports that the kernel gives to outgoing connections: no client takes it before it is listened on.
+    // Below the ports that the kernel gives to outgoing connections: no client takes it before it
+    // is listened on.
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 20_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -83,7 +84,8 @@ pub fn free_address() -> SocketAddr {
     }
 }
 
-/// Takes as many file descriptors as allowed, for this process and those that it starts. Returns how many.
+/// Takes as many file descriptors as allowed, for this process and those that it starts. Returns
+/// how many.
 pub fn take_descriptors() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

@@ -1,4 +1,5 @@
-//! Programs that are measured: started on their side of the machine, and ended with whoever started them.
+//! Programs that are measured: started on their side of the machine, and ended with whoever started
+//! them.
 
 use std::fs;
 use std::io;
@@ -41,7 +42,8 @@ impl Running {
         Self::start(command, Side::Anywhere, address, &folder.join("log"))
     }
 
-    /// Starts `command` on `side`, and waits until it listens on `address`. What it says goes into the file `log`.
+    /// Starts `command` on `side`, and waits until it listens on `address`. What it says goes into
+    /// the file `log`.
     pub fn start(
         mut command: Command,
         side: Side,

@@ -21,12 +21,22 @@ pub fn memory(processes: &[u32]) -> u64 {
     processes.iter().filter_map(of_one).sum::<u64>() * 1024
 }
 
+/// How many file descriptors `processes` have open.
+pub fn descriptors(processes: &[u32]) -> usize {
+    let of_one = |process: &u32| fs::read_dir(format!("/proc/{process}/fd")).map(Iterator::count);
+    processes
+        .iter()
+        .filter_map(|process| of_one(process).ok())
+        .sum()
+}
+
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// By the scheduler's count in nanoseconds where the kernel keeps it, else by `stat`, in hundredths of a second.
+/// By the scheduler's count in nanoseconds where the kernel keeps it, else by `stat`, in hundredths
+/// of a second.
 fn of_process(process: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{process}/task"));
     let counted = threads.into_iter().flatten().flatten().map(|thread| {

@@ -1,27 +1,33 @@
 use std::fmt::Write;
 
-use super::{KEYS, Plan, Route, Written};
+use super::{CERTIFICATE, KEY, KEYS, Plan, Route, Written};
 
-/// Defaults wherever the others have them too; so with the `X-RateLimit` fields, which none of the others sends.
+/// Defaults wherever the others have them too; so with the `X-RateLimit` fields, which none of the
+/// others sends.
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,
         origin,
-        workers,
-        routes,
+        setup,
     } = plan;
+    let workers = setup.workers;
+    let tls = if setup.tls {
+        format!("[server.tls]\ncert = \"{CERTIFICATE}\"\nkey = \"{KEY}\"\n")
+    } else {
+        String::new()
+    };
     let mut text = format!(
         r#"
 [server]
 listen = ["{address}"]
 admin = "off"
 workers = {workers}
-
+{tls}
 [origins.app]
 servers = ["http://{origin}"]
 "#
     );
-    for route in *routes {
+    for route in setup.routes {
         let Route {
             path, rate, burst, ..
         } = route;
@@ -31,7 +37,8 @@ servers = ["http://{origin}"]
         } else {
             ""
         };
-        // nginx may forget what has drained when another key comes; with 1r/m drip would a minute later.
+        // nginx may forget what has drained when another key comes; with 1r/m drip would a minute
+        // later.
         let rate = if *path == KEYS { "1r/h" } else { rate };
         // A string takes all that is written to it.
         let _taken = write!(
@@ -50,6 +57,5 @@ limits = [{{ zone = "{name}", burst = {burst}{nodelay} }}]
             keys = route.keys,
         );
     }
-    let arguments = ["run", "-c", "gateway.toml"].map(str::to_owned).into();
-    ("gateway.toml", text, arguments)
+    Written::new(Some(("gateway.toml", text)), ["run", "-c", "gateway.toml"])
 }

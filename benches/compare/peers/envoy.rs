@@ -5,8 +5,7 @@ pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,
         origin,
-        workers,
-        ..
+        setup,
     } = plan;
     let bucket = |name: &str, tokens: u32, interval: &str| {
         format!(
@@ -61,11 +60,19 @@ static_resources:
         origin_ip = origin.ip(),
         origin_port = origin.port(),
     );
-    let arguments = ["-c", "envoy.yaml", "--concurrency", &workers.to_string()];
-    let arguments = arguments
-        .into_iter()
-        .chain(["-l", "error", "--disable-hot-restart"]);
-    ("envoy.yaml", text, arguments.map(str::to_owned).collect())
+    let workers = setup.workers.to_string();
+    Written::new(
+        Some(("envoy.yaml", text)),
+        [
+            "-c",
+            "envoy.yaml",
+            "--concurrency",
+            &workers,
+            "-l",
+            "error",
+            "--disable-hot-restart",
+        ],
+    )
 }
 
 const LIMIT: &str =

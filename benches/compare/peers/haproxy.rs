@@ -5,9 +5,9 @@ pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,
         origin,
-        workers,
-        ..
+        setup,
     } = plan;
+    let workers = setup.workers;
     let text = format!(
         r"
 global
@@ -31,6 +31,5 @@ backend origin
     server origin {origin} pool-max-conn 1000
 "
     );
-    let arguments = ["-q", "-f", "haproxy.cfg"].map(str::to_owned).into();
-    ("haproxy.cfg", text, arguments)
+    Written::new(Some(("haproxy.cfg", text)), ["-q", "-f", "haproxy.cfg"])
 }

@@ -1,16 +1,16 @@
 use std::fmt::Write;
 
-use super::{Plan, Route, Written};
+use super::{CERTIFICATE, KEY, Plan, Route, Written};
 
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,
         origin,
-        workers,
-        routes,
+        setup,
     } = plan;
+    let workers = setup.workers;
     let (mut zones, mut locations) = (String::new(), String::new());
-    for route in *routes {
+    for route in setup.routes {
         let Route {
             path, rate, burst, ..
         } = route;
@@ -33,8 +33,18 @@ pub fn plan(plan: &Plan) -> Written {
             "location {path} {{ limit_req zone={name}{burst}{nodelay}; proxy_pass http://origin; }}"
         );
     }
+    let (listen, tls) = if setup.tls {
+        let files = format!("ssl_certificate {CERTIFICATE}; ssl_certificate_key {KEY};");
+        (" ssl http2", format!("ssl_protocols TLSv1.3; {files}"))
+    } else {
+        ("", String::new())
+    };
     // Room for each is taken at the start: where there is one route, what is usual.
-    let connections = if routes.len() == 1 { 1024 } else { 20_000 };
+    let connections = if setup.routes.len() == 1 {
+        1024
+    } else {
+        20_000
+    };
     let text = format!(
         r#"
 daemon off;
@@ -57,7 +67,8 @@ http {{
     proxy_set_header Connection "";
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
     server {{
-        listen {address} backlog=4096;
+        listen {address}{listen} backlog=4096;
+        {tls}
         {locations}
     }}
 }}
@@ -65,5 +76,5 @@ http {{
     );
     // Not the place for logs that it was built with, where a plain user may not write.
     let arguments = ["-p", ".", "-c", "nginx.conf", "-e", "stderr"];
-    ("nginx.conf", text, arguments.map(str::to_owned).into())
+    Written::new(Some(("nginx.conf", text)), arguments)
 }

@@ -1,0 +1,49 @@
+//! A perfect schedule without a proxy: what processor, kernel and origin make of it.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::{TryRecvError, channel};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::Bench;
+use crate::evenness::{KEY, look};
+use crate::support::origin::Arrival;
+use crate::support::place::Side;
+
+/// A stream by a thread of this program that sleeps until each request is due.
+pub fn arrivals(bench: &Bench, rate: u64) -> io::Result<Vec<Arrival>> {
+    let (stop, stopped) = channel::<()>();
+    let mut to_origin = TcpStream::connect(bench.origin.address)?;
+    to_origin.set_nodelay(true)?;
+    let sender = std::thread::spawn(move || {
+        Side::Proxy.take();
+        pace(&mut to_origin, rate, || {
+            matches!(stopped.try_recv(), Err(TryRecvError::Empty))
+        })
+    });
+    sleep(bench.effort.warm);
+    let arrivals = look(bench, rate);
+    drop(stop);
+    let sent = sender.join();
+    sent.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    Ok(arrivals)
+}
+
+fn pace(origin: &mut TcpStream, rate: u64, go_on: impl Fn() -> bool) -> io::Result<()> {
+    let request = format!("GET / HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
+    let mut answer = [0; 4096];
+    let began = drip::clock::now();
+    for nth in 0_u64.. {
+        let due = began + Duration::from_nanos(nth * 1_000_000_000 / rate);
+        let until = drip::clock::monotonic(due);
+        rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &until)?;
+        if !go_on() {
+            break;
+        }
+        origin.write_all(request.as_bytes())?;
+        // Whole: it is far smaller than a segment.
+        let _read = origin.read(&mut answer)?;
+    }
+    Ok(())
+}

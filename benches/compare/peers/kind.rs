@@ -1,0 +1,132 @@
+//! The programs that are measured: where they are, and what they can do.
+
+use std::env;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::ValueEnum;
+
+use crate::support::process::find;
+
+/// A program that may be here or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// The drip that cargo built
+    Drip,
+    /// The drip that the variable DRIP names
+    Before,
+    Nginx,
+    Haproxy,
+    /// The envoy of the PATH, or the one that the variable ENVOY names
+    Envoy,
+    /// The floor that the variable LEAN names: the least that a proxy does
+    Lean,
+}
+
+impl Kind {
+    pub const ALL: [Self; 6] = [
+        Self::Drip,
+        Self::Before,
+        Self::Nginx,
+        Self::Haproxy,
+        Self::Envoy,
+        Self::Lean,
+    ];
+
+    pub fn program(self) -> Option<PathBuf> {
+        match self {
+            Self::Drip => Some(env!("CARGO_BIN_EXE_drip").into()),
+            Self::Before => named("DRIP"),
+            Self::Nginx => find("nginx"),
+            Self::Haproxy => find("haproxy"),
+            Self::Envoy => named("ENVOY").or_else(|| find("envoy")),
+            Self::Lean => named("LEAN"),
+        }
+    }
+
+    /// The variable that names a program and a file that is not there.
+    pub fn misnamed(self) -> Option<String> {
+        let variable = match self {
+            Self::Before => "DRIP",
+            Self::Envoy => "ENVOY",
+            Self::Lean => "LEAN",
+            _ => return None,
+        };
+        let value = env::var_os(variable)?;
+        let found = named(variable).is_some();
+        (!found).then(|| format!("{variable}={}: no such file", value.display()))
+    }
+
+    /// What to do where it is not here; `None` where it is not expected.
+    pub fn remedy(self) -> Option<&'static str> {
+        match self {
+            Self::Drip | Self::Before | Self::Lean => None,
+            Self::Nginx => Some("install nginx"),
+            Self::Haproxy => Some("install haproxy"),
+            Self::Envoy => Some("set ENVOY to its binary"),
+        }
+    }
+
+    /// Whether it is drip, of one build or another.
+    pub fn is_drip(self) -> bool {
+        matches!(self, Self::Drip | Self::Before)
+    }
+
+    /// Whether it has a bucket for each key; envoy's `local_ratelimit` has one for all.
+    pub fn counts_by_key(self) -> bool {
+        !matches!(self, Self::Envoy | Self::Lean)
+    }
+
+    /// Whether requests wait in it for their turn.
+    pub fn lets_wait(self) -> bool {
+        self.is_drip() || self == Self::Nginx
+    }
+
+    /// Whether it is measured with TLS.
+    pub fn speaks_tls(self) -> bool {
+        self.is_drip() || self == Self::Nginx
+    }
+
+    /// Whether the memory of its waiting requests can be measured: lean keeps all of them for ever.
+    pub fn holds_requests(self) -> bool {
+        self.lets_wait() || self == Self::Lean
+    }
+
+    /// Its version, as it tells it itself.
+    pub fn version(self) -> Option<String> {
+        let asked = match self {
+            Self::Drip | Self::Before | Self::Envoy => "--version",
+            Self::Nginx | Self::Haproxy => "-v",
+            Self::Lean => return None,
+        };
+        let told = Command::new(self.program()?).arg(asked).output().ok()?;
+        let text = [told.stdout, told.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let numbers = text.split(|letter: char| !(letter.is_ascii_digit() || letter == '.'));
+        let version = numbers
+            .into_iter()
+            .find(|word| word.matches('.').count() >= 2)?;
+        Some(format!("{self} {version}"))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drip => "drip",
+            Self::Before => "drip before",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy",
+            Self::Envoy => "envoy",
+            Self::Lean => "lean",
+        })
+    }
+}
+
+/// The file that an environment variable names, under its absolute name: a peer runs in a folder of
+/// its own.
+fn named(variable: &str) -> Option<PathBuf> {
+    let file = PathBuf::from(env::var_os(variable)?);
+    file.is_file().then(|| file.canonicalize().ok()).flatten()
+}

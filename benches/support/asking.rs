@@ -1,0 +1,145 @@
+//! The clients of a crowd: each asks, takes the answer, and asks again.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::answers::{Counts, Outcome};
+use super::client::{Connection, Transport};
+use super::crowd::{Crowd, Keys, Protocol};
+use super::http2;
+
+/// Who cannot connect does not try in a circle.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// What all clients of a crowd share.
+pub struct Mind {
+    crowd: Crowd,
+    next: Cell<u64>,
+    counts: Arc<Counts>,
+}
+
+impl Mind {
+    pub fn new(crowd: Crowd, counts: Arc<Counts>) -> Self {
+        Self {
+            crowd,
+            next: Cell::new(0),
+            counts,
+        }
+    }
+
+    /// How long after the first of the crowd a client comes.
+    fn begins(&self, client: usize) -> Duration {
+        let crowd = &self.crowd;
+        crowd.coming.mul_f64(part(client, crowd.clients))
+    }
+
+    fn next_key(&self, client: usize) -> Option<u64> {
+        let next = self.next.replace(self.next.get() + 1);
+        match self.crowd.keys {
+            Keys::One(key) => Some(key),
+            Keys::InTurn(count) => Some(next % count),
+            Keys::Once(count) => Some(next).filter(|key| *key < count),
+            Keys::Scattered(count) => Some(scatter(next) % count),
+            Keys::Own => Some(client as u64),
+        }
+    }
+}
+
+/// One client, or those that share its connection.
+pub async fn client_of(mind: Rc<Mind>, client: usize) {
+    match mind.crowd.protocol {
+        Protocol::Http1(transport) => http1_client(mind, client, transport).await,
+        Protocol::Http2 { streams } => http2_clients(mind, client, streams).await,
+    }
+}
+
+async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
+    let crowd = &mind.crowd;
+    sleep(mind.begins(client)).await;
+    let mut connection = Connection::over(transport, crowd.to);
+    // What fails is tried again, and counted, by the first request.
+    let _opened = connection.open().await;
+    mind.counts.count_client();
+    let mut request = Vec::new();
+    while let Some(key) = mind.next_key(client) {
+        request.clear();
+        let path = crowd.path;
+        // Written to memory, which takes it.
+        let _taken = write!(
+            request,
+            "GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {key}\r\n\r\n"
+        );
+        let answer = connection.ask(&request);
+        let answer = match crowd.patience {
+            Some(patience) => timeout(patience, answer).await.ok(),
+            None => Some(answer.await),
+        };
+        let outcome = match answer {
+            Some(Ok(status)) => Outcome::Answered(status),
+            Some(Err(_)) => Outcome::Failed,
+            None => Outcome::GivenUp,
+        };
+        mind.counts.count(outcome);
+        match outcome {
+            Outcome::Answered(_) if crowd.once => std::future::pending().await,
+            Outcome::Failed => sleep(RETRY).await,
+            _ => {}
+        }
+    }
+}
+
+/// Clients `from` and those after it, who share a connection.
+async fn http2_clients(mind: Rc<Mind>, from: usize, streams: usize) {
+    sleep(mind.begins(from)).await;
+    let mut here = false;
+    loop {
+        let connection = http2::Connection::open(mind.crowd.to, mind.crowd.path).await;
+        if !std::mem::replace(&mut here, true) {
+            (0..streams).for_each(|_| mind.counts.count_client());
+        }
+        if let Ok(connection) = connection {
+            // Ends where the connection does.
+            let _ended = http2_streams(&mind, from, streams, connection).await;
+        }
+        mind.counts.count(Outcome::Failed);
+        sleep(RETRY).await;
+    }
+}
+
+async fn http2_streams(
+    mind: &Mind,
+    client: usize,
+    streams: usize,
+    mut connection: http2::Connection,
+) -> io::Result<Infallible> {
+    let ask = |connection: &mut http2::Connection| {
+        if let Some(key) = mind.next_key(client) {
+            connection.ask(key);
+        }
+    };
+    for _ in 0..streams {
+        ask(&mut connection);
+    }
+    loop {
+        for outcome in connection.outcomes().await? {
+            mind.counts.count(outcome);
+            ask(&mut connection);
+        }
+    }
+}
+
+/// Numbers in an order that nobody foresees, each time the same.
+fn scatter(nth: u64) -> u64 {
+    let mixed = nth.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 20
+}
+
+fn part(of: usize, all: usize) -> f64 {
+    super::figures::float(of as u64) / super::figures::float(all as u64)
+}

@@ -1,0 +1,211 @@
+//! A client's HTTP/2 connection over TLS: a few streams that ask again as soon as they are
+//! answered.
+//!
+//! Written out rather than taken from h2, so that a client costs little beside the proxy that it
+//! asks. RFC 9113 has the frames, RFC 7541 the fields.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+use super::answers::Outcome;
+use super::tls::{self, Alpn};
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const FRAME_HEAD: usize = 9;
+
+// Types of frames.
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+
+// Flags. ACK is of SETTINGS and PING.
+const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
+const END_HEADERS: u8 = 4;
+const PADDED: u8 = 8;
+const PRIORITY: u8 = 32;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+/// More than a connection reads in a run: no window is ever widened again.
+const MOST: u32 = (1 << 31) - 1;
+const DEFAULT_WINDOW: u32 = (1 << 16) - 1;
+
+/// A connection and the streams that are open on it.
+#[derive(Debug)]
+pub struct Connection {
+    socket: TlsStream<TcpStream>,
+    path: &'static str,
+    /// What is to be sent with the next write.
+    write: Vec<u8>,
+    read: Vec<u8>,
+    next_stream: u32,
+    /// The key of the first request, which the server's table of fields has.
+    first_key: Option<u64>,
+    /// Streams that were not answered with 200.
+    odd: Vec<u32>,
+}
+
+impl Connection {
+    pub async fn open(to: SocketAddr, path: &'static str) -> io::Result<Self> {
+        let socket = tls::connect(to, Alpn::Http2).await?;
+        let mut write = PREFACE.to_vec();
+        let mut settings = INITIAL_WINDOW_SIZE.to_be_bytes().to_vec();
+        settings.extend(MOST.to_be_bytes());
+        frame(&mut write, SETTINGS, 0, 0, &settings);
+        let more = (MOST - DEFAULT_WINDOW).to_be_bytes();
+        frame(&mut write, WINDOW_UPDATE, 0, 0, &more);
+        Ok(Self {
+            socket,
+            path,
+            write,
+            read: Vec::with_capacity(1 << 14),
+            next_stream: 1,
+            first_key: None,
+            odd: Vec::new(),
+        })
+    }
+
+    /// Opens a stream with a request, which the next call of `outcomes` sends.
+    pub fn ask(&mut self, key: u64) {
+        let block = self.fields(key);
+        let flags = END_STREAM | END_HEADERS;
+        frame(&mut self.write, HEADERS, flags, self.next_stream, &block);
+        self.next_stream += 2;
+    }
+
+    /// The request's fields. Those of the first one are put into the server's table, as browsers do.
+    fn fields(&mut self, key: u64) -> Vec<u8> {
+        const GET: u8 = 0x82;
+        const HTTPS: u8 = 0x87;
+        // The table begins at 62 with what was put into it last.
+        const PATH: u8 = 0x80 + 64;
+        const AUTHORITY: u8 = 0x80 + 63;
+        const X_KEY: u8 = 0x80 + 62;
+        let digits = key.to_string();
+        match self.first_key {
+            None => {
+                self.first_key = Some(key);
+                let mut block = vec![GET, HTTPS, 0x40 + 4];
+                text(&mut block, self.path);
+                block.push(0x40 + 1);
+                text(&mut block, "bench");
+                block.push(0x40);
+                text(&mut block, "x-key");
+                text(&mut block, &digits);
+                block
+            }
+            Some(first) if first == key => vec![GET, HTTPS, PATH, AUTHORITY, X_KEY],
+            Some(_) => {
+                // The name alone is of the table: 62, in a number that has four bits and a byte.
+                let mut block = vec![GET, HTTPS, PATH, AUTHORITY, 0x0F, 62 - 0x0F];
+                text(&mut block, &digits);
+                block
+            }
+        }
+    }
+
+    /// Sends what was asked, and returns how the streams ended of which the next bytes tell.
+    pub async fn outcomes(&mut self) -> io::Result<Vec<Outcome>> {
+        if !self.write.is_empty() {
+            self.socket.write_all(&self.write).await?;
+            self.socket.flush().await?;
+            self.write.clear();
+        }
+        if self.socket.read_buf(&mut self.read).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let read = std::mem::take(&mut self.read);
+        let (mut rest, mut ended) = (read.as_slice(), Vec::new());
+        while let Some((frame, after)) = Frame::first_of(rest) {
+            rest = after;
+            ended.extend(self.take(&frame)?);
+        }
+        self.read = rest.to_vec();
+        Ok(ended)
+    }
+
+    /// Says how the frame's stream ended, if the frame ends it.
+    fn take(&mut self, frame: &Frame) -> io::Result<Option<Outcome>> {
+        match frame.kind {
+            HEADERS if !frame.is_ok() => self.odd.push(frame.stream),
+            SETTINGS if frame.flags & ACK == 0 => self.answer(SETTINGS, &[]),
+            PING if frame.flags & ACK == 0 => self.answer(PING, frame.payload),
+            RST_STREAM => return Ok(Some(Outcome::Failed)),
+            GOAWAY => return Err(io::ErrorKind::ConnectionAborted.into()),
+            _ => {}
+        }
+        if !matches!(frame.kind, HEADERS | DATA) || frame.flags & END_STREAM == 0 {
+            return Ok(None);
+        }
+        let odd = self.odd.iter().position(|odd| *odd == frame.stream);
+        let status = match odd {
+            // Which one it was would need a table of fields to be told.
+            Some(index) => {
+                self.odd.swap_remove(index);
+                0
+            }
+            None => 200,
+        };
+        Ok(Some(Outcome::Answered(status)))
+    }
+
+    fn answer(&mut self, kind: u8, payload: &[u8]) {
+        frame(&mut self.write, kind, ACK, 0, payload);
+    }
+}
+
+/// A frame that was read.
+struct Frame<'r> {
+    kind: u8,
+    flags: u8,
+    stream: u32,
+    payload: &'r [u8],
+}
+
+impl<'r> Frame<'r> {
+    /// The first frame of what was read, and what follows it; `None` where it is not whole yet.
+    fn first_of(read: &'r [u8]) -> Option<(Self, &'r [u8])> {
+        let (head, rest) = read.split_first_chunk::<FRAME_HEAD>()?;
+        let [high, middle, low, kind, flags, stream @ ..] = *head;
+        let length = u32::from_be_bytes([0, high, middle, low]);
+        let (payload, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+        let stream = u32::from_be_bytes(stream) & MOST;
+        let frame = Self {
+            kind,
+            flags,
+            stream,
+            payload,
+        };
+        Some((frame, rest))
+    }
+
+    /// Whether the fields begin with `:status: 200`, which servers tell by its number in the table.
+    fn is_ok(&self) -> bool {
+        const STATUS_200: u8 = 0x88;
+        let padding = usize::from(self.flags & PADDED != 0);
+        let priority = if self.flags & PRIORITY == 0 { 0 } else { 5 };
+        self.payload.get(padding + priority) == Some(&STATUS_200)
+    }
+}
+
+fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    let [_, length @ ..] = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
+    out.extend(length);
+    out.extend([kind, flags]);
+    out.extend(stream.to_be_bytes());
+    out.extend(payload);
+}
+
+/// A text of fewer than 127 bytes, not compressed.
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.push(u8::try_from(text.len()).unwrap_or(0));
+    out.extend(text.as_bytes());
+}
