@@ -1,7 +1,7 @@
 //! drip beside nginx, haproxy and envoy: what a request costs, how evenly requests leave, what is
 //! held in memory.
 //!
-//! `cargo bench --bench compare`, with `-- --quick` for rough figures in a minute and `-- cost`,
+//! `cargo bench --bench compare`, with `-- --quick` for rough figures in two minutes and `-- cost`,
 //! `-- evenness`, `-- memory` for a part; `-- --only proxied,rejected --peers drip,nginx` measures
 //! single rows of single proxies. A run of whole parts writes their tables into benches/README.md
 //! and their plots into benches/plots.
