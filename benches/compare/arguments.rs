@@ -79,17 +79,22 @@ impl Row {
         }
     }
 
-    /// How long it takes with all peers, in seconds: in a whole run, and in a quick one.
+    /// How long it takes, in seconds: in a whole run with all peers, and in a quick one.
     fn seconds(self) -> (u32, u32) {
         match self {
-            Self::Proxied | Self::Rejected | Self::Workers => (25, 4),
-            Self::Keys => (120, 20),
-            Self::Deep => (25, 8),
-            Self::Streams => (60, 10),
-            Self::Flooded => (10, 3),
-            Self::Slow => (20, 12),
-            Self::Tls | Self::Http2 | Self::Waits | Self::Startup => (15, 4),
-            Self::Waiting | Self::Connections | Self::TlsConnections => (10, 8),
+            Self::Proxied | Self::Rejected | Self::Workers => (26, 4),
+            Self::Keys => (115, 20),
+            Self::Streams => (80, 12),
+            Self::Slow => (31, 12),
+            Self::Deep => (31, 8),
+            Self::Flooded
+            | Self::Tls
+            | Self::Http2
+            | Self::Waits
+            | Self::Startup
+            | Self::Waiting
+            | Self::Connections
+            | Self::TlsConnections => (12, 4),
         }
     }
 }
@@ -105,7 +110,7 @@ pub struct Arguments {
     only: Vec<Row>,
     /// Proxies to measure, separated by commas; all that are installed by default
     #[arg(long, value_delimiter = ',', value_name = "PEERS")]
-    peers: Vec<Kind>,
+    pub peers: Vec<Kind>,
     /// Rounds of each measurement
     #[arg(long)]
     pub rounds: Option<usize>,
@@ -129,6 +134,11 @@ impl Arguments {
     pub fn wants(&self, row: Row) -> bool {
         let of_part = row.parts().iter().any(|part| self.parts.contains(part));
         of_part && (self.only.is_empty() || self.only.contains(&row))
+    }
+
+    /// Whether none of the rows is of the parts.
+    pub fn is_empty(&self) -> bool {
+        !Row::value_variants().iter().any(|row| self.wants(*row))
     }
 
     pub fn wants_peer(&self, kind: Kind) -> bool {

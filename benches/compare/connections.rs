@@ -98,8 +98,12 @@ fn held(sort: &Sort, peer: &Peer, report: &mut Report) -> f64 {
     let (memory, descriptors) = (peer.memory(), peer.descriptors());
     let crowd = Crowd {
         protocol: Protocol::Http1(sort.transport),
-        once: true,
-        coming: Duration::from_secs(2),
+        once: sort.path == PASS,
+        coming: if sort.path == WAIT {
+            Duration::from_secs(2)
+        } else {
+            Duration::ZERO
+        },
         ..Crowd::new(peer.address, sort.path, Keys::One(1), sort.count)
     };
     let coming = crowd.come();

@@ -79,13 +79,9 @@ pub fn two_workers(bench: &Bench, report: &mut Report) -> io::Result<()> {
     });
     let measured = Measured {
         rate: false,
-        ..Measured::new(
-            "two workers, 1000 keys",
-            "CPU proxied, two workers, 1000 keys",
-            rounds,
-        )
+        ..Measured::new("two workers", "CPU proxied, two workers, 1000 keys", rounds)
     };
-    table::write(report, "proxied", AT_ONCE, &[measured]);
+    table::write(report, "proxied, 1000 keys", AT_ONCE, &[measured]);
     Ok(())
 }
 

@@ -9,8 +9,11 @@ use crate::cost::rounds;
 use crate::peers::{DEEP, Kind, Setup};
 use crate::report::{Report, step};
 use crate::support::crowd::{Crowd, Keys};
+use crate::support::figures::Figure;
 use crate::table::{self, Measured};
 
+/// Requests a second that the path lets go on.
+const RATE: f64 = 4000.0;
 /// The panel of the picture for those who wait.
 const WHO_WAITS: &str = "who waits: µs a request";
 
@@ -38,6 +41,15 @@ pub fn queues(bench: &Bench, report: &mut Report) -> io::Result<()> {
             coming,
             ..Crowd::new(peer.address, DEEP, Keys::One(1), depth)
         });
+        for peer in &rounds {
+            let rate = Figure::of(&peer.rate).map_or(0.0, |rate| rate.median);
+            if rate < 0.9 * RATE {
+                let kind = peer.kind;
+                report.note(&format!(
+                    "{kind}: {depth} clients asked only {rate:.0} times a second, so not all waited"
+                ));
+            }
+        }
         let title = format!("CPU of a request that waits, 4000r/s, {depth} waiting");
         Measured::new(&format!("{depth} waiting"), &title, rounds)
     });

@@ -76,9 +76,9 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let mut refused = Vec::new();
     if flooded {
         step("how evenly a key's requests leave at 500r/s, while another key is flooded");
-        let (seen, rates) = beside_a_flood(bench, &peers);
+        let (seen, of_floor, rates) = beside_a_flood(bench, &peers)?;
         let name = "500r/s, flooded";
-        rows.push(row(name, &peers, &seen, &Seen::default(), report));
+        rows.push(row(name, &peers, &seen, &of_floor, report));
         refused = rates;
     }
     let mut head = vec!["of one key, always waited at".to_owned()];
@@ -107,26 +107,29 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// What was seen of each peer while another key was refused as often as the clients could ask, and
-/// how often.
-fn beside_a_flood(bench: &Bench, peers: &[Peer]) -> (Vec<Seen>, Vec<Vec<f64>>) {
+/// What was seen of each peer and of the floor while clients asked for another key as often as
+/// they could, and how often the peers refused it. The floor's flood goes to the origin itself.
+fn beside_a_flood(bench: &Bench, peers: &[Peer]) -> io::Result<(Vec<Seen>, Seen, Vec<Vec<f64>>)> {
     let (rate, path) = STREAMS[1];
+    let flood = |to| Crowd {
+        meek: true,
+        ..Crowd::new(to, SHUT, Keys::One(FLOODED), CLIENTS)
+    };
+    let mut of_floor = Seen::default();
     let mut of_peers = none_seen(peers);
     let mut refused: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
     for _ in 0..bench.effort.rounds {
         for ((peer, seen), refused) in peers.iter().zip(&mut of_peers).zip(&mut refused) {
-            let flood = Crowd {
-                meek: true,
-                ..Crowd::new(peer.address, SHUT, Keys::One(FLOODED), CLIENTS)
-            };
-            let flood = flood.come();
+            let flood = flood(peer.address).come();
             let (before, began) = (flood.answers(), drip::clock::now());
             seen.take(&watch(bench, peer, path, rate));
             let took = drip::clock::now().since(began).as_secs_f64();
             refused.push(float(flood.answers().since(&before).refused) / took);
         }
+        let _flood = flood(bench.origin.address).come();
+        of_floor.take(&floor::arrivals(bench, rate)?);
     }
-    (of_peers, refused)
+    Ok((of_peers, of_floor, refused))
 }
 
 fn none_seen(peers: &[Peer]) -> Vec<Seen> {

@@ -1,7 +1,7 @@
 //! drip beside nginx, haproxy and envoy: what a request costs, how evenly requests leave, what is
 //! held in memory.
 //!
-//! `cargo bench --bench compare`, with `-- --quick` for rough figures in a minute and `-- cost`,
+//! `cargo bench --bench compare`, with `-- --quick` for rough figures in two minutes and `-- cost`,
 //! `-- evenness`, `-- memory` for a part; `-- --only proxied,rejected --peers drip,nginx` measures
 //! single rows of single proxies. A run of whole parts writes their tables into benches/README.md
 //! and their plots into benches/plots.
@@ -81,8 +81,15 @@ fn main() -> ExitCode {
 
 fn measure(arguments: Arguments) -> io::Result<()> {
     process::end_with_us();
+    if arguments.is_empty() {
+        return Err(io::Error::other("none of these rows is of these parts"));
+    }
     if let Some(wrong) = Kind::ALL.into_iter().find_map(Kind::misnamed) {
         return Err(io::Error::other(wrong));
+    }
+    if let Some(kind) = arguments.peers.iter().find(|kind| kind.program().is_none()) {
+        let remedy = kind.remedy();
+        return Err(io::Error::other(format!("{kind} is not here: {remedy}")));
     }
     let wanted = |kind: &Kind| arguments.wants_peer(*kind) && kind.program().is_some();
     let present: Vec<Kind> = Kind::ALL.into_iter().filter(wanted).collect();

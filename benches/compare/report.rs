@@ -61,9 +61,10 @@ impl Report {
         let versions = present.iter().filter_map(|kind| kind.version());
         let versions = versions.collect::<Vec<_>>().join(", ");
         let mut machine = vec![format!("{}; {versions}.", machine::describe())];
-        for kind in Kind::ALL.iter().filter(|kind| !present.contains(kind)) {
-            if let Some(remedy) = kind.remedy().filter(|_| arguments.wants_peer(*kind)) {
-                machine.push(format!("Not here: {kind} ({remedy})."));
+        let missing = |kind: &Kind| !present.contains(kind) && !kind.is_extra();
+        for kind in Kind::ALL.into_iter().filter(missing) {
+            if arguments.wants_peer(kind) {
+                machine.push(format!("Not here: {kind} ({}).", kind.remedy()));
             }
         }
         let machine = machine.join(" ");

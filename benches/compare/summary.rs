@@ -22,7 +22,8 @@ impl Line {
     fn median(&self, kind: Kind) -> String {
         let median = self.of(kind).and_then(Figure::of);
         median.map_or_else(dash, |figure| {
-            format!("{} {}", digits(figure.median), self.unit)
+            let text = format!("{} {}", digits(figure.median), self.unit);
+            text.trim_end().to_owned()
         })
     }
 
@@ -79,6 +80,8 @@ pub fn table(lines: &[Line]) -> String {
 fn digits(value: f64) -> String {
     if value < 1.0 {
         format!("{value:.3}")
+    } else if value < 10.0 {
+        format!("{value:.2}")
     } else if value < 100.0 {
         format!("{value:.1}")
     } else {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use super::answers::{Counts, Outcome};
@@ -16,10 +17,15 @@ use super::http2;
 
 /// Who cannot connect does not try in a circle.
 const RETRY: Duration = Duration::from_millis(10);
+/// How many of those who ask once do so at the same time.
+const AT_ONCE: usize = 16;
 
 /// What all clients of a crowd share.
 pub struct Mind {
     crowd: Crowd,
+    /// Places for those who ask once: what the proxy holds shall not depend on how many of them
+    /// are answered at the same time.
+    begun: Semaphore,
     next: Cell<u64>,
     counts: Arc<Counts>,
 }
@@ -28,6 +34,7 @@ impl Mind {
     pub fn new(crowd: Crowd, counts: Arc<Counts>) -> Self {
         Self {
             crowd,
+            begun: Semaphore::new(AT_ONCE),
             next: Cell::new(0),
             counts,
         }
@@ -64,6 +71,11 @@ async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
     sleep(mind.begins(client)).await;
     let mut connection = Connection::over(transport, crowd.to);
     // What fails is tried again, and counted, by the first request.
+    let place = if crowd.once {
+        mind.begun.acquire().await.ok()
+    } else {
+        None
+    };
     let _opened = connection.open().await;
     mind.counts.count_client();
     let mut request = Vec::new();
@@ -87,7 +99,10 @@ async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
         };
         mind.counts.count(outcome);
         match outcome {
-            Outcome::Answered(_) if crowd.once => std::future::pending().await,
+            Outcome::Answered(_) if crowd.once => {
+                drop(place);
+                return std::future::pending().await;
+            }
             Outcome::Failed => sleep(RETRY).await,
             _ => {}
         }

@@ -49,7 +49,8 @@ pub struct Crowd {
     pub keys: Keys,
     pub clients: usize,
     pub protocol: Protocol,
-    /// Each client asks once; its connection stays open until the crowd leaves.
+    /// Each client asks once, a few of them at the same time, and keeps its connection until the
+    /// crowd leaves.
     pub once: bool,
     /// Over which time they come, evenly.
     pub coming: Duration,

@@ -81,7 +81,7 @@ impl Connection {
         self.next_stream += 2;
     }
 
-    /// The request's fields. Those of the first one are put into the server's table, as browsers do.
+    /// The request's fields. The server's table gets those of the first one, as from browsers.
     fn fields(&mut self, key: u64) -> Vec<u8> {
         const GET: u8 = 0x82;
         const HTTPS: u8 = 0x87;

@@ -35,37 +35,49 @@ impl Kind {
     ];
 
     pub fn program(self) -> Option<PathBuf> {
+        let named = self.variable().and_then(named);
         match self {
             Self::Drip => Some(env!("CARGO_BIN_EXE_drip").into()),
-            Self::Before => named("DRIP"),
+            Self::Before | Self::Lean => named,
             Self::Nginx => find("nginx"),
             Self::Haproxy => find("haproxy"),
-            Self::Envoy => named("ENVOY").or_else(|| find("envoy")),
-            Self::Lean => named("LEAN"),
+            Self::Envoy => named.or_else(|| find("envoy")),
         }
     }
 
-    /// The variable that names a program and a file that is not there.
+    /// The variable that names its program, where there is one.
+    fn variable(self) -> Option<&'static str> {
+        match self {
+            Self::Before => Some("DRIP"),
+            Self::Envoy => Some("ENVOY"),
+            Self::Lean => Some("LEAN"),
+            Self::Drip | Self::Nginx | Self::Haproxy => None,
+        }
+    }
+
+    /// What is wrong with the variable that names its program.
     pub fn misnamed(self) -> Option<String> {
-        let variable = match self {
-            Self::Before => "DRIP",
-            Self::Envoy => "ENVOY",
-            Self::Lean => "LEAN",
-            _ => return None,
-        };
+        let variable = self.variable()?;
         let value = env::var_os(variable)?;
         let found = named(variable).is_some();
         (!found).then(|| format!("{variable}={}: no such file", value.display()))
     }
 
-    /// What to do where it is not here; `None` where it is not expected.
-    pub fn remedy(self) -> Option<&'static str> {
+    /// What to do where it is not here.
+    pub fn remedy(self) -> &'static str {
         match self {
-            Self::Drip | Self::Before | Self::Lean => None,
-            Self::Nginx => Some("install nginx"),
-            Self::Haproxy => Some("install haproxy"),
-            Self::Envoy => Some("set ENVOY to its binary"),
+            Self::Drip => "cargo builds it",
+            Self::Before => "set DRIP to its binary",
+            Self::Nginx => "install nginx",
+            Self::Haproxy => "install haproxy",
+            Self::Envoy => "set ENVOY to its binary",
+            Self::Lean => "set LEAN to its binary",
         }
+    }
+
+    /// Whether it is measured only where it is asked for.
+    pub fn is_extra(self) -> bool {
+        matches!(self, Self::Before | Self::Lean)
     }
 
     /// Whether it is drip, of one build or another.
