@@ -14,7 +14,8 @@ use crate::config::{self, Keeper, Settings};
 use crate::events::Events;
 use crate::http::upstream::{Dialer, Origin};
 use crate::limit::Moment;
-use crate::metrics::{NO_ROUTE, RouteMetrics};
+use crate::http::message::buffer;
+use crate::metrics::{NO_ROUTE, RouteMetrics, show_buffers};
 
 /// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
 #[derive(Debug)]
@@ -230,6 +231,8 @@ impl Gateway {
         if let Some(remote) = &self.remote {
             remote.show_metrics();
         }
+        let buffers = buffer::stats();
+        show_buffers(buffers.in_use, buffers.pooled);
     }
 
     /// The log events of the zone that a route names by `index`.

@@ -2,6 +2,7 @@
 //!
 //! Handles are made once, for each zone, route and setting; counting through one costs an atomic addition.
 
+mod buffers;
 mod config;
 mod digest;
 mod route;
@@ -12,6 +13,7 @@ mod zone;
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 
+pub use buffers::show_buffers;
 pub use config::ConfigMetrics;
 pub use digest::{Counts, Digest};
 pub use route::RouteMetrics;
@@ -64,6 +66,7 @@ const RELOADS: &str = "drip_config_reloads_total";
 const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
 const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
 const BUILD: &str = "drip_build_info";
+const BUFFERS: &str = "drip_buffers";
 
 /// Registers what the metrics mean, and those that are there from the start.
 pub fn describe() {
@@ -146,6 +149,10 @@ pub fn describe() {
         RELOAD_TIME,
         Unit::Seconds,
         "When the settings in force were read, in Unix time."
+    );
+    describe_gauge!(
+        BUFFERS,
+        "Buffers of 17 KB for bytes on their way: in use, and pooled for the next ones."
     );
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);

@@ -5,6 +5,7 @@
 //! It is used on one thread only; each worker has its own.
 
 mod alarm;
+mod priority;
 #[cfg(test)]
 mod tests;
 mod timer;
@@ -21,6 +22,7 @@ use crate::clock::Clock;
 use crate::limit::Moment;
 use alarm::Setting;
 pub use alarm::{Alarm, Bell};
+pub use priority::Priority;
 use timer::Timer;
 
 /// One worker's timer and clock.
@@ -32,6 +34,8 @@ pub struct Pacer {
     /// For when the timer is set, or since when it is about to be.
     armed: Cell<Option<Moment>>,
     alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
+    /// How often alarms have rung, and when last.
+    rings: Cell<(u64, Moment)>,
 }
 
 /// An alarm's entry in the heap. It is a reminder to look at the alarm, which knows when it is really due.
@@ -115,6 +119,7 @@ impl Pacer {
             timer,
             armed: Cell::new(None),
             alarms: RefCell::default(),
+            rings: Cell::default(),
         }
     }
 
@@ -160,6 +165,7 @@ impl Pacer {
     /// The timer is set only once those have run who heard it: most set their alarm again at once.
     fn ring(&self) {
         let now = self.now();
+        self.rings.set((self.rings.get().0 + 1, now));
         self.armed.set(Some(now));
         let mut alarms = self.alarms.borrow_mut();
         while alarms.peek().is_some_and(|Reverse(next)| next.due <= now)
@@ -172,6 +178,11 @@ impl Pacer {
                 }));
             }
         }
+    }
+
+    fn is_overdue(&self, now: Moment) -> bool {
+        let alarms = self.alarms.borrow();
+        alarms.peek().is_some_and(|Reverse(next)| next.due <= now)
     }
 
     fn arm_for_next(&self) {

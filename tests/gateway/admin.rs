@@ -275,6 +275,7 @@ const PROMISED: [&str; 26] = [
     "drip_config_reloads_total",
     "drip_config_last_reload_successful",
     "drip_config_last_reload_success_timestamp_seconds",
+    "drip_buffers",
     "drip_build_info",
     "process_cpu_seconds_total",
     "process_resident_memory_bytes",

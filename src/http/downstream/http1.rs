@@ -48,6 +48,7 @@ use crate::http::message::sender::Then;
 use crate::http::message::{
     BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Trailers, Version,
 };
+use crate::pacer::Priority;
 
 /// Bytes that one read takes while a head is coming: most heads are shorter, and what is behind them stays with the
 /// kernel.
@@ -135,6 +136,7 @@ struct Connection<S> {
     /// Whether the client waits for a word before it sends its body.
     expects: bool,
     answer: Progress,
+    priority: Priority,
 }
 
 /// How far the present answer is.
@@ -166,6 +168,7 @@ impl<S: Socket> Connection<S> {
             any_request_yet: false,
             expects: false,
             answer: Progress::None,
+            priority: Priority::default(),
         }
     }
 
@@ -191,7 +194,7 @@ impl<S: Socket> Connection<S> {
         searched: &mut usize,
     ) -> Poll<Next> {
         loop {
-            ready!(service.poll_admission(cx));
+            ready!(service.poll_admission(&mut self.priority, cx));
             let mut buffer = Buffer::take();
             buffer.put(&self.kept);
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {

@@ -28,6 +28,7 @@ use crate::deadline::Deadline;
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
+use crate::pacer::Priority;
 
 /// Requests under way at once on one connection, as in nginx.
 const MAX_STREAMS: u32 = 128;
@@ -174,7 +175,8 @@ async fn serve_stream<A: RequestService>(
     context: Rc<ConnectionContext>,
     service: Rc<A>,
 ) {
-    poll_fn(|cx| service.poll_admission(cx)).await;
+    let mut priority = Priority::default();
+    poll_fn(|cx| service.poll_admission(&mut priority, cx)).await;
     let (head, body) = request.into_parts();
     let parsed = RequestHead::of_http2(&head, !body.is_end_stream());
     drop(head);

@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::context::ConnectionContext;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
+use crate::pacer::Priority;
 
 /// Answers the requests of clients.
 pub trait RequestService: 'static {
@@ -23,7 +24,7 @@ pub trait RequestService: 'static {
     fn refused(&self, status: u16, context: &ConnectionContext);
 
     /// Ready when this worker may take on the next request: departures that are due go first.
-    fn poll_admission(&self, cx: &mut Context<'_>) -> Poll<()>;
+    fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<()>;
 }
 
 /// A request that did not come to its end.

@@ -14,6 +14,7 @@ use crate::http::downstream::{
     Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
 };
 use crate::http::message::RequestHead;
+use crate::pacer::Priority;
 
 impl RequestService for Worker {
     /// Serves one request, from its head to the last byte of its answer.
@@ -81,8 +82,8 @@ impl RequestService for Worker {
         }
     }
 
-    fn poll_admission(&self, _cx: &mut Context<'_>) -> Poll<()> {
-        Poll::Ready(())
+    fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<()> {
+        self.pacer.poll_departures_first(task, cx)
     }
 }
 
