@@ -6,7 +6,9 @@
 
 mod bed;
 mod breaks;
+mod early;
 mod ends;
+mod expect;
 mod failure;
 mod framing;
 mod haproxy;
@@ -18,6 +20,7 @@ mod limits;
 #[allow(dead_code)]
 #[path = "../nginx/nginx.rs"]
 mod nginx;
+mod pipelining;
 mod retries;
 mod stop;
 // Shared with the other tests, which use the rest of it.
