@@ -28,4 +28,6 @@ mod stop;
 #[path = "../gateway/support/mod.rs"]
 mod support;
 mod target;
+mod target_bytes;
+mod trailers;
 mod upgrades;
