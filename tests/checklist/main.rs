@@ -24,6 +24,7 @@ mod limits;
 mod nginx;
 mod pipelining;
 mod retries;
+mod smuggling;
 mod stop;
 // Shared with the other tests, which use the rest of it.
 #[allow(dead_code, unused_imports)]

@@ -209,7 +209,8 @@ impl Raw {
         line.unwrap_or_else(|error| panic!("no line: {error}; there is {:?}", self.so_far()))
     }
 
-    fn try_line(&mut self) -> io::Result<String> {
+    /// The next line, without its CRLF, where a whole one comes soon.
+    pub fn try_line(&mut self) -> io::Result<String> {
         let mut bytes = self.until(b"\n", now() + SOON)?;
         bytes.pop();
         match bytes.pop() {
