@@ -25,6 +25,7 @@ mod nginx;
 mod pipelining;
 mod retries;
 mod smuggling;
+mod splits;
 mod stop;
 // Shared with the other tests, which use the rest of it.
 #[allow(dead_code, unused_imports)]
