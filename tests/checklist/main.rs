@@ -16,6 +16,7 @@ mod haproxy;
 mod headers;
 mod http_1_0;
 mod interim;
+mod keepalive;
 mod lengths;
 mod limits;
 // Shared with the tests beside nginx, which use the rest of it.
@@ -34,4 +35,5 @@ mod support;
 mod target;
 mod target_bytes;
 mod trailers;
+mod tunnels;
 mod upgrades;
