@@ -23,6 +23,7 @@ mod limits;
 #[allow(dead_code)]
 #[path = "../nginx/nginx.rs"]
 mod nginx;
+mod pauses;
 mod pipelining;
 mod retries;
 mod smuggling;
