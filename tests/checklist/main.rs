@@ -15,6 +15,7 @@ mod framing;
 mod haproxy;
 mod headers;
 mod http_1_0;
+mod idle;
 mod interim;
 mod keepalive;
 mod lengths;
