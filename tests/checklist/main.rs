@@ -18,6 +18,7 @@ mod http_1_0;
 mod idle;
 mod interim;
 mod keepalive;
+mod leaving;
 mod lengths;
 mod limits;
 // Shared with the tests beside nginx, which use the rest of it.
