@@ -81,9 +81,11 @@ fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
     assert_eq!(rest, "", "{name}: one answer, then the end");
     while let Some(mut origin) = bed.origin.accept_within(Duration::ZERO) {
         let (seen, _) = origin.end();
-        let seen = String::from_utf8_lossy(&seen);
-        let whole = seen.contains("\r\n0\r\n") || seen.contains("content-length");
-        assert!(!whole && !seen.contains("smuggled"), "{name}: {seen:?}");
+        let seen = String::from_utf8_lossy(&seen).to_lowercase();
+        // The beginning of a body in chunks may have gone on before its end came.
+        let begun = seen.contains("transfer-encoding: chunked\r\n") && !seen.contains("\r\n0\r\n");
+        assert!(begun || seen.is_empty(), "{name}: {seen:?}");
+        assert!(!seen.contains("smuggled"), "{name}: {seen:?}");
     }
     bed.check_unseen();
 }

@@ -103,7 +103,12 @@ impl Raw {
 
     /// A request with its body.
     pub fn request(&mut self) -> Message {
-        let mut message = self.head();
+        let head = self.head();
+        self.with_body(head)
+    }
+
+    /// The same where its head has been read.
+    pub fn with_body(&mut self, mut message: Message) -> Message {
         let framing = if message.is_chunked() {
             Framing::Chunks
         } else {
