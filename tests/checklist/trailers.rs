@@ -305,6 +305,15 @@ fn line_13_broken_trailers_of_a_request_are_refused_as_broken_fields_are() {
     }
 }
 
+/// The client has no whole answer; or a 502, where nothing of it had gone on before.
+fn check_broken_off(client: &mut Raw, case: &str) {
+    let told = client.try_answer_to("GET", SOON);
+    assert!(
+        !told.as_ref().is_ok_and(|told| told.status() != 502),
+        "{case}: {told:?}"
+    );
+}
+
 #[test]
 fn line_13_broken_trailers_of_an_answer_are_no_clean_end() {
     let bed = Bed::drip("", "");
@@ -316,9 +325,8 @@ fn line_13_broken_trailers_of_an_answer_are_no_clean_end() {
             let head = answer("", "");
             let head = head.strip_suffix("\r\n").expect("the empty line");
             origin.send([head.as_bytes(), b"X-Good: 1\r\n", broken, b"\r\n"].concat());
-            let told = client.try_answer_to("GET", SOON);
             let shown = String::from_utf8_lossy(broken);
-            assert!(told.is_err(), "{shown:?}, {takes:?}: {told:?}");
+            check_broken_off(&mut client, &format!("{shown:?}, {takes:?}"));
             assert_eq!(origin.end().0, b"", "{shown:?}: it carries nothing else");
         }
     }
@@ -340,8 +348,7 @@ fn line_13_trailers_without_end_are_refused() {
     origin.head();
     origin.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n");
     endless(&mut origin);
-    let told = client.try_answer_to("GET", SOON);
-    assert!(told.is_err(), "{told:?}");
+    check_broken_off(&mut client, "without end");
 
     let mut client = bed.ask(post_with("Transfer-Encoding: chunked\r\n", "0\r\n"));
     let mut sender = Raw::over(client.sender());
