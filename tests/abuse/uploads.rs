@@ -1,5 +1,5 @@
-//! Clients that upload much to an origin that answers at once: each gets the answer, whenever it reads (RFC 9112,
-//! section 9.6).
+//! Clients that upload much to an origin that answers at once: each gets the answer, whenever it
+//! reads (RFC 9112, section 9.6).
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -41,8 +41,8 @@ const KINDS: [Reads; 3] = [
     Reads::AtTheEnd,
 ];
 
-/// Answers without a look at the body; of two such answers one is followed by the end of the connection, which is a
-/// reset as bytes are unread.
+/// Answers without a look at the body; of two such answers one is followed by the end of the
+/// connection, which is a reset as bytes are unread.
 fn answers_at_once() -> Origin {
     Origin::answering(|exchange| {
         if !exchange.target().contains("upload") {
@@ -95,8 +95,12 @@ fn send_body(stream: &mut TcpStream, chunked: bool, goes_on: impl Fn() -> bool) 
 /// What a client has of the answer.
 fn upload(to: SocketAddr, nth: usize) -> io::Result<Vec<u8>> {
     let kind = KINDS[nth % KINDS.len()];
-    let closes = if nth / 3 % 2 == 0 { "closes" } else { "holds" };
-    let chunked = nth / 6 % 2 == 0;
+    let closes = if (nth / 3).is_multiple_of(2) {
+        "closes"
+    } else {
+        "holds"
+    };
+    let chunked = (nth / 6).is_multiple_of(2);
     let framing = if chunked {
         "Transfer-Encoding: chunked".to_owned()
     } else {

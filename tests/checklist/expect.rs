@@ -1,5 +1,5 @@
-//! Line 17: expectations. The origin decides what becomes of `Expect: 100-continue`: the gateway says no 100 of its own
-//! (RFC 9110, section 10.1.1).
+//! Line 17: expectations. The origin decides what becomes of `Expect: 100-continue`: the gateway
+//! says no 100 of its own (RFC 9110, section 10.1.1).
 
 use std::thread;
 
@@ -19,7 +19,8 @@ const BODIES: [(&str, &str); 2] = [
 ];
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// A client that waits for a word before it sends its body, and the origin, which has seen that it does.
+/// A client that waits for a word before it sends its body, and the origin, which has seen that it
+/// does.
 fn waiting(bed: &Bed, lines: &str) -> (Raw, Raw) {
     let client = bed.ask(post_with(lines, ""));
     let mut origin = bed.origin.accept();
@@ -125,8 +126,8 @@ fn line_17_a_final_status_reaches_a_client_that_waits_for_100() {
     }
 }
 
-/// After the final answer to a request whose body was never asked for: either the connection ends, or the body is
-/// thrown away and the next request served.
+/// After the final answer to a request whose body was never asked for: either the connection ends,
+/// or the body is thrown away and the next request served.
 fn check_goes_on(bed: &Bed, mut client: Raw, told: &Message, body: &str) {
     let closes = told
         .field("connection")
@@ -160,7 +161,8 @@ fn line_17_where_the_origin_refuses_its_answer_decides_and_no_100_comes() {
                 assert!(status.starts_with(&told.status().to_string()), "{told:?}");
                 assert_eq!(told.body, b"no", "{}: {status}", bed.who);
                 if bed.is_drip() {
-                    // What would come next on it is a body that nobody sends: it carries no other request.
+                    // What would come next on it is a body that nobody sends: it carries no other
+                    // request.
                     assert_eq!(origin.end().0, b"", "{status}");
                     check_goes_on(&bed, client, &told, body);
                     bed.check_unseen();

@@ -1,12 +1,14 @@
-//! Line 21: an idle connection on which the origin has said something unasked carries no further request. What it said
-//! would be taken for the answer to the next one, which may be another client's.
+//! Line 21: an idle connection on which the origin has said something unasked carries no further
+//! request. What it said would be taken for the answer to the next one, which may be another
+//! client's.
 
 use std::thread;
 
 use crate::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
 use crate::support::Raw;
 
-/// What comes unasked: an answer to nothing, its beginning, what some servers say before they close, an odd line end.
+/// What comes unasked: an answer to nothing, its beginning, what some servers say before they
+/// close, an odd line end.
 const UNASKED: [&str; 5] = [
     "HTTP/1.1 200 OK\r\nX-Unasked: 1\r\nContent-Length: 4\r\n\r\nevil",
     "HTTP/1.1 2",

@@ -1,4 +1,5 @@
-//! Line 14: interim answers (1xx) pass, before the final answer and never instead of it (RFC 9110, section 15.2).
+//! Line 14: interim answers (1xx) pass, before the final answer and never instead of it (RFC 9110,
+//! section 15.2).
 
 use std::thread;
 

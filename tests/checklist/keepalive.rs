@@ -1,4 +1,5 @@
-//! Line 20: a peer that vanishes without a word is noticed by the kernel's keepalive probes, on both legs.
+//! Line 20: a peer that vanishes without a word is noticed by the kernel's keepalive probes, on
+//! both legs.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,8 +11,8 @@ use crate::bed::{Bed, OK, get_with};
 use crate::support::{Raw, eventually};
 use crate::upgrades::{SWITCHED, WEBSOCKET};
 
-/// In how long the keepalive timer of the connection from `local` to `remote` ends, as the kernel tells it; `None`
-/// where it has none.
+/// In how long the keepalive timer of the connection from `local` to `remote` ends, as the kernel
+/// tells it; `None` where it has none.
 fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
     let table = fs::read_to_string("/proc/net/tcp").expect("the kernel's table");
     let port = |address: &str| {
@@ -35,7 +36,8 @@ fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
     (kind == "02").then(|| Duration::from_millis(10 * hundredths))
 }
 
-/// Fails unless a probe is due within `most`, and no more than a moment sooner, on both legs of this connection.
+/// Fails unless a probe is due within `most`, and no more than a moment sooner, on both legs of
+/// this connection.
 fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration) {
     let to_client = (bed.address, client.sender().local_addr().expect("a socket"));
     let of_origin = origin.sender();

@@ -1,4 +1,5 @@
-//! Line 20: a client that leaves while it waits is noticed at once, whatever it has sent that nobody has read yet.
+//! Line 20: a client that leaves while it waits is noticed at once, whatever it has sent that
+//! nobody has read yet.
 
 use std::io::Write;
 use std::thread;
@@ -14,8 +15,8 @@ const ROUNDS: usize = 9;
 /// What a client has sent when it leaves.
 type Sent = (&'static str, fn() -> Vec<u8>);
 
-/// As much as fits into the kernel's buffers: then the end of the connection is known there, behind bytes that nobody
-/// has read.
+/// As much as fits into the kernel's buffers: then the end of the connection is known there, behind
+/// bytes that nobody has read.
 const LITTLE: [Sent; 4] = [
     ("its request", || GET.into()),
     ("some requests behind it", || GET.repeat(3).into()),

@@ -1,4 +1,5 @@
-//! Line 22: an answer whose body pauses for longer than the origin's `body_timeout` ends, and not as if it were whole.
+//! Line 22: an answer whose body pauses for longer than the origin's `body_timeout` ends, and not
+//! as if it were whole.
 
 use std::thread;
 

@@ -5,7 +5,8 @@ use std::thread;
 use crate::bed::{Bed, everybody, noise, post_with};
 use crate::support::Raw;
 
-/// Serves each of these requests on a connection of its own, and checks the answers, which come in order.
+/// Serves each of these requests on a connection of its own, and checks the answers, which come in
+/// order.
 fn check_pipeline(bed: &Bed, mut client: Raw, requests: &[(&str, &str, Vec<u8>)]) {
     for (method, target, body) in requests {
         let mut origin = bed.origin.accept();

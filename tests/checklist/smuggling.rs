@@ -1,7 +1,8 @@
-//! Line 9: the published ways to make one request look like two. Each file of tests/corpus/smuggling is what one client
-//! sends; its name says what is odd about it. It is refused and the connection closed, so that the request to
-//! `/smuggled` that lies in it or behind it never is one; but for those whose name begins with `fine`, which are one
-//! request each, and go on as one.
+//! Line 9: the published ways to make one request look like two. Each file of
+//! tests/corpus/smuggling is what one client sends; its name says what is odd about it. It is
+//! refused and the connection closed, so that the request to `/smuggled` that lies in it or behind
+//! it never is one; but for those whose name begins with `fine`, which are one request each, and go
+//! on as one.
 //!
 //! A body is `hello`, where there is one.
 
@@ -17,8 +18,8 @@ use crate::haproxy::Haproxy;
 use crate::nginx::Nginx;
 use crate::support::Raw;
 
-/// What nginx 1.22 and haproxy 2.6 both let pass, or answer before they have read all of it. That one of them refuses
-/// the others proves that the question is put right.
+/// What nginx 1.22 and haproxy 2.6 both let pass, or answer before they have read all of it. That
+/// one of them refuses the others proves that the question is put right.
 const NEITHER: [&str; 26] = [
     "chunk-data-ends-in-lf",
     "chunk-ext-term",
@@ -54,9 +55,9 @@ fn corpus() -> Vec<(String, bool, Vec<u8>)> {
     let files = fs::read_dir(&folder).expect("the corpus");
     let mut files: Vec<_> = files
         .map(|file| {
-            let file = file.expect("a file");
-            let name = file.file_name().to_string_lossy().into_owned();
-            let bytes = fs::read(file.path()).expect("a file");
+            let entry = file.expect("a file");
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let bytes = fs::read(entry.path()).expect("a file");
             let fine = name.starts_with("fine-");
             (name, fine, bytes)
         })

@@ -1,5 +1,5 @@
-//! Line 7: which bytes a target may have. All but controls and spaces pass as they came, also those that RFC 3986 does
-//! not allow: browsers and Prometheus send them, and origins take them.
+//! Line 7: which bytes a target may have. All but controls and spaces pass as they came, also those
+//! that RFC 3986 does not allow: browsers and Prometheus send them, and origins take them.
 
 use std::fs;
 
@@ -68,8 +68,8 @@ fn check_targets(bed: &Bed, targets: impl Iterator<Item = Vec<u8>>) {
     }
 }
 
-/// Targets with each byte that may stand there, in the path and in the query; `#` begins a fragment, which a request has
-/// none of.
+/// Targets with each byte that may stand there, in the path and in the query; `#` begins a
+/// fragment, which a request has none of.
 fn each_byte() -> impl Iterator<Item = Vec<u8>> {
     let bytes = (0x21..=0xff_u8).filter(|byte| !b"#\x7f".contains(byte));
     bytes.map(|byte| [b"/a", &[byte][..], b"b?c", &[byte], b"d"].concat())

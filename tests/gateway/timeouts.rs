@@ -1,4 +1,5 @@
-//! What the file says of tunnels, of answers that pause and of TCP keepalive, as `drip check` takes and prints it.
+//! What the file says of tunnels, of answers that pause and of TCP keepalive, as `drip check` takes
+//! and prints it.
 
 use std::fs;
 

@@ -146,9 +146,10 @@ async fn pipelined_requests_that_come_in_one_record_or_in_many_are_answered_in_o
         exchange.reply(target.as_bytes())
     });
     let gateway = gateway("", &one_zone(&origin, "1000r/s", "burst = 99"));
-    let requests: String = (0..10)
+    let requests: Vec<_> = (0..10)
         .map(|nth| format!("GET /{nth}! HTTP/1.1\r\nHost: a.test\r\n\r\n"))
         .collect();
+    let requests = requests.concat();
     for size in [requests.len(), 1, 7, 100] {
         let (mut tls, _) = connect(&gateway, "a.test", &["http/1.1"]).await;
         for piece in requests.as_bytes().chunks(size) {

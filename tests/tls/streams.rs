@@ -1,5 +1,5 @@
-//! What passes on a stream of HTTP/2 besides one request and one answer: interim answers, trailers, expectations, early
-//! ends. The origin's every byte is the test's.
+//! What passes on a stream of HTTP/2 besides one request and one answer: interim answers, trailers,
+//! expectations, early ends. The origin's every byte is the test's.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -292,7 +292,8 @@ async fn broken_trailers_of_an_answer_break_the_stream_alone() {
     bed.check_goes_on().await;
 }
 
-/// Sends much more of a body, until it is taken or the client is told that nobody wants it (RFC 9113, section 8.1).
+/// Sends much more of a body, until it is taken or the client is told that nobody wants it (RFC
+/// 9113, section 8.1).
 async fn send_rest(body: &mut SendStream<Bytes>) {
     let mut left: usize = 16 << 20;
     while left > 0 {
