@@ -19,6 +19,7 @@ mod starved;
 #[allow(dead_code, unused_imports)]
 #[path = "../gateway/support/mod.rs"]
 mod support;
+mod uploads;
 
 use std::time::Duration;
 

@@ -19,4 +19,5 @@ mod retune;
 mod servers;
 mod stop;
 mod support;
+mod timeouts;
 mod upstreams;

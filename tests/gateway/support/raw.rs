@@ -103,7 +103,12 @@ impl Raw {
 
     /// A request with its body.
     pub fn request(&mut self) -> Message {
-        let mut message = self.head();
+        let head = self.head();
+        self.with_body(head)
+    }
+
+    /// The same where its head has been read.
+    pub fn with_body(&mut self, mut message: Message) -> Message {
         let framing = if message.is_chunked() {
             Framing::Chunks
         } else {
@@ -126,13 +131,30 @@ impl Raw {
 
     /// The final answer; interim ones before it are dropped. An error where it is cut short, or no proper one.
     pub fn try_answer_to(&mut self, method: &str, limit: Duration) -> io::Result<Message> {
+        let answers = self.try_answers_to(method, limit);
+        answers.map(|(_, last)| last)
+    }
+
+    /// The interim answers to a GET, in order, and the final one with its body.
+    pub fn answers(&mut self) -> (Vec<Message>, Message) {
+        let answers = self.try_answers_to("GET", SOON);
+        answers.unwrap_or_else(|error| panic!("no answer: {error}; there is {:?}", self.so_far()))
+    }
+
+    fn try_answers_to(
+        &mut self,
+        method: &str,
+        limit: Duration,
+    ) -> io::Result<(Vec<Message>, Message)> {
+        let mut interim = Vec::new();
         let mut message = self.try_head(now() + limit)?;
         while message.status() < 200 && message.status() != 101 {
-            message = self.try_head(now() + limit)?;
+            let next = self.try_head(now() + limit)?;
+            interim.push(std::mem::replace(&mut message, next));
         }
         let framing = message.framing(method);
         self.read_body(&mut message, &framing)?;
-        Ok(message)
+        Ok((interim, message))
     }
 
     fn read_body(&mut self, message: &mut Message, framing: &Framing) -> io::Result<()> {
@@ -192,7 +214,8 @@ impl Raw {
         line.unwrap_or_else(|error| panic!("no line: {error}; there is {:?}", self.so_far()))
     }
 
-    fn try_line(&mut self) -> io::Result<String> {
+    /// The next line, without its CRLF, where a whole one comes soon.
+    pub fn try_line(&mut self) -> io::Result<String> {
         let mut bytes = self.until(b"\n", now() + SOON)?;
         bytes.pop();
         match bytes.pop() {

@@ -1,0 +1,349 @@
+//! Line 17: expectations. The origin decides what becomes of `Expect: 100-continue`: the gateway
+//! says no 100 of its own (RFC 9110, section 10.1.1).
+
+use std::thread;
+
+use crate::bed::{
+    Bed, GET, LAST, MS, OK, everybody, get_with, haproxy_and_drip, ok_with, post_with,
+};
+use crate::support::{Message, Raw};
+
+const EXPECTING: &str = "Expect: 100-continue\r\nContent-Length: 5\r\n";
+/// The same with a length and in chunks, and the body that follows.
+const BODIES: [(&str, &str); 2] = [
+    (EXPECTING, "hello"),
+    (
+        "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n",
+        "5\r\nhello\r\n0\r\n\r\n",
+    ),
+];
+const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+
+/// A client that waits for a word before it sends its body, and the origin, which has seen that it
+/// does.
+fn waiting(bed: &Bed, lines: &str) -> (Raw, Raw) {
+    let client = bed.ask(post_with(lines, ""));
+    let mut origin = bed.origin.accept();
+    let seen = origin.head();
+    assert_eq!(seen.field("expect"), Some("100-continue"), "{}", bed.who);
+    (client, origin)
+}
+
+#[test]
+fn line_17_an_expected_100_continue_comes_and_then_the_answer() {
+    for bed in everybody() {
+        let mut client = bed.ask(post_with(EXPECTING, ""));
+        // The proxy may tell the client to go on by itself, as nginx does, or ask the origin.
+        let origin = bed.origin.accept_within(300 * MS);
+        let serve = move |mut origin: Raw| {
+            if origin.head().has("expect") {
+                origin.send(CONTINUE);
+            }
+            assert_eq!(origin.exactly(5), b"hello");
+            origin.send(LAST);
+        };
+        let asked = origin.map(|origin| thread::spawn(move || serve(origin)));
+        let first = client.head();
+        assert_eq!(first.status(), 100, "{}", bed.who);
+        assert!(
+            !first.has("content-length") && !first.has("transfer-encoding"),
+            "{}",
+            bed.who
+        );
+        client.send("hello");
+        match asked {
+            Some(asked) => asked.join().expect("the origin has it"),
+            None => serve(bed.origin.accept()),
+        }
+        let told = client.head();
+        assert_eq!(told.status(), 200, "{}: one 100 is enough", bed.who);
+        assert_eq!(client.exactly(2), b"ok", "{}", bed.who);
+        client.send(GET);
+        let mut origin = bed.origin.accept();
+        origin.head();
+        origin.send(LAST);
+        assert_eq!(
+            client.answer().body,
+            b"ok",
+            "{}: the connection goes on",
+            bed.who
+        );
+    }
+}
+
+#[test]
+fn line_17_the_word_to_go_on_is_the_origins_and_comes_once() {
+    // nginx says it by itself, before it asks the origin.
+    for bed in haproxy_and_drip() {
+        for (lines, body) in BODIES {
+            let (mut client, mut origin) = waiting(&bed, lines);
+            client.stays_quiet(100 * MS);
+            origin.send(CONTINUE);
+            let first = client.head();
+            assert_eq!(first.line, "HTTP/1.1 100 Continue", "{}", bed.who);
+            assert_eq!(first.fields, [], "{}", bed.who);
+            client.stays_quiet(20 * MS);
+            client.send(body);
+            origin.wait_for("hello");
+            origin.send(LAST);
+            let (before, told) = client.answers();
+            assert_eq!(before, [], "{}: one 100 is enough", bed.who);
+            assert_eq!(told.body, b"ok", "{}", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_17_of_several_100s_one_passes() {
+    // haproxy passes on each.
+    let bed = Bed::drip("", "");
+    let (mut client, mut origin) = waiting(&bed, EXPECTING);
+    origin.send(CONTINUE.repeat(2));
+    assert_eq!(client.head().status(), 100);
+    client.send("hello");
+    assert_eq!(origin.exactly(5), b"hello");
+    origin.send(CONTINUE);
+    origin.send(LAST);
+    let (before, told) = client.answers();
+    assert_eq!(before, []);
+    assert_eq!(told.body, b"ok");
+}
+
+#[test]
+fn line_17_a_final_status_reaches_a_client_that_waits_for_100() {
+    for bed in everybody() {
+        let mut passed = bed.pass_head(
+            post_with(EXPECTING, ""),
+            "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno",
+        );
+        let told = passed.client.answer();
+        assert_eq!(
+            (told.status(), told.body.as_slice()),
+            (403, b"no".as_slice()),
+            "{}",
+            bed.who
+        );
+    }
+}
+
+/// After the final answer to a request whose body was never asked for: either the connection ends,
+/// or the body is thrown away and the next request served.
+fn check_goes_on(bed: &Bed, mut client: Raw, told: &Message, body: &str) {
+    let closes = told
+        .field("connection")
+        .is_some_and(|it| it.eq_ignore_ascii_case("close"));
+    if closes {
+        assert_eq!(client.end().0, b"", "{}: nothing follows", bed.who);
+        return;
+    }
+    client.send(format!("{body}{GET}"));
+    let mut origin = bed.origin.accept();
+    assert_eq!(origin.head().line, "GET / HTTP/1.1", "{}", bed.who);
+    origin.send(LAST);
+    assert_eq!(client.answer().body, b"ok", "{}", bed.who);
+}
+
+#[test]
+fn line_17_where_the_origin_refuses_its_answer_decides_and_no_100_comes() {
+    for bed in haproxy_and_drip() {
+        for status in [
+            "417 Expectation Failed",
+            "401 Unauthorized",
+            "413 Too Large",
+            "200 OK",
+        ] {
+            for (lines, body) in BODIES {
+                let (mut client, mut origin) = waiting(&bed, lines);
+                client.stays_quiet(50 * MS);
+                origin.send(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nno"));
+                let (before, told) = client.answers();
+                assert_eq!(before, [], "{}: {status}", bed.who);
+                assert!(status.starts_with(&told.status().to_string()), "{told:?}");
+                assert_eq!(told.body, b"no", "{}: {status}", bed.who);
+                if bed.is_drip() {
+                    // What would come next on it is a body that nobody sends: it carries no other
+                    // request.
+                    assert_eq!(origin.end().0, b"", "{status}");
+                    check_goes_on(&bed, client, &told, body);
+                    bed.check_unseen();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn line_17_a_client_that_waits_for_a_100_in_vain_sends_its_body_and_is_served() {
+    for bed in haproxy_and_drip() {
+        for late in ["", CONTINUE] {
+            let (mut client, mut origin) = waiting(&bed, EXPECTING);
+            client.stays_quiet(300 * MS);
+            client.send("hel");
+            assert_eq!(origin.exactly(3), b"hel", "{}", bed.who);
+            origin.send(late);
+            client.send("lo");
+            assert_eq!(origin.exactly(2), b"lo", "{}", bed.who);
+            origin.send(LAST);
+            assert_eq!(client.answer().body, b"ok", "{}", bed.who);
+        }
+    }
+}
+
+#[test]
+fn line_17_a_client_that_sends_its_body_without_waiting_is_served() {
+    for bed in everybody() {
+        let seen = bed.seen_at_last(post_with(EXPECTING, "hello"));
+        assert_eq!(seen.body, b"hello", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_17_interim_answers_of_other_kinds_do_not_stand_for_a_100() {
+    for bed in haproxy_and_drip() {
+        let (mut client, mut origin) = waiting(&bed, EXPECTING);
+        origin.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+        assert_eq!(client.head().status(), 103, "{}", bed.who);
+        client.stays_quiet(50 * MS);
+        origin.send(CONTINUE);
+        assert_eq!(client.head().status(), 100, "{}", bed.who);
+        client.send("hello");
+        assert_eq!(origin.exactly(5), b"hello", "{}", bed.who);
+        origin.send(LAST);
+        assert_eq!(client.answer().body, b"ok", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_17_a_request_that_its_limits_reject_gets_no_100() {
+    let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
+    let bed = Bed::limited_drip("", "", zone, "limits = [{ zone = \"z\" }]");
+    bed.seen(GET);
+    let mut client = bed.ask(post_with(EXPECTING, ""));
+    assert_eq!(client.head().status(), 429, "the first that comes");
+    assert!(bed.origin.accept_within(20 * MS).is_none());
+}
+
+#[test]
+fn line_17_a_request_that_waits_for_its_turn_gets_no_100_before_it() {
+    let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"";
+    let bed = Bed::limited_drip("", "", zone, "limits = [{ zone = \"z\", burst = 1 }]");
+    bed.seen(GET);
+    let mut client = bed.ask(post_with(EXPECTING, ""));
+    client.stays_quiet(300 * MS);
+    let mut origin = bed.origin.accept();
+    assert_eq!(origin.head().field("expect"), Some("100-continue"));
+    client.stays_quiet(50 * MS);
+    origin.send(CONTINUE);
+    assert_eq!(client.head().status(), 100);
+    client.send("hello");
+    assert_eq!(origin.exactly(5), b"hello");
+    origin.send(LAST);
+    assert_eq!(client.answer().body, b"ok");
+}
+
+#[test]
+fn line_17_a_request_that_waits_for_a_place_at_the_origin_gets_no_100_before_it() {
+    let bed = Bed::drip("", "max_in_flight = 1");
+    let mut first = bed.ask(GET);
+    let mut origin = bed.origin.accept();
+    origin.head();
+    let mut client = bed.ask(post_with(EXPECTING, ""));
+    client.stays_quiet(100 * MS);
+    origin.send(OK);
+    assert_eq!(first.answer().body, b"ok");
+    assert_eq!(origin.head().field("expect"), Some("100-continue"));
+    origin.send(CONTINUE);
+    assert_eq!(client.head().status(), 100);
+    client.send("hello");
+    assert_eq!(origin.exactly(5), b"hello");
+    origin.send(LAST);
+    assert_eq!(client.answer().body, b"ok");
+}
+
+#[test]
+fn line_17_another_expectation_fails() {
+    // nginx and haproxy take no notice of it.
+    let bed = Bed::drip("", "");
+    for expect in [
+        "200-ok",
+        "100-continue, 200-ok",
+        "100-continued",
+        "x=\"100-continue\"",
+    ] {
+        let status = bed.own_status(post_with(
+            &format!("Expect: {expect}\r\nContent-Length: 0\r\n"),
+            "",
+        ));
+        assert_eq!(status, 417, "{expect}");
+    }
+    let twice = "Expect: 100-continue\r\nExpect: 200-ok\r\nContent-Length: 0\r\n";
+    assert_eq!(bed.own_status(post_with(twice, "")), 417);
+    let seen = bed.seen_at_last(post_with(
+        "Expect: 100-Continue\r\nContent-Length: 5\r\n",
+        "hello",
+    ));
+    assert_eq!(seen.body, b"hello", "its case does not matter");
+}
+
+#[test]
+fn line_17_a_client_of_http_1_0_gets_no_100() {
+    // nginx sends it one.
+    for bed in haproxy_and_drip() {
+        let mut client = bed.ask(format!(
+            "POST / HTTP/1.0\r\nHost: test\r\n{EXPECTING}\r\nhello"
+        ));
+        let mut origin = bed.origin.accept();
+        assert_eq!(origin.request().body, b"hello", "{}", bed.who);
+        origin.send(LAST);
+        assert_eq!(client.head().status(), 200, "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_17_a_client_of_http_1_0_gets_no_100_of_the_origins_either() {
+    let bed = Bed::drip("", "");
+    let mut client = bed.ask(format!("POST / HTTP/1.0\r\nHost: test\r\n{EXPECTING}\r\n"));
+    let mut origin = bed.origin.accept();
+    origin.head();
+    origin.send(CONTINUE);
+    client.stays_quiet(50 * MS);
+    client.send("hello");
+    assert_eq!(origin.exactly(5), b"hello");
+    origin.send(LAST);
+    assert_eq!(client.head().status(), 200);
+}
+
+#[test]
+fn line_17_an_origin_that_answers_amid_an_expected_body_is_heard() {
+    for bed in haproxy_and_drip() {
+        let (mut client, mut origin) =
+            waiting(&bed, "Expect: 100-continue\r\nContent-Length: 10\r\n");
+        origin.send(CONTINUE);
+        assert_eq!(client.head().status(), 100, "{}", bed.who);
+        client.send("first");
+        assert_eq!(origin.exactly(5), b"first", "{}", bed.who);
+        origin.send("HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 2\r\n\r\nno");
+        let (before, told) = client.answers();
+        assert_eq!(before, [], "{}", bed.who);
+        assert_eq!(
+            (told.status(), &*told.body),
+            (507, &b"no"[..]),
+            "{}",
+            bed.who
+        );
+    }
+}
+
+#[test]
+fn line_17_a_request_without_a_body_may_expect_too() {
+    let bed = Bed::drip("", "");
+    for lines in [
+        "Expect: 100-continue\r\n",
+        "Expect: 100-continue\r\nContent-Length: 0\r\n",
+    ] {
+        let mut passed = bed.pass(get_with(lines), ok_with(""));
+        let (before, told) = passed.client.answers();
+        assert_eq!(before, [], "{lines:?}: nothing is to be sent");
+        assert_eq!(told.body, b"ok");
+    }
+}

@@ -1,0 +1,114 @@
+//! Line 21: an idle connection on which the origin has said something unasked carries no further
+//! request. What it said would be taken for the answer to the next one, which may be another
+//! client's.
+
+use std::thread;
+
+use crate::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
+use crate::support::Raw;
+
+/// What comes unasked: an answer to nothing, its beginning, what some servers say before they
+/// close, an odd line end.
+const UNASKED: [&str; 5] = [
+    "HTTP/1.1 200 OK\r\nX-Unasked: 1\r\nContent-Length: 4\r\n\r\nevil",
+    "HTTP/1.1 2",
+    "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    "x",
+    "\r\n",
+];
+
+/// The next request goes to the origin on another connection, and its answer is its own.
+fn check_next(bed: &Bed, client: &mut Raw, mut before: Raw, request: &str, case: &str) {
+    client.send(request);
+    let mut origin = bed.origin.accept();
+    assert_eq!(origin.request().target(), "/", "{}: {case}", bed.who);
+    origin.send(ok_with("X-Next: 1\r\nConnection: close\r\n"));
+    let told = client.answer();
+    assert_eq!(told.field("x-next"), Some("1"), "{}: {case}", bed.who);
+    assert_eq!(told.body, b"ok", "{}: {case}", bed.who);
+    let (seen, _) = before.end();
+    assert_eq!(
+        seen, b"",
+        "{}: {case}: the old one carries nothing",
+        bed.who
+    );
+}
+
+#[test]
+fn line_21_a_connection_on_which_bytes_came_unasked_is_not_used_again() {
+    for bed in everybody() {
+        for unasked in UNASKED {
+            for request in [GET.to_owned(), post_with("Content-Length: 5\r\n", "hello")] {
+                let mut passed = bed.pass(GET, OK);
+                assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
+                passed.origin.send(unasked);
+                thread::sleep(20 * MS);
+                let case = format!("{unasked:?} before {request:?}");
+                check_next(&bed, &mut passed.client, passed.origin, &request, &case);
+            }
+        }
+    }
+}
+
+#[test]
+fn line_21_nor_where_they_come_right_behind_the_answer() {
+    for bed in each([|| Bed::nginx(""), || Bed::drip("", "")]) {
+        for answer in [
+            OK,
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        ] {
+            for unasked in UNASKED {
+                let mut passed = bed.pass(GET, format!("{answer}{unasked}"));
+                assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
+                let case = format!("{unasked:?} behind {answer:?}");
+                check_next(&bed, &mut passed.client, passed.origin, GET, &case);
+            }
+        }
+    }
+}
+
+#[test]
+fn line_21_nor_where_an_answer_without_a_body_brings_one() {
+    let bed = Bed::drip("", "");
+    for (method, answer) in [
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
+        ("GET", "HTTP/1.1 204 No Content\r\n\r\nevil"),
+        (
+            "GET",
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\n\r\nevil",
+        ),
+    ] {
+        let request = format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n");
+        let mut passed = bed.pass(request, answer);
+        let told = passed.client.answer_to(method);
+        assert!(answer.contains(&told.status().to_string()), "{told:?}");
+        check_next(&bed, &mut passed.client, passed.origin, GET, answer);
+    }
+}
+
+#[test]
+fn line_21_other_clients_get_nothing_of_them_either() {
+    let bed = Bed::drip("", "");
+    for unasked in UNASKED {
+        // Several connections wait for work, each with something on it.
+        let mut passed: Vec<_> = (0..3).map(|_| bed.ask(GET)).collect();
+        let mut origins: Vec<_> = passed.iter().map(|_| bed.origin.accept()).collect();
+        for origin in &mut origins {
+            origin.head();
+        }
+        for origin in &mut origins {
+            origin.send(OK);
+        }
+        for client in &mut passed {
+            assert_eq!(client.answer().body, b"ok");
+        }
+        for origin in &mut origins {
+            origin.send(unasked);
+        }
+        thread::sleep(20 * MS);
+        bed.check_unseen();
+        for mut origin in origins {
+            assert_eq!(origin.end().0, b"", "{unasked:?}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Line 20: a peer that vanishes without a word is noticed by the kernel's keepalive probes, on
+//! both legs.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use rustix::net::sockopt;
+
+use crate::bed::{Bed, OK, get_with};
+use crate::support::{Raw, eventually};
+use crate::upgrades::{SWITCHED, WEBSOCKET};
+
+/// In how long the keepalive timer of the connection from `local` to `remote` ends, as the kernel
+/// tells it; `None` where it has none.
+fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
+    let table = fs::read_to_string("/proc/net/tcp").expect("the kernel's table");
+    let port = |address: &str| {
+        let (_, port) = address.split_once(':')?;
+        u16::from_str_radix(port, 16).ok()
+    };
+    // sl, local_address, rem_address, st, tx_queue:rx_queue, tr:tm->when, and more.
+    let mut rows = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let row = rows.find(|row| {
+        let ports = (
+            row.get(1).and_then(|it| port(it)),
+            row.get(2).and_then(|it| port(it)),
+        );
+        ports == (Some(local.port()), Some(remote.port()))
+    })?;
+    let (kind, when) = row.get(5)?.split_once(':')?;
+    let hundredths = u64::from_str_radix(when, 16).ok()?;
+    // 2 stands for a keepalive timer.
+    (kind == "02").then(|| Duration::from_millis(10 * hundredths))
+}
+
+/// Fails unless a probe is due within `most`, and no more than a moment sooner, on both legs of
+/// this connection.
+fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration) {
+    let to_client = (bed.address, client.sender().local_addr().expect("a socket"));
+    let of_origin = origin.sender();
+    let to_origin = (
+        of_origin.peer_addr().expect("a socket"),
+        of_origin.local_addr().expect("a socket"),
+    );
+    for (leg, (local, remote)) in [("client", to_client), ("origin", to_origin)] {
+        // While bytes are under way the kernel has another timer there.
+        let mut due = None;
+        eventually(&format!("the {leg}'s leg has a keepalive timer"), || {
+            due = keepalive(local, remote);
+            due.is_some()
+        });
+        let due = due.unwrap_or_default();
+        let soonest = most.saturating_sub(Duration::from_secs(10));
+        assert!(
+            due <= most && due >= soonest,
+            "the {leg}'s leg: {due:?}, not {most:?}"
+        );
+    }
+}
+
+/// A connection whose timer this test has set itself shows that it reads the table right.
+fn check_the_table() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = listener.local_addr().expect("an address");
+    let stream = TcpStream::connect(to).expect("it listens");
+    let from = stream.local_addr().expect("an address");
+    assert_eq!(keepalive(from, to), None, "nobody has asked for it yet");
+    let idle = Duration::from_secs(40);
+    sockopt::set_tcp_keepidle(&stream, idle).expect("a socket");
+    sockopt::set_socket_keepalive(&stream, true).expect("a socket");
+    let due = keepalive(from, to).expect("a timer");
+    assert!(
+        due <= idle && due + Duration::from_secs(10) > idle,
+        "{due:?}"
+    );
+}
+
+#[test]
+fn line_20_the_kernel_looks_after_both_legs_of_a_request_and_of_a_tunnel() {
+    check_the_table();
+    for (server, seconds) in [
+        ("", 60),
+        ("tcp_keepalive = \"60s\"", 60),
+        ("tcp_keepalive = \"25s\"", 25),
+    ] {
+        let bed = Bed::drip(server, "");
+        let most = Duration::from_secs(seconds);
+        let mut client = bed.ask(get_with(""));
+        let mut origin = bed.origin.accept();
+        origin.head();
+        check_legs(&bed, &client, &origin, most);
+        origin.send(OK);
+        assert_eq!(client.answer().status(), 200);
+        check_legs(&bed, &client, &origin, most);
+        client.send(get_with(WEBSOCKET));
+        if let Some(other) = bed.origin.accept_within(Duration::from_millis(20)) {
+            origin = other;
+        }
+        origin.head();
+        origin.send(SWITCHED);
+        assert_eq!(client.head().status(), 101);
+        check_legs(&bed, &client, &origin, most);
+    }
+}

@@ -1,0 +1,139 @@
+//! Line 20: a client that leaves while it waits is noticed at once, whatever it has sent that
+//! nobody has read yet.
+
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use crate::bed::{Bed, GET, LAST, MB, MS, noise, post_with};
+use crate::support::{Raw, alone, now};
+
+/// Less than a look every fifth of a second would take to notice it, and enough for a busy machine.
+const AT_ONCE: Duration = Duration::from_millis(100);
+const ROUNDS: usize = 9;
+
+/// What a client has sent when it leaves.
+type Sent = (&'static str, fn() -> Vec<u8>);
+
+/// As much as fits into the kernel's buffers: then the end of the connection is known there, behind
+/// bytes that nobody has read.
+const LITTLE: [Sent; 4] = [
+    ("its request", || GET.into()),
+    ("some requests behind it", || GET.repeat(3).into()),
+    ("a thousand requests behind it", || GET.repeat(1000).into()),
+    ("a part of its body", || upload(30_000)),
+];
+/// More than that. Behind it only a reset is heard of.
+const MUCH: [Sent; 2] = [
+    ("very many requests behind it", || {
+        GET.repeat(400_000).into()
+    }),
+    ("much of its body", || upload(16 * MB)),
+];
+
+/// The head and the beginning of a body.
+fn upload(length: usize) -> Vec<u8> {
+    let head = post_with(&format!("Content-Length: {}\r\n", 64 * MB), "");
+    [head.into_bytes(), noise(length)].concat()
+}
+
+/// A gateway at which the first request has passed and the next one waits, for an hour.
+fn queue() -> Bed {
+    let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
+    let bed = Bed::limited_drip("", "", zone, "limits = [{ zone = \"z\", burst = 1 }]");
+    bed.seen(GET);
+    bed
+}
+
+/// A client that waits, and has sent as much of `bytes` as is taken of it.
+fn waits(bed: &mut Bed, bytes: &[u8]) -> Raw {
+    let client = bed.client();
+    let mut sender = client.sender();
+    // Nobody reads the most of it.
+    sender.set_write_timeout(Some(20 * MS)).expect("a timeout");
+    let mut sent = 0;
+    while let Ok(taken @ 1..) = sender.write(&bytes[sent..]) {
+        sent += taken;
+    }
+    assert!(sent > 0, "nothing was taken");
+    bed.gateway().wait_for_depth(1);
+    client
+}
+
+/// Until the place of a client is free that `leave` leaves.
+fn noticed(bed: &mut Bed, leave: impl FnOnce()) -> Duration {
+    let began = now();
+    leave();
+    bed.gateway().wait_for_depth(0);
+    began.elapsed()
+}
+
+#[test]
+fn line_20_the_place_of_a_client_that_leaves_is_free_within_a_second_whatever_it_has_sent() {
+    let mut bed = queue();
+    let soon =
+        |took: Duration, case: &str| assert!(took < Duration::from_secs(1), "{case}: {took:?}");
+    for (sent, bytes) in LITTLE {
+        let client = waits(&mut bed, &bytes());
+        let took = noticed(&mut bed, || drop(client));
+        soon(took, &format!("it closes after {sent}"));
+        let client = waits(&mut bed, &bytes());
+        let took = noticed(&mut bed, || client.shut_sending());
+        soon(took, &format!("no more comes after {sent}"));
+    }
+    for (sent, bytes) in LITTLE.iter().chain(&MUCH) {
+        let client = waits(&mut bed, &bytes());
+        let took = noticed(&mut bed, || client.reset());
+        soon(took, &format!("it resets after {sent}"));
+    }
+    let none = bed.origin.accept_within(20 * MS);
+    assert!(none.is_none(), "none of them reached the origin");
+}
+
+#[test]
+fn line_20_it_is_noticed_at_once() {
+    let _alone = alone();
+    for (nth, (sent, bytes)) in LITTLE.iter().chain(&MUCH).enumerate() {
+        let bytes = bytes();
+        let mut bed = queue();
+        let rounds = (0..ROUNDS).map(|round| {
+            let client = waits(&mut bed, &bytes);
+            let closes = nth < LITTLE.len() && round % 2 == 0;
+            noticed(&mut bed, || {
+                if closes {
+                    drop(client);
+                } else {
+                    client.reset();
+                }
+            })
+        });
+        let mut took: Vec<_> = rounds.collect();
+        took.sort_unstable();
+        assert!(took[ROUNDS / 2] < AT_ONCE, "after {sent}: {took:?}");
+    }
+}
+
+#[test]
+fn line_20_so_is_one_that_waits_for_a_place_at_the_origin_or_for_its_answer() {
+    let bed = Bed::drip("", "max_in_flight = 1\nqueue_timeout = \"30s\"");
+    for (sent, bytes) in LITTLE {
+        let first = bed.ask(bytes());
+        let mut origin = bed.origin.accept();
+        origin.head();
+        let second = bed.ask(bytes());
+        thread::sleep(50 * MS);
+        drop(second);
+        thread::sleep(50 * MS);
+        let mut third = bed.ask("GET /third HTTP/1.1\r\nHost: test\r\n\r\n");
+        let began = now();
+        drop(first);
+        // It may have been sent a part of a body.
+        origin.end();
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(1), "after {sent}: {took:?}");
+        let mut origin = bed.origin.accept();
+        assert_eq!(origin.head().target(), "/third", "after {sent}");
+        origin.send(LAST);
+        assert_eq!(third.answer().body, b"ok");
+    }
+}

@@ -1,0 +1,127 @@
+//! Line 22: an answer whose body pauses for longer than the origin's `body_timeout` ends, and not
+//! as if it were whole.
+
+use std::thread;
+
+use crate::bed::{Bed, GET, LAST, MB, MS, each, noise};
+use crate::support::{End, SOON, eventually, now};
+
+/// Beginnings of answers, each with the bytes that follow its head at the client.
+const BEGUN: [(&str, &str); 4] = [
+    ("Content-Length: 100\r\n\r\npart", "part"),
+    (
+        "Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n",
+        "4\r\npart\r\n",
+    ),
+    ("Content-Length: 100\r\n\r\n", ""),
+    ("Transfer-Encoding: chunked\r\n\r\n", ""),
+];
+
+fn impatient() -> impl Iterator<Item = Bed> {
+    each([
+        || Bed::nginx("proxy_read_timeout 500ms;"),
+        || Bed::haproxy("    timeout server 500ms"),
+        || Bed::drip("", "body_timeout = \"500ms\""),
+    ])
+}
+
+#[test]
+fn line_22_an_answer_whose_body_pauses_for_too_long_ends_and_not_cleanly() {
+    for bed in impatient() {
+        for (begun, rest) in BEGUN {
+            let mut passed = bed.pass(GET, format!("HTTP/1.1 200 OK\r\n{begun}"));
+            let began = now();
+            assert_eq!(passed.client.head().status(), 200, "{}: {begun:?}", bed.who);
+            let (got, _) = passed.client.end();
+            let took = began.elapsed();
+            assert_eq!(got, rest.as_bytes(), "{}: {begun:?}", bed.who);
+            assert!(
+                (400..3000).contains(&took.as_millis()),
+                "{}: {took:?}",
+                bed.who
+            );
+            assert_eq!(passed.origin.end().0, b"", "{}: {begun:?}", bed.who);
+        }
+        bed.check_unseen();
+    }
+}
+
+#[test]
+fn line_22_where_only_its_end_tells_how_long_it_is_the_connection_is_reset() {
+    // nginx closes it as if the answer were whole.
+    let bed = Bed::drip("", "body_timeout = \"500ms\"");
+    let mut passed = bed.pass(
+        "GET / HTTP/1.0\r\nHost: test\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\npart",
+    );
+    assert_eq!(passed.client.head().status(), 200);
+    let (_, end) = passed.client.end();
+    assert_eq!(end, End::Reset);
+}
+
+#[test]
+fn line_22_a_body_that_pauses_now_and_then_is_waited_for() {
+    for bed in impatient() {
+        let mut passed = bed.pass(GET, "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n");
+        assert_eq!(passed.client.head().status(), 200, "{}", bed.who);
+        // Three times as long in all as one pause may be.
+        for _ in 0..15 {
+            passed.origin.send("x");
+            assert_eq!(passed.client.exactly(1), b"x", "{}", bed.who);
+            thread::sleep(100 * MS);
+        }
+        drop(passed.origin);
+        passed.client.send(GET);
+        let mut origin = bed.origin.accept();
+        origin.head();
+        origin.send(LAST);
+        assert_eq!(passed.client.answer().body, b"ok", "{}", bed.who);
+    }
+}
+
+#[test]
+fn line_22_it_begins_with_the_body_and_is_not_the_time_for_the_head() {
+    let bed = Bed::drip("", "body_timeout = \"300ms\"\nresponse_timeout = \"10s\"");
+    let mut client = bed.ask(GET);
+    let mut origin = bed.origin.accept();
+    origin.head();
+    thread::sleep(900 * MS);
+    origin.send(LAST);
+    assert_eq!(client.answer().body, b"ok");
+}
+
+#[test]
+fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
+    const SIZE: usize = 24 * MB;
+    let bed = Bed::drip("", "body_timeout = \"500ms\"");
+    let mut passed = bed.pass(
+        GET,
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n"),
+    );
+    let body = noise(SIZE);
+    let mut sender = passed.origin.sender();
+    sender.set_write_timeout(Some(4 * SOON)).expect("a timeout");
+    thread::scope(|scope| {
+        let sent = scope.spawn(|| std::io::Write::write_all(&mut sender, &body));
+        assert_eq!(passed.client.head().status(), 200);
+        // Far longer than the origin may pause, all buffers between are full.
+        thread::sleep(1500 * MS);
+        let got = passed.client.exactly(SIZE);
+        assert!(got == body, "the body differs");
+        sent.join().expect("no panic").expect("all of it is taken");
+    });
+}
+
+#[test]
+fn line_22_a_place_at_the_origin_is_free_again_after_it() {
+    let origin = "body_timeout = \"300ms\"\nmax_in_flight = 1\nqueue_timeout = \"10s\"";
+    let mut bed = Bed::drip("", origin);
+    let passed = bed.pass(GET, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart");
+    let next = bed.seen(GET);
+    assert_eq!(next.target(), "/");
+    let gateway = bed.gateway();
+    eventually("nobody is at the origin", || {
+        gateway.metrics().count("drip_origin_in_flight", &[]) == 0
+    });
+    drop(passed);
+}

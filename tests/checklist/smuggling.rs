@@ -1,0 +1,199 @@
+//! Line 9: the published ways to make one request look like two. Each file of
+//! tests/corpus/smuggling is what one client sends; its name says what is odd about it. It is
+//! refused and the connection closed, so that the request to `/smuggled` that lies in it or behind
+//! it never is one; but for those whose name begins with `fine`, which are one request each, and go
+//! on as one.
+//!
+//! A body is `hello`, where there is one.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use crate::bed::{Bed, GET, LAST};
+use crate::haproxy::Haproxy;
+use crate::nginx::Nginx;
+use crate::support::Raw;
+
+/// What nginx 1.22 and haproxy 2.6 both let pass, or answer before they have read all of it. That
+/// one of them refuses the others proves that the question is put right.
+const NEITHER: [&str; 26] = [
+    "chunk-data-ends-in-lf",
+    "chunk-ext-term",
+    "chunk-ext-term-last",
+    "chunk-extension-control",
+    "chunk-extension-del",
+    "chunk-extension-null",
+    "chunk-extension-on-every-one",
+    "chunk-extension-without-end",
+    "chunk-last-ends-in-cr-lf-lf",
+    "chunk-last-ends-in-lf",
+    "chunk-many-zeros",
+    "chunk-size-ends-in-lf",
+    "chunk-term-ext-last",
+    "chunk-trailer-bare-lf",
+    "chunk-trailer-folded",
+    "chunk-trailer-null",
+    "chunk-trailer-space-before-colon",
+    "cl-behind-bare-lf",
+    "expect-two",
+    "expect-word-before",
+    "head-bare-lf",
+    "head-bare-lf-at-end",
+    "head-lf-first",
+    "head-value-control",
+    "line-http-1.2",
+    "line-two-spaces",
+];
+
+/// The files, by name, and whether they are fine.
+fn corpus() -> Vec<(String, bool, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/smuggling");
+    let files = fs::read_dir(&folder).expect("the corpus");
+    let mut files: Vec<_> = files
+        .map(|file| {
+            let entry = file.expect("a file");
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let bytes = fs::read(entry.path()).expect("a file");
+            let fine = name.starts_with("fine-");
+            (name, fine, bytes)
+        })
+        .collect();
+    files.sort();
+    assert!(files.len() > 200, "{} files are not all", files.len());
+    files
+}
+
+/// Nobody waits for a request that never ends.
+fn impatient() -> Bed {
+    Bed::drip("header_timeout = \"500ms\"\nbody_timeout = \"500ms\"", "")
+}
+
+/// A 4xx and the end; and the origin sees no whole request, and nothing of the second one.
+fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
+    let answer = client.answer();
+    let status = answer.status();
+    assert!((400..500).contains(&status), "{name}: {answer:?}");
+    let (rest, _) = client.end();
+    let rest = String::from_utf8_lossy(&rest).into_owned();
+    assert_eq!(rest, "", "{name}: one answer, then the end");
+    while let Some(mut origin) = bed.origin.accept_within(Duration::ZERO) {
+        let (seen, _) = origin.end();
+        let seen = String::from_utf8_lossy(&seen).to_lowercase();
+        // The beginning of a body in chunks may have gone on before its end came.
+        let begun = seen.contains("transfer-encoding: chunked\r\n") && !seen.contains("\r\n0\r\n");
+        assert!(begun || seen.is_empty(), "{name}: {seen:?}");
+        assert!(!seen.contains("smuggled"), "{name}: {seen:?}");
+    }
+    bed.check_unseen();
+}
+
+/// One request, answered, and what comes next on the connection is the next one.
+fn check_one(bed: &Bed, mut client: Raw, name: &str, sent: &[u8]) {
+    let mut origin = bed.origin.accept();
+    let seen = origin.request();
+    let has_body = sent.windows(5).any(|bytes| bytes == b"hello") || name.contains("chunk");
+    let body: &[u8] = if has_body { b"hello" } else { b"" };
+    assert_eq!(seen.body, body, "{name}: {seen:?}");
+    let lengths = seen.all("content-length");
+    let codings = seen.all("transfer-encoding");
+    assert!(lengths.len() + codings.len() < 2, "{name}: {seen:?}");
+    assert!(
+        lengths.iter().all(|it| *it == body.len().to_string()),
+        "{name}: {seen:?}"
+    );
+    assert!(
+        codings.iter().all(|it| *it == "chunked"),
+        "{name}: {seen:?}"
+    );
+    assert_eq!(seen.field("host"), Some("test"), "{name}: {seen:?}");
+    let method = seen.line.split(' ').next().unwrap_or_default();
+    let body = if method == "HEAD" { "" } else { "ok" };
+    origin.send(format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{body}"
+    ));
+    let told = client.answer_to(method);
+    assert_eq!(told.status(), 200, "{name}");
+    assert_eq!(told.body, body.as_bytes(), "{name}");
+    let (more, _) = origin.end();
+    assert_eq!(more, b"", "{name}: nothing follows");
+    if name != "fine-http-1.0" {
+        client.send(GET);
+        let mut origin = bed.origin.accept();
+        assert_eq!(origin.head().line, "GET / HTTP/1.1", "{name}");
+        origin.send(LAST);
+        assert_eq!(client.answer().body, b"ok", "{name}");
+    }
+}
+
+#[test]
+fn line_09_what_could_be_two_requests_is_refused_and_never_reaches_the_origin() {
+    let bed = impatient();
+    for (name, _, bytes) in corpus().iter().filter(|(_, fine, _)| !fine) {
+        check_refused(&bed, bed.ask(bytes), name);
+    }
+}
+
+#[test]
+fn line_09_nor_does_it_byte_by_byte() {
+    let bed = impatient();
+    for (name, _, bytes) in corpus().iter().filter(|(_, fine, _)| !fine) {
+        check_refused(&bed, bed.ask_byte_by_byte(bytes), name);
+    }
+}
+
+#[test]
+fn line_09_what_is_one_request_goes_on_as_one() {
+    let bed = impatient();
+    for (name, _, bytes) in corpus().iter().filter(|(_, fine, _)| *fine) {
+        check_one(&bed, bed.ask(bytes), name, bytes);
+        check_one(&bed, bed.ask_byte_by_byte(bytes), name, bytes);
+    }
+}
+
+/// An origin that says 200 once it has a head, of whatever bytes, and then takes what comes.
+fn says_ok() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            thread::spawn(move || {
+                let (mut came, mut byte) = (Vec::new(), [0]);
+                while !came.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                    came.extend_from_slice(&byte);
+                }
+                // The proxy may have closed meanwhile.
+                let _told = stream.write_all(LAST.as_bytes());
+                let _rest = stream.read_to_end(&mut came);
+            });
+        }
+    });
+    address
+}
+
+/// Whether a proxy refuses it, before an origin that says 200 to everything.
+fn refuses(proxy: SocketAddr, bytes: &[u8]) -> bool {
+    let mut client = Raw::connect(proxy);
+    client.send(bytes);
+    // One that says nothing, and ends the connection, refuses it too.
+    !client.try_line().is_ok_and(|line| line.contains(" 200 "))
+}
+
+#[test]
+fn line_09_nginx_or_haproxy_refuse_the_most_of_it_too_and_pass_what_is_fine() {
+    const TIMEOUTS: &str = "client_header_timeout 500ms; client_body_timeout 500ms;";
+    let origin = says_ok();
+    let nginx = Nginx::before(origin, TIMEOUTS, &[("/", "")]);
+    let haproxy = Haproxy::before(origin, "    timeout http-request 500ms");
+    for (name, fine, bytes) in corpus() {
+        let refused = [nginx.address, haproxy.address].map(|proxy| refuses(proxy, &bytes));
+        if fine {
+            assert!(refused.contains(&false), "both refuse {name}");
+        } else if !NEITHER.contains(&&*name) {
+            assert!(refused.contains(&true), "both pass {name}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Line 7: which bytes a target may have. All but controls and spaces pass as they came, also those
+//! that RFC 3986 does not allow: browsers and Prometheus send them, and origins take them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::bed::{Bed, nginx_and_drip};
+use crate::support::{Message, eventually};
+
+/// Targets, and how each stands in the access log as text.
+const PASS: [(&[u8], &str); 16] = [
+    (b"/a\"b", "/a\\x22b"),
+    (b"/a<b>c", "/a<b>c"),
+    (b"/a`b", "/a`b"),
+    (b"/a{b}c", "/a{b}c"),
+    (b"/a|b", "/a|b"),
+    (b"/a^b", "/a^b"),
+    (b"/a\\b", "/a\\\\b"),
+    (b"/[a]", "/[a]"),
+    (b"/%", "/%"),
+    (b"/%zz%2", "/%zz%2"),
+    (b"/caf\xc3\xa9", "/caf\u{e9}"),
+    (b"/caf\xe9", "/caf\\xE9"),
+    (b"/?\x80\xff", "/?\\x80\\xFF"),
+    (
+        b"/api/v1/query?query=up{job=\"a|b\"}>0",
+        "/api/v1/query?query=up{job=\\x22a|b\\x22}>0",
+    ),
+    (
+        b"/\"<>`{}|^\\\xf0\x9f\xa6\x80",
+        "/\\x22<>`{}|^\\\\\u{1f980}",
+    ),
+    (b"/?\"<>`{}|^\\", "/?\\x22<>`{}|^\\\\"),
+];
+
+/// drip with an access log in this form.
+fn logging(format: &str) -> Bed {
+    let log = format!("[log]\nformat = \"{format}\"\naccess = \"access.log\"\n");
+    Bed::limited_drip("", "", &log, "")
+}
+
+/// Waits for a line of the access log that `fits`.
+fn logged(bed: &mut Bed, fits: impl Fn(&str) -> bool) -> String {
+    let file = bed.gateway().site.folder().join("access.log");
+    let mut found = None;
+    eventually("the request is logged", || {
+        let log = fs::read_to_string(&file).unwrap_or_default();
+        found = log.lines().find(|line| fits(line)).map(ToOwned::to_owned);
+        found.is_some()
+    });
+    found.unwrap_or_default()
+}
+
+fn request(target: &[u8]) -> Vec<u8> {
+    [b"GET ", target, b" HTTP/1.1\r\nHost: test\r\n\r\n"].concat()
+}
+
+fn bytes(text: &str) -> Vec<u8> {
+    let byte = |it| u8::try_from(it).expect("each char of it is a byte");
+    text.chars().map(byte).collect()
+}
+
+fn check_targets(bed: &Bed, targets: impl Iterator<Item = Vec<u8>>) {
+    for target in targets {
+        let seen = bed.seen(request(&target));
+        assert_eq!(bytes(seen.target()), target, "{}", bed.who);
+    }
+}
+
+/// Targets with each byte that may stand there, in the path and in the query; `#` begins a
+/// fragment, which a request has none of.
+fn each_byte() -> impl Iterator<Item = Vec<u8>> {
+    let bytes = (0x21..=0xff_u8).filter(|byte| !b"#\x7f".contains(byte));
+    bytes.map(|byte| [b"/a", &[byte][..], b"b?c", &[byte], b"d"].concat())
+}
+
+#[test]
+fn line_07_any_byte_of_a_target_but_controls_and_spaces_passes_as_it_came() {
+    let listed = PASS.iter().map(|(target, _)| target.to_vec());
+    // It refuses an escape that is none.
+    let no_escape = listed.clone().filter(|target| !target.contains(&b'%'));
+    check_targets(&Bed::nginx(""), no_escape);
+    let lenient = Bed::haproxy("    option accept-invalid-http-request");
+    check_targets(&lenient, listed.clone().chain(each_byte()));
+    check_targets(&Bed::drip("", ""), listed.chain(each_byte()));
+}
+
+#[test]
+fn line_07_such_bytes_pass_in_a_target_with_an_authority_too() {
+    let bed = Bed::drip("", "");
+    for (target, _) in PASS {
+        let seen = bed.seen(request(&[b"http://a.example", target].concat()));
+        assert_eq!(bytes(seen.target()), target);
+        assert_eq!(seen.field("host"), Some("a.example"));
+    }
+}
+
+#[test]
+fn line_07_such_targets_are_logged_escaped_on_one_line() {
+    let mut bed = logging("text");
+    for (target, shown) in PASS {
+        bed.seen(request(target));
+        let wanted = format!("\"GET {shown} HTTP/1.1\" 200 2 ");
+        logged(&mut bed, |line| line.contains(&wanted));
+    }
+    let mut bed = logging("json");
+    for (target, shown) in PASS {
+        bed.seen(request(target));
+        let Ok(text) = str::from_utf8(target) else {
+            // Bytes that are no text stand as in the other form.
+            let wanted = shown.replace('\\', "\\\\");
+            logged(&mut bed, |line| line.contains(&wanted));
+            continue;
+        };
+        logged(&mut bed, |line| {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            line["target"] == text && line["status"] == 200
+        });
+    }
+}
+
+/// The answer of the proxy itself; the origin sees nothing.
+fn refused(bed: &Bed, request: &[u8]) -> Message {
+    let told = bed.ask(request).answer();
+    bed.check_unseen();
+    told
+}
+
+/// Whether the answer says what is wrong.
+fn says_why(told: &Message) -> bool {
+    let body = String::from_utf8_lossy(&told.body).to_lowercase();
+    body.contains("target") && told.field("content-type").is_some()
+}
+
+#[test]
+fn line_07_a_control_a_space_or_del_in_a_target_is_a_400_that_says_why() {
+    let controls: Vec<u8> = (0..=0x20_u8).chain([0x7f]).collect();
+    // These end a line for some: the head is malformed as a whole.
+    let of_lines = |byte: u8| byte == b'\r' || byte == b'\n';
+    for bed in nginx_and_drip() {
+        for byte in controls.iter().copied().filter(|byte| !of_lines(*byte)) {
+            for target in [
+                [b"/a", &[byte][..], b"b"].concat(),
+                [b"/?a", &[byte][..], b"b"].concat(),
+                [b"/a", &[byte][..]].concat(),
+            ] {
+                if bed.who == "nginx" && target == b"/a " {
+                    // It takes more than one space for one.
+                    continue;
+                }
+                let told = refused(&bed, &request(&target));
+                assert_eq!(told.status(), 400, "{}: {byte:#x}", bed.who);
+                assert!(!bed.is_drip() || says_why(&told), "{byte:#x}: {told:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn line_07_a_target_that_is_refused_is_logged_with_the_status() {
+    for format in ["text", "json"] {
+        let mut bed = logging(format);
+        for (nth, target) in [&b"/a b"[..], b"/a\x01b", b"/a\x7f", b"foo", b"/a#b"]
+            .into_iter()
+            .enumerate()
+        {
+            assert_eq!(refused(&bed, &request(target)).status(), 400);
+            let file = bed.gateway().site.folder().join("access.log");
+            let status = if format == "text" {
+                "\" 400 "
+            } else {
+                "\"status\":400"
+            };
+            eventually("the refusal is logged", || {
+                let log = fs::read_to_string(&file).unwrap_or_default();
+                let refusals = log.lines().filter(|line| line.contains(status));
+                let clean = log.chars().all(|c| c == '\n' || !c.is_control());
+                assert!(clean, "{log:?}");
+                refusals.count() == nth + 1
+            });
+        }
+    }
+}
+
+#[test]
+fn line_07_a_target_that_is_neither_a_path_nor_an_absolute_url_nor_an_asterisk_is_a_400() {
+    const NEITHER: [&str; 18] = [
+        "foo",
+        "foo/bar",
+        "?x",
+        "#x",
+        ":80",
+        ":",
+        "mailto:x",
+        "test:80",
+        "127.0.0.1:80/x",
+        "@",
+        ".",
+        "..",
+        "./a",
+        "\\a",
+        "http:foo",
+        "http:/foo",
+        "http",
+        "%2f",
+    ];
+    for bed in nginx_and_drip() {
+        for target in NEITHER {
+            let told = refused(&bed, &request(target.as_bytes()));
+            assert_eq!(told.status(), 400, "{}: {target}", bed.who);
+            assert!(!bed.is_drip() || says_why(&told), "{target}: {told:?}");
+        }
+    }
+    let bed = Bed::drip("", "");
+    for target in ["**", "*x", "*/", "*?x", "1http://a/", "://a/", "h_t://a/"] {
+        for method in ["GET", "OPTIONS"] {
+            let request = format!("{method} {target} HTTP/1.1\r\nHost: test\r\n\r\n");
+            let told = refused(&bed, request.as_bytes());
+            assert_eq!(told.status(), 400, "{method} {target}");
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! What passes on a stream of HTTP/2 besides one request and one answer: interim answers, trailers,
+//! expectations, early ends. The origin's every byte is the test's.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::client::{ResponseFuture, SendRequest};
+use h2::{Reason, SendStream};
+use hyper::{HeaderMap, Request, Response};
+
+use crate::secure::{connect, gateway};
+use crate::support::{Gateway, Raw, RawOrigin, now};
+
+const MS: Duration = Duration::from_millis(1);
+const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const TRAILERS: &str = "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\
+     X-Sum: 1\r\nX-Other: 2\r\nContent-Length: 7\r\nSet-Cookie: a=b\r\nX-Sum: 3\r\n\r\n";
+
+/// A gateway with TLS, one of its clients' connections, and its origin.
+struct Bed {
+    gateway: Gateway,
+    origin: RawOrigin,
+    client: SendRequest<Bytes>,
+}
+
+impl Bed {
+    /// With these fields of the origin.
+    async fn start(more: &str) -> Self {
+        let origin = RawOrigin::start();
+        let file = format!(
+            "[origins.app]\nservers = [\"http://{}\"]\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+            origin.address
+        );
+        let gateway = gateway("workers = 1", &file);
+        let (tls, _) = connect(&gateway, "a.test", &["h2"]).await;
+        let (client, connection) = h2::client::handshake(tls).await.expect("HTTP/2");
+        tokio::spawn(connection);
+        Self {
+            gateway,
+            origin,
+            client,
+        }
+    }
+
+    /// Begins a request, whose body follows unless it `ends`.
+    async fn ask(&self, request: Request<()>, ends: bool) -> (ResponseFuture, SendStream<Bytes>) {
+        let mut client = self.client.clone().ready().await.expect("a stream");
+        client.send_request(request, ends).expect("a request")
+    }
+
+    /// A request without a body, which the origin has had.
+    async fn get(&self) -> (ResponseFuture, Raw) {
+        let (answer, _) = self.ask(get(), true).await;
+        let mut origin = self.origin.accept();
+        origin.head();
+        (answer, origin)
+    }
+
+    /// The connection goes on.
+    async fn check_goes_on(&self) {
+        let (answer, _) = self.ask(get(), true).await;
+        let mut origin = self.origin.accept();
+        origin.head();
+        origin.send(OK);
+        let (body, trailers) = whole(answer.await.expect("an answer")).await;
+        assert_eq!((body.as_slice(), trailers), (&b"ok"[..], None));
+    }
+}
+
+fn get() -> Request<()> {
+    let request = Request::get("https://a.test/");
+    request.body(()).expect("a request")
+}
+
+fn post(fields: &[(&str, &str)]) -> Request<()> {
+    let mut request = Request::post("https://a.test/");
+    for (name, value) in fields {
+        request = request.header(*name, *value);
+    }
+    request.body(()).expect("a request")
+}
+
+/// The next interim answer; `None` where the final one is next.
+async fn interim(answer: &mut ResponseFuture) -> Option<Response<()>> {
+    let next = poll_fn(|cx| answer.poll_informational(cx));
+    let next = tokio::time::timeout(Duration::from_secs(5), next).await;
+    next.expect("an answer in time")
+        .map(|next| next.expect("a stream"))
+}
+
+/// Fails if an interim answer comes within a moment.
+async fn check_quiet(answer: &mut ResponseFuture, span: Duration) {
+    let next = poll_fn(|cx| answer.poll_informational(cx));
+    let next = tokio::time::timeout(span, next).await;
+    assert!(next.is_err(), "nothing was to come: {next:?}");
+}
+
+/// The body and the trailers.
+async fn whole(answer: Response<h2::RecvStream>) -> (Vec<u8>, Option<HeaderMap>) {
+    let (mut stream, mut body) = (answer.into_body(), Vec::new());
+    while let Some(piece) = stream.data().await {
+        let piece = piece.expect("a body");
+        let room = stream.flow_control().release_capacity(piece.len());
+        room.expect("a stream");
+        body.extend_from_slice(&piece);
+    }
+    (body, stream.trailers().await.expect("a whole stream"))
+}
+
+fn pairs(fields: &HeaderMap) -> Vec<(&str, &str)> {
+    let pair = fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_str().expect("text")));
+    pair.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn interim_answers_arrive_before_the_final_one_and_are_not_held_back() {
+    let bed = Bed::start("").await;
+    let (mut answer, mut origin) = bed.get().await;
+    for (sent, status) in [
+        (HINTS, 103),
+        ("HTTP/1.1 102 Processing\r\n\r\n", 102),
+        (HINTS, 103),
+    ] {
+        origin.send(sent);
+        let told = interim(&mut answer).await.expect("an interim answer");
+        assert_eq!(told.status(), status);
+        let link: &[_] = &[("link", "</a.css>; rel=preload")];
+        let wanted = if status == 103 { link } else { &[] };
+        assert_eq!(pairs(told.headers()), wanted, "{status}");
+    }
+    origin.send(OK);
+    assert!(interim(&mut answer).await.is_none());
+    let told = answer.await.expect("an answer");
+    assert_eq!(told.status(), 200);
+    assert_eq!(whole(told).await.0, b"ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_one_hop_stay_out_of_interim_answers() {
+    let bed = Bed::start("").await;
+    let (mut answer, mut origin) = bed.get().await;
+    origin.send(
+        "HTTP/1.1 103 Early Hints\r\nConnection: keep-alive, X-One\r\nX-One: 1\r\nKeep-Alive: timeout=5\r\n\
+         Proxy-Connection: close\r\nTE: trailers\r\nUpgrade: h2c\r\nTransfer-Encoding: chunked\r\nLink: </a>\r\n\
+         Link: </b>\r\n\r\n",
+    );
+    origin.send(OK);
+    let told = interim(&mut answer).await.expect("an interim answer");
+    assert_eq!(pairs(told.headers()), [("link", "</a>"), ("link", "</b>")]);
+    assert_eq!(answer.await.expect("an answer").status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_100_arrives_only_where_it_is_expected_and_once() {
+    let bed = Bed::start("").await;
+    let (mut answer, mut origin) = bed.get().await;
+    origin.send(format!("{CONTINUE}{HINTS}{OK}"));
+    let told = interim(&mut answer).await.expect("an interim answer");
+    assert_eq!(told.status(), 103, "nobody expects a 100");
+    assert!(interim(&mut answer).await.is_none());
+    answer.await.expect("an answer");
+    drop(origin);
+
+    let request = post(&[("expect", "100-continue"), ("content-length", "5")]);
+    let (mut answer, mut body) = bed.ask(request, false).await;
+    let mut origin = bed.origin.accept();
+    assert_eq!(origin.head().field("expect"), Some("100-continue"));
+    check_quiet(&mut answer, 100 * MS).await;
+    origin.send(CONTINUE.repeat(2));
+    let told = interim(&mut answer).await.expect("an interim answer");
+    assert_eq!(told.status(), 100);
+    assert!(told.headers().is_empty(), "{told:?}");
+    check_quiet(&mut answer, 20 * MS).await;
+    body.send_data("hello".into(), true).expect("a stream");
+    assert_eq!(origin.exactly(5), b"hello");
+    origin.send(OK);
+    assert!(interim(&mut answer).await.is_none());
+    assert_eq!(whole(answer.await.expect("an answer")).await.0, b"ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_origin_says_to_an_expectation_decides() {
+    let bed = Bed::start("").await;
+    for status in ["417 Expectation Failed", "401 Unauthorized"] {
+        let (mut answer, _body) = bed.ask(post(&[("expect", "100-continue")]), false).await;
+        let mut origin = bed.origin.accept();
+        assert_eq!(origin.head().field("expect"), Some("100-continue"));
+        check_quiet(&mut answer, 50 * MS).await;
+        origin.send(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nno"));
+        assert!(interim(&mut answer).await.is_none(), "{status}");
+        let told = answer.await.expect("an answer");
+        assert!(status.starts_with(told.status().as_str()), "{told:?}");
+        assert_eq!(whole(told).await.0, b"no");
+        // A body that never comes ends there: it carries nothing else.
+        let (more, _) = origin.end();
+        assert_eq!(more, b"", "{status}");
+        bed.check_goes_on().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_comes_unasked_is_served() {
+    let bed = Bed::start("").await;
+    let request = post(&[("expect", "100-continue"), ("content-length", "5")]);
+    let (mut answer, mut body) = bed.ask(request, false).await;
+    let mut origin = bed.origin.accept();
+    assert_eq!(origin.head().field("expect"), Some("100-continue"));
+    check_quiet(&mut answer, 200 * MS).await;
+    body.send_data("hello".into(), true).expect("a stream");
+    assert_eq!(origin.exactly(5), b"hello");
+    origin.send(OK);
+    assert_eq!(whole(answer.await.expect("an answer")).await.0, b"ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trailers_of_an_answer_arrive_but_for_those_that_frame_or_route() {
+    let bed = Bed::start("").await;
+    let (answer, mut origin) = bed.get().await;
+    origin.send(format!("HTTP/1.1 200 OK\r\n{TRAILERS}"));
+    let told = answer.await.expect("an answer");
+    assert_eq!(told.headers()["trailer"], "X-Sum");
+    assert!(!told.headers().contains_key("transfer-encoding"));
+    let (body, trailers) = whole(told).await;
+    assert_eq!(body, b"hello");
+    let trailers = trailers.expect("trailers");
+    let wanted = [("x-sum", "1"), ("x-sum", "3"), ("x-other", "2")];
+    assert_eq!(pairs(&trailers), wanted);
+    // The next answer on the same connection to the origin has none.
+    let (answer, _) = bed.ask(get(), true).await;
+    origin.head();
+    origin.send(OK);
+    let (body, trailers) = whole(answer.await.expect("an answer")).await;
+    assert_eq!((body.as_slice(), trailers), (&b"ok"[..], None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trailers_of_a_request_reach_the_origin_but_for_those_that_frame_or_route() {
+    let bed = Bed::start("").await;
+    let (answer, mut body) = bed.ask(post(&[("trailer", "x-sum")]), false).await;
+    body.send_data("hello".into(), false).expect("a stream");
+    let mut trailers = HeaderMap::new();
+    for (name, value) in [
+        ("x-sum", "1"),
+        ("content-length", "7"),
+        ("host", "other"),
+        ("authorization", "Basic eDp5"),
+        ("cookie", "a=b"),
+        ("x-forwarded-for", "6.6.6.6"),
+        ("x-real-ip", "6.6.6.6"),
+        ("x-last", "2"),
+    ] {
+        trailers.insert(name, value.parse().expect("a value"));
+    }
+    body.send_trailers(trailers).expect("a stream");
+    let mut origin = bed.origin.accept();
+    let seen = origin.request();
+    assert_eq!(seen.body, b"hello");
+    let named: Vec<_> = seen
+        .trailers
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(named, [("x-sum", "1"), ("x-last", "2")]);
+    assert_eq!(seen.field("trailer"), Some("x-sum"));
+    assert_eq!(seen.field("host"), Some("a.test"));
+    assert_eq!(seen.field("x-forwarded-for"), Some("127.0.0.1"));
+    origin.send(OK);
+    assert_eq!(whole(answer.await.expect("an answer")).await.0, b"ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn broken_trailers_of_an_answer_break_the_stream_alone() {
+    let bed = Bed::start("").await;
+    let (answer, mut origin) = bed.get().await;
+    origin.send(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum : 1\r\n\r\n",
+    );
+    let mut stream = answer.await.expect("an answer").into_body();
+    let broken = loop {
+        match stream.data().await {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => break error,
+            None => break stream.trailers().await.expect_err("no clean end"),
+        }
+    };
+    assert!(broken.is_reset(), "{broken:?}");
+    bed.check_goes_on().await;
+}
+
+/// Sends much more of a body, until it is taken or the client is told that nobody wants it (RFC
+/// 9113, section 8.1).
+async fn send_rest(body: &mut SendStream<Bytes>) {
+    let mut left: usize = 16 << 20;
+    while left > 0 {
+        body.reserve_capacity(left.min(64 << 10));
+        let Some(Ok(room)) = poll_fn(|cx| body.poll_capacity(cx)).await else {
+            let reason = poll_fn(|cx| body.poll_reset(cx)).await;
+            assert_eq!(reason.expect("a reset"), Reason::NO_ERROR);
+            return;
+        };
+        let piece = vec![b'x'; room.min(left)];
+        left -= piece.len();
+        if body.send_data(piece.into(), left == 0).is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_final_answer_amid_the_body_arrives_and_the_connection_goes_on() {
+    let bed = Bed::start("").await;
+    let (answer, mut body) = bed.ask(post(&[]), false).await;
+    body.send_data("first".into(), false).expect("a stream");
+    let mut origin = bed.origin.accept();
+    origin.head();
+    origin.wait_for("first");
+    origin.send("HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbig\n");
+    let told = answer.await.expect("an answer");
+    assert_eq!(told.status(), 413);
+    assert_eq!(whole(told).await.0, b"big\n");
+    let rest = tokio::time::timeout(Duration::from_secs(5), send_rest(&mut body)).await;
+    rest.expect("the rest is taken, or not wanted");
+    bed.check_goes_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_whose_body_pauses_for_too_long_breaks_off_alone() {
+    let bed = Bed::start("body_timeout = \"500ms\"").await;
+    let (answer, mut origin) = bed.get().await;
+    let began = now();
+    origin.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart");
+    let mut stream = answer.await.expect("an answer").into_body();
+    let mut got = Vec::new();
+    let broken = loop {
+        match stream.data().await {
+            Some(Ok(piece)) => got.extend_from_slice(&piece),
+            Some(Err(error)) => break error,
+            None => panic!("a part was taken for the whole"),
+        }
+    };
+    assert!(broken.is_reset(), "{broken:?}");
+    assert_eq!(got, b"part");
+    let took = began.elapsed();
+    assert!((400..3000).contains(&took.as_millis()), "{took:?}");
+    bed.check_goes_on().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_fields_pass_as_in_http_1() {
+    let bed = Bed::start("").await;
+    let fields: Vec<_> = (0..250)
+        .map(|nth| (format!("x-{nth}"), nth.to_string()))
+        .collect();
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let (answer, _) = bed.ask(post(&fields), true).await;
+    let mut origin = bed.origin.accept();
+    let seen = origin.head();
+    for (name, value) in fields {
+        assert_eq!(seen.field(name), Some(value));
+    }
+    origin.send(OK);
+    assert_eq!(answer.await.expect("an answer").status(), 200);
+    assert!(
+        bed.gateway
+            .log()
+            .lines()
+            .all(|line| !line.contains("ERROR"))
+    );
+}
