@@ -28,6 +28,10 @@ enum At {
         size: u64,
         digits: u8,
     },
+    /// In blanks behind the size: an extension follows, or the end of the line.
+    Blank {
+        size: u64,
+    },
     Extension {
         size: u64,
     },
@@ -101,7 +105,10 @@ impl Chunks {
 
     /// Where the next byte leads; `None` where it must not stand there.
     fn step(&mut self, byte: u8) -> Option<At> {
-        if matches!(self.at, At::Extension { .. } | At::Trailer { .. }) {
+        if matches!(
+            self.at,
+            At::Blank { .. } | At::Extension { .. } | At::Trailer { .. }
+        ) {
             self.overhead += 1;
             if self.overhead > MAX_OVERHEAD {
                 return None;
@@ -116,8 +123,11 @@ impl Chunks {
                 })
             }
             (At::Size { digits: 0, .. }, _) => None,
-            (At::Size { size, .. } | At::Extension { size }, b'\r') => Some(At::SizeEnd { size }),
-            (At::Size { size, .. }, b';' | b' ' | b'\t') => Some(At::Extension { size }),
+            (At::Size { size, .. } | At::Blank { size } | At::Extension { size }, b'\r') => {
+                Some(At::SizeEnd { size })
+            }
+            (At::Size { size, .. } | At::Blank { size }, b' ' | b'\t') => Some(At::Blank { size }),
+            (At::Size { size, .. } | At::Blank { size }, b';') => Some(At::Extension { size }),
             (At::Extension { size }, _) if byte != b'\n' => Some(At::Extension { size }),
             (At::SizeEnd { size: left @ 1.. }, b'\n') => Some(At::Data { left }),
             (At::DataReturn, b'\r') => Some(At::DataEnd),
