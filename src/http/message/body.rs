@@ -58,8 +58,8 @@ impl BodyDecoder {
         matches!(self.0, State::Over(_))
     }
 
-    /// How many bytes of the connection surely belong to the body, so that nothing behind it is read; zero where nobody
-    /// can say.
+    /// How many bytes of the connection surely belong to the body, so that nothing behind it is read; as many as
+    /// there are where nobody can say.
     #[must_use]
     pub fn read_limit(&self) -> usize {
         match self.0 {
