@@ -351,7 +351,7 @@ impl Trailers {
 }
 
 /// Fields that change what a message means, and so must be known before its body.
-const NEVER_TRAILING: [&[u8]; 22] = [
+const NEVER_TRAILING: [&[u8]; 25] = [
     b"age",
     b"authorization",
     b"cache-control",
@@ -373,7 +373,10 @@ const NEVER_TRAILING: [&[u8]; 22] = [
     b"vary",
     b"www-authenticate",
     b"if-match",
+    b"if-modified-since",
     b"if-none-match",
+    b"if-range",
+    b"if-unmodified-since",
 ];
 
 fn may_trail(name: &[u8]) -> bool {
