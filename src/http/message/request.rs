@@ -45,8 +45,10 @@ pub enum BadRequest {
     /// Its first line or a field is malformed.
     #[error("The request is malformed: each line ends in CR LF, and a field is `name: value`")]
     Malformed,
-    /// Its target has a byte that splits a line or is none of a URL's, or a fragment.
-    #[error("The target has a space, a control character or a fragment: escape it as %XX")]
+    /// Its target has a byte that splits a line or is no text, or a fragment.
+    #[error(
+        "The target has a space, a control character, a fragment or bytes that are no text: use %XX"
+    )]
     TargetByte,
     /// Its target is none.
     #[error("The target must be a path, an absolute URL or, for OPTIONS, *")]
@@ -328,14 +330,18 @@ fn cause(bytes: &[u8]) -> BadRequest {
         .iter()
         .position(|byte| !is_token(byte))
         .unwrap_or(line.len());
-    let [b' ', rest @ ..] = &line[after_method..] else {
-        return BadRequest::Malformed;
-    };
-    let target = rest
-        .strip_suffix(b" HTTP/1.1")
-        .or_else(|| rest.strip_suffix(b" HTTP/1.0"));
+    let target = line[after_method..]
+        .strip_prefix(b" ")
+        .filter(|_| after_method > 0)
+        .and_then(|rest| {
+            rest.strip_suffix(b" HTTP/1.1")
+                .or_else(|| rest.strip_suffix(b" HTTP/1.0"))
+        });
     match target {
-        Some(target) if target.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) => {
+        Some(target)
+            if target.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
+                || str::from_utf8(target).is_err() =>
+        {
             BadRequest::TargetByte
         }
         _ => BadRequest::Malformed,
