@@ -9,6 +9,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use crate::http::message::RequestHead;
+
 /// Past it a mutated input is cut off, so that no mutation makes a test slow.
 const LONGEST: usize = 16 * 1024;
 
@@ -117,6 +119,24 @@ pub(crate) fn bytes(folder: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
 /// Any text, and often such as began as an input of a folder.
 pub(crate) fn text(folder: &str) -> impl Strategy<Value = String> + use<> {
     bytes(folder).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The head of a request: its first line and these fields.
+pub(crate) fn head(line: &str, fields: &[(&str, &[u8])]) -> RequestHead {
+    let mut bytes = format!("{line}\r\n").into_bytes();
+    for (name, value) in fields {
+        bytes.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
+    }
+    bytes.extend(b"\r\n");
+    let parsed = RequestHead::parse(&bytes);
+    let (head, end) = parsed.unwrap().unwrap();
+    assert_eq!(end, bytes.len());
+    head
+}
+
+/// The head of a request for `/` with these fields.
+pub(crate) fn request(fields: &[(&str, &[u8])]) -> RequestHead {
+    head("GET / HTTP/1.1", fields)
 }
 
 #[derive(Clone, Debug)]

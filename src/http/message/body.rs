@@ -191,3 +191,6 @@ pub fn put_field(out: &mut Buffer, name: &[u8], value: &[u8]) {
     out.put(value);
     out.put(b"\r\n");
 }
+
+#[cfg(test)]
+mod properties;

@@ -267,3 +267,6 @@ impl fmt::Debug for Buffer {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod properties;

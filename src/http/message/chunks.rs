@@ -142,3 +142,8 @@ impl Chunks {
         }
     }
 }
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -388,3 +388,6 @@ fn may_trail(name: &[u8]) -> bool {
             .iter()
             .any(|never| name.eq_ignore_ascii_case(never))
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,11 +14,6 @@ pub mod request;
 pub mod response;
 pub mod sender;
 
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod tests;
-
 pub use body::{BodyDecoder, BodyEncoder, BodyError};
 pub use buffer::Buffer;
 pub use fields::{Field, FieldName, Fields, Trailers};

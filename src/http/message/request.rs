@@ -370,3 +370,8 @@ pub fn empty_lines(bytes: &[u8]) -> usize {
     }
     at
 }
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -117,3 +117,6 @@ impl<'a> ResponseHead<'a> {
         keeps_alive(self.fields(), self.version) && self.length != BodyLength::UntilClose
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -139,3 +139,6 @@ impl Sender {
         Pin::new(to).poll_flush(cx)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -160,6 +160,7 @@ mod properties;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::request;
 
     fn client(peer: &str, field: ForwardedHeader, lines: &[(&str, &str)]) -> String {
         let mut server = crate::config::parse(
@@ -171,16 +172,16 @@ mod tests {
         .unwrap()
         .server;
         server.forwarded_header = field;
-        let mut headers = HeaderMap::new();
-        for (name, value) in lines {
-            let value = HeaderValue::from_bytes(value.as_bytes()).unwrap();
-            headers.append(name.parse::<HeaderName>().unwrap(), value);
-        }
+        let lines: Vec<_> = lines
+            .iter()
+            .map(|(name, value)| (*name, value.as_bytes()))
+            .collect();
+        let head = request(&lines);
         let peer = Peer {
             address: Some(peer.parse().unwrap()),
             ..Peer::default()
         };
-        Client::of(&headers, &peer, &server)
+        Client::of(head.fields(), &peer, &server)
             .address
             .unwrap()
             .to_string()

@@ -103,14 +103,13 @@ mod properties;
 
 #[cfg(test)]
 mod tests {
-    use http::header::{COOKIE, HOST, HeaderName, HeaderValue};
-    use http::request::{Parts, Request};
-
     use super::*;
     use crate::config;
     use crate::http::downstream::Peer;
+    use crate::http::message::RequestHead;
+    use crate::testing;
 
-    fn key_of(template: &str, more: &str, (head, peer): (Parts, &str)) -> Option<String> {
+    fn key_of(template: &str, more: &str, (head, peer): (RequestHead, &str)) -> Option<String> {
         let file = format!(
             "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n\
              [zones.z]\nrate = \"1r/s\"\nkey = \"{template}\"\n{more}\n"
@@ -120,24 +119,32 @@ mod tests {
             address: Some(peer.parse().unwrap()),
             ..Peer::default()
         };
-        let info = Arrival::new(&head, &peer, &settings.server);
+        let info = RequestInfo::new(&head, &peer, &settings.server);
         take(&settings.zones[0], &info).map(|key| String::from_utf8(key.to_vec()).unwrap())
     }
 
-    fn request() -> (Parts, &'static str) {
-        let request = Request::get("/A%20b/../c?x=1&Token=two&token=three")
-            .header("host", "Example.COM:8080")
-            .header("x-api-key", "k1")
-            .header("x-api-key", "k2")
-            .header("cookie", "a=b; session=abc; session=def");
-        (request.body(()).unwrap().into_parts().0, "192.0.2.7:1234")
+    const FIELDS: [(&str, &[u8]); 4] = [
+        ("host", b"Example.COM:8080"),
+        ("x-api-key", b"k1"),
+        ("X-Api-Key", b"k2"),
+        ("cookie", b"a=b; session=abc; session=def"),
+    ];
+
+    fn of(fields: &[(&str, &[u8])]) -> (RequestHead, &'static str) {
+        let line = "GET /A%20b/../c?x=1&Token=two&token=three HTTP/1.1";
+        (testing::head(line, fields), "192.0.2.7:1234")
     }
 
-    fn with(name: HeaderName, value: &[u8]) -> (Parts, &'static str) {
-        let (mut head, peer) = request();
-        let value = HeaderValue::from_bytes(value).unwrap();
-        head.headers.insert(name, value);
-        (head, peer)
+    fn request() -> (RequestHead, &'static str) {
+        of(&FIELDS)
+    }
+
+    /// The same with another value of this field.
+    fn with(name: &str, value: &[u8]) -> (RequestHead, &'static str) {
+        let mut fields = FIELDS.to_vec();
+        fields.retain(|(other, _)| *other != name);
+        fields.push((name, value));
+        of(&fields)
     }
 
     #[test]
@@ -178,11 +185,11 @@ mod tests {
             ("session\t=1; session=2", "2"),
         ];
         for (line, expected) in cases {
-            let request = with(COOKIE, line.as_bytes());
+            let request = with("cookie", line.as_bytes());
             let found = key_of("$cookie_session", "", request);
             assert_eq!(found.as_deref(), Some(expected), "{line}");
         }
-        let request = with(COOKIE, b"session=; session=x");
+        let request = with("cookie", b"session=; session=x");
         assert_eq!(key_of("$cookie_session", "", request), None);
     }
 
@@ -192,7 +199,7 @@ mod tests {
             (&b"a.example."[..], "a.example"),
             (b"\xff.example", "\\xff.example"),
         ] {
-            let request = with(HOST, host);
+            let request = with("host", host);
             assert_eq!(key_of("$host", "", request).as_deref(), Some(expected));
         }
     }
@@ -200,14 +207,14 @@ mod tests {
     #[test]
     fn a_host_that_could_be_taken_for_another_is_none() {
         let fits = |host: &str| {
-            let (head, _) = with(HOST, host.as_bytes());
+            let (head, _) = with("host", host.as_bytes());
             let settings = config::parse(
                 "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n",
                 std::path::Path::new("gateway.toml"),
                 false,
             );
             let (peer, server) = (Peer::default(), settings.unwrap().server);
-            Arrival::new(&head, &peer, &server).unfit().is_none()
+            RequestInfo::new(&head, &peer, &server).unfit().is_none()
         };
         for host in ["", "a", "a:", "a:80", "a.:80", "[::1]", "[::1]:80", ":80"] {
             assert!(fits(host), "{host}");
@@ -239,10 +246,7 @@ mod tests {
         ] {
             assert_eq!(key_of(template, "", request()), None, "{template}");
         }
-        let long = |length| {
-            let name = HeaderName::from_static("x-long");
-            with(name, "k".repeat(length).as_bytes())
-        };
+        let long = |length| with("x-long", "k".repeat(length).as_bytes());
         assert_eq!(
             key_of("$http_x_long", "", long(65_535)).map(|key| key.len()),
             Some(65_535)

@@ -2,10 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use http::HeaderValue;
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::{bytes, config, corpus};
+use crate::testing::{bytes, config, corpus, request};
 
 const PROXY: &str = "10.0.0.1:9";
 const STRANGER: &str = "192.0.2.1:9";
@@ -22,20 +23,20 @@ fn server(field: ForwardedHeader) -> Server {
 /// Who the client is where `peer` sends these lines of the field; such as are no field values are left out.
 fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     let name = match server.forwarded_header {
-        ForwardedHeader::XForwardedFor => X_FORWARDED_FOR,
-        ForwardedHeader::Forwarded => FORWARDED,
+        ForwardedHeader::XForwardedFor => "x-forwarded-for",
+        ForwardedHeader::Forwarded => "forwarded",
     };
-    let mut headers = HeaderMap::new();
-    for line in lines {
-        if let Ok(value) = HeaderValue::from_bytes(line) {
-            headers.append(name.clone(), value);
-        }
-    }
+    let lines: Vec<_> = lines
+        .iter()
+        .filter(|line| HeaderValue::from_bytes(line).is_ok())
+        .map(|line| (name, &line[..]))
+        .collect();
+    let head = request(&lines);
     let peer = Peer {
         address: Some(peer.parse().unwrap()),
         ..Peer::default()
     };
-    Client::of(&headers, &peer, server)
+    Client::of(head.fields(), &peer, server)
 }
 
 /// Whom a line of `X-Forwarded-For` names, read from its end.
