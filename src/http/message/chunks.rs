@@ -118,7 +118,7 @@ impl Chunks {
             (At::Size { digits: 0, .. }, _) => None,
             (At::Size { size, .. } | At::Extension { size }, b'\r') => Some(At::SizeEnd { size }),
             (At::Size { size, .. }, b';' | b' ' | b'\t') => Some(At::Extension { size }),
-            (At::Extension { size }, _) if byte != b'\n' => Some(At::Extension { size }),
+            (At::Extension { size }, b'\t' | b' '..=0x7e | 0x80..) => Some(At::Extension { size }),
             (At::SizeEnd { size: left @ 1.. }, b'\n') => Some(At::Data { left }),
             (At::DataReturn, b'\r') => Some(At::DataEnd),
             (At::DataEnd, b'\n') => Some(At::default()),
