@@ -12,9 +12,9 @@ use crate::actors::{Remote, Zone};
 use crate::clock;
 use crate::config::{self, Keeper, Settings};
 use crate::events::Events;
+use crate::http::message::buffer;
 use crate::http::upstream::{Dialer, Origin};
 use crate::limit::Moment;
-use crate::http::message::buffer;
 use crate::metrics::{NO_ROUTE, RouteMetrics, show_buffers};
 
 /// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
@@ -175,6 +175,7 @@ impl Gateway {
         remote: Option<Arc<Remote>>,
         course: Arc<Course>,
     ) -> Self {
+        course.dialer.set_keepalive(settings.server.tcp_keepalive);
         let routes = settings
             .routes
             .iter()

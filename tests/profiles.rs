@@ -8,7 +8,9 @@ fn profile(name: &str) -> Table {
         .parse::<Table>()
         .expect("it is TOML");
     let profile = manifest["profile"].get(name).and_then(|it| it.as_table());
-    profile.unwrap_or_else(|| panic!("no [profile.{name}]")).clone()
+    profile
+        .unwrap_or_else(|| panic!("no [profile.{name}]"))
+        .clone()
 }
 
 #[test]

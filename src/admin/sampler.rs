@@ -109,6 +109,10 @@ impl Sampler {
     }
 
     pub(super) async fn run(mut self) {
+        // The first sample is of when the gateway comes into force.
+        if self.gateway.wait_for(Option::is_some).await.is_err() {
+            return;
+        }
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -38,7 +38,8 @@ pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Serv
             values::at_least_one(MOST_CONNECTIONS),
         ),
         keep_alive: fields.or("keep_alive", seconds(75), values::duration),
-        tcp_keepalive: fields.or("tcp_keepalive", Some(seconds(60)), values::tcp_keepalive),
+        tcp_keepalive: Some(fields.or("tcp_keepalive", seconds(60), values::tcp_keepalive))
+            .filter(|after| !after.is_zero()),
         header_timeout: fields.or("header_timeout", seconds(10), values::timeout),
         body_timeout: fields.or("body_timeout", seconds(30), values::timeout),
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),

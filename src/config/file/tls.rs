@@ -41,6 +41,7 @@ pub(super) fn read(node: Node, folder: &Path) -> Option<Tls> {
 ///
 /// `text` is what the settings were read from, `path` its file. `unusable` has for each such file
 /// the index of its pair, its field (`cert` or `key`) and the reason.
+#[must_use]
 pub fn unusable_certificates(
     text: &str,
     path: &Path,

@@ -77,20 +77,17 @@ pub(super) fn timeout(node: Node) -> Option<Duration> {
     Some(span)
 }
 
-/// A time after which the kernel probes a silent TCP connection; zero, which gives `Some(None)`: never.
+/// A time after which the kernel probes a silent TCP connection; zero: never.
 ///
 /// Linux counts it in whole seconds and takes at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
-pub(super) fn tcp_keepalive(node: Node) -> Option<Option<Duration>> {
+pub(super) fn tcp_keepalive(node: Node) -> Option<Duration> {
     const RANGE: RangeInclusive<Duration> =
         Duration::from_secs(1)..=Duration::from_secs(9 * 60 * 60);
     let span = duration(node)?;
-    if span.is_zero() {
-        return Some(None);
-    }
-    if !RANGE.contains(&span) {
+    if !span.is_zero() && !RANGE.contains(&span) {
         return node.expected("a duration from 1s to 9h, or \"0\" for none");
     }
-    Some(Some(span))
+    Some(span)
 }
 
 /// A size in bytes, also zero.

@@ -73,7 +73,7 @@ pub async fn serve<S: Socket, A: RequestService>(
     service: Rc<A>,
 ) {
     let context = ConnectionContext::new(peer);
-    let mut connection = Connection::new(socket, timeouts, stop);
+    let mut connection = Connection::new(socket, timeouts, &stop);
     loop {
         let head = match connection.read_head(&*service).await {
             Next::Request(head) => head,
@@ -118,7 +118,7 @@ enum After {
 struct Connection<S> {
     socket: S,
     timeouts: Timeouts,
-    stop: Rc<StopSignal>,
+    stop: Sleeper,
     /// Read, and not taken yet: the beginning of a head, or what came behind one.
     kept: Vec<u8>,
     sender: Sender,
@@ -152,11 +152,11 @@ enum Progress {
 }
 
 impl<S: Socket> Connection<S> {
-    fn new(socket: S, timeouts: Timeouts, stop: Rc<StopSignal>) -> Self {
+    fn new(socket: S, timeouts: Timeouts, stop: &Rc<StopSignal>) -> Self {
         Self {
             socket,
             timeouts,
-            stop,
+            stop: stop.sleeper(),
             kept: Vec::new(),
             sender: Sender::default(),
             decoder: BodyDecoder::new(BodyLength::None),
@@ -182,14 +182,12 @@ impl<S: Socket> Connection<S> {
                 return next;
             }
         }
-        let sleeper = self.stop.sleeper();
-        poll_fn(|cx| self.poll_head(cx, &sleeper, service, &mut searched)).await
+        poll_fn(|cx| self.poll_head(cx, service, &mut searched)).await
     }
 
     fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
-        sleeper: &Sleeper,
         service: &impl RequestService,
         searched: &mut usize,
     ) -> Poll<Next> {
@@ -198,7 +196,7 @@ impl<S: Socket> Connection<S> {
             let mut buffer = Buffer::take();
             buffer.put(&self.kept);
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {
-                Poll::Pending => return self.poll_no_head(cx, sleeper),
+                Poll::Pending => return self.poll_no_head(cx),
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Next::Closed),
                 Poll::Ready(Ok(_)) => {
                     if let Some(next) = self.take_head(buffer.filled(), searched) {
@@ -210,7 +208,7 @@ impl<S: Socket> Connection<S> {
     }
 
     /// Nothing has come. That may last for `keep_alive` between requests, and for `header_timeout` within a head.
-    fn poll_no_head(&mut self, cx: &mut Context<'_>, sleeper: &Sleeper) -> Poll<Next> {
+    fn poll_no_head(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         // A connection that never sends a byte is one with a slow head.
         let in_head = !self.kept.is_empty() || !self.any_request_yet;
         if in_head != self.in_head {
@@ -222,13 +220,13 @@ impl<S: Socket> Connection<S> {
         } else {
             self.timeouts.keep_alive
         });
-        if sleeper.poll_stopping(cx).is_ready() && self.kept.is_empty() {
+        if self.stop.poll_stopping(cx).is_ready() && self.kept.is_empty() {
             if self.any_request_yet {
                 return Poll::Ready(Next::Closed);
             }
             // Its request may be on the way: whoever was let in is answered.
             self.reading
-                .set_earlier(sleeper.stopped_at() + FIRST_REQUEST);
+                .set_earlier(self.stop.stopped_at() + FIRST_REQUEST);
             ready!(self.reading.poll(cx));
             return Poll::Ready(Next::Closed);
         }
@@ -388,9 +386,7 @@ impl<S: Socket> Connection<S> {
 }
 
 fn put_number(out: &mut Buffer, number: u64) {
-    use std::io::Write;
-    // Writing into a buffer does not fail.
-    let _written = write!(out, "{number}");
+    out.put(itoa::Buffer::new().format(number).as_bytes());
 }
 
 impl<S: Socket> ClientStream for Connection<S> {

@@ -16,7 +16,7 @@ pub struct StopSignal {
     sleepers: RefCell<Slab<Option<Waker>>>,
 }
 
-/// A connection that waits for its next request, until this is dropped.
+/// A connection that is told of the stop while it waits, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Sleeper {
     signal: Rc<StopSignal>,
@@ -27,9 +27,9 @@ impl StopSignal {
     /// From now on each connection ends with the answer that is under way.
     pub fn stop(&self) {
         self.stopped_at.set(Some(clock::now()));
-        for (_, waker) in self.sleepers.borrow_mut().iter_mut() {
-            if let Some(waker) = waker.take() {
-                waker.wake();
+        for (_, waker) in self.sleepers.borrow().iter() {
+            if let Some(waker) = waker {
+                waker.wake_by_ref();
             }
         }
     }
@@ -61,6 +61,11 @@ impl Sleeper {
             }
         }
         Poll::Pending
+    }
+
+    /// Whether the gateway is stopping.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.signal.is_stopping()
     }
 
     /// When the gateway was told to stop; the present moment where it was not.

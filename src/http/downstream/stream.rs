@@ -1,5 +1,5 @@
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use thiserror::Error;
@@ -149,17 +149,17 @@ pub trait ClientStream {
     fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin>;
 }
 
-/// What comes of `future`, unless the client leaves before.
+/// What comes of `future`, unless the client leaves before. It stays where it is pinned: taken by value it would have
+/// room here once more.
 ///
 /// # Errors
 ///
-/// Where it does.
-pub async fn unless_gone<C: ClientStream, T>(
+/// Where the client leaves.
+pub async fn unless_gone<C: ClientStream, F: Future>(
     client: &C,
-    future: impl Future<Output = T>,
-) -> Result<T, ClientError> {
+    mut future: Pin<&mut F>,
+) -> Result<F::Output, ClientError> {
     let mut gone = pin!(client.gone());
-    let mut future = pin!(future);
     poll_fn(|cx| {
         if let Poll::Ready(done) = future.as_mut().poll(cx) {
             return Poll::Ready(Ok(done));

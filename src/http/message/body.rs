@@ -185,6 +185,7 @@ impl BodyEncoder {
 }
 
 /// Appends a field's line.
+#[inline]
 pub fn put_field(out: &mut Buffer, name: &[u8], value: &[u8]) {
     out.put(name);
     out.put(b": ");

@@ -165,13 +165,19 @@ impl Buffer {
     }
 
     /// Appends bytes. The buffer grows where it must.
+    #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
         let end = self.end + bytes.len();
         if end > self.bytes.len() {
-            self.bytes.resize(end.next_multiple_of(CAPACITY), 0);
+            self.grow(end);
         }
         self.bytes[self.end..end].copy_from_slice(bytes);
         self.end = end;
+    }
+
+    #[cold]
+    fn grow(&mut self, end: usize) {
+        self.bytes.resize(end.next_multiple_of(CAPACITY), 0);
     }
 
     /// Whether `count` more bytes fit in without growing.

@@ -128,7 +128,7 @@ impl Chunks {
             }
             (At::Size { size, .. } | At::Blank { size }, b' ' | b'\t') => Some(At::Blank { size }),
             (At::Size { size, .. } | At::Blank { size }, b';') => Some(At::Extension { size }),
-            (At::Extension { size }, _) if byte != b'\n' => Some(At::Extension { size }),
+            (At::Extension { size }, b'\t' | b' '..=0x7e | 0x80..) => Some(At::Extension { size }),
             (At::SizeEnd { size: left @ 1.. }, b'\n') => Some(At::Data { left }),
             (At::DataReturn, b'\r') => Some(At::DataEnd),
             (At::DataEnd, b'\n') => Some(At::default()),

@@ -204,26 +204,31 @@ impl Field {
 /// A table of fields, before it is known how many there are.
 pub(super) type FieldTable = SmallVec<[Field; 32]>;
 
-/// Makes the table of what was parsed from a request's `head`. `None` where a name is too long to be one, or where a line
-/// ends in a bare line feed, which the parser takes (RFC 9112, section 2.2).
-pub(super) fn table(head: &[u8], parsed: &[Header<'_>]) -> Option<FieldTable> {
-    let begins_line = |header: &Header<'_>| {
-        let start = Span::of(head, header.name.as_bytes()).start as usize;
-        head.get(..start)
-            .is_some_and(|before| before.ends_with(b"\r\n"))
-    };
-    let is_strict = head.ends_with(b"\r\n\r\n") && parsed.iter().all(begins_line);
-    lenient_table(head, parsed).filter(|_| is_strict)
+/// Makes the table of what was parsed from a request's `head`, and tells which names it has. `None` where a name is too
+/// long to be one, or where a line ends in a bare line feed, which the parser takes (RFC 9112, section 2.2).
+pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[Field]>, u32)> {
+    let (mut table, mut present) = (Vec::with_capacity(parsed.len()), 0);
+    for header in parsed {
+        let field = field(head, header)?;
+        if !head.get(..field.name_start as usize)?.ends_with(b"\r\n") {
+            return None;
+        }
+        present |= field.known.bit();
+        table.push(field);
+    }
+    let is_strict = head.ends_with(b"\r\n\r\n");
+    is_strict.then(|| (table.into_boxed_slice(), present))
 }
 
 /// Makes the table of what was parsed from `head`, however its lines end. `None` where a name is too long to be one.
 pub(super) fn lenient_table(head: &[u8], parsed: &[Header<'_>]) -> Option<FieldTable> {
-    let field = |header: &Header<'_>| {
-        let name = header.name.as_bytes();
-        let value = Span::of(head, header.value);
-        Field::new(Span::of(head, name), FieldName::of(name), value)
-    };
-    parsed.iter().map(field).collect()
+    parsed.iter().map(|header| field(head, header)).collect()
+}
+
+fn field(head: &[u8], header: &Header<'_>) -> Option<Field> {
+    let name = header.name.as_bytes();
+    let value = Span::of(head, header.value);
+    Field::new(Span::of(head, name), FieldName::of(name), value)
 }
 
 /// The names that a table has.

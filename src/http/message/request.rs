@@ -118,7 +118,8 @@ impl RequestHead {
             Err(_) => return Err(cause(bytes)),
         };
         let head = &bytes[..end];
-        let table = fields::table(head, parsed.headers).ok_or(BadRequest::Malformed)?;
+        let table = fields::strict_table(head, parsed.headers);
+        let (table, present) = table.ok_or(BadRequest::Malformed)?;
         let span = |part: Option<&str>| Span::of(head, part.unwrap_or_default().as_bytes());
         let (method, target) = (span(parsed.method), span(parsed.path));
         let (authority, path) = if parsed.method == Some("CONNECT") {
@@ -128,8 +129,8 @@ impl RequestHead {
         };
         let mut request = Self {
             bytes: head.into(),
-            present: fields::present(&table),
-            table: table[..].into(),
+            present,
+            table,
             version: Version::of_minor(parsed.version),
             length: BodyLength::None,
             method,

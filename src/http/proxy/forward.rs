@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -103,11 +104,14 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
 
     async fn exchange(&mut self) -> Result<(), Failure> {
         let (origin, settings) = (self.origin(), self.settings());
-        let place = unless_gone(&*self.client, origin.admit(self.began)).await?;
-        let mut in_flight = place.map_err(Failure::Origin)?;
-        if settings.max_in_flight.is_some() {
+        let mut in_flight = if settings.max_in_flight.is_none() {
+            origin.pick(None, self.began).map_err(Failure::Origin)?
+        } else {
+            let place = Box::pin(origin.admit(self.began));
+            let place = unless_gone(&*self.client, pin!(place)).await?;
             self.began = self.worker.pacer.now();
-        }
+            place.map_err(Failure::Origin)?
+        };
         self.sent = self.began;
         let head = self.info.head;
         let again = head.is_idempotent() && head.length().is_empty();
@@ -137,7 +141,10 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
             }
         };
         match answer {
-            Answer::Final { keeps } => self.carry_body(connection, in_flight, keeps).await,
+            Answer::Final { keeps } => {
+                let mut at_origin = Some((connection, in_flight));
+                self.carry_body(&mut at_origin, keeps).await
+            }
             _ => Box::pin(self.carry_tunnel(connection, in_flight)).await,
         }
     }
@@ -208,7 +215,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
     ) -> Result<Result<Connection, OriginError>, ClientError> {
         let pool = self.worker.pools.of(in_flight.at());
         let connecting = pool.connect(self.settings(), self.origin().dialer());
-        unless_gone(&*self.client, connecting).await
+        unless_gone(&*self.client, pin!(connecting)).await
     }
 
     /// Notes that the server gave no answer, where it is to blame.
@@ -272,7 +279,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
                 Poll::Ready(received) => Poll::Ready(Some(received)),
                 Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
             });
-            received = unless_gone(&**client, waiting).await?;
+            received = unless_gone(&**client, pin!(waiting)).await?;
         }
         if received.is_none() {
             // Where the machine stood still, timers are seen to be due before the answer is seen to be there.
@@ -402,12 +409,10 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
     /// serves others, however long the client takes.
     async fn carry_body(
         &mut self,
-        connection: Connection,
-        in_flight: InFlight,
+        at_origin: &mut Option<(Connection, InFlight)>,
         keeps: bool,
     ) -> Result<(), Failure> {
-        let mut at_origin = Some((connection, in_flight));
-        while let Some((connection, _)) = &mut at_origin {
+        while let Some((connection, _)) = at_origin {
             let mut piece = self.next_piece(connection).await?;
             self.record.sent(piece.len() as u64);
             if !connection.body_is_over() {
@@ -465,7 +470,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
                     stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
                 }
             });
-            piece = Some(unless_gone(&**client, coming).await?);
+            piece = Some(unless_gone(&**client, pin!(coming)).await?);
         }
         connection.moved();
         match piece {

@@ -1,3 +1,5 @@
+use std::future::poll_fn;
+use std::pin::pin;
 use std::task::{Context, Poll};
 
 use super::client::Client;
@@ -14,6 +16,7 @@ use crate::http::downstream::{
     Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
 };
 use crate::http::message::RequestHead;
+use crate::http::message::sender::Then;
 use crate::pacer::Priority;
 
 impl RequestService for Worker {
@@ -28,7 +31,10 @@ impl RequestService for Worker {
         let settings = gateway.settings();
         let info = RequestInfo::new(&head, context.peer(), &settings.server);
         let mut record = RequestRecord::new(&gateway, &self.pacer, info.client, Some(&head));
-        let admitted = unless_gone(&*client, admit(self, &gateway, &info, &mut record)).await;
+        let admitted = {
+            let admission = pin!(admit(self, &gateway, &info, &mut record));
+            unless_gone(&*client, admission).await
+        };
         let reply = match admitted.map_err(|_| Aborted::ClientGone)? {
             Err(reply) => {
                 // What is not all here closes the connection after the answer.
@@ -71,7 +77,8 @@ impl RequestService for Worker {
         let limited = route
             .zip(record.outcome.as_ref())
             .map(|(route, outcome)| (&*gateway, route.headers, outcome, record.origin_took));
-        let sent = reply.send(client, to_head, limited).await;
+        let mut body = reply.begin(client, to_head, limited);
+        let sent = poll_fn(|cx| client.poll_send(cx, &mut body, Then::End(None))).await;
         sent.map_err(|_| Aborted::ClientGone)
     }
 

@@ -5,6 +5,8 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::Worker;
 use super::key;
 use super::request_info::RequestInfo;
@@ -29,7 +31,7 @@ pub(super) struct LimitVerdict {
 /// What all limits together have said: `decisive` first, the others after it.
 #[derive(Debug)]
 pub(super) struct LimitOutcome {
-    pub(super) verdicts: Vec<LimitVerdict>,
+    pub(super) verdicts: SmallVec<[LimitVerdict; 1]>,
     /// How long the request waited for its turns.
     pub(super) waited: Duration,
     /// Set where the request must not go on.
@@ -42,6 +44,9 @@ impl LimitOutcome {
         self.verdicts.first()
     }
 }
+
+/// The limits of a request that are not decided yet; mostly there is one.
+type Pending = SmallVec<[PendingLimit; 1]>;
 
 struct PendingLimit {
     zone: usize,
@@ -72,7 +77,7 @@ pub(super) async fn wait(
     place: &mut Option<WaitingPlace>,
 ) -> LimitOutcome {
     let _waiting = gateway.waiting();
-    let mut asked: Vec<PendingLimit> = Vec::with_capacity(route.limits.len());
+    let mut asked = Pending::new();
     for wanted in &route.limits {
         let (zone, limit) = (gateway.zone(wanted.zone), wanted.limit);
         if let Some(key) = key::take(zone.settings(), info) {
@@ -111,7 +116,7 @@ pub(super) async fn wait(
         Some((index, rejection)) => {
             let verdict = refused(asked.swap_remove(index), &rejection, route.dry_run);
             let holds = verdict.status == LimitStatus::Rejected;
-            (vec![verdict], holds.then_some(rejection))
+            (smallvec![verdict], holds.then_some(rejection))
         }
     };
     for LimitVerdict {
@@ -221,9 +226,9 @@ fn refused(asked: PendingLimit, rejection: &Rejection, dry_run: bool) -> LimitVe
     }
 }
 
-fn granted(asked: Vec<PendingLimit>, dry_run: bool) -> Vec<LimitVerdict> {
+fn granted(asked: Pending, dry_run: bool) -> SmallVec<[LimitVerdict; 1]> {
     let mut longest = None;
-    let mut verdicts: Vec<LimitVerdict> = Vec::with_capacity(asked.len());
+    let mut verdicts = SmallVec::new();
     for PendingLimit {
         zone,
         key,

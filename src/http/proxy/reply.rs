@@ -1,7 +1,6 @@
 //! The answers that the gateway gives itself.
 
 use std::borrow::Cow;
-use std::future::poll_fn;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -13,7 +12,6 @@ use crate::actors::Rejection;
 use crate::config::{Dialects, Route};
 use crate::gateway::Gateway;
 use crate::http::downstream::{ClientError, ClientStream, Response};
-use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer};
 use crate::http::upstream::OriginError;
 use crate::metrics::Rejected;
@@ -86,13 +84,13 @@ impl<'a> Reply<'a> {
         Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
     }
 
-    /// Sends it, with the fields that tell of the limits; `to_head`: without its body.
-    pub(super) async fn send<C: ClientStream>(
+    /// Begins it, with the fields that tell of the limits, and returns the body to send; `to_head`: none.
+    pub(super) fn begin<C: ClientStream>(
         self,
         client: &mut C,
         to_head: bool,
         limited: Option<(&Gateway, Dialects, &LimitOutcome, Option<Duration>)>,
-    ) -> Result<(), ClientError> {
+    ) -> Buffer {
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"Content-Type", b"text/plain; charset=utf-8");
             if let Some(allow) = self.allow {
@@ -130,7 +128,7 @@ impl<'a> Reply<'a> {
             upgrade: None,
             fields: &fields,
         });
-        poll_fn(|cx| client.poll_send(cx, &mut body, Then::End(None))).await
+        body
     }
 
     pub(super) fn body_length(&self) -> u64 {

@@ -2,6 +2,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
@@ -12,6 +13,7 @@ use super::names::Names;
 use super::stream::Stream;
 use super::tls::Tls;
 use crate::config::{Host, Scheme, ServerUrl};
+use crate::http::tcp::set_keepalive;
 
 /// How long an address has before the next one of the same name is tried beside it (RFC 8305 says so).
 const HEAD_START: Duration = Duration::from_millis(250);
@@ -27,9 +29,18 @@ pub struct Dialer(Arc<Known>);
 struct Known {
     names: Names,
     tls: Tls,
+    /// `tcp_keepalive` in milliseconds; zero: off.
+    keepalive: AtomicU64,
 }
 
 impl Dialer {
+    /// Sets the `tcp_keepalive` of connections that are opened from now on.
+    pub fn set_keepalive(&self, idle: Option<Duration>) {
+        let millis = idle.map_or(0, |idle| idle.as_millis());
+        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+        self.0.keepalive.store(millis, Ordering::Relaxed);
+    }
+
     pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<Stream> {
         let (scheme, host, port) = match server {
             ServerUrl::Unix(path) => return through(path).await.map(Stream::Unix),
@@ -47,6 +58,8 @@ impl Dialer {
             }
         };
         tcp.set_nodelay(true)?;
+        let keepalive = Duration::from_millis(self.0.keepalive.load(Ordering::Relaxed));
+        set_keepalive(&tcp, Some(keepalive).filter(|idle| !idle.is_zero()));
         match scheme {
             Scheme::Http => Ok(Stream::Tcp(tcp)),
             Scheme::Https => {

@@ -196,7 +196,7 @@ impl Origin {
     /// # Errors
     ///
     /// Where no server is left: when the first of those that are out is asked again.
-    fn pick(&self, tried: Option<&InFlight>, now: Moment) -> Result<InFlight, OriginError> {
+    pub fn pick(&self, tried: Option<&InFlight>, now: Moment) -> Result<InFlight, OriginError> {
         let alone = self.is_alone();
         let untried = |server: &&Arc<Server>| tried.is_none_or(|tried| !tried.is_at(server));
         let candidates = self

@@ -34,7 +34,9 @@ fn naive_size(line: &[u8]) -> Option<usize> {
     let extension = &rest[blanks.count()..];
     let is_good = (1..=15).contains(&size.len())
         && (extension.is_empty() || extension[0] == b';')
-        && !extension.contains(&b'\r');
+        && extension
+            .iter()
+            .all(|byte| *byte == b'\t' || *byte >= b' ' && *byte != 0x7f);
     let size = str::from_utf8(size).ok().filter(|_| is_good)?;
     usize::from_str_radix(size, 16).ok()
 }

@@ -68,6 +68,8 @@ fn chunks_that_are_none_are_refused() {
         "0\r\na: b\rX",
         "5;a\n",
         "5;a\rb\r\n",
+        "5;a\0\r\n",
+        "5;a\x7f\r\n",
         // Blanks stand before an extension, not within a size or before something else.
         "5 5\r\n",
         "5 x\r\n",
