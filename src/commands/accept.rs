@@ -1,82 +1,151 @@
-use std::cell::RefCell;
-use std::convert::Infallible;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::{Arbiter, ArbiterHandle};
-use actix_web::dev::{Server, ServerHandle, fn_service};
-use tokio::net::TcpStream;
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::time::timeout;
 
-use super::listeners::{Listeners, in_use};
+use super::acceptor::{Accepted, Acceptor};
+use super::listeners::{Listener, Stream};
 use crate::clients::{self, Certificates, Encryption, Patience, Peer, Socket};
-use crate::config::{self, Listen, Tls};
+use crate::config::{self, Tls};
 use crate::gateway::Gateway;
 use crate::proxy::Worker;
 
-/// Longer than any `shutdown_timeout`: how long a stop takes is decided here, by the settings then in force.
-const LONGEST_STOP: Duration = Duration::from_secs(2 * 366 * 24 * 60 * 60);
+/// How long the workers get to end once their last connection has.
+const LAST_TASKS: Duration = Duration::from_secs(1);
 
 /// The gateway in force, once there is one.
 type InForce = watch::Receiver<Option<Arc<Gateway>>>;
 
-/// Accepts clients and hands them to the workers, each of which is a thread.
+/// Accepts clients and serves them on the workers, each of which is a thread.
 pub(super) struct Accepting {
-    pub(super) handle: ServerHandle,
-    pub(super) serving: JoinHandle<io::Result<()>>,
-    pub(super) listeners: Listeners,
-    pub(super) workers: Vec<ArbiterHandle>,
+    acceptor: Acceptor,
+    workers: Vec<Arbiter>,
+    /// A permit for each connection that may be open.
+    capacity: Arc<Semaphore>,
+    max_connections: u32,
 }
 
 impl Accepting {
     /// Listens at all addresses of `server`. Clients are served once `gateway` tells of one.
+    ///
+    /// # Errors
+    ///
+    /// Where an address cannot be listened on, a certificate not be read, or a thread not be started.
     pub(super) async fn start(server: &config::Server, gateway: InForce) -> io::Result<Self> {
         let encryption = server.tls.as_ref().map(encryption).transpose()?;
-        let workers = server.workers.get();
-        let (enrol, enrolled) = mpsc::channel(workers);
-        let mut listeners = Listeners::inherit()?;
-        let mut accepting = Server::build()
-            .workers(workers)
-            .max_concurrent_connections(server.max_connections.get().div_ceil(workers))
-            .shutdown_timeout(LONGEST_STOP.as_secs())
-            .disable_signals();
-        for address in &server.listen {
-            let (gateway, enrol, encryption) = (gateway.clone(), enrol.clone(), encryption.clone());
-            let worker = move || worker_here(&gateway, &enrol);
-            accepting = match address {
-                Listen::Tcp(tcp) => listeners.open(tcp).and_then(|socket| {
-                    accepting.listen("tcp", socket, move || {
-                        let (worker, encryption) = (worker(), encryption.clone());
-                        // Boxed, as the server has room for two of what it is given here.
-                        fn_service(move |socket| {
-                            let (worker, encryption) = (Rc::clone(&worker), encryption.clone());
-                            Box::pin(take_tcp(worker, socket, encryption))
-                        })
-                    })
-                }),
-                Listen::Unix(path) => listeners.open_unix(path).and_then(|socket| {
-                    accepting.listen_uds("unix", socket, move || {
-                        let worker = worker();
-                        fn_service(move |socket| {
-                            Box::pin(take(Rc::clone(&worker), socket, Peer::default()))
-                        })
-                    })
-                }),
-            }
-            .map_err(|error| in_use(&error, &format!("server.listen {address}")))?;
+        let listeners = Listener::open_all(&server.listen)?;
+        let mut workers = Vec::new();
+        let mut inboxes = Vec::new();
+        for _ in 0..server.workers.get() {
+            let (worker, inbox) = start_worker(gateway.clone(), encryption.clone()).await?;
+            workers.push(worker);
+            inboxes.push(inbox);
         }
-        listeners.all_asked_for()?;
-        let server = accepting.run();
+        let max_connections = server.max_connections.get().min(Semaphore::MAX_PERMITS);
+        let capacity = Arc::new(Semaphore::new(max_connections));
         Ok(Self {
-            handle: server.handle(),
-            serving: actix_rt::spawn(server),
-            listeners,
-            workers: gather(enrolled, workers).await?,
+            acceptor: Acceptor::start(listeners, inboxes, Arc::clone(&capacity))?,
+            workers,
+            capacity,
+            max_connections: u32::try_from(max_connections).unwrap_or(u32::MAX),
         })
     }
+
+    pub(super) fn workers(&self) -> Vec<ArbiterHandle> {
+        self.workers.iter().map(Arbiter::handle).collect()
+    }
+
+    /// Completes only where connections are not accepted any more, and tells why.
+    pub(super) async fn failure(&mut self) -> io::Error {
+        let ended = self.acceptor.end().await;
+        ended
+            .err()
+            .unwrap_or_else(|| io::Error::other("connections are not accepted any more"))
+    }
+
+    /// Closes the listening sockets, as [`Acceptor::close`] does.
+    pub(super) async fn close(&mut self) {
+        // Where it had failed there is nothing to close.
+        let _failed = self.acceptor.close().await;
+    }
+
+    /// Waits until no connection is left. To be called once the sockets are closed.
+    pub(super) async fn all_gone(&self) {
+        // The permits are never withdrawn.
+        let _all = self.capacity.acquire_many(self.max_connections).await;
+    }
+
+    /// Ends the workers, and with them what their connections have left to do.
+    pub(super) async fn end(self) {
+        let (done, ended) = oneshot::channel();
+        std::thread::spawn(move || {
+            for worker in &self.workers {
+                worker.stop();
+            }
+            for worker in self.workers {
+                // One that panicked has ended too.
+                let _panicked = worker.join();
+            }
+            let _late = done.send(());
+        });
+        // A name that is being looked up may hold a worker up for long.
+        let _late = timeout(LAST_TASKS, ended).await;
+    }
+}
+
+/// A worker thread, and where it takes its connections from.
+async fn start_worker(
+    gateway: InForce,
+    encryption: Option<Encryption>,
+) -> io::Result<(Arbiter, UnboundedSender<Accepted>)> {
+    let thread = Arbiter::try_new()?;
+    let (inbox, accepted) = mpsc::unbounded_channel();
+    let (start, started) = oneshot::channel();
+    thread.spawn_fn(move || {
+        let worker = Worker::new(gateway);
+        actix_rt::spawn(work(worker, accepted, encryption));
+        // Nobody is there to be told only where the process ends anyway.
+        let _gone = start.send(());
+    });
+    match started.await {
+        Ok(()) => Ok((thread, inbox)),
+        Err(_) => Err(io::Error::other("a worker did not start")),
+    }
+}
+
+/// Serves the connections that come to this worker, until no more can come.
+async fn work(
+    worker: Rc<Worker>,
+    mut accepted: UnboundedReceiver<Accepted>,
+    encryption: Option<Encryption>,
+) {
+    while let Some(Accepted { stream, permit }) = accepted.recv().await {
+        let (worker, encryption) = (Rc::clone(&worker), encryption.clone());
+        actix_rt::spawn(async move {
+            if let Err(error) = take_any(worker, stream, encryption).await {
+                tracing::error!(%error, "a connection cannot be watched; it is closed");
+            }
+            drop(permit);
+        });
+    }
+}
+
+async fn take_any(
+    worker: Rc<Worker>,
+    stream: Stream,
+    encryption: Option<Encryption>,
+) -> io::Result<()> {
+    match stream {
+        Stream::Tcp(tcp) => take_tcp(worker, TcpStream::from_std(tcp)?, encryption).await,
+        Stream::Unix(unix) => take(worker, UnixStream::from_std(unix)?, Peer::default()).await,
+    }
+    Ok(())
 }
 
 /// How clients are spoken to in secret; renewed certificates are followed from here on.
@@ -87,11 +156,7 @@ fn encryption(tls: &Tls) -> io::Result<Encryption> {
     Encryption::new(certificates).map_err(|error| failed(&error))
 }
 
-async fn take_tcp(
-    worker: Rc<Worker>,
-    socket: TcpStream,
-    encryption: Option<Encryption>,
-) -> Result<(), Infallible> {
+async fn take_tcp(worker: Rc<Worker>, socket: TcpStream, encryption: Option<Encryption>) {
     // A client that is gone already is found to be so at the first read.
     let _gone = socket.set_nodelay(true);
     let peer = Peer {
@@ -106,11 +171,10 @@ async fn take_tcp(
     let patience = Patience::of(&gateway.settings().server);
     // Boxed: what it takes to speak TLS and HTTP/2 is ten times what plain connections need.
     Box::pin(encryption.serve(socket, peer, patience, gateway.stopping(), worker)).await;
-    Ok(())
 }
 
 /// A unix socket is plain also where others are encrypted: what goes through it does not leave the machine.
-async fn take(worker: Rc<Worker>, socket: impl Socket, peer: Peer) -> Result<(), Infallible> {
+async fn take(worker: Rc<Worker>, socket: impl Socket, peer: Peer) {
     let gateway = worker.gateway().await;
     let patience = Patience::of(&gateway.settings().server);
     Box::pin(clients::serve(
@@ -121,36 +185,4 @@ async fn take(worker: Rc<Worker>, socket: impl Socket, peer: Peer) -> Result<(),
         worker,
     ))
     .await;
-    Ok(())
-}
-
-/// This thread's worker. There is a service for each listening address, and one worker for all of them.
-fn worker_here(gateway: &InForce, enrol: &mpsc::Sender<ArbiterHandle>) -> Rc<Worker> {
-    thread_local! {
-        static WORKER: RefCell<Option<Rc<Worker>>> = const { RefCell::new(None) };
-    }
-    WORKER.with_borrow_mut(|here| {
-        let worker = here.get_or_insert_with(|| {
-            // The channel has room for every worker; one that replaces a lost one serves without supervisors of its own.
-            let _full = enrol.try_send(Arbiter::current());
-            Worker::new(gateway.clone())
-        });
-        Rc::clone(worker)
-    })
-}
-
-async fn gather(
-    mut enrolled: mpsc::Receiver<ArbiterHandle>,
-    workers: usize,
-) -> io::Result<Vec<ArbiterHandle>> {
-    let mut gathered = Vec::with_capacity(workers);
-    while gathered.len() < workers {
-        gathered.push(
-            enrolled
-                .recv()
-                .await
-                .ok_or_else(|| io::Error::other("a worker did not start"))?,
-        );
-    }
-    Ok(gathered)
 }

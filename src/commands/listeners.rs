@@ -1,116 +1,159 @@
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use listenfd::ListenFd;
+use rustix::net::SocketFlags;
+
+use crate::config::Listen;
 
 /// Connections that the kernel keeps for us until they are accepted.
-const BACKLOG: i32 = 2048;
+pub(super) const BACKLOG: i32 = 2048;
 
-/// The sockets on which clients are listened for. The server can pause, but not close them while it goes on serving.
-#[derive(Debug, Default)]
-pub(super) struct Listeners {
-    /// Bound by this process.
-    own: Vec<OwnedFd>,
-    /// Handed down by whoever started it (`LISTEN_FDS`), and not asked for yet.
-    inherited: Vec<Inherited>,
+/// A socket on which clients are listened for. Never blocks.
+#[derive(Debug)]
+pub(super) struct Listener {
+    socket: Socket,
+    inherited: bool,
 }
 
 #[derive(Debug)]
-enum Inherited {
-    Tcp(SocketAddr, TcpListener),
-    Unix(PathBuf, UnixListener),
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
 }
 
-impl Listeners {
-    /// Takes the sockets that this process was started with, as systemd hands them down.
+/// A client's connection as it was accepted. Never blocks.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Listener {
+    /// Listens at each of `addresses`, on the sockets that were handed down where there are such.
     ///
     /// # Errors
     ///
-    /// Where one of them is no socket that listens for streams.
-    pub(super) fn inherit() -> io::Result<Self> {
-        let mut handed = ListenFd::from_env();
-        let mut inherited = Vec::new();
-        for index in 0..handed.len() {
-            if let Ok(Some(socket)) = handed.take_tcp_listener(index) {
-                inherited.push(Inherited::Tcp(socket.local_addr()?, socket));
-            } else if let Ok(Some(socket)) = handed.take_unix_listener(index) {
-                let path = socket.local_addr()?.as_pathname().map(Path::to_owned);
-                inherited.push(Inherited::Unix(path.unwrap_or_default(), socket));
-            } else {
-                let what = format!(
-                    "LISTEN_FDS: descriptor {} is no listening stream socket",
-                    index + 3
-                );
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-            }
+    /// Where an address cannot be had, or a socket was handed down that no address asks for: somebody
+    /// connects there, and nobody would answer.
+    pub(super) fn open_all(addresses: &[Listen]) -> io::Result<Vec<Self>> {
+        let mut inherited = inherit()?;
+        let open = |address: &Listen| {
+            let found = inherited.iter().position(|(bound, _)| bound == address);
+            let socket = match found.map(|found| inherited.remove(found)) {
+                Some((_, socket)) => Ok(socket),
+                None => bind(address),
+            };
+            let socket = socket.and_then(Socket::never_block);
+            Ok(Self {
+                socket: socket
+                    .map_err(|error| in_use(&error, &format!("server.listen {address}")))?,
+                inherited: found.is_some(),
+            })
+        };
+        let listeners = addresses.iter().map(open).collect::<io::Result<_>>()?;
+        if let Some((address, _)) = inherited.first() {
+            let what =
+                format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
-        Ok(Self {
-            own: Vec::new(),
-            inherited,
+        Ok(listeners)
+    }
+
+    /// Whether it was handed down by whoever started the process (`LISTEN_FDS`): then it stays open
+    /// after us, for the next process.
+    pub(super) fn is_inherited(&self) -> bool {
+        self.inherited
+    }
+
+    /// Takes a connection that waits in the kernel.
+    ///
+    /// # Errors
+    ///
+    /// As accept(2); `WouldBlock` where none waits.
+    pub(super) fn accept(&self) -> io::Result<Stream> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let accepted = rustix::net::accept_with(self.as_fd(), flags)?;
+        Ok(match self.socket {
+            Socket::Tcp(_) => Stream::Tcp(accepted.into()),
+            Socket::Unix(_) => Stream::Unix(accepted.into()),
         })
     }
+}
 
-    pub(super) fn open(&mut self, address: &SocketAddr) -> io::Result<TcpListener> {
-        let found = self.inherited.iter().position(
-            |inherited| matches!(inherited, Inherited::Tcp(bound, _) if bound == address),
-        );
-        if let Some(Inherited::Tcp(_, socket)) = found.map(|found| self.inherited.remove(found)) {
-            return Ok(socket);
-        }
-        let socket = TcpListener::bind(address)?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        self.own.push(socket.try_clone()?.into());
-        Ok(socket)
-    }
-
-    pub(super) fn open_unix(&mut self, path: &Path) -> io::Result<UnixListener> {
-        let found = self
-            .inherited
-            .iter()
-            .position(|inherited| matches!(inherited, Inherited::Unix(bound, _) if bound == path));
-        if let Some(Inherited::Unix(_, socket)) = found.map(|found| self.inherited.remove(found)) {
-            return Ok(socket);
-        }
-        // A socket file outlives the process that made it; one that nobody listens on any more is in the way.
-        if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
-            if UnixStream::connect(path).is_ok() {
-                return Err(io::ErrorKind::AddrInUse.into());
-            }
-            fs::remove_file(path)?;
-        }
-        let socket = UnixListener::bind(path)?;
-        self.own.push(socket.try_clone()?.into());
-        Ok(socket)
-    }
-
-    /// Makes sure that no socket that was handed down is left over: somebody connects there, and nobody would answer.
-    ///
-    /// # Errors
-    ///
-    /// Where there is one, with its address.
-    pub(super) fn all_asked_for(&self) -> io::Result<()> {
-        let Some(left) = self.inherited.first() else {
-            return Ok(());
-        };
-        let address = match left {
-            Inherited::Tcp(address, _) => address.to_string(),
-            Inherited::Unix(path, _) => format!("unix:{}", path.display()),
-        };
-        let what = format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
-        Err(io::Error::new(io::ErrorKind::InvalidInput, what))
-    }
-
-    /// From here on whoever connects is refused; at a socket that was handed down, waits for the next process there.
-    pub(super) fn close(self) {
-        for socket in self.own {
-            // What is not connected any more need not be closed.
-            let _closed = rustix::net::shutdown(&socket, rustix::net::Shutdown::Both);
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
         }
     }
+}
+
+impl AsRawFd for Listener {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl Socket {
+    fn never_block(self) -> io::Result<Self> {
+        match &self {
+            Self::Tcp(socket) => socket.set_nonblocking(true)?,
+            Self::Unix(socket) => socket.set_nonblocking(true)?,
+        }
+        Ok(self)
+    }
+}
+
+/// The sockets that this process was started with, as systemd hands them down.
+fn inherit() -> io::Result<Vec<(Listen, Socket)>> {
+    let mut handed = ListenFd::from_env();
+    let mut inherited = Vec::new();
+    for index in 0..handed.len() {
+        if let Ok(Some(socket)) = handed.take_tcp_listener(index) {
+            inherited.push((Listen::Tcp(socket.local_addr()?), Socket::Tcp(socket)));
+        } else if let Ok(Some(socket)) = handed.take_unix_listener(index) {
+            let path = socket.local_addr()?.as_pathname().map(Path::to_owned);
+            let path = path.unwrap_or_else(PathBuf::new);
+            inherited.push((Listen::Unix(path), Socket::Unix(socket)));
+        } else {
+            let what = format!(
+                "LISTEN_FDS: descriptor {} is no listening stream socket",
+                index + 3
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+    }
+    Ok(inherited)
+}
+
+fn bind(address: &Listen) -> io::Result<Socket> {
+    match address {
+        Listen::Tcp(address) => bind_tcp(address).map(Socket::Tcp),
+        Listen::Unix(path) => bind_unix(path).map(Socket::Unix),
+    }
+}
+
+fn bind_tcp(address: &SocketAddr) -> io::Result<TcpListener> {
+    let socket = TcpListener::bind(address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket)
+}
+
+fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+    // A socket file outlives the process that made it; one that nobody listens on any more is in the way.
+    if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
+        if UnixStream::connect(path).is_ok() {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        fs::remove_file(path)?;
+    }
+    UnixListener::bind(path)
 }
 
 /// Says which address it was that could not be had, and why most often.

@@ -1,6 +1,7 @@
 //! What the program does when it is called.
 
 mod accept;
+mod acceptor;
 pub mod advise;
 mod certificates;
 pub mod check;

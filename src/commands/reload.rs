@@ -69,6 +69,11 @@ impl Reloader {
         Arc::clone(&self.in_force.borrow())
     }
 
+    /// Lets the gateway go, also for those who were told of it.
+    pub(super) fn end(self) {
+        self.tell.send_replace(None);
+    }
+
     /// Puts what was read of the file into force. Where it has an error the old settings go on.
     pub(super) fn take(&self, read: Result<String, LoadError>) {
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {

@@ -3,12 +3,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::dev::ServerHandle;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::accept::Accepting;
-use super::listeners::{Listeners, in_use};
+use super::listeners::in_use;
 use super::reload::Reloader;
 use super::signals::{Asked, Signals};
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
@@ -18,10 +17,6 @@ use crate::gateway::Gateway;
 
 /// How long connections get to take their last answer after the last waiter was sent away.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-/// How long a client that was let in at the very end is on its way to its worker.
-const LAST_ARRIVALS: Duration = Duration::from_millis(100);
-/// How often a stop looks whether anybody still waits.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Serves until the process is told to stop and all have been answered. Tells of each gateway that comes into force.
 ///
@@ -55,12 +50,11 @@ pub(super) async fn serve(
         let admin = admin::listen(address, admin);
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
     }
-    let accepting = Accepting::start(&settings.server, tell.subscribe()).await?;
-    let mut serving = accepting.serving;
+    let mut accepting = Accepting::start(&settings.server, tell.subscribe()).await?;
     for address in &settings.server.listen {
         tracing::info!(%address, "listening");
     }
-    let reloader = Reloader::start(file, settings, accepting.workers, tell, state)?;
+    let reloader = Reloader::start(file, settings, accepting.workers(), tell, state)?;
     health.set_accepting(true);
 
     loop {
@@ -75,19 +69,13 @@ pub(super) async fn serve(
                 // Where the asker has gone there is nobody to tell.
                 let _gone = done.send(());
             }
-            ended = &mut serving => return ended.map_err(io::Error::other)?,
+            failed = accepting.failure() => return Err(failed),
         }
     }
     health.set_accepting(false);
     // Nobody reads the file any more, and who asks for it is told so.
     drop(asked_to_read);
-    stop(
-        &reloader.gateway(),
-        &accepting.handle,
-        accepting.listeners,
-        &mut signals,
-    )
-    .await;
+    stop(reloader, accepting, &mut signals).await;
     Ok(())
 }
 
@@ -98,32 +86,23 @@ fn file_name(file: &Path) -> String {
 
 /// Stops accepting, lets the queues drain at their pace for `shutdown_timeout`, and then sends away those who still
 /// wait. Being asked again ends it at once.
-async fn stop(
-    gateway: &Gateway,
-    server: &ServerHandle,
-    listeners: Listeners,
-    signals: &mut Signals,
-) {
+async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signals) {
+    let gateway = reloader.gateway();
     let patience = gateway.settings().server.shutdown_timeout;
     tracing::info!(?patience, "stopping: no new connections; the queues drain");
     gateway.stop();
-    // A worker that is told to stop ends with its own last connection, and the queues of the keys that live there end
-    // with it, whoever waits in them from elsewhere. So none is told before the queues are empty.
-    let answered = async || {
-        while gateway.has_waiters() {
-            sleep(LOOK_EVERY).await;
-        }
-        server.stop(true).await;
-    };
-    let ending = async {
-        server.pause().await;
-        listeners.close();
-        // The server pauses when it comes to it, and a worker that is told to stop throws away whom it has not met yet.
-        sleep(LAST_ARRIVALS).await;
-        if timeout(patience, answered()).await.is_err() {
+    let ending = async move {
+        accepting.close().await;
+        // A queue lives on one worker, and whoever waits in it may be connected to another. So no worker is
+        // ended before all connections are.
+        if timeout(patience, accepting.all_gone()).await.is_err() {
             gateway.dismiss();
-            let _last_answers = timeout(LAST_ANSWERS, answered()).await;
+            let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
         }
+        accepting.end().await;
+        // With the gateway goes its access log, which is written to the end.
+        drop(gateway);
+        reloader.end();
     };
     tokio::select! {
         () = ending => {}

@@ -1,5 +1,6 @@
 //! The real program over real sockets, with clients on one side and an origin of our own on the other.
 
+mod accept;
 mod admin;
 mod admin_api;
 mod algorithms;

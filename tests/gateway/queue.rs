@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{
-    Client, Gateway, MARGIN, Origin, Site, check_pace, eventually, fetch, now, one_zone,
+    Client, Gateway, MARGIN, Origin, check_pace, eventually, fetch, now, one_zone,
 };
 
 /// Sends one request after another, each when the one before it waits.
@@ -211,19 +211,8 @@ fn a_waiting_client_that_shuts_its_sending_side_is_gone_too() {
 #[test]
 fn all_who_come_through_a_unix_socket_are_one_client() {
     let origin = Origin::start();
-    let site = Site::new();
-    let socket = site.folder().join("drip.sock");
     let file = one_zone(&origin, "1r/h", "burst = 0").replace("$arg_key", "$remote_addr");
-    let text = site
-        .text(&file)
-        .replace("listen = [", "listen = [\"unix:drip.sock\", ");
-    std::fs::write(site.file(), text).expect("a file");
-    let gateway = Gateway::run(site);
-    eventually("the gateway is ready", || {
-        gateway
-            .admin("/readyz")
-            .is_some_and(|answer| answer.status == 200)
-    });
+    let (_gateway, socket) = Gateway::start_with_unix_socket(&file);
     let statuses = [(); 2].map(|()| {
         let mut stream = UnixStream::connect(&socket).expect("a connection");
         stream

@@ -1,6 +1,10 @@
 //! The end: nobody new, everybody answered.
 
+use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -165,4 +169,87 @@ fn idle_connections_do_not_hold_up_a_stop() {
     gateway.signal(Signal::TERM);
     assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
     assert_eq!(used.rest(), b"");
+}
+
+#[test]
+fn a_stop_logs_no_error_and_refuses_new_connections_on_every_socket() {
+    // Errors of a race between threads do not come each time.
+    for nth in 0..10 {
+        let release = Arc::new(Barrier::new(2));
+        let released = Arc::clone(&release);
+        let origin = Origin::answering(move |exchange| {
+            if exchange.target() == "/held" {
+                released.wait();
+            }
+            exchange.reply(b"ok")
+        });
+        let file = one_zone(&origin, "2r/s", "burst = 2");
+        let (mut gateway, socket) = Gateway::start_with_unix_socket(&file);
+        let _unused = Client::connect(gateway.address());
+        let _unused_unix = UnixStream::connect(&socket).expect("a connection");
+        let mut idle = Client::ask(gateway.address(), "/");
+        assert_eq!(idle.answer().status, 200);
+        // In every other round the stop has to wait for somebody.
+        let held = (nth % 2 == 0).then(|| {
+            let client = Client::ask(gateway.address(), "/held");
+            origin.wait_for(2);
+            client
+        });
+        gateway.signal(Signal::TERM);
+        wait_until_refused(&gateway);
+        eventually("new connections are refused at the unix socket", || {
+            UnixStream::connect(&socket).is_err()
+        });
+        if let Some(mut client) = held {
+            let healthz = gateway.admin("/healthz").map(|answer| answer.status);
+            assert_eq!(healthz, Some(200), "it has not ended yet");
+            release.wait();
+            assert_eq!(client.answer().status, 200);
+        }
+        assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+        assert_eq!(idle.rest(), b"");
+        let log = gateway.whole_log();
+        let (_, stop) = log.split_once("stopping").expect("it says that it stops");
+        let is_bad = |line: &&str| line.contains(" ERROR ") || line.contains(" WARN ");
+        let bad = stop.lines().filter(is_bad).collect::<Vec<_>>();
+        assert!(bad.is_empty(), "round {nth}: {bad:#?}");
+    }
+}
+
+#[test]
+fn a_connection_taken_just_before_a_stop_is_served() {
+    let origin = Origin::start();
+    for _ in 0..5 {
+        let file = one_zone(&origin, "1000r/s", "burst = 2");
+        let (mut gateway, socket) = Gateway::start_with_unix_socket(&file);
+        let mut tcp = Client::connect(gateway.address());
+        let mut unix = UnixStream::connect(&socket).expect("a connection");
+        tcp.get("/");
+        unix.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
+        gateway.signal(Signal::TERM);
+        assert_eq!(tcp.answer().status, 200);
+        let mut answer = String::new();
+        unix.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
+        assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+    }
+}
+
+#[test]
+fn the_access_log_has_each_request_once_the_gateway_has_ended() {
+    let origin = Origin::start();
+    for _ in 0..5 {
+        let zone = one_zone(&origin, "1000r/s", "burst = 100");
+        let mut gateway = Gateway::start(&format!("{zone}[log]\naccess = \"access.log\"\n"));
+        let mut clients: Vec<_> = (0..50)
+            .map(|_| Client::ask(gateway.address(), "/?key=a"))
+            .collect();
+        gateway.signal(Signal::TERM);
+        for client in &mut clients {
+            assert_eq!(client.answer().status, 200);
+        }
+        assert_eq!(gateway.wait(Duration::from_secs(3)).code(), Some(0));
+        let log = fs::read_to_string(gateway.site.folder().join("access.log"));
+        assert_eq!(log.expect("a log").lines().count(), 50);
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -86,6 +86,8 @@ pub struct Gateway {
     pub site: Site,
     process: Child,
     log: Arc<Log>,
+    /// Reads the log until the program ends.
+    reader: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
@@ -106,12 +108,28 @@ impl Gateway {
         let site = Site::new();
         site.write(rest);
         let gateway = Self::run_with(site, variables);
+        gateway.wait_until_ready();
+        gateway
+    }
+
+    /// Starts the program as [`Gateway::start`] does, with a socket file beside its address.
+    pub fn start_with_unix_socket(rest: &str) -> (Self, PathBuf) {
+        let site = Site::new();
+        let text = site.text(rest);
+        let text = text.replacen("listen = [", "listen = [\"unix:drip.sock\", ", 1);
+        fs::write(site.file(), text).expect("a file");
+        let gateway = Self::run(site);
+        gateway.wait_until_ready();
+        let socket = gateway.site.folder().join("drip.sock");
+        (gateway, socket)
+    }
+
+    /// Waits until it takes requests.
+    pub fn wait_until_ready(&self) {
         eventually("the gateway is ready", || {
-            gateway
-                .admin("/readyz")
+            self.admin("/readyz")
                 .is_some_and(|answer| answer.status == 200)
         });
-        gateway
     }
 
     /// Starts the program on the file of `site`.
@@ -135,13 +153,18 @@ impl Gateway {
         let stderr = process.stderr.take().expect("a pipe");
         let log = Arc::<Log>::default();
         let to_log = Arc::clone(&log);
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 to_log.lines.lock().expect("no panic").push((now(), line));
                 to_log.more.notify_all();
             }
         });
-        Self { site, process, log }
+        Self {
+            site,
+            process,
+            log,
+            reader: Some(reader),
+        }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -178,6 +201,18 @@ impl Gateway {
     pub fn log(&self) -> String {
         let lines: Vec<String> = self.log_lines().into_iter().map(|(_, line)| line).collect();
         lines.join("\n")
+    }
+
+    /// All that it has logged, once it has ended.
+    pub fn whole_log(&mut self) -> String {
+        assert!(
+            matches!(self.process.try_wait(), Ok(Some(_))),
+            "it still runs"
+        );
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("no panic");
+        }
+        self.log()
     }
 
     /// The same line by line, each with when it came.
