@@ -19,7 +19,9 @@ use crate::http::downstream::{
     ClientError, ClientStream, ConnectionContext, Response, unless_gone,
 };
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, FieldName, InvalidResponse, ResponseHead, Trailers, Version};
+use crate::http::message::{
+    BodyLength, Buffer, FieldName, InvalidResponse, ResponseHead, Trailers, Version,
+};
 use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
 use crate::limit::Moment;
 

@@ -103,7 +103,11 @@ fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
 /// more. It may be empty (RFC 9112, section 3.2).
 fn is_authority(text: &[u8]) -> bool {
     // Mostly it is a name or an address of plain letters, perhaps with a port.
-    let port = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let port = text
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let name = match text.split_at(text.len() - port) {
         (name @ [.., b':'], _) => &name[..name.len() - 1],
         _ => text,
