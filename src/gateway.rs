@@ -1,7 +1,6 @@
 //! The gateway in force: its routes, and the zones and origins that they name.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
@@ -40,18 +39,7 @@ pub struct Gateway {
 #[derive(Debug, Default)]
 struct Course {
     stopping: watch::Sender<bool>,
-    waiting: AtomicUsize,
     dialer: Dialer,
-}
-
-/// A request that asks for its turns, counted until this is dropped.
-#[derive(Debug)]
-pub struct Waiting(Arc<Course>);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// The store that zones of these settings are shared by; the known one where it is the same.
@@ -288,19 +276,6 @@ impl Gateway {
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.course.stopping.subscribe()
-    }
-
-    /// Counts a request as waiting, as long as the answer is kept.
-    #[must_use]
-    pub fn waiting(&self) -> Waiting {
-        self.course.waiting.fetch_add(1, Ordering::Relaxed);
-        Waiting(Arc::clone(&self.course))
-    }
-
-    /// Whether any request waits, under this version or one before it.
-    #[must_use]
-    pub fn has_waiters(&self) -> bool {
-        self.course.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Rejects all who wait and all who still come.

@@ -93,8 +93,8 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
     gateway.stop();
     let ending = async move {
         accepting.close().await;
-        // A worker ends with its last connection, and the queues of the keys that live there end with it, whoever
-        // waits in them from elsewhere. So none is ended before all connections are.
+        // A queue lives on one worker, and whoever waits in it may be connected to another. So no worker is
+        // ended before all connections are.
         if timeout(patience, accepting.all_gone()).await.is_err() {
             gateway.dismiss();
             let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;

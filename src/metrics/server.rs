@@ -40,8 +40,7 @@ impl Outcome {
 #[derive(Debug)]
 pub struct ServerMetrics {
     outcomes: [(Tally, Histogram); Outcome::ALL.len()],
-    /// Requests at the server.
-    pub in_flight: Gauge,
+    in_flight: Gauge,
     /// 1 while the server is asked.
     pub healthy: Gauge,
 }
@@ -89,8 +88,15 @@ impl ServerMetrics {
         all.saturating_sub(self.answered())
     }
 
-    /// Tells Prometheus of what was counted.
-    pub fn show(&self) {
+    /// Tells Prometheus of what was counted, and how many requests are there now.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn show(&self, in_flight: usize) {
+        self.show_outcomes();
+        // There are far fewer than a float can count.
+        self.in_flight.set(in_flight as f64);
+    }
+
+    fn show_outcomes(&self) {
         self.outcomes.iter().for_each(|(tally, _)| tally.show());
     }
 }
@@ -98,6 +104,6 @@ impl ServerMetrics {
 /// What was counted last is not lost.
 impl Drop for ServerMetrics {
     fn drop(&mut self) {
-        self.show();
+        self.show_outcomes();
     }
 }

@@ -343,6 +343,13 @@ impl Trailers {
         }
     }
 
+    /// Those of the fields whose name `stays`.
+    #[must_use]
+    pub fn filtered(&self, stays: impl Fn(&[u8]) -> bool) -> Self {
+        let fields = self.0.iter().filter(|(name, _)| stays(name));
+        Self(fields.cloned().collect())
+    }
+
     /// Every field: its name and its value.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.0.iter().map(|(name, value)| (&**name, &**value))

@@ -201,8 +201,14 @@ impl RequestHead {
 
     /// Its method.
     #[must_use]
-    pub fn method(&self) -> &str {
-        str::from_utf8(self.method.in_bytes(&self.bytes)).unwrap_or_default()
+    pub fn method(&self) -> &[u8] {
+        self.method.in_bytes(&self.bytes)
+    }
+
+    /// Whether it asks for a head alone.
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.method() == b"HEAD"
     }
 
     /// Its target as it was sent.
@@ -250,7 +256,8 @@ impl RequestHead {
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         let method = self.method();
-        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
+        let idempotent: [&[u8]; 6] = [b"GET", b"HEAD", b"OPTIONS", b"TRACE", b"PUT", b"DELETE"];
+        idempotent.contains(&method)
     }
 
     /// Whether its client waits for an interim answer before it sends the body (RFC 9110, section 10.1.1).

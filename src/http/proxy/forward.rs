@@ -19,7 +19,9 @@ use crate::http::downstream::{
     ClientError, ClientStream, ConnectionContext, Response, unless_gone,
 };
 use crate::http::message::sender::Then;
-use crate::http::message::{Buffer, FieldName, InvalidResponse, ResponseHead, Trailers, Version};
+use crate::http::message::{
+    BodyLength, Buffer, FieldName, InvalidResponse, ResponseHead, Trailers, Version,
+};
 use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
 use crate::limit::Moment;
 
@@ -56,6 +58,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) sent: Moment,
     /// Whether the client has had the interim answer that it waits for.
     pub(super) continued: bool,
+    /// The fields that the answer's `Connection` names, where trailers may follow.
+    pub(super) named_away: Vec<Box<[u8]>>,
 }
 
 /// What came of looking for an answer's head.
@@ -251,6 +255,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         in_flight: &InFlight,
     ) -> Result<(), Attempt> {
         let limit = self.settings().response_timeout;
+        let fields = self.info.fields();
         let Self {
             client,
             upload,
@@ -260,12 +265,11 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         let mut received = None;
         if !upload.is_over() {
             let sending = poll_fn(|cx| {
-                let uploaded = upload.poll(cx, *client, connection)?;
-                if let Poll::Ready(received) = connection.poll_receive(cx) {
-                    return Poll::Ready(Ok::<_, ClientError>(Some(received)));
+                if upload.poll(cx, *client, connection, fields)?.is_ready() {
+                    return Poll::Ready(Ok::<_, ClientError>(None));
                 }
-                if uploaded.is_ready() {
-                    return Poll::Ready(Ok(None));
+                if let Poll::Ready(received) = connection.poll_receive(cx) {
+                    return Poll::Ready(Ok(Some(received)));
                 }
                 let since = (*sent).max(upload.last_piece());
                 let silence = connection.poll_silence(cx, since, limit);
@@ -327,7 +331,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
             let server = in_flight.server().to_string();
             Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
         };
-        let to_head = self.info.head.method() == "HEAD";
+        let to_head = self.info.head.is_head();
         let parsed = ResponseHead::parse(received, to_head).map_err(invalid)?;
         let size = parsed.as_ref().map_or(received.len(), |(_, end)| *end);
         if size > limit {
@@ -385,8 +389,13 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
         let replaced = |known| is_limited && ratelimit_headers::replaces(which, known);
         let trailers = self.info.head.takes_trailers();
+        if trailers && head.length == BodyLength::Chunked {
+            let named = head.fields().elements(FieldName::Connection);
+            self.named_away = named.map(Box::from).collect();
+        }
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            heads::each_passing(head, trailers, replaced, put);
+            let announced = trailers && head.length == BodyLength::Chunked;
+            heads::each_passing(head, announced, replaced, put);
             if let Some(outcome) = outcome {
                 ratelimit_headers::write(put, which, gateway, outcome, Some(took));
             }
@@ -434,12 +443,18 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
 
     fn trailers(&self, connection: &Connection) -> Option<Trailers> {
         let trailers = connection.trailers()?;
-        self.info.head.takes_trailers().then(|| trailers.clone())
+        let named = |name: &[u8]| {
+            let mut named = self.named_away.iter();
+            named.any(|named| named.eq_ignore_ascii_case(name))
+        };
+        let passing = || trailers.filtered(|name| !named(name));
+        self.info.head.takes_trailers().then(passing)
     }
 
     /// The next piece of the answer's body; an empty one at its end.
     async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
         let limit = self.settings().body_timeout;
+        let fields = self.info.fields();
         let Self { client, upload, .. } = self;
         let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
         let mut piece = match at_once {
@@ -449,7 +464,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         if piece.is_none() {
             // The client has what there is while more is waited for.
             let coming = poll_fn(|cx| {
-                let uploaded = upload.poll(cx, *client, connection)?;
+                let uploaded = upload.poll(cx, *client, connection, fields)?;
                 let flushed = client.poll_flush(cx)?;
                 if let Poll::Ready(piece) = connection.poll_body(cx) {
                     return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
@@ -485,8 +500,9 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         connection: &mut Connection,
         piece: &mut Buffer,
     ) -> Result<(), Failure> {
+        let fields = self.info.fields();
         poll_fn(|cx| {
-            let _uploaded = self.upload.poll(cx, self.client, connection)?;
+            let _uploaded = self.upload.poll(cx, self.client, connection, fields)?;
             self.client.poll_send(cx, piece, Then::More)
         })
         .await?;

@@ -42,7 +42,8 @@ impl RequestService for Worker {
                 reply
             }
             Ok(route) => {
-                let began = self.pacer.now();
+                let waited = record.outcome.as_ref().map(|outcome| outcome.waited);
+                let began = record.began + waited.unwrap_or_default();
                 let forward = Forward {
                     worker: self,
                     gateway: &gateway,
@@ -55,6 +56,7 @@ impl RequestService for Worker {
                     began,
                     sent: began,
                     continued: false,
+                    named_away: Vec::new(),
                 };
                 // Boxed: whoever waits for a turn, or is answered here, needs no room for it.
                 match Box::pin(forward.run()).await {
@@ -69,7 +71,7 @@ impl RequestService for Worker {
             }
         };
         record.answer_began(reply.status);
-        let to_head = head.method() == "HEAD";
+        let to_head = head.is_head();
         if !to_head {
             record.sent(reply.body_length());
         }
@@ -105,7 +107,8 @@ async fn admit<'a>(
         return Err(Reply::unfit(unfit));
     }
     let settings = gateway.settings();
-    let found = settings.route(&info.path, Some(&info.host), Some(info.head.method()));
+    let method = str::from_utf8(info.head.method()).ok();
+    let found = settings.route(&info.path, Some(&info.host), method);
     let Some((index, route)) = found else {
         return Err(Reply::plain(404, "No route takes this request\n"));
     };

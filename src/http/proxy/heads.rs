@@ -20,7 +20,7 @@ pub(super) fn write_request(
 ) {
     let head = info.head;
     let fields = head.fields();
-    out.put(head.method().as_bytes());
+    out.put(head.method());
     out.put(b" ");
     let target = head.path_and_query();
     if matches!(target, [] | [b'?', ..]) {

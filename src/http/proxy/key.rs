@@ -47,7 +47,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) 
             key.extend_from_slice(if target.is_empty() { b"/" } else { target });
         }
         Variable::RequestMethod => {
-            key.extend_from_slice(info.head.method().as_bytes());
+            key.extend_from_slice(info.head.method());
         }
         Variable::Scheme => key.extend_from_slice(info.peer.scheme().as_bytes()),
         Variable::ServerPort => write(key, info.peer.local.map_or(0, |local| local.port())),

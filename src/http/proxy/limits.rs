@@ -76,7 +76,6 @@ pub(super) async fn wait(
     began: Moment,
     place: &mut Option<WaitingPlace>,
 ) -> LimitOutcome {
-    let _waiting = gateway.waiting();
     let mut asked = Pending::new();
     for wanted in &route.limits {
         let (zone, limit) = (gateway.zone(wanted.zone), wanted.limit);

@@ -136,7 +136,8 @@ impl<'r> RequestRecord<'r> {
 /// What a request asked for, as its client wrote it.
 fn line(head: &RequestHead) -> access::Line<'_> {
     access::Line {
-        method: head.method(),
+        // A method is a token, and so text.
+        method: str::from_utf8(head.method()).unwrap_or_default(),
         target: Cow::Borrowed(head.target()),
         protocol: head.version().name(),
     }

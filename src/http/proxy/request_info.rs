@@ -60,13 +60,13 @@ impl<'a> RequestInfo<'a> {
 
     /// Why the request is not taken, if it is not.
     pub(super) fn unfit(&self) -> Option<UnfitRequest> {
-        if self.head.method() == "CONNECT" {
+        if self.head.method() == b"CONNECT" {
             return Some(UnfitRequest::Connect);
         }
         if !self.names_a_host() {
             return Some(UnfitRequest::Host);
         }
-        if self.head.path_and_query() == b"*" && self.head.method() != "OPTIONS" {
+        if self.head.path_and_query() == b"*" && self.head.method() != b"OPTIONS" {
             return Some(UnfitRequest::Asterisk);
         }
         let known = |expected: &[u8]| expected.eq_ignore_ascii_case(b"100-continue");
@@ -101,7 +101,22 @@ fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
 
 /// Whether `text` is a host, with a port or without, as RFC 3986 (section 3.2.2) writes one, and nobody can take it for
 /// more. It may be empty (RFC 9112, section 3.2).
-pub(super) fn is_authority(text: &[u8]) -> bool {
+fn is_authority(text: &[u8]) -> bool {
+    // Mostly it is a name or an address of plain letters, perhaps with a port.
+    let port = text
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let name = match text.split_at(text.len() - port) {
+        (name @ [.., b':'], _) => &name[..name.len() - 1],
+        _ => text,
+    };
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    let has_empty_label = || name.windows(2).any(|two| two == b"..");
+    if name.iter().all(is_plain) && !has_empty_label() {
+        return true;
+    }
     let Ok(text) = str::from_utf8(text) else {
         return false;
     };

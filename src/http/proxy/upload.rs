@@ -5,8 +5,8 @@ use std::task::{Context, Poll, ready};
 
 use crate::clock;
 use crate::http::downstream::{ClientError, ClientStream};
-use crate::http::message::Buffer;
 use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, FieldName, Fields, Trailers};
 use crate::http::upstream::Connection;
 use crate::limit::Moment;
 
@@ -19,6 +19,8 @@ pub(super) struct Upload {
     /// When the client's last piece came.
     last_piece: Moment,
     has_begun: bool,
+    /// Once the body is over.
+    trailers: Option<Trailers>,
 }
 
 #[derive(Debug)]
@@ -39,6 +41,7 @@ impl Upload {
             room: most.map(NonZeroU64::get),
             last_piece: Moment::default(),
             has_begun: false,
+            trailers: None,
         }
     }
 
@@ -74,12 +77,13 @@ impl Upload {
         }
     }
 
-    /// Moves what can be moved. Ready once it is [over](Self::is_over).
+    /// Moves what can be moved. Ready once it is [over](Self::is_over). `fields`: those of the request's head.
     pub(super) fn poll<C: ClientStream>(
         &mut self,
         cx: &mut Context<'_>,
         client: &mut C,
         origin: &mut Connection,
+        fields: Fields<'_>,
     ) -> Poll<Result<(), ClientError>> {
         loop {
             match &mut self.phase {
@@ -108,7 +112,11 @@ impl Upload {
                 Phase::Sending(piece) => {
                     let is_last = client.body_is_over();
                     let then = if is_last {
-                        Then::End(client.trailers())
+                        let named_away = |name: &[u8]| fields.names_away(FieldName::Other, name);
+                        if let (None, Some(trailers)) = (&self.trailers, client.trailers()) {
+                            self.trailers = Some(trailers.filtered(|name| !named_away(name)));
+                        }
+                        Then::End(self.trailers.as_ref())
                     } else {
                         Then::More
                     };

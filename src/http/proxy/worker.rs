@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,7 +12,10 @@ use crate::pacer::Pacer;
 /// What one worker thread keeps for the requests that it serves.
 #[derive(Debug)]
 pub struct Worker {
-    gateway: watch::Receiver<Option<Arc<Gateway>>>,
+    gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
+    /// The gateway in force as this thread's requests hold it: counting them by an `Arc` would have all workers write to
+    /// one place for each request.
+    in_force: RefCell<Option<Rc<Arc<Gateway>>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,
     pub(super) pools: Pools,
@@ -22,20 +26,41 @@ impl Worker {
     #[must_use]
     pub fn new(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Rc<Self> {
         let worker = Rc::new(Self {
-            gateway,
+            in_force: RefCell::default(),
             stop: Rc::default(),
             pacer: Pacer::here(),
             pools: Pools::default(),
+            gateway: RefCell::new(gateway),
         });
-        actix_rt::spawn(Rc::clone(&worker).follow_stop());
+        actix_rt::spawn(Rc::clone(&worker).follow());
         worker
     }
 
-    /// Tells this worker's connections when the gateway stops.
-    async fn follow_stop(self: Rc<Self>) {
-        let mut stopping = self.gateway().await.stopping();
-        if stopping.wait_for(|stopping| *stopping).await.is_ok() {
-            self.stop.stop();
+    /// Takes each gateway that comes into force, and tells this worker's connections when it stops.
+    async fn follow(self: Rc<Self>) {
+        let mut gateways = self.gateway.borrow().clone();
+        let Ok(mut stopping) = gateways.wait_for(Option::is_some).await.map(|gateway| {
+            let stopping = gateway.as_ref().map(|gateway| gateway.stopping());
+            stopping.unwrap_or_else(|| watch::channel(false).1)
+        }) else {
+            return;
+        };
+        loop {
+            tokio::select! {
+                biased;
+                stopped = stopping.wait_for(|stopping| *stopping), if !self.stop.is_stopping() => {
+                    if stopped.is_ok() {
+                        self.stop.stop();
+                    }
+                }
+                changed = gateways.changed() => {
+                    // The next request finds the new one.
+                    self.in_force.take();
+                    if changed.is_err() {
+                        return;
+                    }
+                }
+            }
         }
     }
 
@@ -46,12 +71,17 @@ impl Worker {
     }
 
     /// The gateway in force, if the process has started.
-    pub(super) fn gateway_now(&self) -> Option<Arc<Gateway>> {
-        self.gateway.borrow().as_ref().map(Arc::clone)
+    pub(super) fn gateway_now(&self) -> Option<Rc<Arc<Gateway>>> {
+        let (mut in_force, mut gateway) = (self.in_force.borrow_mut(), self.gateway.borrow_mut());
+        if in_force.is_none() || gateway.has_changed().unwrap_or(false) {
+            let gateway = gateway.borrow_and_update();
+            *in_force = gateway.as_ref().map(|gateway| Rc::new(Arc::clone(gateway)));
+        }
+        in_force.clone()
     }
 
     /// The gateway in force. Waits for it while the process starts.
-    pub async fn gateway(&self) -> Arc<Gateway> {
+    pub async fn gateway(&self) -> Rc<Arc<Gateway>> {
         if let Some(gateway) = self.gateway_now() {
             return gateway;
         }
@@ -59,18 +89,13 @@ impl Worker {
         Box::pin(self.first_gateway()).await
     }
 
-    async fn first_gateway(&self) -> Arc<Gateway> {
+    async fn first_gateway(&self) -> Rc<Arc<Gateway>> {
         loop {
             if let Some(gateway) = self.gateway_now() {
                 return gateway;
             }
-            if self
-                .gateway
-                .clone()
-                .wait_for(Option::is_some)
-                .await
-                .is_err()
-            {
+            let mut gateway = self.gateway.borrow().clone();
+            if gateway.wait_for(Option::is_some).await.is_err() {
                 // The process failed to start, and is ending.
                 std::future::pending::<()>().await;
             }

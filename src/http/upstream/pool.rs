@@ -6,6 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
+
 use super::connection::{Connection, Idle};
 use super::dial::Dialer;
 use super::error::OriginError;
@@ -20,7 +22,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 pub struct Pools(Rc<RefCell<ByServer>>);
 
 /// By where the server lies in memory: each pool holds on to its own.
-type ByServer = HashMap<*const Server, Rc<Pool>>;
+type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 
 /// The idle connections to one server.
 #[derive(Debug)]

@@ -49,6 +49,11 @@ impl Server {
         &self.metrics
     }
 
+    /// Tells Prometheus of what was counted.
+    pub(super) fn show_metrics(&self) {
+        self.metrics.show(self.in_flight());
+    }
+
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
@@ -104,7 +109,6 @@ impl Server {
 impl InFlight {
     pub(super) fn new(server: &Arc<Server>, max_fails: Option<(u32, Duration)>) -> Self {
         server.in_flight.fetch_add(1, Ordering::Relaxed);
-        server.metrics.in_flight.increment(1.0);
         Self {
             server: Arc::clone(server),
             max_fails,
@@ -159,6 +163,9 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.server.metrics.in_flight.decrement(1.0);
+        if self.server.is_retired() {
+            // Nobody else shows its metrics any more.
+            self.server.show_metrics();
+        }
     }
 }

@@ -123,7 +123,7 @@ impl Origin {
     /// Tells Prometheus of what was counted.
     pub fn show_metrics(&self) {
         for server in &self.servers {
-            server.metrics().show();
+            server.show_metrics();
         }
     }
 
