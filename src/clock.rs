@@ -46,6 +46,13 @@ pub fn now() -> Moment {
     Clock::Machine.now()
 }
 
+/// The machine's present moment as of the kernel's last tick: up to 10 ms ago, and five times cheaper to ask for. For
+/// deadlines of many requests, of which few are ever met.
+#[must_use]
+pub fn coarse_now() -> Moment {
+    Moment::from_nanos(epoch_nanos() + nanos(clock_gettime(ClockId::MonotonicCoarse)))
+}
+
 /// When a file was last written, unless that is to come; `None` where nobody can say.
 #[must_use]
 pub fn changed(file: &Path) -> Option<Moment> {
@@ -79,7 +86,10 @@ fn epoch_nanos() -> u64 {
 }
 
 fn monotonic_nanos() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
+    nanos(clock_gettime(ClockId::Monotonic))
+}
+
+fn nanos(time: Timespec) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Deadlines that mostly move before they are met.
+//! Deadlines that mostly move before they are met, to the tick of the kernel.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -21,7 +21,7 @@ impl Deadline {
     /// Sets the deadline, unless one is set.
     pub fn start(&mut self, span: Duration) {
         if self.at.is_none() {
-            self.at = Some(clock::now() + span);
+            self.at = Some(clock::coarse_now() + span);
         }
     }
 

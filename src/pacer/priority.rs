@@ -2,6 +2,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::Pacer;
+use crate::limit::Moment;
 
 /// Passes of this thread's tasks from an alarm to what it lets go: first the actor runs that hears it, then the request
 /// that gets its turn.
@@ -22,9 +23,9 @@ pub struct Priority {
 }
 
 impl Pacer {
-    /// Ready when the task may go on: no alarm is overdue, and those who just heard one have run. It is woken again by
+    /// Ready with the present moment when the task may go on: no alarm is overdue, and those who just heard one have run. It is woken again by
     /// itself.
-    pub fn poll_departures_first(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_departures_first(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment> {
         let now = self.now();
         if self.is_overdue(now) {
             self.ring();
@@ -35,7 +36,7 @@ impl Pacer {
             task.passes = PASSES;
         }
         if task.passes == 0 || now.since(at) > RECENT {
-            return Poll::Ready(());
+            return Poll::Ready(now);
         }
         task.passes -= 1;
         cx.waker().wake_by_ref();

@@ -48,6 +48,7 @@ use crate::http::message::sender::Then;
 use crate::http::message::{
     BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Trailers, Version,
 };
+use crate::limit::Moment;
 use crate::pacer::Priority;
 
 /// Bytes that one read takes while a head is coming: most heads are shorter, and what is behind them stays with the
@@ -86,7 +87,8 @@ pub async fn serve<S: Socket, A: RequestService>(
         };
         connection.begin_request(&head);
         // Boxed, so that an idle connection has no room for it.
-        let served = Box::pin(service.serve(head, &mut connection, &context)).await;
+        let began = connection.began;
+        let served = Box::pin(service.serve(head, began, &mut connection, &context)).await;
         match connection.after(served) {
             After::Next => {}
             After::Close => return Box::pin(connection.close(false)).await,
@@ -137,6 +139,8 @@ struct Connection<S> {
     expects: bool,
     answer: Progress,
     priority: Priority,
+    /// When the next request's head came.
+    began: Moment,
 }
 
 /// How far the present answer is.
@@ -169,6 +173,7 @@ impl<S: Socket> Connection<S> {
             expects: false,
             answer: Progress::None,
             priority: Priority::default(),
+            began: Moment::default(),
         }
     }
 
@@ -177,6 +182,8 @@ impl<S: Socket> Connection<S> {
         let mut searched = 0;
         self.reading.stop();
         if !self.kept.is_empty() {
+            let admission = |cx: &mut Context<'_>| service.poll_admission(&mut self.priority, cx);
+            self.began = poll_fn(admission).await;
             let kept = std::mem::take(&mut self.kept);
             if let Some(next) = self.take_head(&kept, &mut searched) {
                 return next;
@@ -192,7 +199,7 @@ impl<S: Socket> Connection<S> {
         searched: &mut usize,
     ) -> Poll<Next> {
         loop {
-            ready!(service.poll_admission(&mut self.priority, cx));
+            self.began = ready!(service.poll_admission(&mut self.priority, cx));
             let mut buffer = Buffer::take();
             buffer.put(&self.kept);
             match buffer.poll_fill(cx, &mut self.socket, HEAD_READ) {
@@ -464,8 +471,8 @@ impl<S: Socket> ClientStream for Connection<S> {
         self.keeps &= self.decoder.is_over();
         let keeps = self.keeps;
         let out = self.sender.head();
-        if !response.has_date {
-            with_date(clock::now(), |date| put_field(out, b"Date", date));
+        if let Some(now) = response.date {
+            with_date(now, |date| put_field(out, b"Date", date));
         }
         let length = match response.length {
             BodyLength::Length(length) => Some(length),

@@ -23,11 +23,11 @@ use super::peer::Peer;
 use super::stop::StopSignal;
 use super::stream::{Aborted, ClientError, ClientStream, EachField, RequestService, Response};
 use super::timeouts::Timeouts;
-use crate::clock;
 use crate::deadline::Deadline;
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
+use crate::limit::Moment;
 use crate::pacer::Priority;
 
 /// Requests under way at once on one connection, as in nginx.
@@ -176,21 +176,26 @@ async fn serve_stream<A: RequestService>(
     service: Rc<A>,
 ) {
     let mut priority = Priority::default();
-    poll_fn(|cx| service.poll_admission(&mut priority, cx)).await;
+    let began = poll_fn(|cx| service.poll_admission(&mut priority, cx)).await;
     let (head, body) = request.into_parts();
     let parsed = RequestHead::of_http2(&head, !body.is_end_stream());
     drop(head);
     let mut stream = Stream::new(body, respond, timeouts);
     match parsed {
         Ok(head) => {
-            let served = service.serve(head, &mut stream, &context).await;
+            let served = service.serve(head, began, &mut stream, &context).await;
             if served == Err(Aborted::AnswerBroken) {
+                // A reset takes along what is not written yet: the connection's task writes it meanwhile.
+                let _gone = stream.send_head(false);
+                tokio::task::yield_now().await;
                 stream.break_off();
             }
         }
         Err(refusal) => {
             service.refused(refusal.status(), &context);
-            stream.refuse(refusal.status(), &refusal.to_string()).await;
+            stream
+                .refuse(refusal.status(), &refusal.to_string(), began)
+                .await;
         }
     }
 }
@@ -239,7 +244,7 @@ impl Stream {
         }
     }
 
-    async fn refuse(&mut self, status: u16, why: &str) {
+    async fn refuse(&mut self, status: u16, why: &str, now: Moment) {
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"content-type", b"text/plain; charset=utf-8");
         };
@@ -251,7 +256,7 @@ impl Stream {
             reason: b"",
             length: BodyLength::Length(text.len() as u64),
             told_length: None,
-            has_date: false,
+            date: Some(now),
             upgrade: None,
             fields: &fields,
         });
@@ -393,8 +398,8 @@ impl ClientStream for Stream {
         *head.status_mut() = StatusCode::from_u16(response.status).unwrap_or_default();
         let headers = head.headers_mut();
         (response.fields)(&mut |name, value| append(headers, name, value));
-        if !response.has_date {
-            let date = with_date(clock::now(), HeaderValue::from_bytes);
+        if let Some(now) = response.date {
+            let date = with_date(now, HeaderValue::from_bytes);
             if let Ok(date) = date {
                 headers.insert(DATE, date);
             }

@@ -8,14 +8,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::context::ConnectionContext;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
+use crate::limit::Moment;
 use crate::pacer::Priority;
 
 /// Answers the requests of clients.
 pub trait RequestService: 'static {
-    /// Answers one request. Dropped before it is done where the client has left.
+    /// Answers one request that `began` when its head came. Dropped before it is done where the client has left.
     fn serve<C: ClientStream>(
         &self,
         head: RequestHead,
+        began: Moment,
         client: &mut C,
         context: &ConnectionContext,
     ) -> impl Future<Output = Result<(), Aborted>>;
@@ -23,8 +25,8 @@ pub trait RequestService: 'static {
     /// Takes note of a request that was refused before it could be read.
     fn refused(&self, status: u16, context: &ConnectionContext);
 
-    /// Ready when this worker may take on the next request: departures that are due go first.
-    fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<()>;
+    /// Ready with the present moment when this worker may take on the next request: departures that are due go first.
+    fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment>;
 }
 
 /// A request that did not come to its end.
@@ -80,8 +82,8 @@ pub struct Response<'a> {
     pub length: BodyLength,
     /// The length that is told of a body that does not follow, as after `HEAD` and with a 304.
     pub told_length: Option<u64>,
-    /// Whether there is a `Date` among the fields.
-    pub has_date: bool,
+    /// The `Date` that is added; `None` where there is one among the fields.
+    pub date: Option<Moment>,
     /// The protocol that a 101 changes to.
     pub upgrade: Option<&'a [u8]>,
     /// All fields but those of framing, connection and missing date.

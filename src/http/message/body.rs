@@ -88,12 +88,28 @@ impl BodyDecoder {
             State::Chunked(chunks) => {
                 let decoded = chunks.decode(bytes)?;
                 if chunks.is_over() {
-                    self.0 = State::Over(chunks.trailers()?);
+                    match chunks.trailers() {
+                        Ok(trailers) => self.0 = State::Over(trailers),
+                        Err(invalid) => {
+                            chunks.set_salvaged(decoded.0);
+                            return Err(invalid.into());
+                        }
+                    }
                 }
                 Ok(decoded)
             }
             State::UntilClose => Ok((bytes.len(), bytes.len())),
             State::Over(_) => Ok((0, 0)),
+        }
+    }
+
+    /// How much data of a body that turned out invalid the last call to [`Self::decode`] left at the beginning of its
+    /// bytes: it was right, and may go on.
+    #[must_use]
+    pub fn salvaged(&self) -> usize {
+        match &self.0 {
+            State::Chunked(chunks) => chunks.salvaged(),
+            _ => 0,
         }
     }
 

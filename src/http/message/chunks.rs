@@ -16,6 +16,8 @@ pub(super) struct Chunks {
     overhead: usize,
     /// The lines after the last chunk, as they came.
     trailers: Vec<u8>,
+    /// Bytes of data that stood before the byte that must not stand there.
+    salvaged: usize,
 }
 
 /// A byte of a chunked body that must not stand where it does, or trailers that are malformed.
@@ -87,11 +89,24 @@ impl Chunks {
                 if matches!(self.at, At::Trailer { .. } | At::TrailerEnd { .. }) {
                     self.trailers.push(byte);
                 }
-                self.at = self.step(byte).ok_or(InvalidChunk)?;
+                let Some(next) = self.step(byte) else {
+                    self.salvaged = data;
+                    return Err(InvalidChunk);
+                };
+                self.at = next;
                 read += 1;
             }
         }
         Ok((data, read))
+    }
+
+    /// How much data the last call decoded before what is invalid.
+    pub(super) fn salvaged(&self) -> usize {
+        self.salvaged
+    }
+
+    pub(super) fn set_salvaged(&mut self, data: usize) {
+        self.salvaged = data;
     }
 
     /// The trailers of a body that is over.

@@ -288,12 +288,11 @@ impl RequestHead {
 
 /// Whether the sender of a message with these fields keeps its connection (RFC 9112, section 9.3).
 pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
-    let has = |wanted: &[u8]| {
+    let says = |wanted: &[u8]| {
         let mut options = fields.elements(FieldName::Connection);
         options.any(|option| option.eq_ignore_ascii_case(wanted))
     };
-    // Where it says both, it closes.
-    !has(b"close") && (version != Version::Http10 || has(b"keep-alive"))
+    !says(b"close") && (version != Version::Http10 || says(b"keep-alive"))
 }
 
 /// The authority of a target, where it is absolute, and its path with the query (RFC 9112, section 3.2).

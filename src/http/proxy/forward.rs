@@ -254,7 +254,10 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         connection: &mut Connection,
         in_flight: &InFlight,
     ) -> Result<(), Attempt> {
-        let limit = self.settings().response_timeout;
+        let (limit, stall) = (
+            self.settings().response_timeout,
+            self.settings().body_timeout,
+        );
         let fields = self.info.fields();
         let Self {
             client,
@@ -272,6 +275,12 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
                     return Poll::Ready(Ok(Some(received)));
                 }
                 let since = (*sent).max(upload.last_piece());
+                // An origin that takes nothing has no longer than one that sends nothing.
+                let limit = if upload.is_stalled() {
+                    limit.min(stall)
+                } else {
+                    limit
+                };
                 let silence = connection.poll_silence(cx, since, limit);
                 silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
             });
@@ -380,7 +389,8 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
 
     /// Begins the client's answer.
     fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight) {
-        let took = self.worker.pacer.now().since(self.began);
+        let now = self.worker.pacer.now();
+        let took = now.since(self.began);
         in_flight.answered(took);
         self.record.origin_took = Some(took);
         self.record.answer_began(head.status);
@@ -405,7 +415,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
             reason: head.reason(),
             length: head.length,
             told_length: head.told_length,
-            has_date: head.fields().has(FieldName::Date),
+            date: (!head.fields().has(FieldName::Date)).then_some(now),
             upgrade: head
                 .fields()
                 .first(FieldName::Upgrade)

@@ -17,6 +17,7 @@ use crate::http::downstream::{
 };
 use crate::http::message::RequestHead;
 use crate::http::message::sender::Then;
+use crate::limit::Moment;
 use crate::pacer::Priority;
 
 impl RequestService for Worker {
@@ -24,13 +25,14 @@ impl RequestService for Worker {
     async fn serve<C: ClientStream>(
         &self,
         head: RequestHead,
+        began: Moment,
         client: &mut C,
         context: &ConnectionContext,
     ) -> Result<(), Aborted> {
         let gateway = self.gateway().await;
         let settings = gateway.settings();
         let info = RequestInfo::new(&head, context.peer(), &settings.server);
-        let mut record = RequestRecord::new(&gateway, &self.pacer, info.client, Some(&head));
+        let mut record = RequestRecord::new(&gateway, &self.pacer, info.client, Some(&head), began);
         let admitted = {
             let admission = pin!(admit(self, &gateway, &info, &mut record));
             unless_gone(&*client, admission).await
@@ -78,8 +80,14 @@ impl RequestService for Worker {
         let route = record.route.and_then(|route| settings.routes.get(route));
         let limited = route
             .zip(record.outcome.as_ref())
-            .map(|(route, outcome)| (&*gateway, route.headers, outcome, record.origin_took));
-        let mut body = reply.begin(client, to_head, limited);
+            .map(|(route, outcome)| (&**gateway, route.headers, outcome, record.origin_took));
+        let now = if record.server.is_some() {
+            self.pacer.now()
+        } else {
+            let waited = record.outcome.as_ref().map(|outcome| outcome.waited);
+            began + waited.unwrap_or_default()
+        };
+        let mut body = reply.begin(client, to_head, now, limited);
         let sent = poll_fn(|cx| client.poll_send(cx, &mut body, Then::End(None))).await;
         sent.map_err(|_| Aborted::ClientGone)
     }
@@ -87,11 +95,12 @@ impl RequestService for Worker {
     fn refused(&self, status: u16, context: &ConnectionContext) {
         if let Some(gateway) = self.gateway_now() {
             let client = Client::of_peer(context.peer());
-            RequestRecord::new(&gateway, &self.pacer, client, None).answer_began(status);
+            let now = self.pacer.now();
+            RequestRecord::new(&gateway, &self.pacer, client, None, now).answer_began(status);
         }
     }
 
-    fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment> {
         self.pacer.poll_departures_first(task, cx)
     }
 }

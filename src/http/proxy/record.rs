@@ -42,11 +42,12 @@ impl<'r> RequestRecord<'r> {
         pacer: &'r Pacer,
         client: Client,
         head: Option<&'r RequestHead>,
+        began: Moment,
     ) -> Self {
         Self {
             gateway,
             pacer,
-            began: pacer.now(),
+            began,
             client,
             head,
             route: None,

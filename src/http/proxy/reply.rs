@@ -14,6 +14,7 @@ use crate::gateway::Gateway;
 use crate::http::downstream::{ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
 use crate::http::upstream::OriginError;
+use crate::limit::Moment;
 use crate::metrics::Rejected;
 
 /// A short answer in plain text.
@@ -89,6 +90,7 @@ impl<'a> Reply<'a> {
         self,
         client: &mut C,
         to_head: bool,
+        now: Moment,
         limited: Option<(&Gateway, Dialects, &LimitOutcome, Option<Duration>)>,
     ) -> Buffer {
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
@@ -124,7 +126,7 @@ impl<'a> Reply<'a> {
                 BodyLength::Length(length)
             },
             told_length: Some(length),
-            has_date: false,
+            date: Some(now),
             upgrade: None,
             fields: &fields,
         });

@@ -55,6 +55,11 @@ impl Upload {
         matches!(self.phase, Phase::Over)
     }
 
+    /// Whether a piece of the body waits for the origin to take it.
+    pub(super) fn is_stalled(&self) -> bool {
+        matches!(self.phase, Phase::Sending(_))
+    }
+
     /// Whether any of the body was read: then the request can not be begun again.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun

@@ -27,6 +27,8 @@ pub struct Connection {
     /// Until when the server must say something. It outlives each request, as arming a timer is expensive.
     silence: Deadline,
     reused: bool,
+    /// Whether the rest of the answer's body is invalid.
+    is_broken: bool,
     pool: Weak<Pool>,
 }
 
@@ -63,6 +65,7 @@ impl Connection {
             decoder: BodyDecoder::new(BodyLength::None),
             silence: Deadline::default(),
             reused: false,
+            is_broken: false,
             pool: Rc::downgrade(pool),
         }
     }
@@ -168,6 +171,9 @@ impl Connection {
     ///
     /// Where the connection broke, or what came is no body; [`io::ErrorKind::InvalidData`] for the latter.
     pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
+        if self.is_broken {
+            return Poll::Ready(Err(into_io(BodyError::Chunks)));
+        }
         if self.decoder.is_over() {
             // What has come belongs to no answer.
             return Poll::Ready(Ok(Buffer::take()));
@@ -188,7 +194,15 @@ impl Connection {
                     continue;
                 }
             }
-            let (data, used) = self.decoder.decode(piece.filled_mut()).map_err(into_io)?;
+            let (data, used) = match self.decoder.decode(piece.filled_mut()) {
+                Ok(decoded) => decoded,
+                // What came before goes on first.
+                Err(_) if self.decoder.salvaged() > 0 => {
+                    self.is_broken = true;
+                    (self.decoder.salvaged(), piece.len())
+                }
+                Err(error) => return Poll::Ready(Err(into_io(error))),
+            };
             if used < piece.len() {
                 // Something came behind the answer that nobody asked for.
                 let mut rest = Buffer::take();
