@@ -14,8 +14,13 @@ struct Decoded {
     trailers: Option<Trailers>,
 }
 
-/// Decodes `bytes`, cut into pieces as long as `cuts` says in turn.
-fn decode(length: BodyLength, bytes: &[u8], cuts: &[usize]) -> Result<Decoded, BodyError> {
+/// Decodes `bytes`, cut into pieces as long as `cuts` says in turn. An error comes with the data
+/// before what is wrong.
+fn decode(
+    length: BodyLength,
+    bytes: &[u8],
+    cuts: &[usize],
+) -> Result<Decoded, (BodyError, Vec<u8>)> {
     let mut decoder = BodyDecoder::new(length);
     let (mut data, mut used) = (Vec::new(), 0);
     for cut in cuts.iter().cycle() {
@@ -26,7 +31,13 @@ fn decode(length: BodyLength, bytes: &[u8], cuts: &[usize]) -> Result<Decoded, B
         let limit = decoder.read_limit().min(*cut);
         let end = bytes.len().min(used.saturating_add(limit));
         let mut piece = bytes[used..end].to_vec();
-        let (count, taken) = decoder.decode(&mut piece)?;
+        let (count, taken) = match decoder.decode(&mut piece) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                data.extend(&piece[..decoder.salvaged()]);
+                return Err((error, data));
+            }
+        };
         assert!(taken == piece.len() || decoder.is_over());
         data.extend(&piece[..count]);
         used += taken;
@@ -174,10 +185,9 @@ fn what_was_sent_behind_a_body_is_not_read_with_it() {
 
 #[test]
 fn malformed_trailers_are_no_end_of_a_body() {
-    let decoded = decode(
-        BodyLength::Chunked,
-        b"1\r\na\r\n0\r\nno colon\r\n\r\n",
-        &[1],
-    );
-    assert_eq!(decoded, Err(BodyError::Chunks));
+    let body = b"1\r\na\r\n0\r\nno colon\r\n\r\n";
+    for cut in [1, 3, usize::MAX] {
+        let decoded = decode(BodyLength::Chunked, body, &[cut]);
+        assert_eq!(decoded, Err((BodyError::Chunks, b"a".to_vec())), "{cut}");
+    }
 }

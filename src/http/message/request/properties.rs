@@ -109,7 +109,7 @@ fn told(head: &RequestHead) -> Naive {
     let text = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect();
     let fields = head.fields().iter();
     Naive {
-        method: head.method().to_owned(),
+        method: text(head.method()),
         target: text(head.target()),
         fields: fields
             .map(|(_, name, value)| (text(name), text(value)))

@@ -55,7 +55,7 @@ fn a_head_is_parsed_once_it_is_whole() {
     for come in whole.len()..=more.len() {
         let (head, end) = RequestHead::parse(&more[..come]).unwrap().unwrap();
         assert_eq!(end, whole.len());
-        assert_eq!(head.method(), "POST");
+        assert_eq!(head.method(), b"POST");
         assert_eq!(head.target(), b"/a?b");
         assert_eq!(head.version(), Version::Http11);
         assert_eq!(head.length(), BodyLength::Length(5));
@@ -346,7 +346,7 @@ fn a_request_of_http2_reads_like_any_other() {
         .header("cookie", "b=2; c=3")
         .header("x-one", "2");
     let head = of_http2(request, true).unwrap();
-    assert_eq!((head.method(), head.target()), ("POST", &b"/b?c"[..]));
+    assert_eq!((head.method(), head.target()), (&b"POST"[..], &b"/b?c"[..]));
     assert_eq!(head.path_and_query(), b"/b?c");
     assert_eq!(head.authority(), Some(&b"a.example:8443"[..]));
     assert_eq!(head.version(), Version::Http2);
