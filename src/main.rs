@@ -5,11 +5,6 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use drip::commands::{advise, check, demo, import, run, simulate, top};
-use mimalloc::MiMalloc;
-
-/// Each request takes a handful of small pieces of memory, and gives them back.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]

@@ -254,7 +254,7 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
 }
 
 /// What this version promises; `drip_store_*` come with the store.
-const PROMISED: [&str; 26] = [
+const PROMISED: [&str; 27] = [
     "drip_requests_total",
     "drip_request_duration_seconds",
     "drip_zone_requests_total",

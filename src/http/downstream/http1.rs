@@ -88,7 +88,7 @@ pub async fn serve<S: Socket, A: RequestService>(
         connection.begin_request(&head);
         // Boxed, so that an idle connection has no room for it.
         let began = connection.began;
-        let served = Box::pin(service.serve(head, began, &mut connection, &context)).await;
+        let served = Box::pin(service.serve(&head, began, &mut connection, &context)).await;
         match connection.after(served) {
             After::Next => {}
             After::Close => return Box::pin(connection.close(false)).await,

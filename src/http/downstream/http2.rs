@@ -183,7 +183,7 @@ async fn serve_stream<A: RequestService>(
     let mut stream = Stream::new(body, respond, timeouts);
     match parsed {
         Ok(head) => {
-            let served = service.serve(head, began, &mut stream, &context).await;
+            let served = service.serve(&head, began, &mut stream, &context).await;
             if served == Err(Aborted::AnswerBroken) {
                 // A reset takes along what is not written yet: the connection's task writes it meanwhile.
                 let _gone = stream.send_head(false);

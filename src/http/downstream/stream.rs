@@ -16,7 +16,7 @@ pub trait RequestService: 'static {
     /// Answers one request that `began` when its head came. Dropped before it is done where the client has left.
     fn serve<C: ClientStream>(
         &self,
-        head: RequestHead,
+        head: &RequestHead,
         began: Moment,
         client: &mut C,
         context: &ConnectionContext,

@@ -109,18 +109,48 @@ impl RequestHead {
             [b'\r' | b'\n', ..] => return Err(BadRequest::Malformed),
             _ => {}
         }
+        match Self::parse_as(bytes, bytes) {
+            // The parser takes a target for text, and one of other bytes for none.
+            Err(httparse::Error::Token) if !first_line(bytes).is_ascii() => {
+                let mut text = bytes.to_vec();
+                let other = text.iter_mut().take_while(|byte| **byte != b'\n');
+                other
+                    .filter(|byte| !byte.is_ascii())
+                    .for_each(|byte| *byte = b'x');
+                Self::parse_as(&text, bytes)
+            }
+            parsed => parsed,
+        }
+        .unwrap_or_else(|error| match error {
+            httparse::Error::TooManyHeaders => Err(BadRequest::HeadTooLarge),
+            _ => Err(cause(bytes)),
+        })
+    }
+
+    /// Parses `text`, which differs from `bytes` in the target alone.
+    #[allow(clippy::type_complexity)]
+    fn parse_as(
+        text: &[u8],
+        bytes: &[u8],
+    ) -> Result<Result<Option<(Self, usize)>, BadRequest>, httparse::Error> {
         let mut fields = [const { MaybeUninit::uninit() }; MAX_REQUEST_FIELDS];
         let mut parsed = httparse::Request::new(&mut []);
-        let end = match parsed.parse_with_uninit_headers(bytes, &mut fields) {
-            Ok(httparse::Status::Complete(end)) => end,
-            Ok(httparse::Status::Partial) => return Ok(None),
-            Err(httparse::Error::TooManyHeaders) => return Err(BadRequest::HeadTooLarge),
-            Err(_) => return Err(cause(bytes)),
+        let end = match parsed.parse_with_uninit_headers(text, &mut fields)? {
+            httparse::Status::Complete(end) => end,
+            httparse::Status::Partial => return Ok(Ok(None)),
         };
-        let head = &bytes[..end];
-        let table = fields::strict_table(head, parsed.headers);
+        Ok(Self::of_parsed(&parsed, text, &bytes[..end]).map(|request| Some((request, end))))
+    }
+
+    fn of_parsed(
+        parsed: &httparse::Request<'_, '_>,
+        text: &[u8],
+        head: &[u8],
+    ) -> Result<Self, BadRequest> {
+        let text = &text[..head.len()];
+        let table = fields::strict_table(text, parsed.headers);
         let (table, present) = table.ok_or(BadRequest::Malformed)?;
-        let span = |part: Option<&str>| Span::of(head, part.unwrap_or_default().as_bytes());
+        let span = |part: Option<&str>| Span::of(text, part.unwrap_or_default().as_bytes());
         let (method, target) = (span(parsed.method), span(parsed.path));
         let (authority, path) = if parsed.method == Some("CONNECT") {
             (None, target)
@@ -139,7 +169,7 @@ impl RequestHead {
             path,
         };
         request.length = framing::of_request(request.fields(), request.version)?;
-        Ok(Some((request, end)))
+        Ok(request)
     }
 
     /// The head of a request that came over HTTP/2; `body_follows`: it did not end with its head.
@@ -325,12 +355,14 @@ fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadReques
     Ok((Some(Span::of(head, authority)), Span::of(head, path)))
 }
 
+fn first_line(bytes: &[u8]) -> &[u8] {
+    let end = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
+    &bytes[..end]
+}
+
 /// Why a head that the parser refused is refused.
 fn cause(bytes: &[u8]) -> BadRequest {
-    let line = bytes
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
+    let line = first_line(bytes);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let after_method = line
@@ -345,10 +377,7 @@ fn cause(bytes: &[u8]) -> BadRequest {
                 .or_else(|| rest.strip_suffix(b" HTTP/1.0"))
         });
     match target {
-        Some(target)
-            if target.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
-                || str::from_utf8(target).is_err() =>
-        {
+        Some(target) if target.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) => {
             BadRequest::TargetByte
         }
         _ => BadRequest::Malformed,

@@ -88,7 +88,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
     /// It is sent once more, on a new connection, where a kept one broke that the server was perhaps just closing: if
     /// nothing of it had been written, or the method is idempotent and there is no body. Where a server cannot be reached
     /// the other connection is to another server.
-    pub(super) async fn run(mut self) -> Result<(), Failure> {
+    pub(super) async fn run(&mut self) -> Result<(), Failure> {
         let answered = self.exchange().await;
         if let Err(Failure::Origin(error)) = &answered {
             let now = self.worker.pacer.now();
@@ -121,50 +121,51 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         let again = head.is_idempotent() && head.length().is_empty();
         self.record.server = Some(Arc::clone(in_flight.server()));
         // What cannot be sent twice is not sent on a connection that the server has closed.
-        let kept = self.worker.pools.of(in_flight.at()).take(!again);
-        let mut connection = match kept {
-            Some(connection) => connection,
+        let pool = self.worker.pools.of(in_flight.at());
+        let connection = if let Some(kept) = pool.take(!again) {
+            kept
+        } else {
             // Boxed, as mostly there is one: what waits for an answer should be small.
-            None => Box::pin(self.connect(&mut in_flight)).await?,
+            Box::pin(self.connect(&mut in_flight)).await?
         };
-        self.write_head(&mut connection, &in_flight);
+        let mut at_origin = Some((connection, in_flight));
+        let Some((connection, in_flight)) = &mut at_origin else {
+            return Err(Failure::Broken);
+        };
+        self.write_head(connection, in_flight);
         let answer = loop {
-            match self.answer(&mut connection, &in_flight).await {
+            match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
-                Err(Attempt::Failed(failure)) => return Err(self.failed(&in_flight, failure)),
+                Err(Attempt::Failed(failure)) => return Err(self.failed(in_flight, failure)),
                 Err(Attempt::Closed(source)) => {
                     let unwritten = connection.sender().is_untouched();
                     if !connection.is_reused() || !(again || unwritten) {
                         let server = in_flight.server().to_string();
                         let error = OriginError::Broken { server, source };
-                        return Err(self.failed(&in_flight, Failure::Origin(error)));
+                        return Err(self.failed(in_flight, Failure::Origin(error)));
                     }
-                    connection =
-                        Box::pin(self.begin_again(&mut in_flight, connection, source)).await?;
+                    Box::pin(self.begin_again(in_flight, connection, source)).await?;
                 }
             }
         };
         match answer {
-            Answer::Final { keeps } => {
-                let mut at_origin = Some((connection, in_flight));
-                self.carry_body(&mut at_origin, keeps).await
-            }
-            _ => Box::pin(self.carry_tunnel(connection, in_flight)).await,
+            Answer::Final { keeps } => self.carry_body(&mut at_origin, keeps).await,
+            _ => Box::pin(self.carry_tunnel(at_origin)).await,
         }
     }
 
-    /// Another connection for a request that one broke on.
+    /// Replaces the connection of a request that it broke on.
     async fn begin_again(
         &mut self,
         in_flight: &mut InFlight,
-        mut broken: Connection,
+        connection: &mut Connection,
         source: io::Error,
-    ) -> Result<Connection, Failure> {
+    ) -> Result<(), Failure> {
         let before = Arc::clone(in_flight.server());
-        let mut connection = self.connect(in_flight).await?;
+        let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
         if !self.upload.has_begun() {
             self.upload.restart();
-            self.write_head(&mut connection, in_flight);
+            self.write_head(connection, in_flight);
         } else if before == *in_flight.server() || self.settings().host != HostRule::Origin {
             self.upload.resume();
             connection.take_over(&mut broken);
@@ -174,7 +175,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
             let error = OriginError::Broken { server, source };
             return Err(self.failed(in_flight, Failure::Origin(error)));
         }
-        Ok(connection)
+        Ok(())
     }
 
     fn write_head(&self, connection: &mut Connection, in_flight: &InFlight) {
@@ -306,7 +307,10 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         let server = || in_flight.server().to_string();
         let failed = |error| Attempt::Failed(Failure::Origin(error));
         match received {
-            Some(Ok(1..)) => Ok(()),
+            Some(Ok(1..)) => {
+                connection.moved();
+                Ok(())
+            }
             Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut => {
                 let server = server();
                 Err(failed(OriginError::ResponseTimeout { server, limit }))
@@ -522,9 +526,11 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
     /// Carries bytes both ways after a 101. The request is at the origin until both sides have ended.
     async fn carry_tunnel(
         &mut self,
-        connection: Connection,
-        _in_flight: InFlight,
+        at_origin: Option<(Connection, InFlight)>,
     ) -> Result<(), Failure> {
+        let Some((connection, _in_flight)) = at_origin else {
+            return Err(Failure::Broken);
+        };
         let silence = self.settings().tunnel_timeout;
         poll_fn(|cx| self.client.poll_flush(cx)).await?;
         let (received, mut origin) = connection.into_tunnel();

@@ -24,15 +24,21 @@ impl RequestService for Worker {
     /// Serves one request, from its head to the last byte of its answer.
     async fn serve<C: ClientStream>(
         &self,
-        head: RequestHead,
+        head: &RequestHead,
         began: Moment,
         client: &mut C,
         context: &ConnectionContext,
     ) -> Result<(), Aborted> {
         let gateway = self.gateway().await;
         let settings = gateway.settings();
-        let info = RequestInfo::new(&head, context.peer(), &settings.server);
-        let mut record = RequestRecord::new(&gateway, &self.pacer, info.client, Some(&head), began);
+        let info = RequestInfo::new(head, context.peer(), &settings.server);
+        let mut record = RequestRecord::new(
+            &gateway,
+            &self.pacer,
+            info.client.address,
+            Some(head),
+            began,
+        );
         let admitted = {
             let admission = pin!(admit(self, &gateway, &info, &mut record));
             unless_gone(&*client, admission).await
@@ -46,7 +52,7 @@ impl RequestService for Worker {
             Ok(route) => {
                 let waited = record.outcome.as_ref().map(|outcome| outcome.waited);
                 let began = record.began + waited.unwrap_or_default();
-                let forward = Forward {
+                let mut forward = Forward {
                     worker: self,
                     gateway: &gateway,
                     route,
@@ -61,7 +67,7 @@ impl RequestService for Worker {
                     named_away: Vec::new(),
                 };
                 // Boxed: whoever waits for a turn, or is answered here, needs no room for it.
-                match Box::pin(forward.run()).await {
+                match Box::pin(async move { forward.run().await }).await {
                     Ok(()) => return Ok(()),
                     Err(Failure::Client(ClientError::Gone)) => return Err(Aborted::ClientGone),
                     Err(Failure::Origin(error)) if !client.has_begun() => Reply::unanswered(&error),
@@ -96,7 +102,8 @@ impl RequestService for Worker {
         if let Some(gateway) = self.gateway_now() {
             let client = Client::of_peer(context.peer());
             let now = self.pacer.now();
-            RequestRecord::new(&gateway, &self.pacer, client, None, now).answer_began(status);
+            RequestRecord::new(&gateway, &self.pacer, client.address, None, now)
+                .answer_began(status);
         }
     }
 

@@ -5,8 +5,6 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use smallvec::{SmallVec, smallvec};
-
 use super::Worker;
 use super::key;
 use super::request_info::RequestInfo;
@@ -31,7 +29,7 @@ pub(super) struct LimitVerdict {
 /// What all limits together have said: `decisive` first, the others after it.
 #[derive(Debug)]
 pub(super) struct LimitOutcome {
-    pub(super) verdicts: SmallVec<[LimitVerdict; 1]>,
+    pub(super) verdicts: Vec<LimitVerdict>,
     /// How long the request waited for its turns.
     pub(super) waited: Duration,
     /// Set where the request must not go on.
@@ -45,8 +43,8 @@ impl LimitOutcome {
     }
 }
 
-/// The limits of a request that are not decided yet; mostly there is one.
-type Pending = SmallVec<[PendingLimit; 1]>;
+/// The limits of a request that are not decided yet. In a place of their own: whoever waits should be small.
+type Pending = Vec<PendingLimit>;
 
 struct PendingLimit {
     zone: usize,
@@ -76,7 +74,7 @@ pub(super) async fn wait(
     began: Moment,
     place: &mut Option<WaitingPlace>,
 ) -> LimitOutcome {
-    let mut asked = Pending::new();
+    let mut asked = Pending::with_capacity(route.limits.len());
     for wanted in &route.limits {
         let (zone, limit) = (gateway.zone(wanted.zone), wanted.limit);
         if let Some(key) = key::take(zone.settings(), info) {
@@ -115,7 +113,7 @@ pub(super) async fn wait(
         Some((index, rejection)) => {
             let verdict = refused(asked.swap_remove(index), &rejection, route.dry_run);
             let holds = verdict.status == LimitStatus::Rejected;
-            (smallvec![verdict], holds.then_some(rejection))
+            (vec![verdict], holds.then_some(rejection))
         }
     };
     for LimitVerdict {
@@ -225,9 +223,9 @@ fn refused(asked: PendingLimit, rejection: &Rejection, dry_run: bool) -> LimitVe
     }
 }
 
-fn granted(asked: Pending, dry_run: bool) -> SmallVec<[LimitVerdict; 1]> {
+fn granted(asked: Pending, dry_run: bool) -> Vec<LimitVerdict> {
     let mut longest = None;
-    let mut verdicts = SmallVec::new();
+    let mut verdicts: Vec<LimitVerdict> = Vec::with_capacity(asked.len());
     for PendingLimit {
         zone,
         key,

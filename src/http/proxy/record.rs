@@ -1,8 +1,8 @@
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::client::Client;
 use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
 use crate::access;
 use crate::config::{Route, ServerUrl};
@@ -21,7 +21,7 @@ pub(super) struct RequestRecord<'r> {
     gateway: &'r Gateway,
     pacer: &'r Pacer,
     pub(super) began: Moment,
-    client: Client,
+    client: Option<IpAddr>,
     /// `None` where it could not be read.
     head: Option<&'r RequestHead>,
     pub(super) route: Option<usize>,
@@ -40,7 +40,7 @@ impl<'r> RequestRecord<'r> {
     pub(super) fn new(
         gateway: &'r Gateway,
         pacer: &'r Pacer,
-        client: Client,
+        client: Option<IpAddr>,
         head: Option<&'r RequestHead>,
         began: Moment,
     ) -> Self {
@@ -108,7 +108,7 @@ impl<'r> RequestRecord<'r> {
         };
         access::Entry {
             time: now,
-            client: self.client.address,
+            client: self.client,
             line: self.head.map(line),
             status: self.status,
             bytes: self.bytes,
