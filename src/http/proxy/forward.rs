@@ -7,21 +7,13 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::heads;
-use super::ratelimit_headers;
 use super::record::RequestRecord;
 use super::request_info::RequestInfo;
-use super::tunnel;
 use super::upload::Upload;
 use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
 use crate::gateway::Gateway;
-use crate::http::downstream::{
-    ClientError, ClientStream, ConnectionContext, Response, unless_gone,
-};
-use crate::http::message::sender::Then;
-use crate::http::message::{
-    BodyLength, Buffer, FieldName, InvalidResponse, ResponseHead, Trailers, Version,
-};
+use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
 use crate::limit::Moment;
 
@@ -63,14 +55,14 @@ pub(super) struct Forward<'a, 'r, C> {
 }
 
 /// What came of looking for an answer's head.
-enum Answer {
+pub(super) enum Answer {
     Interim,
     Switched,
     Final { keeps: bool },
 }
 
 /// Why one connection gave no answer.
-enum Attempt {
+pub(super) enum Attempt {
     /// It was closed or broke before any byte of an answer.
     Closed(io::Error),
     Failed(Failure),
@@ -102,7 +94,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
         self.gateway.origin(self.route.origin)
     }
 
-    fn settings(&self) -> &'a config::Origin {
+    pub(super) fn settings(&self) -> &'a config::Origin {
         self.origin().settings()
     }
 
@@ -327,219 +319,5 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
                 Err(failed(OriginError::Broken { server, source }))
             }
         }
-    }
-
-    /// Takes the head of an answer, if it has come whole, and begins the client's answer with it.
-    fn take_head(
-        &mut self,
-        connection: &mut Connection,
-        in_flight: &InFlight,
-    ) -> Result<Option<Answer>, Attempt> {
-        let received = connection.received();
-        if received.is_empty() {
-            return Ok(None);
-        }
-        let limit = self.settings().max_header_size;
-        let invalid = |invalid| {
-            let server = in_flight.server().to_string();
-            Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
-        };
-        let to_head = self.info.head.is_head();
-        let parsed = ResponseHead::parse(received, to_head).map_err(invalid)?;
-        let size = parsed.as_ref().map_or(received.len(), |(_, end)| *end);
-        if size > limit {
-            return Err(invalid(InvalidResponse::HeadTooLarge));
-        }
-        let Some((head, end)) = parsed else {
-            return Ok(None);
-        };
-        let answer = if head.is_interim() {
-            self.pass_interim(&head);
-            Answer::Interim
-        } else {
-            let asked = heads::asked_upgrade(self.info.head);
-            let switches = head.status == 101;
-            if switches && !heads::is_switched_as_asked(&head, asked) {
-                return Err(invalid(InvalidResponse::Protocol));
-            }
-            self.begin(&head, in_flight);
-            if switches {
-                Answer::Switched
-            } else {
-                let keeps = head.keeps_alive();
-                Answer::Final { keeps }
-            }
-        };
-        let length = head.length;
-        connection.take_head(end, length);
-        Ok(Some(answer))
-    }
-
-    /// Interim answers go on (RFC 9110, section 15.2), but for a 100 that the client does not wait for.
-    fn pass_interim(&mut self, head: &ResponseHead<'_>) {
-        let request = self.info.head;
-        if request.version() == Version::Http10 {
-            return;
-        }
-        if head.status == 100 && (self.continued || !request.expects_continue()) {
-            return;
-        }
-        self.continued |= head.status == 100;
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            heads::each_passing(head, false, |_| false, put);
-        };
-        self.client.interim(head.status, head.reason(), &fields);
-    }
-
-    /// Begins the client's answer.
-    fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight) {
-        let now = self.worker.pacer.now();
-        let took = now.since(self.began);
-        in_flight.answered(took);
-        self.record.origin_took = Some(took);
-        self.record.answer_began(head.status);
-        let (gateway, which) = (self.gateway, self.route.headers);
-        let outcome = self.record.outcome.as_ref();
-        let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
-        let replaced = |known| is_limited && ratelimit_headers::replaces(which, known);
-        let trailers = self.info.head.takes_trailers();
-        if trailers && head.length == BodyLength::Chunked {
-            let named = head.fields().elements(FieldName::Connection);
-            self.named_away = named.map(Box::from).collect();
-        }
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            let announced = trailers && head.length == BodyLength::Chunked;
-            heads::each_passing(head, announced, replaced, put);
-            if let Some(outcome) = outcome {
-                ratelimit_headers::write(put, which, gateway, outcome, Some(took));
-            }
-        };
-        self.client.begin(&Response {
-            status: head.status,
-            reason: head.reason(),
-            length: head.length,
-            told_length: head.told_length,
-            date: (!head.fields().has(FieldName::Date)).then_some(now),
-            upgrade: head
-                .fields()
-                .first(FieldName::Upgrade)
-                .filter(|_| head.status == 101),
-            fields: &fields,
-        });
-    }
-
-    /// Carries the answer's body. The request is at the origin until the last byte of it has come; then the connection
-    /// serves others, however long the client takes.
-    async fn carry_body(
-        &mut self,
-        at_origin: &mut Option<(Connection, InFlight)>,
-        keeps: bool,
-    ) -> Result<(), Failure> {
-        while let Some((connection, _)) = at_origin {
-            let mut piece = self.next_piece(connection).await?;
-            self.record.sent(piece.len() as u64);
-            if !connection.body_is_over() {
-                self.send_piece(connection, &mut piece).await?;
-                continue;
-            }
-            let trailers = self.trailers(connection);
-            if let Some((connection, _in_flight)) = at_origin.take()
-                && keeps
-                && self.upload.is_complete()
-            {
-                connection.give_back(self.settings().keep_alive);
-            }
-            let end = Then::End(trailers.as_ref());
-            poll_fn(|cx| self.client.poll_send(cx, &mut piece, end)).await?;
-        }
-        Ok(())
-    }
-
-    fn trailers(&self, connection: &Connection) -> Option<Trailers> {
-        let trailers = connection.trailers()?;
-        let named = |name: &[u8]| {
-            let mut named = self.named_away.iter();
-            named.any(|named| named.eq_ignore_ascii_case(name))
-        };
-        let passing = || trailers.filtered(|name| !named(name));
-        self.info.head.takes_trailers().then(passing)
-    }
-
-    /// The next piece of the answer's body; an empty one at its end.
-    async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
-        let limit = self.settings().body_timeout;
-        let fields = self.info.fields();
-        let Self { client, upload, .. } = self;
-        let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
-        let mut piece = match at_once {
-            Poll::Ready(piece) => Some(piece),
-            Poll::Pending => None,
-        };
-        if piece.is_none() {
-            // The client has what there is while more is waited for.
-            let coming = poll_fn(|cx| {
-                let uploaded = upload.poll(cx, *client, connection, fields)?;
-                let flushed = client.poll_flush(cx)?;
-                if let Poll::Ready(piece) = connection.poll_body(cx) {
-                    return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
-                }
-                if uploaded.is_ready() && flushed.is_ready() {
-                    return Poll::Ready(Ok(None));
-                }
-                let stalled = connection.poll_stall(cx, limit);
-                stalled.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
-            });
-            piece = coming.await?;
-        }
-        if piece.is_none() {
-            let coming = poll_fn(|cx| match connection.poll_body(cx) {
-                Poll::Ready(piece) => Poll::Ready(piece),
-                Poll::Pending => {
-                    let stalled = connection.poll_stall(cx, limit);
-                    stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
-                }
-            });
-            piece = Some(unless_gone(&**client, pin!(coming)).await?);
-        }
-        connection.moved();
-        match piece {
-            Some(Ok(piece)) => Ok(piece),
-            _ => Err(Failure::Broken),
-        }
-    }
-
-    /// Sends a piece of the answer's body, and goes on with the request's meanwhile.
-    async fn send_piece(
-        &mut self,
-        connection: &mut Connection,
-        piece: &mut Buffer,
-    ) -> Result<(), Failure> {
-        let fields = self.info.fields();
-        poll_fn(|cx| {
-            let _uploaded = self.upload.poll(cx, self.client, connection, fields)?;
-            self.client.poll_send(cx, piece, Then::More)
-        })
-        .await?;
-        Ok(())
-    }
-
-    /// Carries bytes both ways after a 101. The request is at the origin until both sides have ended.
-    async fn carry_tunnel(
-        &mut self,
-        at_origin: Option<(Connection, InFlight)>,
-    ) -> Result<(), Failure> {
-        let Some((connection, _in_flight)) = at_origin else {
-            return Err(Failure::Broken);
-        };
-        let silence = self.settings().tunnel_timeout;
-        poll_fn(|cx| self.client.poll_flush(cx)).await?;
-        let (received, mut origin) = connection.into_tunnel();
-        let ahead = self.client.take_ahead();
-        if let Some(mut client) = self.client.tunnel() {
-            let sent =
-                tunnel::carry(&mut client, &mut origin, received, Some(ahead), silence).await;
-            self.record.sent(sent);
-        }
-        Ok(())
     }
 }

@@ -1,6 +1,8 @@
 //! A request's way through the gateway: find its route, take its key, wait for its turn, forward it to the origin.
 
+mod answer;
 mod client;
+mod download;
 mod forward;
 mod handler;
 mod heads;

@@ -22,31 +22,25 @@
 //! Idle, ReadingHead and Lingering are in this file; the request's service has the connection in between, as its
 //! [`ClientStream`].
 
+mod closing;
+mod stream;
+
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rustix::net::sockopt::set_socket_linger;
-use tokio::io::{AsyncRead, AsyncWrite};
-
 use super::context::ConnectionContext;
-use super::error_response::error_response;
 use super::peer::Peer;
-use super::socket::{self, Socket};
+use super::socket::Socket;
 use super::stop::{Sleeper, StopSignal};
-use super::stream::{Aborted, ClientError, ClientStream, EachField, RequestService, Response};
+use super::stream::{Aborted, ClientError, RequestService};
 use super::timeouts::Timeouts;
-use crate::clock;
 use crate::deadline::Deadline;
-use crate::http::message::body::put_field;
-use crate::http::message::date::with_date;
 use crate::http::message::request::{empty_lines, end_of_head};
-use crate::http::message::sender::Then;
 use crate::http::message::{
-    BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Trailers, Version,
+    BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Version,
 };
 use crate::limit::Moment;
 use crate::pacer::Priority;
@@ -56,15 +50,6 @@ use crate::pacer::Priority;
 const HEAD_READ: usize = 4 * 1024;
 /// Time that a connection which has asked for nothing yet has for it after the gateway was told to stop.
 const FIRST_REQUEST: Duration = Duration::from_millis(500);
-/// A client that still sends gets to read its last answer: a connection that is closed on unread bytes is reset, and a
-/// reset takes the answer with it (RFC 9112, section 9.6). This long while nothing comes, and in all, as in nginx.
-const LINGER_SILENCE: Duration = Duration::from_secs(5);
-const LINGER: Duration = Duration::from_secs(30);
-/// Bytes that are dropped meanwhile.
-const MAX_LINGERED: usize = 256 * 1024 * 1024;
-/// Bytes of an unwanted body that are dropped for the sake of the connection.
-const MAX_DRAINED: usize = 256 * 1024;
-
 /// Serves a connection of HTTP/1 to its end.
 pub async fn serve<S: Socket, A: RequestService>(
     socket: S,
@@ -292,73 +277,6 @@ impl<S: Socket> Connection<S> {
         }
     }
 
-    /// Refuses what came: the answer is the last.
-    async fn refuse(mut self, refusal: BadRequest) {
-        let now = clock::now();
-        self.sender.head().put(&error_response(refusal, now));
-        self.keeps = false;
-        if poll_fn(|cx| self.poll_flush(cx)).await.is_ok() {
-            self.close(true).await;
-        }
-    }
-
-    /// Closes after an answer that broke off, of which all that came is sent. Where only the end of the connection would
-    /// tell how long the answer is, that is a reset, so that nobody takes the part for the whole.
-    async fn break_off(mut self) {
-        if poll_fn(|cx| self.poll_flush(cx)).await.is_err() {
-            return;
-        }
-        if self.answer == (Progress::Begun { endless: true }) {
-            // Where that fails the connection is gone already.
-            let _gone = set_socket_linger(self.socket.fd(), Some(Duration::ZERO));
-        } else {
-            self.close(false).await;
-        }
-    }
-
-    /// Closes, and lets the client have its last answer where it still sends. `sends`: it surely does.
-    async fn close(mut self, sends: bool) {
-        let shut = poll_fn(|cx| {
-            let shut = Pin::new(&mut self.socket).poll_shutdown(cx);
-            self.wrote(cx, shut)
-        });
-        if shut.await.is_ok() && (sends || !self.kept.is_empty() || !self.decoder.is_over()) {
-            self.linger().await;
-        }
-    }
-
-    async fn linger(&mut self) {
-        let (mut all, silence) = (Deadline::default(), &mut self.reading);
-        all.start(LINGER);
-        silence.stop();
-        let mut dropped = 0;
-        let socket = &mut self.socket;
-        poll_fn(|cx| {
-            loop {
-                let read = Buffer::take().poll_fill(cx, socket, usize::MAX);
-                match read {
-                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
-                    Poll::Ready(Ok(count)) => {
-                        silence.stop();
-                        dropped += count;
-                    }
-                    Poll::Pending => {
-                        silence.start(LINGER_SILENCE);
-                        return if silence.poll(cx).is_ready() {
-                            Poll::Ready(())
-                        } else {
-                            all.poll(cx)
-                        };
-                    }
-                }
-                if dropped > MAX_LINGERED || all.poll(cx).is_ready() {
-                    return Poll::Ready(());
-                }
-            }
-        })
-        .await;
-    }
-
     /// Maps the result of a write, enforcing `body_timeout`.
     fn wrote(
         &mut self,
@@ -375,169 +293,5 @@ impl<S: Socket> Connection<S> {
                 self.writing.poll(cx).map(|()| Err(ClientError::Gone))
             }
         }
-    }
-
-    fn write_head(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
-        let out = self.sender.head();
-        let version: &[u8] = match self.version {
-            Version::Http10 => b"HTTP/1.0 ",
-            _ => b"HTTP/1.1 ",
-        };
-        out.put(version);
-        put_number(out, status.into());
-        out.put(b" ");
-        out.put(reason);
-        out.put(b"\r\n");
-        fields(&mut |name, value| put_field(out, name, value));
-    }
-}
-
-fn put_number(out: &mut Buffer, number: u64) {
-    out.put(itoa::Buffer::new().format(number).as_bytes());
-}
-
-impl<S: Socket> ClientStream for Connection<S> {
-    async fn gone(&self) {
-        socket::gone(&self.socket).await;
-    }
-
-    fn poll_body(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-    ) -> Poll<Result<(), ClientError>> {
-        while !self.decoder.is_over() {
-            piece.clear_for_body();
-            if self.kept.is_empty() {
-                let limit = self.decoder.read_limit();
-                let Poll::Ready(read) = piece.poll_fill(cx, &mut self.socket, limit) else {
-                    self.reading.start(self.timeouts.body);
-                    return self.reading.poll(cx).map(|()| Err(ClientError::TooSlow));
-                };
-                if !matches!(read, Ok(1..)) {
-                    return Poll::Ready(Err(ClientError::Gone));
-                }
-            } else {
-                piece.put(&std::mem::take(&mut self.kept));
-            }
-            self.reading.stop();
-            let decoded = self.decoder.decode(piece.filled_mut());
-            let (data, used) = decoded.map_err(|_| ClientError::Malformed)?;
-            self.kept = piece.filled()[used..].to_vec();
-            piece.truncate(data);
-            if !piece.is_empty() {
-                break;
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    fn body_is_over(&self) -> bool {
-        self.decoder.is_over()
-    }
-
-    fn trailers(&self) -> Option<&Trailers> {
-        self.decoder.trailers()
-    }
-
-    async fn drain_body(&mut self) -> bool {
-        // Whoever waits for a word before it sends its body has the answer instead.
-        if self.expects {
-            return self.decoder.is_over();
-        }
-        let mut drained = 0;
-        while !self.decoder.is_over() && drained < MAX_DRAINED {
-            let mut piece = Buffer::take();
-            let read = poll_fn(|cx| Poll::Ready(self.poll_body(cx, &mut piece))).await;
-            match read {
-                Poll::Ready(Ok(())) => drained += piece.len(),
-                Poll::Ready(Err(_)) | Poll::Pending => return false,
-            }
-        }
-        self.decoder.is_over()
-    }
-
-    fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
-        self.write_head(status, reason, fields);
-        self.sender.head().put(b"\r\n");
-    }
-
-    fn begin(&mut self, response: &Response<'_>) {
-        self.write_head(response.status, response.reason, response.fields);
-        let has_end = matches!(response.length, BodyLength::None | BodyLength::Length(_));
-        let endless = !has_end && self.version == Version::Http10;
-        self.keeps &= !(endless || self.stop.is_stopping());
-        // What is left of the request's body would be taken for the next request.
-        self.keeps &= self.decoder.is_over();
-        let keeps = self.keeps;
-        let out = self.sender.head();
-        if let Some(now) = response.date {
-            with_date(now, |date| put_field(out, b"Date", date));
-        }
-        let length = match response.length {
-            BodyLength::Length(length) => Some(length),
-            _ => response.told_length,
-        };
-        if let Some(length) = length {
-            out.put(b"Content-Length: ");
-            put_number(out, length);
-            out.put(b"\r\n");
-        } else if !has_end && !endless {
-            out.put(b"Transfer-Encoding: chunked\r\n");
-        }
-        if let Some(protocol) = response.upgrade {
-            out.put(b"Connection: upgrade\r\n");
-            put_field(out, b"Upgrade", protocol);
-        } else if !keeps {
-            out.put(b"Connection: close\r\n");
-        } else if self.version == Version::Http10 {
-            out.put(b"Connection: keep-alive\r\n");
-        }
-        out.put(b"\r\n");
-        let framed = if has_end || endless {
-            response.length
-        } else {
-            BodyLength::Chunked
-        };
-        let framed = if endless {
-            BodyLength::UntilClose
-        } else {
-            framed
-        };
-        self.sender.begin_body(framed);
-        self.answer = Progress::Begun { endless };
-    }
-
-    fn has_begun(&self) -> bool {
-        self.answer != Progress::None
-    }
-
-    fn poll_send(
-        &mut self,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-        then: Then<'_>,
-    ) -> Poll<Result<(), ClientError>> {
-        let sent = self.sender.poll_send(cx, &mut self.socket, piece, then);
-        if sent.is_ready() && matches!(then, Then::End(_)) {
-            self.answer = Progress::Over;
-        }
-        self.wrote(cx, sent)
-    }
-
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
-        let flushed = self.sender.poll_flush(cx, &mut self.socket);
-        self.wrote(cx, flushed)
-    }
-
-    fn take_ahead(&mut self) -> Buffer {
-        let mut ahead = Buffer::take();
-        ahead.put(&std::mem::take(&mut self.kept));
-        ahead
-    }
-
-    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
-        self.answer = Progress::Tunnel;
-        Some(&mut self.socket)
     }
 }

@@ -1,207 +1,27 @@
-//! One client connection over HTTP/2, and a task for each of its requests.
-//!
-//! h2 sees to the protocol. What it does not see to: a connection on which nothing is asked ends after `keep_alive`, one
-//! whose client is silently gone after a ping, and an answer that is taken no further after `body_timeout`, alone.
+//! One request of a connection, as its service sees it.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::poll_fn;
-use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
-use h2::server::{Builder, SendResponse};
-use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use http::StatusCode;
 use http::header::{CONTENT_LENGTH, DATE, HeaderMap, HeaderName, HeaderValue};
-use http::{Request, StatusCode};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
-use super::context::ConnectionContext;
-use super::peer::Peer;
-use super::stop::StopSignal;
-use super::stream::{Aborted, ClientError, ClientStream, EachField, RequestService, Response};
-use super::timeouts::Timeouts;
+use super::super::stream::{ClientError, ClientStream, EachField, Response};
+use super::super::timeouts::Timeouts;
 use crate::deadline::Deadline;
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
+use crate::http::message::{BodyLength, Buffer, Trailers};
 use crate::limit::Moment;
-use crate::pacer::Priority;
-
-/// Requests under way at once on one connection, as in nginx.
-const MAX_STREAMS: u32 = 128;
-/// Bytes of one request's body, and of all together, that a client may send before they are read.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Bytes of one answer that wait for the client to take them.
-const MAX_UNSENT: usize = 64 * 1024;
-/// Interval between pings, and the time that a client has to answer one.
-const PING_EVERY: Duration = Duration::from_secs(30);
-const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// Time that a connection which was told to end has for it while no request is under way.
-const FAREWELL: Duration = Duration::from_secs(5);
-
-/// Serves a connection of HTTP/2 to its end.
-pub(super) async fn serve<S, A>(
-    socket: S,
-    peer: Peer,
-    timeouts: Timeouts,
-    stop: Rc<StopSignal>,
-    service: Rc<A>,
-) where
-    S: AsyncRead + AsyncWrite + Unpin + 'static,
-    A: RequestService,
-{
-    let handshake = Builder::new()
-        .max_concurrent_streams(MAX_STREAMS)
-        .max_header_list_size(u32::try_from(timeouts.max_header_size).unwrap_or(u32::MAX))
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buffer_size(MAX_UNSENT)
-        .handshake(socket);
-    let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
-        return;
-    };
-    let context = Rc::new(ConnectionContext::new(peer));
-    let under_way = Rc::new(Cell::new(0));
-    let mut keep_alive = KeepAlive::new(connection.ping_pong());
-    let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
-    let sleeper = stop.sleeper();
-    poll_fn(|cx| {
-        loop {
-            if !is_ending && sleeper.poll_stopping(cx).is_ready() {
-                is_ending = true;
-                idle.stop();
-                connection.graceful_shutdown();
-            }
-            match connection.poll_accept(cx) {
-                Poll::Ready(Some(Ok((request, respond)))) => {
-                    any_yet = true;
-                    let stream = (request, respond, UnderWay::new(&under_way));
-                    let (context, service) = (Rc::clone(&context), Rc::clone(&service));
-                    actix_rt::spawn(serve_stream(stream, timeouts, context, service));
-                    continue;
-                }
-                Poll::Ready(_) => return Poll::Ready(()),
-                Poll::Pending => {}
-            }
-            if keep_alive.poll_lost(cx).is_ready() {
-                return Poll::Ready(());
-            }
-            if under_way.get() > 0 {
-                idle.stop();
-                return Poll::Pending;
-            }
-            idle.start(match (is_ending, any_yet) {
-                (true, _) => FAREWELL,
-                (false, true) => timeouts.keep_alive,
-                (false, false) => timeouts.header,
-            });
-            ready!(idle.poll(cx));
-            if is_ending {
-                return Poll::Ready(());
-            }
-            is_ending = true;
-            idle.stop();
-            connection.graceful_shutdown();
-        }
-    })
-    .await;
-}
-
-/// Asks a client that says nothing whether it is there.
-struct KeepAlive {
-    /// `None` where the connection gives none.
-    pings: Option<PingPong>,
-    timer: Deadline,
-    is_asked: bool,
-}
-
-impl KeepAlive {
-    fn new(pings: Option<PingPong>) -> Self {
-        Self {
-            pings,
-            timer: Deadline::default(),
-            is_asked: false,
-        }
-    }
-
-    /// Ready once a ping was not answered in time.
-    fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(pings) = &mut self.pings else {
-            return Poll::Pending;
-        };
-        loop {
-            if self.is_asked && pings.poll_pong(cx).is_ready() {
-                self.is_asked = false;
-                self.timer.stop();
-            }
-            self.timer.start(if self.is_asked {
-                PING_TIMEOUT
-            } else {
-                PING_EVERY
-            });
-            ready!(self.timer.poll(cx));
-            if self.is_asked || pings.send_ping(Ping::opaque()).is_err() {
-                return Poll::Ready(());
-            }
-            self.is_asked = true;
-            self.timer.stop();
-        }
-    }
-}
-
-/// A request of a connection, counted until this is dropped.
-struct UnderWay(Rc<Cell<usize>>);
-
-impl UnderWay {
-    fn new(count: &Rc<Cell<usize>>) -> Self {
-        count.set(count.get() + 1);
-        Self(Rc::clone(count))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
-    }
-}
-
-async fn serve_stream<A: RequestService>(
-    (request, respond, _under_way): (Request<RecvStream>, SendResponse<Bytes>, UnderWay),
-    timeouts: Timeouts,
-    context: Rc<ConnectionContext>,
-    service: Rc<A>,
-) {
-    let mut priority = Priority::default();
-    let began = poll_fn(|cx| service.poll_admission(&mut priority, cx)).await;
-    let (head, body) = request.into_parts();
-    let parsed = RequestHead::of_http2(&head, !body.is_end_stream());
-    drop(head);
-    let mut stream = Stream::new(body, respond, timeouts);
-    match parsed {
-        Ok(head) => {
-            let served = service.serve(&head, began, &mut stream, &context).await;
-            if served == Err(Aborted::AnswerBroken) {
-                // A reset takes along what is not written yet: the connection's task writes it meanwhile.
-                let _gone = stream.send_head(false);
-                tokio::task::yield_now().await;
-                stream.break_off();
-            }
-        }
-        Err(refusal) => {
-            service.refused(refusal.status(), &context);
-            stream
-                .refuse(refusal.status(), &refusal.to_string(), began)
-                .await;
-        }
-    }
-}
 
 /// One request of a connection, and the answer to it.
-struct Stream {
+pub(super) struct Stream {
     body: RecvStream,
     is_over: bool,
     trailers: Option<Trailers>,
@@ -222,7 +42,7 @@ enum Answer {
 }
 
 impl Stream {
-    fn new(body: RecvStream, respond: SendResponse<Bytes>, timeouts: Timeouts) -> Self {
+    pub(super) fn new(body: RecvStream, respond: SendResponse<Bytes>, timeouts: Timeouts) -> Self {
         Self {
             is_over: body.is_end_stream(),
             body,
@@ -236,7 +56,7 @@ impl Stream {
     }
 
     /// The answer broke off: its client is told so.
-    fn break_off(&mut self) {
+    pub(super) fn break_off(&mut self) {
         match self.answer.get_mut() {
             Answer::Ahead(respond, _) => respond.send_reset(Reason::INTERNAL_ERROR),
             Answer::Sending(stream) => stream.send_reset(Reason::INTERNAL_ERROR),
@@ -244,7 +64,7 @@ impl Stream {
         }
     }
 
-    async fn refuse(&mut self, status: u16, why: &str, now: Moment) {
+    pub(super) async fn refuse(&mut self, status: u16, why: &str, now: Moment) {
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"content-type", b"text/plain; charset=utf-8");
         };
@@ -265,7 +85,7 @@ impl Stream {
     }
 
     /// Sends the head, if that is still to be done; `is_last`: no body follows.
-    fn send_head(&mut self, is_last: bool) -> Result<(), ClientError> {
+    pub(super) fn send_head(&mut self, is_last: bool) -> Result<(), ClientError> {
         let answer = self.answer.get_mut();
         if let Answer::Ahead(respond, head) = answer
             && let Some(head) = head.take()

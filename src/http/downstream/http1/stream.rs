@@ -1,0 +1,183 @@
+//! The connection as the service of one request sees it.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::super::socket::{self, Socket};
+use super::super::stream::{ClientError, ClientStream, EachField, Response};
+use super::{Connection, Progress};
+use crate::http::message::body::put_field;
+use crate::http::message::date::with_date;
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyLength, Buffer, Trailers, Version};
+
+/// Bytes of an unwanted body that are dropped for the sake of the connection.
+const MAX_DRAINED: usize = 256 * 1024;
+
+fn put_number(out: &mut Buffer, number: u64) {
+    out.put(itoa::Buffer::new().format(number).as_bytes());
+}
+
+impl<S: Socket> Connection<S> {
+    fn write_head(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
+        let out = self.sender.head();
+        let version: &[u8] = match self.version {
+            Version::Http10 => b"HTTP/1.0 ",
+            _ => b"HTTP/1.1 ",
+        };
+        out.put(version);
+        put_number(out, status.into());
+        out.put(b" ");
+        out.put(reason);
+        out.put(b"\r\n");
+        fields(&mut |name, value| put_field(out, name, value));
+    }
+}
+
+impl<S: Socket> ClientStream for Connection<S> {
+    async fn gone(&self) {
+        socket::gone(&self.socket).await;
+    }
+
+    fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+    ) -> Poll<Result<(), ClientError>> {
+        while !self.decoder.is_over() {
+            piece.clear_for_body();
+            if self.kept.is_empty() {
+                let limit = self.decoder.read_limit();
+                let Poll::Ready(read) = piece.poll_fill(cx, &mut self.socket, limit) else {
+                    self.reading.start(self.timeouts.body);
+                    return self.reading.poll(cx).map(|()| Err(ClientError::TooSlow));
+                };
+                if !matches!(read, Ok(1..)) {
+                    return Poll::Ready(Err(ClientError::Gone));
+                }
+            } else {
+                piece.put(&std::mem::take(&mut self.kept));
+            }
+            self.reading.stop();
+            let decoded = self.decoder.decode(piece.filled_mut());
+            let (data, used) = decoded.map_err(|_| ClientError::Malformed)?;
+            self.kept = piece.filled()[used..].to_vec();
+            piece.truncate(data);
+            if !piece.is_empty() {
+                break;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn body_is_over(&self) -> bool {
+        self.decoder.is_over()
+    }
+
+    fn trailers(&self) -> Option<&Trailers> {
+        self.decoder.trailers()
+    }
+
+    async fn drain_body(&mut self) -> bool {
+        // Whoever waits for a word before it sends its body has the answer instead.
+        if self.expects {
+            return self.decoder.is_over();
+        }
+        let mut drained = 0;
+        while !self.decoder.is_over() && drained < MAX_DRAINED {
+            let mut piece = Buffer::take();
+            let read = poll_fn(|cx| Poll::Ready(self.poll_body(cx, &mut piece))).await;
+            match read {
+                Poll::Ready(Ok(())) => drained += piece.len(),
+                Poll::Ready(Err(_)) | Poll::Pending => return false,
+            }
+        }
+        self.decoder.is_over()
+    }
+
+    fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
+        self.write_head(status, reason, fields);
+        self.sender.head().put(b"\r\n");
+    }
+
+    fn begin(&mut self, response: &Response<'_>) {
+        self.write_head(response.status, response.reason, response.fields);
+        let has_end = matches!(response.length, BodyLength::None | BodyLength::Length(_));
+        let endless = !has_end && self.version == Version::Http10;
+        self.keeps &= !(endless || self.stop.is_stopping());
+        // What is left of the request's body would be taken for the next request.
+        self.keeps &= self.decoder.is_over();
+        let keeps = self.keeps;
+        let out = self.sender.head();
+        if let Some(now) = response.date {
+            with_date(now, |date| put_field(out, b"Date", date));
+        }
+        let length = match response.length {
+            BodyLength::Length(length) => Some(length),
+            _ => response.told_length,
+        };
+        if let Some(length) = length {
+            out.put(b"Content-Length: ");
+            put_number(out, length);
+            out.put(b"\r\n");
+        } else if !has_end && !endless {
+            out.put(b"Transfer-Encoding: chunked\r\n");
+        }
+        if let Some(protocol) = response.upgrade {
+            out.put(b"Connection: upgrade\r\n");
+            put_field(out, b"Upgrade", protocol);
+        } else if !keeps {
+            out.put(b"Connection: close\r\n");
+        } else if self.version == Version::Http10 {
+            out.put(b"Connection: keep-alive\r\n");
+        }
+        out.put(b"\r\n");
+        let framed = if has_end || endless {
+            response.length
+        } else {
+            BodyLength::Chunked
+        };
+        let framed = if endless {
+            BodyLength::UntilClose
+        } else {
+            framed
+        };
+        self.sender.begin_body(framed);
+        self.answer = Progress::Begun { endless };
+    }
+
+    fn has_begun(&self) -> bool {
+        self.answer != Progress::None
+    }
+
+    fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<Result<(), ClientError>> {
+        let sent = self.sender.poll_send(cx, &mut self.socket, piece, then);
+        if sent.is_ready() && matches!(then, Then::End(_)) {
+            self.answer = Progress::Over;
+        }
+        self.wrote(cx, sent)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
+        let flushed = self.sender.poll_flush(cx, &mut self.socket);
+        self.wrote(cx, flushed)
+    }
+
+    fn take_ahead(&mut self) -> Buffer {
+        let mut ahead = Buffer::take();
+        ahead.put(&std::mem::take(&mut self.kept));
+        ahead
+    }
+
+    fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
+        self.answer = Progress::Tunnel;
+        Some(&mut self.socket)
+    }
+}

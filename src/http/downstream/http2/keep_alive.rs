@@ -1,0 +1,51 @@
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use h2::{Ping, PingPong};
+
+use crate::deadline::Deadline;
+
+/// Interval between pings, and the time that a client has to answer one.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// Asks a client that says nothing whether it is there.
+pub(super) struct KeepAlive {
+    /// `None` where the connection gives none.
+    pings: Option<PingPong>,
+    timer: Deadline,
+    is_asked: bool,
+}
+
+impl KeepAlive {
+    pub(super) fn new(pings: Option<PingPong>) -> Self {
+        Self {
+            pings,
+            timer: Deadline::default(),
+            is_asked: false,
+        }
+    }
+
+    /// Ready once a ping was not answered in time.
+    pub(super) fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(pings) = &mut self.pings else {
+            return Poll::Pending;
+        };
+        loop {
+            if self.is_asked && pings.poll_pong(cx).is_ready() {
+                self.is_asked = false;
+                self.timer.stop();
+            }
+            self.timer.start(if self.is_asked {
+                PING_TIMEOUT
+            } else {
+                PING_EVERY
+            });
+            ready!(self.timer.poll(cx));
+            if self.is_asked || pings.send_ping(Ping::opaque()).is_err() {
+                return Poll::Ready(());
+            }
+            self.is_asked = true;
+            self.timer.stop();
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! One client connection over HTTP/2, and a task for each of its requests.
+//!
+//! h2 sees to the protocol. What it does not see to: a connection on which nothing is asked ends after `keep_alive`, one
+//! whose client is silently gone after a ping, and an answer that is taken no further after `body_timeout`, alone.
+
+mod keep_alive;
+mod stream;
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::{Builder, SendResponse};
+use http::Request;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+use self::keep_alive::KeepAlive;
+use self::stream::Stream;
+use super::context::ConnectionContext;
+use super::peer::Peer;
+use super::stop::StopSignal;
+use super::stream::{Aborted, RequestService};
+use super::timeouts::Timeouts;
+use crate::deadline::Deadline;
+use crate::http::message::RequestHead;
+use crate::pacer::Priority;
+
+/// Requests under way at once on one connection, as in nginx.
+const MAX_STREAMS: u32 = 128;
+/// Bytes of one request's body, and of all together, that a client may send before they are read.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Bytes of one answer that wait for the client to take them.
+const MAX_UNSENT: usize = 64 * 1024;
+/// Time that a connection which was told to end has for it while no request is under way.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Serves a connection of HTTP/2 to its end.
+pub(super) async fn serve<S, A>(
+    socket: S,
+    peer: Peer,
+    timeouts: Timeouts,
+    stop: Rc<StopSignal>,
+    service: Rc<A>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    A: RequestService,
+{
+    let handshake = Builder::new()
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(u32::try_from(timeouts.max_header_size).unwrap_or(u32::MAX))
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(MAX_UNSENT)
+        .handshake(socket);
+    let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
+        return;
+    };
+    let context = Rc::new(ConnectionContext::new(peer));
+    let under_way = Rc::new(Cell::new(0));
+    let mut keep_alive = KeepAlive::new(connection.ping_pong());
+    let (mut idle, mut any_yet, mut is_ending) = (Deadline::default(), false, false);
+    let sleeper = stop.sleeper();
+    poll_fn(|cx| {
+        loop {
+            if !is_ending && sleeper.poll_stopping(cx).is_ready() {
+                is_ending = true;
+                idle.stop();
+                connection.graceful_shutdown();
+            }
+            match connection.poll_accept(cx) {
+                Poll::Ready(Some(Ok((request, respond)))) => {
+                    any_yet = true;
+                    let stream = (request, respond, UnderWay::new(&under_way));
+                    let (context, service) = (Rc::clone(&context), Rc::clone(&service));
+                    actix_rt::spawn(serve_stream(stream, timeouts, context, service));
+                    continue;
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => {}
+            }
+            if keep_alive.poll_lost(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if under_way.get() > 0 {
+                idle.stop();
+                return Poll::Pending;
+            }
+            idle.start(match (is_ending, any_yet) {
+                (true, _) => FAREWELL,
+                (false, true) => timeouts.keep_alive,
+                (false, false) => timeouts.header,
+            });
+            ready!(idle.poll(cx));
+            if is_ending {
+                return Poll::Ready(());
+            }
+            is_ending = true;
+            idle.stop();
+            connection.graceful_shutdown();
+        }
+    })
+    .await;
+}
+
+/// A request of a connection, counted until this is dropped.
+struct UnderWay(Rc<Cell<usize>>);
+
+impl UnderWay {
+    fn new(count: &Rc<Cell<usize>>) -> Self {
+        count.set(count.get() + 1);
+        Self(Rc::clone(count))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+}
+
+async fn serve_stream<A: RequestService>(
+    (request, respond, _under_way): (Request<RecvStream>, SendResponse<Bytes>, UnderWay),
+    timeouts: Timeouts,
+    context: Rc<ConnectionContext>,
+    service: Rc<A>,
+) {
+    let mut priority = Priority::default();
+    let began = poll_fn(|cx| service.poll_admission(&mut priority, cx)).await;
+    let (head, body) = request.into_parts();
+    let parsed = RequestHead::of_http2(&head, !body.is_end_stream());
+    drop(head);
+    let mut stream = Stream::new(body, respond, timeouts);
+    match parsed {
+        Ok(head) => {
+            let served = service.serve(&head, began, &mut stream, &context).await;
+            if served == Err(Aborted::AnswerBroken) {
+                // A reset takes along what is not written yet: the connection's task writes it meanwhile.
+                let _gone = stream.send_head(false);
+                tokio::task::yield_now().await;
+                stream.break_off();
+            }
+        }
+        Err(refusal) => {
+            service.refused(refusal.status(), &context);
+            stream
+                .refuse(refusal.status(), &refusal.to_string(), began)
+                .await;
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The body of an answer on its way to the client, a piece at a time, and what follows a 101.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::task::Poll;
+
+use super::forward::{Failure, Forward};
+use super::tunnel;
+use crate::http::downstream::{ClientError, ClientStream, unless_gone};
+use crate::http::message::sender::Then;
+use crate::http::message::{Buffer, Trailers};
+use crate::http::upstream::{Connection, InFlight};
+
+impl<C: ClientStream> Forward<'_, '_, C> {
+    /// Carries the answer's body. The request is at the origin until the last byte of it has come; then the connection
+    /// serves others, however long the client takes.
+    pub(super) async fn carry_body(
+        &mut self,
+        at_origin: &mut Option<(Connection, InFlight)>,
+        keeps: bool,
+    ) -> Result<(), Failure> {
+        while let Some((connection, _)) = at_origin {
+            let mut piece = self.next_piece(connection).await?;
+            self.record.sent(piece.len() as u64);
+            if !connection.body_is_over() {
+                self.send_piece(connection, &mut piece).await?;
+                continue;
+            }
+            let trailers = self.trailers(connection);
+            if let Some((connection, _in_flight)) = at_origin.take()
+                && keeps
+                && self.upload.is_complete()
+            {
+                connection.give_back(self.settings().keep_alive);
+            }
+            let end = Then::End(trailers.as_ref());
+            poll_fn(|cx| self.client.poll_send(cx, &mut piece, end)).await?;
+        }
+        Ok(())
+    }
+
+    fn trailers(&self, connection: &Connection) -> Option<Trailers> {
+        let trailers = connection.trailers()?;
+        let named = |name: &[u8]| {
+            let mut named = self.named_away.iter();
+            named.any(|named| named.eq_ignore_ascii_case(name))
+        };
+        let passing = || trailers.filtered(|name| !named(name));
+        self.info.head.takes_trailers().then(passing)
+    }
+
+    /// The next piece of the answer's body; an empty one at its end.
+    async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
+        let limit = self.settings().body_timeout;
+        let fields = self.info.fields();
+        let Self { client, upload, .. } = self;
+        let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
+        let mut piece = match at_once {
+            Poll::Ready(piece) => Some(piece),
+            Poll::Pending => None,
+        };
+        if piece.is_none() {
+            // The client has what there is while more is waited for.
+            let coming = poll_fn(|cx| {
+                let uploaded = upload.poll(cx, *client, connection, fields)?;
+                let flushed = client.poll_flush(cx)?;
+                if let Poll::Ready(piece) = connection.poll_body(cx) {
+                    return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
+                }
+                if uploaded.is_ready() && flushed.is_ready() {
+                    return Poll::Ready(Ok(None));
+                }
+                let stalled = connection.poll_stall(cx, limit);
+                stalled.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
+            });
+            piece = coming.await?;
+        }
+        if piece.is_none() {
+            let coming = poll_fn(|cx| match connection.poll_body(cx) {
+                Poll::Ready(piece) => Poll::Ready(piece),
+                Poll::Pending => {
+                    let stalled = connection.poll_stall(cx, limit);
+                    stalled.map(|()| Err(io::ErrorKind::TimedOut.into()))
+                }
+            });
+            piece = Some(unless_gone(&**client, pin!(coming)).await?);
+        }
+        connection.moved();
+        match piece {
+            Some(Ok(piece)) => Ok(piece),
+            _ => Err(Failure::Broken),
+        }
+    }
+
+    /// Sends a piece of the answer's body, and goes on with the request's meanwhile.
+    async fn send_piece(
+        &mut self,
+        connection: &mut Connection,
+        piece: &mut Buffer,
+    ) -> Result<(), Failure> {
+        let fields = self.info.fields();
+        poll_fn(|cx| {
+            let _uploaded = self.upload.poll(cx, self.client, connection, fields)?;
+            self.client.poll_send(cx, piece, Then::More)
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Carries bytes both ways after a 101. The request is at the origin until both sides have ended.
+    pub(super) async fn carry_tunnel(
+        &mut self,
+        at_origin: Option<(Connection, InFlight)>,
+    ) -> Result<(), Failure> {
+        let Some((connection, _in_flight)) = at_origin else {
+            return Err(Failure::Broken);
+        };
+        let silence = self.settings().tunnel_timeout;
+        poll_fn(|cx| self.client.poll_flush(cx)).await?;
+        let (received, mut origin) = connection.into_tunnel();
+        let ahead = self.client.take_ahead();
+        if let Some(mut client) = self.client.tunnel() {
+            let sent =
+                tunnel::carry(&mut client, &mut origin, received, Some(ahead), silence).await;
+            self.record.sent(sent);
+        }
+        Ok(())
+    }
+}
