@@ -2,6 +2,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
@@ -16,6 +17,13 @@ pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
 
     /// Ready once the peer has closed, reset, or shut its sending side, even where bytes from before are still unread.
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+}
+
+/// Whether the peer has closed, reset, or shut its sending side, even where bytes from before are still unread.
+pub(super) fn has_left(socket: BorrowedFd<'_>) -> bool {
+    let at_once = Timespec::default();
+    let mut asked = [PollFd::new(&socket, PollFlags::RDHUP)];
+    poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
 /// Ready once the peer has left.

@@ -95,6 +95,10 @@ pub trait ClientStream {
     /// Ready once the client has left. To be waited for while nothing is read from it.
     fn gone(&self) -> impl Future<Output = ()>;
 
+    /// Whether the client has left, as far as can be seen without reading. Over HTTP/1 nobody is woken for it: it must be
+    /// asked again.
+    fn has_left(&self, cx: &mut Context<'_>) -> bool;
+
     /// Reads the next piece of the request's body into the empty `piece`. Ready with nothing only at its end.
     ///
     /// # Errors

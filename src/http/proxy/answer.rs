@@ -49,6 +49,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             }
         };
         let length = head.length;
+        self.any_head = true;
         connection.take_head(end, length);
         Ok(Some(answer))
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use super::heads;
 use super::record::RequestRecord;
@@ -12,10 +13,14 @@ use super::request_info::RequestInfo;
 use super::upload::Upload;
 use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
+use crate::deadline::Deadline;
 use crate::gateway::Gateway;
 use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
 use crate::limit::Moment;
+
+/// Interval between checks for a client that left while the origin takes nothing of its upload.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Why a request got no answer, or not all of one.
 #[derive(Debug)]
@@ -50,6 +55,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) sent: Moment,
     /// Whether the client has had the interim answer that it waits for.
     pub(super) continued: bool,
+    /// Whether any head of an answer has come, interim ones too: then the request is not sent again.
+    pub(super) any_head: bool,
     /// The fields that the answer's `Connection` names, where trailers may follow.
     pub(super) named_away: Vec<Box<[u8]>>,
 }
@@ -258,7 +265,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
             sent,
             ..
         } = self;
-        let mut received = None;
+        let (mut received, mut looking) = (None, Deadline::default());
         if !upload.is_over() {
             let sending = poll_fn(|cx| {
                 if upload.poll(cx, *client, connection, fields)?.is_ready() {
@@ -266,6 +273,17 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
                 }
                 if let Poll::Ready(received) = connection.poll_receive(cx) {
                     return Poll::Ready(Ok(Some(received)));
+                }
+                if upload.is_stalled() {
+                    // Nothing is read from the client meanwhile, which would tell.
+                    if client.has_left(cx) {
+                        return Poll::Ready(Err(ClientError::Gone));
+                    }
+                    looking.start(LOOK_EVERY);
+                    while looking.poll(cx).is_ready() {
+                        looking.stop();
+                        looking.start(LOOK_EVERY);
+                    }
                 }
                 let since = (*sent).max(upload.last_piece());
                 // An origin that takes nothing has no longer than one that sends nothing.
@@ -312,7 +330,7 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
                     Some(Err(error)) => error,
                     _ => io::ErrorKind::UnexpectedEof.into(),
                 };
-                if connection.received().is_empty() {
+                if connection.received().is_empty() && !self.any_head {
                     return Err(Attempt::Closed(source));
                 }
                 let server = server();

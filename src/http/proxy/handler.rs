@@ -64,6 +64,7 @@ impl RequestService for Worker {
                     began,
                     sent: began,
                     continued: false,
+                    any_head: false,
                     named_away: Vec::new(),
                 };
                 // Boxed: whoever waits for a turn, or is answered here, needs no room for it.

@@ -41,6 +41,10 @@ impl<S: Socket> ClientStream for Connection<S> {
         socket::gone(&self.socket).await;
     }
 
+    fn has_left(&self, _cx: &mut Context<'_>) -> bool {
+        socket::has_left(self.socket.fd())
+    }
+
     fn poll_body(
         &mut self,
         cx: &mut Context<'_>,

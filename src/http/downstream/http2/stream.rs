@@ -142,14 +142,22 @@ fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
 impl ClientStream for Stream {
     async fn gone(&self) {
         poll_fn(|cx| {
-            let reset = match &mut *self.answer.borrow_mut() {
-                Answer::Ahead(respond, _) => respond.poll_reset(cx),
-                Answer::Sending(stream) => stream.poll_reset(cx),
-                Answer::Over => return Poll::Pending,
-            };
-            reset.map(|_reason| ())
+            if self.has_left(cx) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
         })
         .await;
+    }
+
+    fn has_left(&self, cx: &mut Context<'_>) -> bool {
+        let reset = match &mut *self.answer.borrow_mut() {
+            Answer::Ahead(respond, _) => respond.poll_reset(cx),
+            Answer::Sending(stream) => stream.poll_reset(cx),
+            Answer::Over => return false,
+        };
+        reset.is_ready()
     }
 
     fn poll_body(
