@@ -45,10 +45,8 @@ pub enum BadRequest {
     /// Its first line or a field is malformed.
     #[error("The request is malformed: each line ends in CR LF, and a field is `name: value`")]
     Malformed,
-    /// Its target has a byte that splits a line or is no text, or a fragment.
-    #[error(
-        "The target has a space, a control character, a fragment or bytes that are no text: use %XX"
-    )]
+    /// Its target has a byte that splits a line, or a fragment.
+    #[error("The target has a space, a control character or a fragment: escape it as %XX")]
     TargetByte,
     /// Its target is none.
     #[error("The target must be a path, an absolute URL or, for OPTIONS, *")]
@@ -113,9 +111,9 @@ impl RequestHead {
             // The parser takes a target for text, and one of other bytes for none.
             Err(httparse::Error::Token) if !first_line(bytes).is_ascii() => {
                 let mut text = bytes.to_vec();
-                let other = text.iter_mut().take_while(|byte| **byte != b'\n');
-                other
-                    .filter(|byte| !byte.is_ascii())
+                let behind_method = text.iter_mut().skip_while(|byte| **byte != b' ');
+                let line = behind_method.take_while(|byte| **byte != b'\n');
+                line.filter(|byte| !byte.is_ascii())
                     .for_each(|byte| *byte = b'x');
                 Self::parse_as(&text, bytes)
             }

@@ -66,10 +66,7 @@ fn is_token(text: &str) -> bool {
 }
 
 fn is_target(method: &str, target: &str) -> bool {
-    // Text in which each byte was a letter must be text without that.
-    let bytes = target.chars().map(|c| c as u8).collect::<Vec<_>>();
-    let is_text = !target.is_empty() && str::from_utf8(&bytes).is_ok();
-    if !is_text || target.contains(|c| c <= ' ' || c == '\x7f') {
+    if target.is_empty() || target.contains(|c| c <= ' ' || c == '\x7f') {
         return false;
     }
     if method == "CONNECT" || target == "*" {

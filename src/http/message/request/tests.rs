@@ -227,6 +227,11 @@ fn a_target_is_a_path_or_an_absolute_url_as_it_was_sent() {
         assert_eq!(head.authority(), authority.map(str::as_bytes), "{target}");
         assert_eq!(head.path_and_query(), path.as_bytes(), "{target}");
     }
+    // Nor need it be text.
+    let head = parse(b"GET http://a/caf\xe9?\xff HTTP/1.1\r\nx: \xe9\r\n\r\n").unwrap();
+    assert_eq!(head.target(), b"http://a/caf\xe9?\xff");
+    assert_eq!(head.path_and_query(), b"/caf\xe9?\xff");
+    assert_eq!(head.fields().first(FieldName::Other), Some(&b"\xe9"[..]));
     let tunnel = parse(&bytes("CONNECT a:443 HTTP/1.1")).unwrap();
     assert_eq!((tunnel.target(), tunnel.authority()), (&b"a:443"[..], None));
 }
@@ -262,9 +267,15 @@ fn a_refusal_says_what_would_be_right() {
     ] {
         assert_eq!(refusal(line), Some(expected), "{line:?}");
     }
-    // Bytes that are no text pass nowhere.
-    let strange = parse(b"GET /caf\xe9 HTTP/1.1\r\n\r\n").err();
-    assert_eq!(strange, Some(BadRequest::TargetByte));
+    for line in [
+        &b"G\xe9T / HTTP/1.1"[..],
+        b"G\xe9T /\xe9 HTTP/1.1",
+        b"GET /\xe9 HTTP/1.\xe9",
+        b"\xe9 / HTTP/1.1",
+    ] {
+        let found = parse(&[line, b"\r\n\r\n"].concat()).err();
+        assert_eq!(found, Some(BadRequest::Malformed), "{line:?}");
+    }
     assert_eq!(BadRequest::TooSlow.status(), 408);
     assert_eq!(BadRequest::HeadTooLarge.status(), 431);
     assert_eq!(BadRequest::Length.status(), 400);

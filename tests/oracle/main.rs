@@ -1,0 +1,123 @@
+//! hyper as the oracle of the parser and of the bodies: whatever bytes come, in whatever pieces,
+//! either both read the same messages (method, target, fields, body, trailers, whether the
+//! connection goes on), or drip refuses them. Where hyper is the one that refuses, [`excuses`] says
+//! why drip need not.
+//!
+//! The bytes are those of tests/corpus, and generated and mutated ones. Some thousands of them take
+//! seconds; for more, or the same ones again:
+//!
+//! ```text
+//! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --release --test oracle
+//! ```
+
+mod case;
+mod compare;
+mod corpus;
+mod excuses;
+mod generate;
+mod grammar;
+mod lists;
+mod mutate;
+mod oracle;
+mod pieces;
+mod reading;
+#[allow(dead_code)]
+#[path = "../soak/rng.rs"]
+mod rng;
+mod script;
+mod subject;
+
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+
+use case::Case;
+use rng::Rng;
+
+const CASES: u64 = 4000;
+
+/// A number that the environment says.
+fn told(name: &str) -> Option<u64> {
+    let value = env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}")))
+}
+
+/// Holds as many cases as are asked for to the oracle.
+fn hold(generate: impl Fn(&mut Rng) -> Case) {
+    let seed = told("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
+    let cases = told("ORACLE_CASES").unwrap_or(CASES);
+    let first = told("ORACLE_FIRST").unwrap_or(0);
+    let (mut read, mut whole) = (0, 0);
+    for nth in first..cases {
+        let case = generate(&mut Rng::of(seed, nth));
+        match case.check() {
+            Ok(messages) => {
+                read += u64::from(messages > 0);
+                whole += messages;
+            }
+            Err(difference) => {
+                let (case, difference) = case.reduced(difference);
+                panic!("ORACLE_SEED={seed} ORACLE_FIRST={nth}: {difference}\n{case}");
+            }
+        }
+    }
+    println!("{cases} cases, {read} with messages that both read whole, {whole} in all");
+    // Else little but refusals would be compared.
+    assert!(
+        first > 0 || read * 4 > cases,
+        "{read} of {cases} have a whole message"
+    );
+}
+
+#[test]
+fn requests_are_read_as_hyper_reads_them() {
+    hold(generate::requests);
+}
+
+#[test]
+fn answers_are_read_as_hyper_reads_them() {
+    hold(generate::answers);
+}
+
+#[test]
+fn the_corpus_is_read_as_hyper_reads_it() {
+    let mut whole = 0;
+    for (name, bytes) in corpus::all() {
+        let is_answer = bytes.starts_with(b"HTTP/");
+        let cases = pieces::each(bytes).into_iter().flat_map(|pieces| {
+            if is_answer {
+                vec![
+                    Case::answers(pieces.clone(), false),
+                    Case::answers(pieces, true),
+                ]
+            } else {
+                vec![Case::requests(pieces)]
+            }
+        });
+        for case in cases {
+            match case.check() {
+                Ok(messages) => whole += messages,
+                Err(difference) => panic!("{name}: {difference}\n{case}"),
+            }
+        }
+    }
+    assert!(whole > 100, "{whole} messages were whole");
+}
+
+/// Bodies that drip writes are what hyper reads out of them.
+#[test]
+fn bodies_that_go_on_are_read_as_they_were_meant() {
+    let seed = told("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
+    let cases = told("ORACLE_CASES").unwrap_or(CASES) / 4;
+    for nth in 0..cases {
+        let rng = &mut Rng::of(seed, nth);
+        let (expected, bytes) = generate::sent(rng);
+        let pieces = pieces::any(rng, bytes);
+        let found = oracle::requests(&pieces);
+        assert_eq!(found.len(), 1, "ORACLE_SEED={seed}, case {nth}");
+        let found = (&found[0].data, &found[0].trailers);
+        assert!(
+            found == (&expected.data, &expected.trailers),
+            "ORACLE_SEED={seed}, case {nth}: {found:?}"
+        );
+    }
+}

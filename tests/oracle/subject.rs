@@ -1,0 +1,190 @@
+//! What drip makes of bytes that come in pieces.
+
+use drip::http::message::request::{empty_lines, end_of_head};
+use drip::http::message::{
+    BodyDecoder, BodyLength, Fields, RequestHead, ResponseHead, Trailers, Version,
+};
+
+use crate::reading::{FieldList, Head, Reading, by_name};
+
+/// What drip does next on a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It waits for more.
+    Waits,
+    /// It refuses what came.
+    Refuses,
+    /// It closes behind a whole message.
+    Closes,
+}
+
+/// The requests that drip reads, as a connection of [`drip::http::downstream`] does.
+pub fn requests(pieces: &[Vec<u8>]) -> (Vec<Reading>, End) {
+    let mut readings = Vec::new();
+    let (mut kept, mut searched) = (Vec::new(), 0);
+    let mut body: Option<(Reading, BodyDecoder)> = None;
+    for piece in pieces {
+        kept.extend_from_slice(piece);
+        loop {
+            if let Some((reading, decoder)) = &mut body {
+                if !decode(reading, decoder, &mut kept) {
+                    readings.extend(body.map(|(reading, _)| reading));
+                    return (readings, End::Refuses);
+                }
+                if !decoder.is_over() {
+                    break;
+                }
+                readings.extend(body.take().map(|(reading, _)| reading));
+                if readings.last().is_some_and(|last| !last.keeps) {
+                    return (readings, End::Closes);
+                }
+            }
+            kept.drain(..empty_lines(&kept));
+            let is_whole = searched == 0 || end_of_head(&kept, searched).is_some();
+            match is_whole.then(|| RequestHead::parse(&kept)) {
+                None | Some(Ok(None)) => {
+                    searched = kept.len();
+                    break;
+                }
+                // It opens no tunnels.
+                Some(Ok(Some((head, _)))) if head.method() == b"CONNECT" => {
+                    return (readings, End::Refuses);
+                }
+                Some(Err(_)) => return (readings, End::Refuses),
+                Some(Ok(Some((head, end)))) => {
+                    kept.drain(..end);
+                    searched = 0;
+                    let reading = Reading {
+                        target: Some(head.target().to_vec()),
+                        head: of_request(&head),
+                        keeps: head.keeps_alive(),
+                        ..Reading::default()
+                    };
+                    body = Some((reading, BodyDecoder::new(head.length())));
+                }
+            }
+        }
+    }
+    readings.extend(body.map(|(reading, _)| reading));
+    (readings, End::Waits)
+}
+
+/// Decodes what was kept; false where it is malformed.
+fn decode(reading: &mut Reading, decoder: &mut BodyDecoder, kept: &mut Vec<u8>) -> bool {
+    let Ok((data, used)) = decoder.decode(kept) else {
+        reading.data.extend(&kept[..decoder.salvaged()]);
+        return false;
+    };
+    reading.data.extend(&kept[..data]);
+    kept.drain(..used);
+    if decoder.is_over() {
+        reading.whole = true;
+        reading.trailers = decoder.trailers().map(of_trailers).unwrap_or_default();
+    }
+    true
+}
+
+fn of_request(head: &RequestHead) -> Head {
+    let path = text(head.path_and_query());
+    // What comes of a path that is not there, when it goes on.
+    let path = match path.as_bytes() {
+        [] | [b'?', ..] => format!("/{path}"),
+        _ => path,
+    };
+    let authority = head.authority().map(text).unwrap_or_default();
+    Head {
+        line: [text(head.method()), authority, path],
+        is_old: head.version() == Version::Http10,
+        fields: of_fields(head.fields()),
+        interim: Vec::new(),
+    }
+}
+
+/// The answer that drip reads, as a connection of [`drip::http::upstream`] does.
+pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> (Option<Reading>, End) {
+    let mut kept = Vec::new();
+    let mut interim = Vec::new();
+    let mut body: Option<(Reading, BodyDecoder)> = None;
+    let mut pieces = pieces.iter();
+    loop {
+        if let Some((reading, decoder)) = &mut body {
+            if !decoder.is_over() && !decode(reading, decoder, &mut kept) {
+                return (body.map(|(reading, _)| reading), End::Refuses);
+            }
+            reading.whole = decoder.is_over();
+            if reading.whole {
+                break;
+            }
+        } else if !kept.is_empty() {
+            match ResponseHead::parse(&kept, to_head) {
+                Ok(None) => {}
+                // Nobody asked for another protocol.
+                Ok(Some((head, _))) if head.status == 101 => return (None, End::Refuses),
+                Err(_) => return (None, End::Refuses),
+                Ok(Some((head, end))) => {
+                    if head.is_interim() {
+                        interim.push((head.status, of_fields(head.fields())));
+                    } else {
+                        let reading = Reading {
+                            head: of_response(&head, std::mem::take(&mut interim)),
+                            keeps: head.keeps_alive(),
+                            ..Reading::default()
+                        };
+                        body = Some((reading, BodyDecoder::new(head.length)));
+                    }
+                    kept.drain(..end);
+                    continue;
+                }
+            }
+        }
+        match pieces.next() {
+            Some(piece) => kept.extend_from_slice(piece),
+            None => break,
+        }
+    }
+    let Some((mut reading, mut decoder)) = body else {
+        return (None, End::Waits);
+    };
+    if !decoder.is_over() {
+        // Then the connection ends.
+        reading.whole = decoder.end_of_connection().is_ok();
+        reading.keeps = false;
+        return (Some(reading), End::Waits);
+    }
+    // What nobody asked for came behind it, or still comes.
+    reading.keeps &= kept.is_empty() && pieces.all(Vec::is_empty);
+    (Some(reading), End::Closes)
+}
+
+fn of_response(head: &ResponseHead<'_>, interim: Vec<(u16, FieldList)>) -> Head {
+    if head.length == BodyLength::None {
+        assert!(matches!(head.status, 204 | 304) || head.length.is_empty());
+    }
+    Head {
+        line: [head.status.to_string(), text(head.reason()), String::new()],
+        is_old: head.version == Version::Http10,
+        fields: of_fields(head.fields()),
+        interim,
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn of_fields(fields: Fields<'_>) -> FieldList {
+    by_name(
+        fields
+            .iter()
+            .map(|(_, name, value)| (text(name), value.to_vec())),
+    )
+}
+
+/// The trailers that go on, in the order in which they are compared.
+pub fn of_trailers(trailers: &Trailers) -> FieldList {
+    by_name(
+        trailers
+            .iter()
+            .map(|(name, value)| (text(name), value.to_vec())),
+    )
+}
