@@ -163,7 +163,8 @@ fn line_19_an_origin_too_slow_to_connect_is_a_504() {
         let began = now();
         assert_eq!(ask(to, GET).status(), 504);
         let took = began.elapsed();
-        assert!((300..2000).contains(&took.as_millis()), "{took:?}");
+        // A clock of whole ticks may have begun one before.
+        assert!((299..2000).contains(&took.as_millis()), "{took:?}");
     }
 }
 

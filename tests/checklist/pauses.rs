@@ -93,7 +93,7 @@ fn line_22_it_begins_with_the_body_and_is_not_the_time_for_the_head() {
 #[test]
 fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
     const SIZE: usize = 24 * MB;
-    let bed = Bed::drip("", "body_timeout = \"500ms\"");
+    let bed = Bed::drip("", "body_timeout = \"1500ms\"");
     let mut passed = bed.pass(
         GET,
         format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n"),
@@ -105,7 +105,7 @@ fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
         let sent = scope.spawn(|| std::io::Write::write_all(&mut sender, &body));
         assert_eq!(passed.client.head().status(), 200);
         // Far longer than the origin may pause, all buffers between are full.
-        thread::sleep(1500 * MS);
+        thread::sleep(3500 * MS);
         let got = passed.client.exactly(SIZE);
         assert!(got == body, "the body differs");
         sent.join().expect("no panic").expect("all of it is taken");

@@ -11,7 +11,6 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use crate::bed::{Bed, GET, LAST};
 use crate::haproxy::Haproxy;

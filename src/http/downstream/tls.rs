@@ -15,7 +15,7 @@ use super::stream::RequestService;
 use super::timeouts::Timeouts;
 use super::{http1, http2};
 
-/// TlsServer on the clients' side.
+/// TLS on the clients' side.
 #[derive(Clone)]
 pub struct TlsServer(TlsAcceptor);
 

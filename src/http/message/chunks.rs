@@ -142,8 +142,10 @@ impl Chunks {
                 Some(At::SizeEnd { size })
             }
             (At::Size { size, .. } | At::Blank { size }, b' ' | b'\t') => Some(At::Blank { size }),
-            (At::Size { size, .. } | At::Blank { size }, b';') => Some(At::Extension { size }),
-            (At::Extension { size }, b'\t' | b' '..=0x7e | 0x80..) => Some(At::Extension { size }),
+            (At::Size { size, .. } | At::Blank { size }, b';')
+            | (At::Extension { size }, b'\t' | b' '..=0x7e | 0x80..) => {
+                Some(At::Extension { size })
+            }
             (At::SizeEnd { size: left @ 1.. }, b'\n') => Some(At::Data { left }),
             (At::DataReturn, b'\r') => Some(At::DataEnd),
             (At::DataEnd, b'\n') => Some(At::default()),

@@ -247,6 +247,7 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Every field: what is known of it, its name as it was sent, and its value without the blanks around it.
+    #[must_use]
     pub fn iter(self) -> impl DoubleEndedIterator<Item = (FieldName, &'a [u8], &'a [u8])> {
         self.table.iter().map(move |field| {
             let (name, value) = (field.name(), field.value);
@@ -265,6 +266,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The values of a well-known field, in their order.
+    #[must_use]
     pub fn all(self, known: FieldName) -> impl DoubleEndedIterator<Item = &'a [u8]> {
         let table = if self.has(known) { self.table } else { &[] };
         let fields = Self { table, ..self };
@@ -317,7 +319,10 @@ pub fn without_blanks(mut text: &[u8]) -> &[u8] {
 
 /// The fields behind a body that may go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trailers(Vec<(Box<[u8]>, Box<[u8]>)>);
+pub struct Trailers(Vec<Line>);
+
+/// A field's name and its value.
+type Line = (Box<[u8]>, Box<[u8]>);
 
 impl Trailers {
     /// The fields of `section`, which ends with an empty line; those that frame, route or tell who asks are left out
@@ -325,9 +330,9 @@ impl Trailers {
     #[must_use]
     pub fn parse(section: &[u8]) -> Option<Self> {
         let mut lines = [httparse::EMPTY_HEADER; MAX_TRAILERS];
-        let (end, parsed) = match httparse::parse_headers(section, &mut lines) {
-            Ok(httparse::Status::Complete(parsed)) => parsed,
-            _ => return None,
+        let parsed = httparse::parse_headers(section, &mut lines);
+        let Ok(httparse::Status::Complete((end, parsed))) = parsed else {
+            return None;
         };
         let mut trailers = Self::default();
         for line in parsed {

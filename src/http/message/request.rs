@@ -201,7 +201,7 @@ impl RequestHead {
             let values = head.headers.get_all(name);
             if name == http::header::COOKIE {
                 // A client may send its cookies in several fields (RFC 9113, section 8.2.3).
-                let crumbs: Vec<&[u8]> = values.iter().map(|crumb| crumb.as_bytes()).collect();
+                let crumbs: Vec<&[u8]> = values.iter().map(http::HeaderValue::as_bytes).collect();
                 add(name, &crumbs.join(&b"; "[..]))?;
                 continue;
             }

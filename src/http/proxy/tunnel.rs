@@ -100,8 +100,9 @@ where
         let down_ended = down.poll(cx, origin, client, &mut moved);
         let up_ended = up.poll(cx, client, origin, &mut moved);
         match (down_ended, up_ended) {
-            (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(_))) => return Poll::Ready(()),
-            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(()),
+            (Poll::Ready(Err(_)), _)
+            | (_, Poll::Ready(Err(_)))
+            | (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => return Poll::Ready(()),
             (Poll::Pending, Poll::Pending) => {}
             _ => alone.start(HALF_CLOSED),
         }

@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,13 +10,25 @@ use crate::http::downstream::StopSignal;
 use crate::http::upstream::Pools;
 use crate::pacer::Pacer;
 
+/// The gateway in force.
+#[derive(Debug)]
+pub struct InForce(Arc<Gateway>);
+
+impl Deref for InForce {
+    type Target = Gateway;
+
+    fn deref(&self) -> &Gateway {
+        &self.0
+    }
+}
+
 /// What one worker thread keeps for the requests that it serves.
 #[derive(Debug)]
 pub struct Worker {
     gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
     /// The gateway in force as this thread's requests hold it: counting them by an `Arc` would have all workers write to
     /// one place for each request.
-    in_force: RefCell<Option<Rc<Arc<Gateway>>>>,
+    in_force: RefCell<Option<Rc<InForce>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,
     pub(super) pools: Pools,
@@ -71,17 +84,19 @@ impl Worker {
     }
 
     /// The gateway in force, if the process has started.
-    pub(super) fn gateway_now(&self) -> Option<Rc<Arc<Gateway>>> {
+    pub(super) fn gateway_now(&self) -> Option<Rc<InForce>> {
         let (mut in_force, mut gateway) = (self.in_force.borrow_mut(), self.gateway.borrow_mut());
         if in_force.is_none() || gateway.has_changed().unwrap_or(false) {
             let gateway = gateway.borrow_and_update();
-            *in_force = gateway.as_ref().map(|gateway| Rc::new(Arc::clone(gateway)));
+            *in_force = gateway
+                .as_ref()
+                .map(|gateway| Rc::new(InForce(Arc::clone(gateway))));
         }
         in_force.clone()
     }
 
     /// The gateway in force. Waits for it while the process starts.
-    pub async fn gateway(&self) -> Rc<Arc<Gateway>> {
+    pub async fn gateway(&self) -> Rc<InForce> {
         if let Some(gateway) = self.gateway_now() {
             return gateway;
         }
@@ -89,7 +104,7 @@ impl Worker {
         Box::pin(self.first_gateway()).await
     }
 
-    async fn first_gateway(&self) -> Rc<Arc<Gateway>> {
+    async fn first_gateway(&self) -> Rc<InForce> {
         loop {
             if let Some(gateway) = self.gateway_now() {
                 return gateway;

@@ -42,8 +42,14 @@ impl Client {
         self.try_answer().expect("an answer")
     }
 
+    /// The final answer; interim ones before it are left out.
     pub fn try_answer(&mut self) -> io::Result<Answer> {
-        Answer::read(&mut self.0)
+        loop {
+            let answer = Answer::read(&mut self.0)?;
+            if !matches!(answer.status, 100 | 102..200) {
+                return Ok(answer);
+            }
+        }
     }
 
     /// The head alone; the body is left to come.

@@ -13,13 +13,13 @@
 //! | phase | what happens | what it holds | it ends after |
 //! |---|---|---|---|
 //! | Idle | nothing has come of the next request | the socket | `keep_alive` |
-//! | ReadingHead | a head is coming | what has come of it | `header_timeout` |
+//! | `ReadingHead` | a head is coming | what has come of it | `header_timeout` |
 //! | Waiting | the request waits for its turn | its head, and at most 4 KB of what follows | its limits decide |
 //! | Forwarding | bodies move both ways | buffers while there are bytes in them | `body_timeout` |
 //! | Tunnel | bytes move both ways | the same | `tunnel_timeout` |
 //! | Lingering | what the client still sends is dropped, so that it gets the answer | one buffer while it reads | 5 s of silence, 30 s in all |
 //!
-//! Idle, ReadingHead and Lingering are in this file; the request's service has the connection in between, as its
+//! Idle, `ReadingHead` and Lingering are in this file; the request's service has the connection in between, as its
 //! [`ClientStream`].
 
 mod closing;
@@ -102,6 +102,10 @@ enum After {
 
 /// A client's connection, and how far its present request has come.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says another thing of the connection"
+)]
 struct Connection<S> {
     socket: S,
     timeouts: Timeouts,

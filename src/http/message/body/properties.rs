@@ -32,7 +32,7 @@ fn decode(
         let end = bytes.len().min(used.saturating_add(limit));
         let mut piece = bytes[used..end].to_vec();
         let (count, taken) = match decoder.decode(&mut piece) {
-            Ok(decoded) => decoded,
+            Ok(both) => both,
             Err(error) => {
                 data.extend(&piece[..decoder.salvaged()]);
                 return Err((error, data));
