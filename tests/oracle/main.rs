@@ -7,7 +7,7 @@
 //! seconds; for more, or the same ones again:
 //!
 //! ```text
-//! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --release --test oracle
+//! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --test oracle -- --nocapture
 //! ```
 
 mod case;

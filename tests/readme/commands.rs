@@ -34,7 +34,7 @@ const BLOCKS: [(&str, &str); 6] = [
 ];
 
 /// What no test of this one can run, and where it can be seen that it is right: a file, and what stands there.
-const NOT_RUN: [(&str, &str, &str); 2] = [
+const NOT_RUN: [(&str, &str, &str); 3] = [
     // It is what runs the tests.
     ("tests/run.sh", "tests/run.sh", "\ncargo test --locked"),
     // The same test runs for a minute among the others.
@@ -42,6 +42,12 @@ const NOT_RUN: [(&str, &str, &str); 2] = [
         "DRIP_SOAK_SECONDS=3600 cargo test --release --test soak",
         "tests/soak/main.rs",
         "number(\"DRIP_SOAK_SECONDS\").unwrap_or(SECONDS)",
+    ),
+    // The same with some thousands.
+    (
+        "ORACLE_CASES=1000000 cargo test --test oracle",
+        "tests/oracle/main.rs",
+        "told(\"ORACLE_CASES\").unwrap_or(CASES)",
     ),
 ];
 
