@@ -26,7 +26,9 @@ impl Throttle {
     /// Whether an event is shown now: then how many before it were not.
     pub fn show(&self, now: Moment) -> Option<u64> {
         let second = now.as_nanos() / 1_000_000_000;
-        if self.shown.swap(second, Ordering::Relaxed) == second {
+        // Loaded first: while a flood is rejected, workers would pass a written line to and fro.
+        let is_shown = || self.shown.swap(second, Ordering::Relaxed) == second;
+        if self.shown.load(Ordering::Relaxed) == second || is_shown() {
             self.hidden.fetch_add(1, Ordering::Relaxed);
             None
         } else {
@@ -39,7 +41,6 @@ impl Events {
     /// Tells of a request that was rejected or delayed, or would have been: rejections as errors, delays one level
     /// lower, as nginx does.
     pub fn tell(&self, zone: &str, key: &[u8], status: LimitStatus, excess: Excess, now: Moment) {
-        let excess = excess.requests();
         let what = status.label();
         match status {
             LimitStatus::Rejected | LimitStatus::RejectedDryRun => {
@@ -48,7 +49,7 @@ impl Events {
                         zone,
                         key = escape(key),
                         what,
-                        excess,
+                        excess = excess.requests(),
                         hidden,
                         "limiting requests"
                     );
@@ -60,7 +61,7 @@ impl Events {
                         zone,
                         key = escape(key),
                         what,
-                        excess,
+                        excess = excess.requests(),
                         hidden,
                         "delaying requests"
                     );

@@ -22,7 +22,8 @@ const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
 /// A zone with one supervisor on this thread, on a clock that the test moves.
 struct Bench {
-    zone: Arc<Zone>,
+    /// Leaked, so that joins which borrow it can be kept anywhere.
+    zone: &'static Zone,
     pacer: Rc<Pacer>,
 }
 
@@ -52,7 +53,7 @@ impl Bench {
         let supervisor =
             ZoneSupervisor::new("test".to_owned(), tuning, metrics, Rc::clone(&pacer)).start();
         Self {
-            zone: Arc::new(Zone::on_this_thread(settings, supervisor)),
+            zone: Box::leak(Box::new(Zone::on_this_thread(settings, supervisor))),
             pacer,
         }
     }
@@ -62,10 +63,10 @@ impl Bench {
             rate,
             ..self.zone.settings().clone()
         };
-        self.zone = Arc::new(self.zone.retune(settings, None));
+        self.zone = Box::leak(Box::new(self.zone.retune(settings, None)));
     }
 
-    fn join(&self, key: &str, limit: Limit) -> Joining {
+    fn join(&self, key: &str, limit: Limit) -> Joining<'static> {
         self.zone.join(Key::from(key.as_bytes()), limit, false)
     }
 
@@ -91,7 +92,7 @@ fn burst(burst: u32) -> Limit {
 }
 
 /// What has become of a join so far.
-async fn peek(joining: &mut Joining) -> Option<Result<Turn, Rejection>> {
+async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<Turn<'z>, Rejection>> {
     poll_fn(|cx| {
         Poll::Ready(match Pin::new(&mut *joining).poll(cx) {
             Poll::Ready(answer) => Some(answer),
@@ -159,7 +160,7 @@ fn the_least_recently_used_key_makes_room() {
 fn dismissing_answers_all_who_wait_and_all_who_come_later() {
     run(async {
         let bench = Bench::new("1r/m", 10);
-        let mut joins: Vec<Joining> = (0..5).map(|_| bench.join("a", burst(9))).collect();
+        let mut joins: Vec<Joining<'_>> = (0..5).map(|_| bench.join("a", burst(9))).collect();
         Bench::settle().await;
         let _used = peek(&mut joins[0]).await.unwrap().unwrap().take();
         bench.zone.dismiss();
@@ -322,7 +323,7 @@ proptest! {
 struct Comparison {
     bench: Bench,
     model: Model,
-    waiting: Vec<(u64, usize, Joining)>,
+    waiting: Vec<(u64, usize, Joining<'static>)>,
     departed: Vec<(u64, Moment)>,
     next: u64,
 }

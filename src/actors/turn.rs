@@ -1,7 +1,6 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -16,8 +15,8 @@ use crate::metrics::{LimitStatus, Rejected};
 /// A request on its way to its turn in one zone. Dropped before it is answered, it leaves the queue; dropped with an
 /// answer under way, it gives the turn back.
 #[derive(Debug)]
-pub struct Joining {
-    zone: Arc<Zone>,
+pub struct Joining<'z> {
+    zone: &'z Zone,
     key: Key,
     ticket: Ticket,
     dry_run: bool,
@@ -25,8 +24,8 @@ pub struct Joining {
     answer: Option<oneshot::Receiver<Answer>>,
 }
 
-impl Joining {
-    pub(super) fn new(zone: Arc<Zone>, key: Key, limit: Limit, dry_run: bool) -> Self {
+impl<'z> Joining<'z> {
+    pub(super) fn new(zone: &'z Zone, key: Key, limit: Limit, dry_run: bool) -> Self {
         let (reply, answer) = oneshot::channel();
         let ticket = next_ticket();
         zone.send(
@@ -49,8 +48,8 @@ impl Joining {
     }
 }
 
-impl Future for Joining {
-    type Output = Result<Turn, Rejection>;
+impl<'z> Future for Joining<'z> {
+    type Output = Result<Turn<'z>, Rejection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(answer) = &mut self.answer else {
@@ -60,10 +59,9 @@ impl Future for Joining {
         self.answer = None;
         let rejection = match answer {
             Ok(Answer::Turn(grant)) => {
-                let (zone, key) = (Arc::clone(&self.zone), Key::clone(&self.key));
                 return Poll::Ready(Ok(Turn {
-                    zone,
-                    key,
+                    zone: self.zone,
+                    key: Key::clone(&self.key),
                     grant,
                     dry_run: self.dry_run,
                     used: false,
@@ -85,7 +83,7 @@ impl Future for Joining {
     }
 }
 
-impl Drop for Joining {
+impl Drop for Joining<'_> {
     fn drop(&mut self) {
         let Some(mut answer) = self.answer.take() else {
             return;
@@ -136,15 +134,15 @@ impl Future for Probing {
 
 /// The right to go on, as one zone gave it. Dropped unused, it gives back what it was charged.
 #[derive(Debug)]
-pub struct Turn {
-    zone: Arc<Zone>,
+pub struct Turn<'z> {
+    zone: &'z Zone,
     key: Key,
     grant: Grant,
     dry_run: bool,
     used: bool,
 }
 
-impl Turn {
+impl Turn<'_> {
     /// Goes on: the charge stays. Returns what the actor knew when it gave the turn.
     #[must_use]
     pub fn take(mut self) -> Grant {
@@ -154,7 +152,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.used {
             self.zone.send(&self.key, refund(&self.key, &self.grant));

@@ -205,8 +205,8 @@ impl Zone {
 
     /// Asks for a turn for `key`.
     #[must_use]
-    pub fn join(self: &Arc<Self>, key: Key, limit: Limit, dry_run: bool) -> Joining {
-        Joining::new(Arc::clone(self), key, limit, dry_run)
+    pub fn join(&self, key: Key, limit: Limit, dry_run: bool) -> Joining<'_> {
+        Joining::new(self, key, limit, dry_run)
     }
 
     /// Asks whether a join would be accepted now.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::{Arbiter, ArbiterHandle};
+use futures_util::FutureExt;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::acceptor::{Accepted, Acceptor};
@@ -127,33 +128,58 @@ async fn work(
     tls_server: Option<TlsServer>,
 ) {
     while let Some(Accepted { stream, permit }) = accepted.recv().await {
-        let worker = Rc::clone(&worker);
-        // One future each, so that none has room for another's.
-        match (stream, tls_server.clone()) {
-            (Stream::Tcp(tcp), tls_server) => match TcpStream::from_std(tcp) {
-                Ok(socket) => {
-                    actix_rt::spawn(async move {
-                        take_tcp(worker, socket, tls_server).await;
-                        drop(permit);
-                    });
-                }
-                Err(error) => tell_unwatched(&error),
-            },
-            (Stream::Unix(unix), _) => match UnixStream::from_std(unix) {
-                Ok(socket) => {
-                    actix_rt::spawn(async move {
-                        take(worker, socket, Peer::default()).await;
-                        drop(permit);
-                    });
-                }
-                Err(error) => tell_unwatched(&error),
-            },
+        let gateway = worker.gateway().await;
+        let server = &gateway.settings().server;
+        let connection = NewConnection {
+            timeouts: Timeouts::of(server),
+            worker: Rc::clone(&worker),
+            permit,
+        };
+        let watched = match stream {
+            Stream::Tcp(tcp) => TcpStream::from_std(tcp).map(|socket| {
+                set_keepalive(&socket, server.tcp_keepalive);
+                connection.serve_tcp(socket, tls_server.clone());
+            }),
+            // Plain also where others are encrypted: what goes through it does not leave the machine.
+            Stream::Unix(unix) => {
+                UnixStream::from_std(unix).map(|socket| connection.serve(socket, Peer::default()))
+            }
+        };
+        if let Err(error) = watched {
+            tracing::error!(%error, "a connection cannot be watched; it is closed");
         }
     }
 }
 
-fn tell_unwatched(error: &io::Error) {
-    tracing::error!(%error, "a connection cannot be watched; it is closed");
+/// A connection that was just accepted.
+struct NewConnection {
+    worker: Rc<Worker>,
+    timeouts: Timeouts,
+    permit: OwnedSemaphorePermit,
+}
+
+impl NewConnection {
+    fn serve_tcp(self, socket: TcpStream, tls_server: Option<TlsServer>) {
+        // A client that is gone already is found to be so at the first read.
+        let _gone = socket.set_nodelay(true);
+        let peer = Peer {
+            address: socket.peer_addr().ok(),
+            local: socket.local_addr().ok(),
+            secure: false,
+        };
+        let Some(tls_server) = tls_server else {
+            return self.serve(socket, peer);
+        };
+        let (stop, permit) = (self.worker.stop_signal(), self.permit);
+        let serving = tls_server.serve(socket, peer, self.timeouts, stop, self.worker);
+        actix_rt::spawn(serving.map(|()| drop(permit)));
+    }
+
+    fn serve(self, socket: impl Socket, peer: Peer) {
+        let (stop, permit) = (self.worker.stop_signal(), self.permit);
+        let serving = downstream::serve(socket, peer, self.timeouts, &stop, self.worker);
+        actix_rt::spawn(serving.map(|()| drop(permit)));
+    }
 }
 
 /// How clients are spoken to in secret; renewed certificates are followed from here on.
@@ -162,32 +188,4 @@ fn tls_server(tls: &Tls) -> io::Result<TlsServer> {
     let certificates = Arc::new(Certificates::load(tls).map_err(|error| failed(&error))?);
     actix_rt::spawn(Arc::clone(&certificates).follow());
     TlsServer::new(certificates).map_err(|error| failed(&error))
-}
-
-async fn take_tcp(worker: Rc<Worker>, socket: TcpStream, tls_server: Option<TlsServer>) {
-    // A client that is gone already is found to be so at the first read.
-    let _gone = socket.set_nodelay(true);
-    let peer = Peer {
-        address: socket.peer_addr().ok(),
-        local: socket.local_addr().ok(),
-        secure: false,
-    };
-    let timeouts = {
-        let gateway = worker.gateway().await;
-        let settings = &gateway.settings().server;
-        set_keepalive(&socket, settings.tcp_keepalive);
-        Timeouts::of(settings)
-    };
-    let stop = worker.stop_signal();
-    match tls_server {
-        None => downstream::serve(socket, peer, timeouts, stop, worker).await,
-        // Boxed: what it takes to speak TLS and HTTP/2 is ten times what plain connections need.
-        Some(tls) => Box::pin(tls.serve(socket, peer, timeouts, stop, worker)).await,
-    }
-}
-
-/// A unix socket is plain also where others are encrypted: what goes through it does not leave the machine.
-async fn take(worker: Rc<Worker>, socket: impl Socket, peer: Peer) {
-    let timeouts = Timeouts::of(&worker.gateway().await.settings().server);
-    downstream::serve(socket, peer, timeouts, worker.stop_signal(), worker).await;
 }

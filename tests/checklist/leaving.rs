@@ -48,16 +48,21 @@ fn queue() -> Bed {
 /// A client that waits, and has sent as much of `bytes` as is taken of it.
 fn waits(bed: &mut Bed, bytes: &[u8]) -> Raw {
     let client = bed.client();
+    send_what_is_taken(&client, bytes);
+    bed.gateway().wait_for_depth(1);
+    client
+}
+
+/// Sends `bytes` until no more of them are taken.
+fn send_what_is_taken(client: &Raw, bytes: &[u8]) {
     let mut sender = client.sender();
-    // Nobody reads the most of it.
+    // Most of it is never read.
     sender.set_write_timeout(Some(20 * MS)).expect("a timeout");
     let mut sent = 0;
     while let Ok(taken @ 1..) = sender.write(&bytes[sent..]) {
         sent += taken;
     }
     assert!(sent > 0, "nothing was taken");
-    bed.gateway().wait_for_depth(1);
-    client
 }
 
 /// Until the place of a client is free that `leave` leaves.
@@ -135,5 +140,27 @@ fn line_20_so_is_one_that_waits_for_a_place_at_the_origin_or_for_its_answer() {
         assert_eq!(origin.head().target(), "/third", "after {sent}");
         origin.send(LAST);
         assert_eq!(third.answer().body, b"ok");
+    }
+}
+
+#[test]
+fn line_20_so_is_one_whose_upload_the_origin_does_not_take() {
+    let bed = Bed::drip("", "max_in_flight = 1\nqueue_timeout = \"30s\"");
+    for round in 0..3 {
+        let client = bed.client();
+        send_what_is_taken(&client, &upload(16 * MB));
+        let mut origin = bed.origin.accept();
+        origin.head();
+        let mut next = bed.ask("GET /next HTTP/1.1\r\nHost: test\r\n\r\n");
+        let waits = bed.origin.accept_within(50 * MS);
+        assert!(waits.is_none(), "the upload has the only place");
+        let began = now();
+        client.reset();
+        let mut freed = bed.origin.accept();
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(1), "round {round}: {took:?}");
+        assert_eq!(freed.head().target(), "/next");
+        freed.send(LAST);
+        assert_eq!(next.answer().body, b"ok");
     }
 }

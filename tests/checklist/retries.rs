@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::bed::{GET, MS, OK, ask, everybody, forwarding, post_with};
+use crate::bed::{Bed, GET, MS, OK, ask, everybody, forwarding, post_with};
 use crate::haproxy::Haproxy;
 use crate::nginx::Nginx;
 use crate::support::{Exchange, Gateway, Origin, Raw};
@@ -176,4 +176,22 @@ fn line_21_a_connection_that_the_origin_closed_while_it_was_idle_costs_no_post_a
             9
         );
     }
+}
+
+#[test]
+fn line_21_what_had_an_interim_answer_is_not_sent_again() {
+    let bed = Bed::drip("", "");
+    let mut client = bed.ask(GET);
+    let mut origin = bed.origin.accept();
+    origin.head();
+    origin.send(OK);
+    assert_eq!(client.answer().status(), 200);
+    client.send(request("GET", "/again", ""));
+    assert_eq!(origin.head().target(), "/again", "on the kept connection");
+    origin.send("HTTP/1.1 103 Early Hints\r\n\r\n");
+    assert_eq!(client.head().status(), 103);
+    drop(origin);
+    assert_eq!(client.answer().status(), 502);
+    let again = bed.origin.accept_within(100 * MS);
+    assert!(again.is_none(), "its origin had begun to answer");
 }

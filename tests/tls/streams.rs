@@ -375,3 +375,37 @@ async fn as_many_fields_pass_as_in_http_1() {
             .all(|line| !line.contains("ERROR"))
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_stream_whose_upload_the_origin_does_not_take_frees_its_place() {
+    let bed = Bed::start("max_in_flight = 1\nqueue_timeout = \"30s\"").await;
+    let (first, mut body) = bed.ask(post(&[]), false).await;
+    // As much as the stream's window takes: more than the sockets behind it.
+    let piece = Bytes::from(vec![b'x'; 64 << 10]);
+    loop {
+        body.reserve_capacity(piece.len());
+        let room = poll_fn(|cx| body.poll_capacity(cx));
+        match tokio::time::timeout(100 * MS, room).await {
+            Ok(room) => {
+                let room = room.expect("a stream").expect("room");
+                let sent = body.send_data(piece.slice(..room.min(piece.len())), false);
+                sent.expect("a stream");
+            }
+            Err(_stuck) => break,
+        }
+    }
+    let mut origin = bed.origin.accept();
+    origin.head();
+    let (next, _) = bed.ask(get(), true).await;
+    let waits = bed.origin.accept_within(50 * MS);
+    assert!(waits.is_none(), "the upload has the only place");
+    let began = now();
+    body.send_reset(Reason::CANCEL);
+    drop(first);
+    let mut freed = bed.origin.accept();
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    freed.head();
+    freed.send(OK);
+    assert_eq!(whole(next.await.expect("an answer")).await.0, b"ok");
+}

@@ -1,6 +1,7 @@
+use std::future::poll_fn;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite, Interest};
@@ -30,9 +31,17 @@ pub(super) fn has_left(socket: BorrowedFd<'_>) -> bool {
 ///
 /// Mostly nothing is unread while a client waits, so that the next thing to read is its end. Only where something is, a
 /// wait is begun that looks for the end alone.
-pub(super) async fn gone<S: Socket>(socket: &S) {
-    std::future::poll_fn(|cx| socket.poll_readable(cx)).await;
-    socket.closed().await;
+pub(super) fn gone<S: Socket>(socket: &S) -> impl Future<Output = ()> {
+    let mut closed = None;
+    poll_fn(move |cx| {
+        if closed.is_none() {
+            ready!(socket.poll_readable(cx));
+        }
+        closed
+            .get_or_insert_with(|| socket.closed())
+            .as_mut()
+            .poll(cx)
+    })
 }
 
 // The runtime tells of a closed peer whoever waits for urgent data, and nothing else: it does not register for that.

@@ -116,9 +116,9 @@ pub trait ClientStream {
     /// The fields behind the request's body.
     fn trailers(&self) -> Option<&Trailers>;
 
-    /// Reads and drops what has come of a body that nobody wants. False where that is not all of it: then nothing else
-    /// can follow on its connection.
-    fn drain_body(&mut self) -> impl Future<Output = bool>;
+    /// Reads and drops what has come of a body that nobody wants. Where that is not all of it, nothing else can follow on
+    /// its connection.
+    fn drain_body(&mut self, cx: &mut Context<'_>);
 
     /// Sends an interim answer, at the latest with the next call that sends.
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>);

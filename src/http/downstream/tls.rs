@@ -36,15 +36,16 @@ impl TlsServer {
 
     /// Serves a connection to its end, in the protocol that its client chooses.
     pub async fn serve<A: RequestService>(
-        &self,
+        self,
         socket: TcpStream,
         peer: Peer,
         timeouts: Timeouts,
         stop: Rc<StopSignal>,
         service: Rc<A>,
     ) {
-        // A slow handshake counts as a slow head.
-        let Ok(Ok(socket)) = timeout(timeouts.header, self.0.accept(socket)).await else {
+        // A slow handshake counts as a slow head. Each step is boxed, so that none has room for another's.
+        let handshake = Box::pin(timeout(timeouts.header, self.0.accept(socket)));
+        let Ok(Ok(socket)) = handshake.await else {
             return;
         };
         let peer = Peer {
@@ -52,9 +53,9 @@ impl TlsServer {
             ..peer
         };
         if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
-            http2::serve(socket, peer, timeouts, stop, service).await;
+            Box::pin(http2::serve(socket, peer, timeouts, stop, service)).await;
         } else {
-            http1::serve(socket, peer, timeouts, stop, service).await;
+            Box::pin(http1::serve(socket, peer, timeouts, &stop, service)).await;
         }
     }
 }

@@ -5,19 +5,19 @@ use std::io;
 use std::pin::pin;
 use std::task::Poll;
 
-use super::forward::{Failure, Forward};
+use super::forward::{AtOrigin, Failure, Forward};
 use super::tunnel;
 use crate::http::downstream::{ClientError, ClientStream, unless_gone};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Trailers};
-use crate::http::upstream::{Connection, InFlight};
+use crate::http::upstream::Connection;
 
 impl<C: ClientStream> Forward<'_, '_, C> {
     /// Carries the answer's body. The request is at the origin until the last byte of it has come; then the connection
     /// serves others, however long the client takes.
     pub(super) async fn carry_body(
         &mut self,
-        at_origin: &mut Option<(Connection, InFlight)>,
+        at_origin: &mut AtOrigin,
         keeps: bool,
     ) -> Result<(), Failure> {
         while let Some((connection, _)) = at_origin {
@@ -109,10 +109,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     }
 
     /// Carries bytes both ways after a 101. The request is at the origin until both sides have ended.
-    pub(super) async fn carry_tunnel(
-        &mut self,
-        at_origin: Option<(Connection, InFlight)>,
-    ) -> Result<(), Failure> {
+    pub(super) async fn carry_tunnel(&mut self, at_origin: AtOrigin) -> Result<(), Failure> {
         let Some((connection, _in_flight)) = at_origin else {
             return Err(Failure::Broken);
         };

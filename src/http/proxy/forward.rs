@@ -61,6 +61,9 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) named_away: Vec<Box<[u8]>>,
 }
 
+/// What a request has at its origin, until the last byte of the answer has come.
+pub(super) type AtOrigin = Option<(Connection, InFlight)>;
+
 /// What came of looking for an answer's head.
 pub(super) enum Answer {
     Interim,
@@ -81,7 +84,34 @@ impl From<ClientError> for Attempt {
     }
 }
 
-impl<'a, C: ClientStream> Forward<'a, '_, C> {
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// A request that its limits let go on.
+    pub(super) fn new(
+        worker: &'a Worker,
+        route: &'a Route,
+        info: &'a RequestInfo<'a>,
+        context: &'a ConnectionContext,
+        client: &'a mut C,
+        record: &'a mut RequestRecord<'r>,
+    ) -> Self {
+        let began = record.began + record.waited();
+        Self {
+            worker,
+            gateway: record.gateway,
+            route,
+            info,
+            context,
+            client,
+            upload: Upload::new(record.gateway.settings().server.max_body_size),
+            record,
+            began,
+            sent: began,
+            continued: false,
+            any_head: false,
+            named_away: Vec::new(),
+        }
+    }
+
     /// Takes the request to its origin and its answer back to the client.
     ///
     /// It is sent once more, on a new connection, where a kept one broke that the server was perhaps just closing: if
@@ -106,28 +136,14 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
     }
 
     async fn exchange(&mut self) -> Result<(), Failure> {
-        let (origin, settings) = (self.origin(), self.settings());
-        let mut in_flight = if settings.max_in_flight.is_none() {
-            origin.pick(None, self.began).map_err(Failure::Origin)?
-        } else {
-            let place = Box::pin(origin.admit(self.began));
-            let place = unless_gone(&*self.client, pin!(place)).await?;
-            self.began = self.worker.pacer.now();
-            place.map_err(Failure::Origin)?
-        };
-        self.sent = self.began;
         let head = self.info.head;
         let again = head.is_idempotent() && head.length().is_empty();
-        self.record.server = Some(Arc::clone(in_flight.server()));
         // What cannot be sent twice is not sent on a connection that the server has closed.
-        let pool = self.worker.pools.of(in_flight.at());
-        let connection = if let Some(kept) = pool.take(!again) {
-            kept
-        } else {
+        let (mut at_origin, picked) = self.find_kept(!again)?;
+        if at_origin.is_none() {
             // Boxed, as mostly there is one: what waits for an answer should be small.
-            Box::pin(self.connect(&mut in_flight)).await?
-        };
-        let mut at_origin = Some((connection, in_flight));
+            at_origin = Some(Box::pin(self.find(picked, !again)).await?);
+        }
         let Some((connection, in_flight)) = &mut at_origin else {
             return Err(Failure::Broken);
         };
@@ -151,6 +167,48 @@ impl<'a, C: ClientStream> Forward<'a, '_, C> {
             Answer::Final { keeps } => self.carry_body(&mut at_origin, keeps).await,
             _ => Box::pin(self.carry_tunnel(at_origin)).await,
         }
+    }
+
+    /// A place at a server and a connection that was kept to it; the place alone where there is none, and nothing where
+    /// places are few.
+    fn find_kept(&mut self, verified: bool) -> Result<(AtOrigin, Option<InFlight>), Failure> {
+        if self.settings().max_in_flight.is_some() {
+            return Ok((None, None));
+        }
+        let in_flight = self.origin().pick(None, self.began);
+        let in_flight = in_flight.map_err(Failure::Origin)?;
+        self.record.server = Some(Arc::clone(in_flight.server()));
+        Ok(match self.worker.pools.of(in_flight.at()).take(verified) {
+            Some(kept) => (Some((kept, in_flight)), None),
+            None => (None, Some(in_flight)),
+        })
+    }
+
+    /// A place at a server, once there is one, unless it was `picked`, and a connection to it.
+    async fn find(
+        &mut self,
+        picked: Option<InFlight>,
+        verified: bool,
+    ) -> Result<(Connection, InFlight), Failure> {
+        let mut in_flight = match picked {
+            Some(picked) => picked,
+            None => self.wait_for_place().await?,
+        };
+        self.record.server = Some(Arc::clone(in_flight.server()));
+        let kept = self.worker.pools.of(in_flight.at()).take(verified);
+        let connection = match kept {
+            Some(kept) => kept,
+            None => self.connect(&mut in_flight).await?,
+        };
+        Ok((connection, in_flight))
+    }
+
+    async fn wait_for_place(&mut self) -> Result<InFlight, Failure> {
+        let place = pin!(self.origin().admit(self.began));
+        let place = unless_gone(&*self.client, place).await?;
+        self.began = self.worker.pacer.now();
+        self.sent = self.began;
+        place.map_err(Failure::Origin)
     }
 
     /// Replaces the connection of a request that it broke on.

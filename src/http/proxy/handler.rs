@@ -8,7 +8,6 @@ use super::limits;
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
-use super::upload::Upload;
 use super::worker::Worker;
 use crate::config::Route;
 use crate::gateway::Gateway;
@@ -22,81 +21,51 @@ use crate::pacer::Priority;
 
 impl RequestService for Worker {
     /// Serves one request, from its head to the last byte of its answer.
-    async fn serve<C: ClientStream>(
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn has room for its arguments twice"
+    )]
+    fn serve<C: ClientStream>(
         &self,
         head: &RequestHead,
         began: Moment,
         client: &mut C,
         context: &ConnectionContext,
-    ) -> Result<(), Aborted> {
-        let gateway = self.gateway().await;
-        let settings = gateway.settings();
-        let info = RequestInfo::new(head, context.peer(), &settings.server);
-        let mut record = RequestRecord::new(
-            &gateway,
-            &self.pacer,
-            info.client.address,
-            Some(head),
-            began,
-        );
-        let admitted = {
-            let admission = pin!(admit(self, &gateway, &info, &mut record));
-            unless_gone(&*client, admission).await
-        };
-        let reply = match admitted.map_err(|_| Aborted::ClientGone)? {
-            Err(reply) => {
-                // What is not all here closes the connection after the answer.
-                client.drain_body().await;
-                reply
-            }
-            Ok(route) => {
-                let waited = record.outcome.as_ref().map(|outcome| outcome.waited);
-                let began = record.began + waited.unwrap_or_default();
-                let mut forward = Forward {
-                    worker: self,
-                    gateway: &gateway,
-                    route,
-                    info: &info,
-                    context,
-                    client,
-                    record: &mut record,
-                    upload: Upload::new(settings.server.max_body_size),
-                    began,
-                    sent: began,
-                    continued: false,
-                    any_head: false,
-                    named_away: Vec::new(),
-                };
+    ) -> impl Future<Output = Result<(), Aborted>> {
+        async move {
+            let gateway = self.gateway().await;
+            let server = &gateway.settings().server;
+            let info = RequestInfo::new(head, context.peer(), server);
+            let address = info.client.address;
+            let mut record = RequestRecord::new(&gateway, &self.pacer, address, Some(head), began);
+            let admitted = {
+                let admission = pin!(admit(self, &gateway, &info, &mut record));
+                unless_gone(&*client, admission).await
+            };
+            let (route, refused) = match admitted {
+                Ok(Ok(route)) => (Some(route), None),
+                Ok(Err(reply)) => (None, Some(reply)),
+                Err(_gone) => return Err(Aborted::ClientGone),
+            };
+            let mut reply = refused;
+            if let Some(route) = route {
+                let mut forward = Forward::new(self, route, &info, context, client, &mut record);
                 // Boxed: whoever waits for a turn, or is answered here, needs no room for it.
-                match Box::pin(async move { forward.run().await }).await {
-                    Ok(()) => return Ok(()),
-                    Err(Failure::Client(ClientError::Gone)) => return Err(Aborted::ClientGone),
-                    Err(Failure::Origin(error)) if !client.has_begun() => Reply::unanswered(&error),
-                    Err(Failure::Client(error)) if !client.has_begun() => {
-                        Reply::client_error(error)
-                    }
-                    Err(_) => return Err(Aborted::AnswerBroken),
+                let forwarded = Box::pin(async move { forward.run().await }).await;
+                if let Err(failure) = forwarded {
+                    reply = Some(answer_to(failure, client.has_begun())?);
                 }
+            } else {
+                // What is not all here closes the connection after the answer.
+                poll_fn(|cx| Poll::Ready(client.drain_body(cx))).await;
             }
-        };
-        record.answer_began(reply.status);
-        let to_head = head.is_head();
-        if !to_head {
-            record.sent(reply.body_length());
+            let Some(reply) = reply else {
+                return Ok(());
+            };
+            let mut body = reply.begin(client, &mut record);
+            let sent = poll_fn(|cx| client.poll_send(cx, &mut body, Then::End(None))).await;
+            sent.map_err(|_| Aborted::ClientGone)
         }
-        let route = record.route.and_then(|route| settings.routes.get(route));
-        let limited = route
-            .zip(record.outcome.as_ref())
-            .map(|(route, outcome)| (&**gateway, route.headers, outcome, record.origin_took));
-        let now = if record.server.is_some() {
-            self.pacer.now()
-        } else {
-            let waited = record.outcome.as_ref().map(|outcome| outcome.waited);
-            began + waited.unwrap_or_default()
-        };
-        let mut body = reply.begin(client, to_head, now, limited);
-        let sent = poll_fn(|cx| client.poll_send(cx, &mut body, Then::End(None))).await;
-        sent.map_err(|_| Aborted::ClientGone)
     }
 
     fn refused(&self, status: u16, context: &ConnectionContext) {
@@ -118,7 +87,7 @@ async fn admit<'a>(
     worker: &Worker,
     gateway: &'a Gateway,
     info: &RequestInfo<'_>,
-    record: &mut RequestRecord<'_>,
+    record: &mut RequestRecord<'a>,
 ) -> Result<&'a Route, Reply<'a>> {
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
@@ -138,8 +107,22 @@ async fn admit<'a>(
     let place = &mut record.place;
     let outcome = limits::wait(worker, gateway, route, info, record.began, place).await;
     let outcome = record.outcome.insert(outcome);
-    match &outcome.rejection {
-        Some(rejection) => Err(Reply::rejected(route, rejection)),
+    match outcome.rejected {
+        Some(reason) => {
+            let decisive = outcome.decisive();
+            let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
+            Err(Reply::rejected(route, reason, retry_after))
+        }
         None => Ok(route),
+    }
+}
+
+/// The answer to a request that could not be forwarded, where its client can still be told.
+fn answer_to(failure: Failure, has_begun: bool) -> Result<Reply<'static>, Aborted> {
+    match failure {
+        Failure::Client(ClientError::Gone) => Err(Aborted::ClientGone),
+        Failure::Origin(error) if !has_begun => Ok(Reply::unanswered(&error)),
+        Failure::Client(error) if !has_begun => Ok(Reply::client_error(error)),
+        _ => Err(Aborted::AnswerBroken),
     }
 }

@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use super::request_info::RequestInfo;
 use crate::actors::Key;
 use crate::config::{Variable, Zone};
@@ -6,6 +8,11 @@ use crate::target;
 
 /// The longest key, as in nginx. A request with a longer one is not limited in that zone, and an error is logged.
 const LONGEST: usize = 65_535;
+
+thread_local! {
+    /// Where keys are put together, as long as the longest so far: at most the head of a request.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// The key that a zone takes of a request; `None` where the request is not limited there: its key comes out empty, or
 /// its client is exempt.
@@ -17,18 +24,25 @@ pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Option<Key> {
     {
         return None;
     }
-    let key = zone
-        .key
-        .fill(|variable, key| add(key, variable, zone, info));
-    if key.len() > LONGEST {
+    let mut bytes = SCRATCH.take();
+    bytes.clear();
+    zone.key
+        .fill_into(&mut bytes, |variable, key| add(key, variable, zone, info));
+    let key = key_of(&bytes, zone);
+    SCRATCH.set(bytes);
+    key
+}
+
+fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
+    if bytes.len() > LONGEST {
         tracing::error!(
             zone = zone.name,
-            length = key.len(),
+            length = bytes.len(),
             "a key of over 65535 bytes; the request is not limited"
         );
         return None;
     }
-    (!key.is_empty()).then(|| Key::from(key))
+    (!bytes.is_empty()).then(|| Key::from(bytes))
 }
 
 fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) {

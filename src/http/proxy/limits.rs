@@ -5,22 +5,22 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use smallvec::{SmallVec, smallvec};
+
 use super::Worker;
 use super::key;
 use super::request_info::RequestInfo;
-use crate::actors::{Grant, Joining, Key, Outlook, Probing, Rejection, Turn};
-use crate::config::Route;
+use crate::actors::{Joining, Key, Outlook, Probing, Rejection, Turn};
+use crate::config::{Route, RouteLimit};
 use crate::gateway::Gateway;
-use crate::limit::{Excess, Limit, Moment};
-use crate::metrics::LimitStatus;
+use crate::limit::{Excess, Moment};
+use crate::metrics::{LimitStatus, Rejected};
 
 /// What one limit has said of a request.
 #[derive(Debug)]
-pub(super) struct LimitVerdict {
-    /// Index of the zone.
-    pub(super) zone: usize,
+pub(super) struct LimitVerdict<'r> {
+    pub(super) wanted: &'r RouteLimit,
     pub(super) key: Key,
-    pub(super) limit: Limit,
     pub(super) status: LimitStatus,
     pub(super) excess: Excess,
     pub(super) outlook: Outlook,
@@ -28,30 +28,19 @@ pub(super) struct LimitVerdict {
 
 /// What all limits together have said: `decisive` first, the others after it.
 #[derive(Debug)]
-pub(super) struct LimitOutcome {
-    pub(super) verdicts: Vec<LimitVerdict>,
+pub(super) struct LimitOutcome<'r> {
+    pub(super) verdicts: SmallVec<[LimitVerdict<'r>; 1]>,
     /// How long the request waited for its turns.
     pub(super) waited: Duration,
-    /// Set where the request must not go on.
-    pub(super) rejection: Option<Rejection>,
+    /// Set where the request must not go on: the reason of the only verdict.
+    pub(super) rejected: Option<Rejected>,
 }
 
-impl LimitOutcome {
+impl<'r> LimitOutcome<'r> {
     /// The limit that made the request's status: the one that rejected it, or else the one that made it wait longest.
-    pub(super) fn decisive(&self) -> Option<&LimitVerdict> {
+    pub(super) fn decisive(&self) -> Option<&LimitVerdict<'r>> {
         self.verdicts.first()
     }
-}
-
-/// The limits of a request that are not decided yet. In a place of their own: whoever waits should be small.
-type Pending = Vec<PendingLimit>;
-
-struct PendingLimit {
-    zone: usize,
-    key: Key,
-    limit: Limit,
-    joining: Option<Joining>,
-    turn: Option<Turn>,
 }
 
 /// Where a request waits, for as long as it does: if its client leaves, this is all that is known of it.
@@ -63,89 +52,128 @@ pub(super) struct WaitingPlace {
     pub(super) since: Moment,
 }
 
+/// A limit that counts the request, under this key.
+struct PendingLimit<'r> {
+    wanted: &'r RouteLimit,
+    key: Key,
+}
+
 /// Joins all zones of the route at once and waits until the last lets the request go on, or the first rejects it. Then
 /// the other turns are dropped, and their charges go back; several zones are asked beforehand, so that this is rare.
 /// Meanwhile `place` tells where it waits, since it `began`.
-pub(super) async fn wait(
+pub(super) async fn wait<'r>(
     worker: &Worker,
-    gateway: &Gateway,
-    route: &Route,
+    gateway: &'r Gateway,
+    route: &'r Route,
     info: &RequestInfo<'_>,
     began: Moment,
     place: &mut Option<WaitingPlace>,
-) -> LimitOutcome {
-    let mut asked = Pending::with_capacity(route.limits.len());
-    for wanted in &route.limits {
-        let (zone, limit) = (gateway.zone(wanted.zone), wanted.limit);
-        if let Some(key) = key::take(zone.settings(), info) {
-            asked.push(PendingLimit {
-                zone: wanted.zone,
-                key,
-                limit,
-                joining: None,
-                turn: None,
-            });
-        }
-    }
-    *place = asked.first().map(|asked| WaitingPlace {
-        zone: asked.zone,
-        key: Key::clone(&asked.key),
+) -> LimitOutcome<'r> {
+    let (first, others) = pending(gateway, route, info);
+    let Some(first) = first else {
+        return LimitOutcome {
+            verdicts: SmallVec::new(),
+            waited: Duration::ZERO,
+            rejected: None,
+        };
+    };
+    *place = Some(WaitingPlace {
+        zone: first.wanted.zone,
+        key: Key::clone(&first.key),
         since: began,
     });
-    let mut rejected = None;
-    if asked.len() > 1 {
-        rejected = probe(gateway, &asked, route.dry_run).await;
-    }
-    if rejected.is_none() {
-        for asked in &mut asked {
-            let join =
-                gateway
-                    .zone(asked.zone)
-                    .join(Key::clone(&asked.key), asked.limit, route.dry_run);
-            asked.joining = Some(join);
+    let decided = if others.is_empty() {
+        let (zone, limit) = (gateway.zone(first.wanted.zone), first.wanted.limit);
+        let joined = zone.join(Key::clone(&first.key), limit, route.dry_run);
+        match joined.await {
+            Ok(turn) => Ok(smallvec![first.granted(turn, route.dry_run).0]),
+            Err(rejection) => Err((first, rejection)),
         }
-        rejected = join(&mut asked).await;
-    }
+    } else {
+        // Boxed: most routes have one limit, and whoever waits should be small.
+        Box::pin(join_all(gateway, route, first, others)).await
+    };
     *place = None;
     let now = worker.pacer.now();
-    let (verdicts, rejection) = match rejected {
-        None => (granted(asked, route.dry_run), None),
-        Some((index, rejection)) => {
-            let verdict = refused(asked.swap_remove(index), &rejection, route.dry_run);
+    let (verdicts, rejected) = match decided {
+        Ok(verdicts) => (verdicts, None),
+        Err((refused, rejection)) => {
+            let verdict = refused.rejected(&rejection, route.dry_run);
             let holds = verdict.status == LimitStatus::Rejected;
-            (vec![verdict], holds.then_some(rejection))
+            (smallvec![verdict], holds.then_some(rejection.reason))
         }
     };
-    for LimitVerdict {
-        zone,
-        key,
-        status,
-        excess,
-        ..
-    } in &verdicts
-    {
-        let name = &gateway.zone(*zone).settings().name;
-        gateway.events(*zone).tell(name, key, *status, *excess, now);
+    for verdict in &verdicts {
+        let zone = verdict.wanted.zone;
+        let name = &gateway.zone(zone).settings().name;
+        gateway
+            .events(zone)
+            .tell(name, &verdict.key, verdict.status, verdict.excess, now);
     }
     LimitOutcome {
         verdicts,
         waited: now.since(began),
-        rejection,
+        rejected,
     }
+}
+
+/// The limits that count the request, the first by itself.
+fn pending<'r>(
+    gateway: &Gateway,
+    route: &'r Route,
+    info: &RequestInfo<'_>,
+) -> (Option<PendingLimit<'r>>, Vec<PendingLimit<'r>>) {
+    let mut pending = route.limits.iter().filter_map(|wanted| {
+        let key = key::take(gateway.zone(wanted.zone).settings(), info)?;
+        Some(PendingLimit { wanted, key })
+    });
+    (pending.next(), pending.collect())
+}
+
+/// The verdicts of several limits, once all have given a turn; or the first rejection, and whose it is.
+async fn join_all<'r>(
+    gateway: &'r Gateway,
+    route: &'r Route,
+    first: PendingLimit<'r>,
+    others: Vec<PendingLimit<'r>>,
+) -> Result<SmallVec<[LimitVerdict<'r>; 1]>, (PendingLimit<'r>, Rejection)> {
+    let mut pending = others;
+    pending.insert(0, first);
+    if let Some((index, rejection)) = probe(gateway, &pending, route.dry_run).await {
+        return Err((pending.swap_remove(index), rejection));
+    }
+    let join = |asked: &PendingLimit<'r>| {
+        let (zone, limit) = (gateway.zone(asked.wanted.zone), asked.wanted.limit);
+        zone.join(Key::clone(&asked.key), limit, route.dry_run)
+    };
+    let joining = pending.iter().map(join).collect();
+    let turns = match turns(joining).await {
+        Ok(turns) => turns,
+        Err((index, rejection)) => return Err((pending.swap_remove(index), rejection)),
+    };
+    let mut longest = None;
+    let mut verdicts = SmallVec::with_capacity(pending.len());
+    for (asked, turn) in pending.into_iter().zip(turns) {
+        let (verdict, due) = asked.granted(turn, route.dry_run);
+        verdicts.push(verdict);
+        if due > longest {
+            longest = due;
+            let last = verdicts.len() - 1;
+            verdicts.swap(0, last);
+        }
+    }
+    Ok(verdicts)
 }
 
 /// The first rejection by any of the zones, and which of `asked` it is, before any of them charges the request.
 async fn probe(
     gateway: &Gateway,
-    asked: &[PendingLimit],
+    asked: &[PendingLimit<'_>],
     dry_run: bool,
 ) -> Option<(usize, Rejection)> {
-    let ask = |asked: &PendingLimit| {
-        Some(
-            gateway
-                .zone(asked.zone)
-                .probe(Key::clone(&asked.key), asked.limit),
-        )
+    let ask = |PendingLimit { wanted, key }: &PendingLimit<'_>| {
+        let zone = gateway.zone(wanted.zone);
+        Some(zone.probe(Key::clone(key), wanted.limit))
     };
     let mut probes: Vec<Option<Probing>> = asked.iter().map(ask).collect();
     let (index, rejection) = poll_fn(|cx| {
@@ -166,7 +194,7 @@ async fn probe(
     })
     .await?;
     for (other, asked) in asked.iter().enumerate() {
-        let zone = gateway.zone(asked.zone);
+        let zone = gateway.zone(asked.wanted.zone);
         if other == index {
             zone.count_rejection(&rejection, dry_run);
         } else {
@@ -176,86 +204,66 @@ async fn probe(
     Some((index, rejection))
 }
 
-/// All turns, put into `asked`; or the first rejection, and which of `asked` it is.
-async fn join(asked: &mut [PendingLimit]) -> Option<(usize, Rejection)> {
+/// What has become of a join that is waited for together with others.
+enum Asked<'r> {
+    Joining(Joining<'r>),
+    Joined(Turn<'r>),
+}
+
+/// All turns; or the first rejection, and which of `joining` it is.
+async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Vec<Turn<'r>>, (usize, Rejection)> {
+    let mut asked: Vec<Asked<'r>> = joining.into_iter().map(Asked::Joining).collect();
     poll_fn(|cx| {
         let mut pending = false;
         for (index, asked) in asked.iter_mut().enumerate() {
-            let Some(joining) = &mut asked.joining else {
+            let Asked::Joining(joining) = asked else {
                 continue;
             };
             match Pin::new(joining).poll(cx) {
                 Poll::Pending => pending = true,
-                Poll::Ready(Ok(turn)) => {
-                    asked.joining = None;
-                    asked.turn = Some(turn);
-                }
-                Poll::Ready(Err(rejection)) => {
-                    asked.joining = None;
-                    return Poll::Ready(Some((index, rejection)));
-                }
+                Poll::Ready(Ok(turn)) => *asked = Asked::Joined(turn),
+                Poll::Ready(Err(rejection)) => return Poll::Ready(Err((index, rejection))),
             }
         }
         if pending {
             Poll::Pending
         } else {
-            Poll::Ready(None)
+            Poll::Ready(Ok(()))
         }
     })
-    .await
-}
-
-fn refused(asked: PendingLimit, rejection: &Rejection, dry_run: bool) -> LimitVerdict {
-    let PendingLimit {
-        zone, key, limit, ..
-    } = asked;
-    let outlook = Outlook {
-        remaining: 0,
-        one_more_in: rejection.retry_after,
+    .await?;
+    let turn = |asked| match asked {
+        Asked::Joined(turn) => Some(turn),
+        Asked::Joining(_) => None,
     };
-    LimitVerdict {
-        zone,
-        key,
-        limit,
-        status: rejection.status(dry_run),
-        excess: rejection.excess,
-        outlook,
-    }
+    Ok(asked.into_iter().filter_map(turn).collect())
 }
 
-fn granted(asked: Pending, dry_run: bool) -> Vec<LimitVerdict> {
-    let mut longest = None;
-    let mut verdicts: Vec<LimitVerdict> = Vec::with_capacity(asked.len());
-    for PendingLimit {
-        zone,
-        key,
-        limit,
-        turn,
-        ..
-    } in asked
-    {
-        let Some(turn) = turn else { continue };
-        let grant = turn.take();
-        let status = grant.status(dry_run);
-        let Grant {
-            due,
-            excess,
+impl<'r> PendingLimit<'r> {
+    fn rejected(self, rejection: &Rejection, dry_run: bool) -> LimitVerdict<'r> {
+        let outlook = Outlook {
+            remaining: 0,
+            one_more_in: rejection.retry_after,
+        };
+        LimitVerdict {
+            wanted: self.wanted,
+            key: self.key,
+            status: rejection.status(dry_run),
+            excess: rejection.excess,
             outlook,
-            ..
-        } = grant;
-        verdicts.push(LimitVerdict {
-            zone,
-            key,
-            limit,
-            status,
-            excess,
-            outlook,
-        });
-        if due > longest {
-            longest = due;
-            let last = verdicts.len() - 1;
-            verdicts.swap(0, last);
         }
     }
-    verdicts
+
+    /// The verdict of a limit that gave a turn, and when that was due, where it had to be waited for.
+    fn granted(self, turn: Turn<'_>, dry_run: bool) -> (LimitVerdict<'r>, Option<Moment>) {
+        let grant = turn.take();
+        let verdict = LimitVerdict {
+            wanted: self.wanted,
+            key: self.key,
+            status: grant.status(dry_run),
+            excess: grant.excess,
+            outlook: grant.outlook,
+        };
+        (verdict, grant.due)
+    }
 }

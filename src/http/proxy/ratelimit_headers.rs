@@ -26,7 +26,7 @@ pub(super) fn write(
     put: Put<'_>,
     which: Dialects,
     gateway: &Gateway,
-    outcome: &LimitOutcome,
+    outcome: &LimitOutcome<'_>,
     origin_took: Option<Duration>,
 ) {
     if which.x_ratelimit {
@@ -41,18 +41,21 @@ pub(super) fn write(
 }
 
 /// What the tightest limit says: the one that lets the fewest through, or that makes them wait longest.
-fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome) {
-    let tightness = |verdict: &&LimitVerdict| {
+fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome<'_>) {
+    let tightness = |verdict: &&LimitVerdict<'_>| {
         let outlook = verdict.outlook;
         (outlook.remaining, Reverse(outlook.one_more_in))
     };
-    let Some(LimitVerdict { limit, outlook, .. }) = outcome.verdicts.iter().min_by_key(tightness)
+    let tightest = outcome.verdicts.iter().min_by_key(tightness);
+    let Some(LimitVerdict {
+        wanted, outlook, ..
+    }) = tightest
     else {
         return;
     };
     let retry_after = whole_seconds(outlook.retry_after());
     for (name, number) in [
-        ("X-RateLimit-Limit", u64::from(limit.burst) + 1),
+        ("X-RateLimit-Limit", u64::from(wanted.limit.burst) + 1),
         ("X-RateLimit-Remaining", outlook.remaining.into()),
         ("X-RateLimit-Retry-After", retry_after),
     ] {
@@ -65,17 +68,14 @@ fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome) {
 
 /// draft-ietf-httpapi-ratelimit-headers-11: the quota is what an empty bucket takes at once, its window how long a full
 /// one takes to empty; `t` is when there will be one more than remain.
-fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome) {
+fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome<'_>) {
     let (mut policies, mut states) = (String::new(), String::new());
     for LimitVerdict {
-        zone,
-        limit,
-        outlook,
-        ..
+        wanted, outlook, ..
     } in &outcome.verdicts
     {
-        let settings = gateway.zone(*zone).settings();
-        let (name, quota) = (&settings.name, u64::from(limit.burst) + 1);
+        let settings = gateway.zone(wanted.zone).settings();
+        let (name, quota) = (&settings.name, u64::from(wanted.limit.burst) + 1);
         let window = whole_seconds(settings.rate.time_for(quota)).max(1);
         let (remaining, next) = (outlook.remaining, whole_seconds(outlook.one_more_in));
         let comma = if policies.is_empty() { "" } else { ", " };

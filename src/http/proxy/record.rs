@@ -18,7 +18,7 @@ const CLIENT_GONE: u16 = 499;
 /// One request, from its head to the last byte of its answer. However it ends, it is counted and logged once: when this
 /// is dropped.
 pub(super) struct RequestRecord<'r> {
-    gateway: &'r Gateway,
+    pub(super) gateway: &'r Gateway,
     pacer: &'r Pacer,
     pub(super) began: Moment,
     client: Option<IpAddr>,
@@ -27,7 +27,7 @@ pub(super) struct RequestRecord<'r> {
     pub(super) route: Option<usize>,
     /// Where it waits, while it does.
     pub(super) place: Option<WaitingPlace>,
-    pub(super) outcome: Option<LimitOutcome>,
+    pub(super) outcome: Option<LimitOutcome<'r>>,
     /// The origin's server that was asked, and how long the head of its answer took.
     pub(super) server: Option<Arc<ServerUrl>>,
     pub(super) origin_took: Option<Duration>,
@@ -68,6 +68,30 @@ impl<'r> RequestRecord<'r> {
         self.bytes += bytes;
     }
 
+    /// How long it waited for its turns.
+    pub(super) fn waited(&self) -> Duration {
+        let outcome = self.outcome.as_ref();
+        outcome.map(|outcome| outcome.waited).unwrap_or_default()
+    }
+
+    pub(super) fn is_head(&self) -> bool {
+        self.head.is_some_and(RequestHead::is_head)
+    }
+
+    /// When the gateway's own answer begins: without another look at the clock where no origin was asked.
+    pub(super) fn answered_at(&self) -> Moment {
+        match self.server {
+            Some(_) => self.pacer.now(),
+            None => self.began + self.waited(),
+        }
+    }
+
+    /// The route, and what its limits said.
+    pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome<'r>)> {
+        let route = self.gateway.settings().routes.get(self.route?)?;
+        Some((route, self.outcome.as_ref()?))
+    }
+
     /// What the limits said; of a request whose client left while it waited, that.
     fn limited(&self) -> Option<access::Limited<'_>> {
         let zone = |index| self.gateway.zone(index).settings().name.as_str();
@@ -84,14 +108,14 @@ impl<'r> RequestRecord<'r> {
             });
         }
         let LimitVerdict {
-            zone: index,
+            wanted,
             key,
             status,
             excess,
             ..
         } = self.outcome.as_ref()?.decisive()?;
         Some(access::Limited {
-            zone: zone(*index),
+            zone: zone(wanted.zone),
             key,
             status: *status,
             excess: Some(*excess),

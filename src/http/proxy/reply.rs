@@ -5,16 +5,13 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::limits::LimitOutcome;
 use super::ratelimit_headers::{self, whole_seconds};
+use super::record::RequestRecord;
 use super::request_info::UnfitRequest;
-use crate::actors::Rejection;
-use crate::config::{Dialects, Route};
-use crate::gateway::Gateway;
+use crate::config::Route;
 use crate::http::downstream::{ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
 use crate::http::upstream::OriginError;
-use crate::limit::Moment;
 use crate::metrics::Rejected;
 
 /// A short answer in plain text.
@@ -51,8 +48,12 @@ impl<'a> Reply<'a> {
     }
 
     /// To a request that its limits refused.
-    pub(super) fn rejected(route: &'a Route, rejection: &Rejection) -> Self {
-        let reply = match rejection.reason {
+    pub(super) fn rejected(
+        route: &'a Route,
+        reason: Rejected,
+        retry_after: Option<Duration>,
+    ) -> Self {
+        let reply = match reason {
             Rejected::Burst | Rejected::MaxWait => {
                 Self::plain(route.reject_status, route.reject_body.as_str())
             }
@@ -61,7 +62,7 @@ impl<'a> Reply<'a> {
             }
         };
         Self {
-            retry_after: Some(rejection.retry_after),
+            retry_after,
             ..reply
         }
     }
@@ -85,14 +86,18 @@ impl<'a> Reply<'a> {
         Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
     }
 
-    /// Begins it, with the fields that tell of the limits, and returns the body to send; `to_head`: none.
+    /// Begins it, with the fields that tell of the limits, and returns the body to send: none to `HEAD`.
     pub(super) fn begin<C: ClientStream>(
-        self,
+        &self,
         client: &mut C,
-        to_head: bool,
-        now: Moment,
-        limited: Option<(&Gateway, Dialects, &LimitOutcome, Option<Duration>)>,
+        record: &mut RequestRecord<'_>,
     ) -> Buffer {
+        let to_head = record.is_head();
+        record.answer_began(self.status);
+        if !to_head {
+            record.sent(self.text.len() as u64);
+        }
+        let limited = record.limited_route();
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"Content-Type", b"text/plain; charset=utf-8");
             if let Some(allow) = self.allow {
@@ -105,8 +110,9 @@ impl<'a> Reply<'a> {
                     itoa::Buffer::new().format(seconds).as_bytes(),
                 );
             }
-            if let Some((gateway, which, outcome, took)) = limited {
-                ratelimit_headers::write(put, which, gateway, outcome, took);
+            if let Some((route, outcome)) = limited {
+                let took = record.origin_took;
+                ratelimit_headers::write(put, route.headers, record.gateway, outcome, took);
             }
         };
         let length = self.text.len() as u64;
@@ -126,14 +132,10 @@ impl<'a> Reply<'a> {
                 BodyLength::Length(length)
             },
             told_length: Some(length),
-            date: Some(now),
+            date: Some(record.answered_at()),
             upgrade: None,
             fields: &fields,
         });
         body
-    }
-
-    pub(super) fn body_length(&self) -> u64 {
-        self.text.len() as u64
     }
 }

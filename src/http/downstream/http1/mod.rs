@@ -50,35 +50,42 @@ use crate::pacer::Priority;
 const HEAD_READ: usize = 4 * 1024;
 /// Time that a connection which has asked for nothing yet has for it after the gateway was told to stop.
 const FIRST_REQUEST: Duration = Duration::from_millis(500);
+
 /// Serves a connection of HTTP/1 to its end.
-pub async fn serve<S: Socket, A: RequestService>(
+///
+/// No `async fn`: its future would have room for the arguments besides what is made of them.
+pub fn serve<S: Socket, A: RequestService>(
     socket: S,
     peer: Peer,
     timeouts: Timeouts,
-    stop: Rc<StopSignal>,
+    stop: &Rc<StopSignal>,
     service: Rc<A>,
-) {
+) -> impl Future<Output = ()> + use<S, A> {
     let context = ConnectionContext::new(peer);
-    let mut connection = Connection::new(socket, timeouts, &stop);
-    loop {
-        let head = match connection.read_head(&*service).await {
-            Next::Request(head) => head,
-            Next::Refused(refusal) => {
-                service.refused(refusal.status(), &context);
-                // Boxed, as few connections come to it.
-                return Box::pin(connection.refuse(refusal)).await;
+    let mut connection = Connection::new(socket, timeouts, stop);
+    async move {
+        let end = loop {
+            let head = match connection.read_head(&*service).await {
+                Next::Request(head) => head,
+                Next::Refused(refusal) => break End::Refused(refusal),
+                Next::Closed => break End::Closed,
+            };
+            connection.begin_request(&head);
+            let began = connection.began;
+            let served = service.serve(&head, began, &mut connection, &context).await;
+            if let Some(end) = connection.end_after(served) {
+                break end;
             }
-            Next::Closed => return,
         };
-        connection.begin_request(&head);
-        // Boxed, so that an idle connection has no room for it.
-        let began = connection.began;
-        let served = Box::pin(service.serve(&head, began, &mut connection, &context)).await;
-        match connection.after(served) {
-            After::Next => {}
-            After::Close => return Box::pin(connection.close(false)).await,
-            After::Break => return Box::pin(connection.break_off()).await,
-            After::Closed => return,
+        // Boxed, as few connections come to them.
+        match end {
+            End::Refused(refusal) => {
+                service.refused(refusal.status(), &context);
+                Box::pin(connection.refuse(refusal)).await;
+            }
+            End::Answered => Box::pin(connection.close(false)).await,
+            End::Broken => Box::pin(connection.break_off()).await,
+            End::Closed => {}
         }
     }
 }
@@ -90,13 +97,13 @@ enum Next {
     Closed,
 }
 
-/// What becomes of a connection after a request.
-enum After {
-    Next,
-    /// The answer is whole, but no other can follow.
-    Close,
+/// Why nothing else can follow on a connection.
+enum End {
+    Refused(BadRequest),
+    /// The answer is whole, but the last one.
+    Answered,
     /// The answer broke off.
-    Break,
+    Broken,
     Closed,
 }
 
@@ -271,13 +278,14 @@ impl<S: Socket> Connection<S> {
         self.answer = Progress::None;
     }
 
-    fn after(&self, served: Result<(), Aborted>) -> After {
+    /// Why the connection ends after a request, if it does.
+    fn end_after(&self, served: Result<(), Aborted>) -> Option<End> {
         match (served, self.answer) {
-            (_, Progress::Tunnel) | (Err(Aborted::ClientGone), _) => After::Closed,
-            (Ok(()), Progress::Over) if self.keeps => After::Next,
-            (Ok(()), Progress::Over) => After::Close,
-            (_, Progress::Begun { .. }) => After::Break,
-            (_, Progress::None | Progress::Over) => After::Closed,
+            (_, Progress::Tunnel) | (Err(Aborted::ClientGone), _) => Some(End::Closed),
+            (Ok(()), Progress::Over) if self.keeps => None,
+            (Ok(()), Progress::Over) => Some(End::Answered),
+            (_, Progress::Begun { .. }) => Some(End::Broken),
+            (_, Progress::None | Progress::Over) => Some(End::Closed),
         }
     }
 

@@ -1,6 +1,5 @@
 //! The connection as the service of one request sees it.
 
-use std::future::poll_fn;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -37,8 +36,8 @@ impl<S: Socket> Connection<S> {
 }
 
 impl<S: Socket> ClientStream for Connection<S> {
-    async fn gone(&self) {
-        socket::gone(&self.socket).await;
+    fn gone(&self) -> impl Future<Output = ()> {
+        socket::gone(&self.socket)
     }
 
     fn has_left(&self, _cx: &mut Context<'_>) -> bool {
@@ -84,21 +83,19 @@ impl<S: Socket> ClientStream for Connection<S> {
         self.decoder.trailers()
     }
 
-    async fn drain_body(&mut self) -> bool {
+    fn drain_body(&mut self, cx: &mut Context<'_>) {
         // Whoever waits for a word before it sends its body has the answer instead.
         if self.expects {
-            return self.decoder.is_over();
+            return;
         }
         let mut drained = 0;
         while !self.decoder.is_over() && drained < MAX_DRAINED {
             let mut piece = Buffer::take();
-            let read = poll_fn(|cx| Poll::Ready(self.poll_body(cx, &mut piece))).await;
-            match read {
+            match self.poll_body(cx, &mut piece) {
                 Poll::Ready(Ok(())) => drained += piece.len(),
-                Poll::Ready(Err(_)) | Poll::Pending => return false,
+                Poll::Ready(Err(_)) | Poll::Pending => return,
             }
         }
-        self.decoder.is_over()
     }
 
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {

@@ -207,9 +207,7 @@ impl ClientStream for Stream {
     }
 
     /// Nothing else of the connection is in the way.
-    async fn drain_body(&mut self) -> bool {
-        true
-    }
+    fn drain_body(&mut self, _cx: &mut Context<'_>) {}
 
     fn interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
         let mut head = http::Response::new(());
