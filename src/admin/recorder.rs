@@ -1,52 +1,83 @@
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
 
-use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use ::metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SharedString, Unit};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::metrics;
-
-/// How often what was measured since is folded into the histograms, so that it takes no room while nobody asks.
-const FOLD_EVERY: Duration = Duration::from_secs(5);
+use crate::metrics::{self, Histograms};
 
 /// Where all metrics of this process come together.
 #[derive(Clone)]
 pub struct Recorder {
     handle: PrometheusHandle,
+    histograms: Arc<Histograms>,
     process: metrics_process::Collector,
 }
 
 impl Recorder {
-    /// Starts to record. Call once in a process, on a thread with a runtime.
+    /// Starts to record. Call once in a process.
     ///
     /// # Errors
     ///
     /// Where a recorder was installed before.
     pub fn install() -> io::Result<Self> {
-        let recorder = PrometheusBuilder::new()
-            .set_buckets(&metrics::SECONDS)
-            .map_err(io::Error::other)?
-            .build_recorder();
-        let handle = recorder.handle();
+        let exporter = PrometheusBuilder::new().build_recorder();
+        let handle = exporter.handle();
+        let histograms = Arc::<Histograms>::default();
+        let recorder = Installed {
+            exporter,
+            histograms: Arc::clone(&histograms),
+        };
         ::metrics::set_global_recorder(recorder)
             .map_err(|error| io::Error::other(error.to_string()))?;
         metrics::describe();
-        let folded = handle.clone();
-        actix_rt::spawn(async move {
-            let mut ticks = tokio::time::interval(FOLD_EVERY);
-            loop {
-                ticks.tick().await;
-                folded.run_upkeep();
-            }
-        });
         let process = metrics_process::Collector::default();
         process.describe();
-        Ok(Self { handle, process })
+        Ok(Self {
+            handle,
+            histograms,
+            process,
+        })
     }
 
     /// All metrics, in the text format of Prometheus.
     #[must_use]
     pub fn render(&self) -> String {
         self.process.collect();
-        self.handle.render()
+        let mut text = self.handle.render();
+        self.histograms.render(&mut text);
+        text
+    }
+}
+
+/// The exporter, but for its histograms.
+struct Installed {
+    exporter: PrometheusRecorder,
+    histograms: Arc<Histograms>,
+}
+
+impl ::metrics::Recorder for Installed {
+    fn describe_counter(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
+        self.exporter.describe_counter(key, unit, description);
+    }
+
+    fn describe_gauge(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
+        self.exporter.describe_gauge(key, unit, description);
+    }
+
+    fn describe_histogram(&self, key: KeyName, _unit: Option<Unit>, description: SharedString) {
+        self.histograms.describe(key.as_str(), &description);
+    }
+
+    fn register_counter(&self, key: &Key, metadata: &Metadata<'_>) -> Counter {
+        self.exporter.register_counter(key, metadata)
+    }
+
+    fn register_gauge(&self, key: &Key, metadata: &Metadata<'_>) -> Gauge {
+        self.exporter.register_gauge(key, metadata)
+    }
+
+    fn register_histogram(&self, key: &Key, _metadata: &Metadata<'_>) -> Histogram {
+        self.histograms.register(key)
     }
 }

@@ -5,6 +5,7 @@
 mod buffers;
 mod config;
 mod digest;
+mod histograms;
 mod route;
 mod server;
 mod store;
@@ -16,6 +17,7 @@ use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gaug
 pub use buffers::show_buffers;
 pub use config::ConfigMetrics;
 pub use digest::{Counts, Digest};
+pub use histograms::Histograms;
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
 pub use store::{StoreMetrics, StoreResult};

@@ -18,7 +18,7 @@ use super::messages::{
 };
 use super::published::{Published, Shard};
 use super::shared::Shared;
-use crate::limit::{Account, Bucket, Excess, Moment};
+use crate::limit::{Account, Bucket, Excess, Limit, Moment, Refusal};
 use crate::metrics::{Rejected, ZoneMetrics};
 use crate::pacer::{Alarm, Bell, Pacer};
 use keys::{Keys, Known, State};
@@ -113,6 +113,24 @@ impl ZoneSupervisor {
         self.keys.len() < self.tuning.max_keys.get()
     }
 
+    /// Why a key that is known would reject a request, if it would: told by the bucket as its actor showed it last, unless
+    /// something is on its way there that may change it. A rejection changes nothing, so that a flood of them need not
+    /// take the actor's time.
+    fn refuses(&self, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
+        // What is known here of a shared zone may be old.
+        if self.shard.sharing().is_some() {
+            return None;
+        }
+        let rate = self.tuning.rate;
+        match &self.keys[index].state {
+            State::Parked(account) => account.refuses(rate, limit, now),
+            State::Active(active) if active.published.pending.get() == 0 => {
+                active.published.bucket.get().refuses(rate, limit, now)
+            }
+            State::Active(_) => None,
+        }
+    }
+
     fn reject(join: Join, reason: Rejected) {
         let excess = Excess::default();
         answer_rejected(
@@ -187,7 +205,14 @@ impl Handler<Join> for ZoneSupervisor {
                 Some(zone) => self.ask(&zone, join, ctx),
             };
         }
-        if let Some(index) = self.keys.find(&join.key)
+        let known = self.keys.find(&join.key);
+        if let Some(index) = known
+            && let Some(refusal) = self.refuses(index, join.limit, now)
+        {
+            answer_rejected(join.reply, refusal.into_rejection(now));
+            return self.keys.touch(index, now);
+        }
+        if let Some(index) = known
             && let Some(active) = self.keys[index].active()
         {
             if active.actor.connected() {

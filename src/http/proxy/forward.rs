@@ -139,10 +139,19 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let head = self.info.head;
         let again = head.is_idempotent() && head.length().is_empty();
         // What cannot be sent twice is not sent on a connection that the server has closed.
-        let (mut at_origin, picked) = self.find_kept(!again)?;
-        if at_origin.is_none() {
-            // Boxed, as mostly there is one: what waits for an answer should be small.
-            at_origin = Some(Box::pin(self.find(picked, !again)).await?);
+        let mut at_origin = None;
+        {
+            let finding = match self.find_kept(!again)? {
+                Ok(found) => {
+                    at_origin = Some(found);
+                    None
+                }
+                // Boxed, as mostly there is one: what waits for an answer should be small.
+                Err(picked) => Some(Box::pin(self.find(picked, !again))),
+            };
+            if let Some(finding) = finding {
+                at_origin = Some(finding.await?);
+            }
         }
         let Some((connection, in_flight)) = &mut at_origin else {
             return Err(Failure::Broken);
@@ -169,18 +178,22 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
     }
 
-    /// A place at a server and a connection that was kept to it; the place alone where there is none, and nothing where
-    /// places are few.
-    fn find_kept(&mut self, verified: bool) -> Result<(AtOrigin, Option<InFlight>), Failure> {
+    /// A place at a server and a connection that was kept to it. `Err`: the place alone where there is none, and nothing
+    /// where places are few. `verified`: no connection that the server has closed.
+    fn find_kept(
+        &mut self,
+        verified: bool,
+    ) -> Result<Result<(Connection, InFlight), Option<InFlight>>, Failure> {
         if self.settings().max_in_flight.is_some() {
-            return Ok((None, None));
+            return Ok(Err(None));
         }
         let in_flight = self.origin().pick(None, self.began);
         let in_flight = in_flight.map_err(Failure::Origin)?;
         self.record.server = Some(Arc::clone(in_flight.server()));
-        Ok(match self.worker.pools.of(in_flight.at()).take(verified) {
-            Some(kept) => (Some((kept, in_flight)), None),
-            None => (None, Some(in_flight)),
+        let kept = self.worker.pools.of(in_flight.at()).take(verified);
+        Ok(match kept {
+            Some(kept) => Ok((kept, in_flight)),
+            None => Err(Some(in_flight)),
         })
     }
 
@@ -296,12 +309,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         in_flight: &InFlight,
     ) -> Result<Answer, Attempt> {
         loop {
-            match self.take_head(connection, in_flight)? {
-                Some(Answer::Interim) => {
-                    poll_fn(|cx| self.client.poll_flush(cx)).await?;
-                }
-                Some(answer) => return Ok(answer),
-                None => self.receive(connection, in_flight).await?,
+            let head = self.take_head(connection, in_flight)?;
+            if matches!(head, Some(Answer::Interim)) {
+                poll_fn(|cx| self.client.poll_flush(cx)).await?;
+            } else if let Some(answer) = head {
+                return Ok(answer);
+            } else {
+                self.receive(connection, in_flight).await?;
             }
         }
     }

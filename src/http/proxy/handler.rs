@@ -57,7 +57,11 @@ impl RequestService for Worker {
                 }
             } else {
                 // What is not all here closes the connection after the answer.
-                poll_fn(|cx| Poll::Ready(client.drain_body(cx))).await;
+                poll_fn(|cx| {
+                    client.drain_body(cx);
+                    Poll::Ready(())
+                })
+                .await;
             }
             let Some(reply) = reply else {
                 return Ok(());

@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -17,7 +17,9 @@ pub(crate) struct Server {
     in_flight: AtomicUsize,
     condition: Condition,
     metrics: ServerMetrics,
-    retired: watch::Sender<bool>,
+    /// Asked for by each request, for which the lock of a channel would be too much.
+    is_retired: AtomicBool,
+    retirement: watch::Sender<()>,
 }
 
 /// A request at one of the servers, counted until this is dropped.
@@ -37,7 +39,8 @@ impl Server {
             in_flight: AtomicUsize::new(0),
             condition: Condition::new(metrics.healthy.clone()),
             metrics,
-            retired: watch::Sender::new(false),
+            is_retired: AtomicBool::new(false),
+            retirement: watch::Sender::new(()),
         }
     }
 
@@ -89,19 +92,23 @@ impl Server {
 
     /// It left the file.
     pub(super) fn retire(&self) {
-        self.retired.send_replace(true);
+        self.is_retired.store(true, Ordering::Relaxed);
+        self.retirement.send_replace(());
     }
 
     pub(super) fn is_retired(&self) -> bool {
-        *self.retired.borrow()
+        self.is_retired.load(Ordering::Relaxed)
     }
 
     /// Waits until it leaves the file.
     pub(super) fn retirement(&self) -> impl Future<Output = ()> + use<> {
-        let mut retired = self.retired.subscribe();
+        let mut retirement = self.retirement.subscribe();
+        let is_retired = self.is_retired();
         async move {
-            // Where all who knew it are gone, it has left too.
-            let _gone = retired.wait_for(|retired| *retired).await;
+            if !is_retired {
+                // Where all who knew it are gone, it has left too.
+                let _gone = retirement.changed().await;
+            }
         }
     }
 }

@@ -1,0 +1,140 @@
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ::metrics::{Histogram, HistogramFn, Key};
+use indexmap::IndexMap;
+use metrics_exporter_prometheus::LabelSet;
+use metrics_exporter_prometheus::formatting::{
+    write_help_line, write_metric_line, write_type_line,
+};
+
+use super::SECONDS;
+
+/// All histograms of this process. Each has the edges of [`SECONDS`].
+///
+/// The exporter's own keep every value until somebody asks or a timer folds them: under load that is megabytes, and time
+/// for each value twice. Here a value costs two additions, and no memory.
+#[derive(Debug, Default)]
+pub struct Histograms {
+    families: Mutex<BTreeMap<String, Family>>,
+}
+
+/// The histograms of one name.
+#[derive(Debug, Default)]
+struct Family {
+    help: String,
+    series: HashMap<Key, Arc<Series>>,
+}
+
+#[derive(Debug, Default)]
+struct Series {
+    /// Values by the first edge that they do not exceed; those above all edges are in `above`.
+    counts: [AtomicU64; SECONDS.len()],
+    above: AtomicU64,
+    /// The sum of all values, in nanoseconds.
+    nanos: AtomicU64,
+}
+
+impl HistogramFn for Series {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "what no duration is saturates"
+    )]
+    fn record(&self, seconds: f64) {
+        let first = SECONDS.iter().position(|edge| seconds <= *edge);
+        let count = first.map_or(&self.above, |first| &self.counts[first]);
+        count.fetch_add(1, Ordering::Relaxed);
+        let nanos = (seconds * 1e9).round() as u64;
+        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+    }
+}
+
+impl Histograms {
+    fn families(&self) -> MutexGuard<'_, BTreeMap<String, Family>> {
+        self.families.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets what the histograms of this name mean.
+    pub fn describe(&self, name: &str, help: &str) {
+        help.clone_into(&mut self.families().entry(name.to_owned()).or_default().help);
+    }
+
+    /// The histogram of this name and these labels; the same one each time that it is asked for.
+    pub fn register(&self, key: &Key) -> Histogram {
+        let mut families = self.families();
+        let family = families.entry(key.name().to_owned()).or_default();
+        let series = family.series.entry(key.clone()).or_default();
+        Histogram::from_arc(Arc::clone(series))
+    }
+
+    /// Appends all of them to `out`, in the text format of Prometheus.
+    pub fn render(&self, out: &mut String) {
+        for (name, family) in self.families().iter() {
+            if family.series.is_empty() {
+                continue;
+            }
+            write_help_line(out, name, None, None, &family.help);
+            write_type_line(out, name, None, None, "histogram");
+            for (key, series) in &family.series {
+                let labels = LabelSet::from_key_and_global(key, &IndexMap::new());
+                series.render(name, &labels, out);
+            }
+        }
+    }
+}
+
+impl Series {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a sum of seconds needs no 64 bits"
+    )]
+    fn render(&self, name: &str, labels: &LabelSet, out: &mut String) {
+        let mut so_far = 0;
+        for (edge, count) in SECONDS.iter().zip(&self.counts) {
+            so_far += count.load(Ordering::Relaxed);
+            let le = Some(("le", edge));
+            write_metric_line(out, name, Some("bucket"), labels, le, so_far, None);
+        }
+        so_far += self.above.load(Ordering::Relaxed);
+        let le = Some(("le", "+Inf"));
+        write_metric_line(out, name, Some("bucket"), labels, le, so_far, None);
+        let sum = self.nanos.load(Ordering::Relaxed) as f64 / 1e9;
+        let none = None::<(_, f64)>;
+        write_metric_line(out, name, Some("sum"), labels, none, sum, None);
+        write_metric_line(out, name, Some("count"), labels, none, so_far, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_counted_at_every_edge_that_it_does_not_exceed() {
+        let histograms = Histograms::default();
+        histograms.describe("wait_seconds", "How long.");
+        let key = Key::from_parts("wait_seconds", vec![::metrics::Label::new("zone", "a\"b")]);
+        for seconds in [0.0001, 0.0002, 2.5, 100.0] {
+            histograms.register(&key).record(seconds);
+        }
+        let mut out = String::new();
+        histograms.render(&mut out);
+        let labels = "zone=\"a\\\"b\"";
+        for line in [
+            "# HELP wait_seconds How long.".to_owned(),
+            "# TYPE wait_seconds histogram".to_owned(),
+            format!("wait_seconds_bucket{{{labels},le=\"0.0001\"}} 1"),
+            format!("wait_seconds_bucket{{{labels},le=\"0.00025\"}} 2"),
+            format!("wait_seconds_bucket{{{labels},le=\"1\"}} 2"),
+            format!("wait_seconds_bucket{{{labels},le=\"2.5\"}} 3"),
+            format!("wait_seconds_bucket{{{labels},le=\"60\"}} 3"),
+            format!("wait_seconds_bucket{{{labels},le=\"+Inf\"}} 4"),
+            format!("wait_seconds_sum{{{labels}}} 102.5003"),
+            format!("wait_seconds_count{{{labels}}} 4"),
+        ] {
+            assert!(out.lines().any(|told| told == line), "{line}\n{out}");
+        }
+    }
+}
