@@ -217,6 +217,8 @@ impl Gateway {
     pub fn show_metrics(&self) {
         self.zones_in_use().for_each(|zone| zone.metrics().show());
         self.origins.iter().for_each(Origin::show_metrics);
+        let routes = self.routes.iter().chain([&self.no_route]);
+        routes.for_each(RouteMetrics::show);
         if let Some(remote) = &self.remote {
             remote.show_metrics();
         }

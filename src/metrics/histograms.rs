@@ -10,6 +10,7 @@ use metrics_exporter_prometheus::formatting::{
 };
 
 use super::SECONDS;
+use super::sharded::Sharded;
 
 /// All histograms of this process. Each has the edges of [`SECONDS`].
 ///
@@ -28,7 +29,10 @@ struct Family {
 }
 
 #[derive(Debug, Default)]
-struct Series {
+struct Series(Sharded<Values>);
+
+#[derive(Debug, Default)]
+struct Values {
     /// Values by the first edge that they do not exceed; those above all edges are in `above`.
     counts: [AtomicU64; SECONDS.len()],
     above: AtomicU64,
@@ -43,11 +47,12 @@ impl HistogramFn for Series {
         reason = "what no duration is saturates"
     )]
     fn record(&self, seconds: f64) {
+        let values = self.0.here();
         let first = SECONDS.iter().position(|edge| seconds <= *edge);
-        let count = first.map_or(&self.above, |first| &self.counts[first]);
+        let count = first.map_or(&values.above, |first| &values.counts[first]);
         count.fetch_add(1, Ordering::Relaxed);
         let nanos = (seconds * 1e9).round() as u64;
-        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+        values.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 }
 
@@ -91,18 +96,22 @@ impl Series {
         reason = "a sum of seconds needs no 64 bits"
     )]
     fn render(&self, name: &str, labels: &LabelSet, out: &mut String) {
+        let sum = |part: &dyn Fn(&Values) -> &AtomicU64| -> u64 {
+            let parts = self.0.iter().map(part);
+            parts.map(|part| part.load(Ordering::Relaxed)).sum()
+        };
         let mut so_far = 0;
-        for (edge, count) in SECONDS.iter().zip(&self.counts) {
-            so_far += count.load(Ordering::Relaxed);
+        for (index, edge) in SECONDS.iter().enumerate() {
+            so_far += sum(&|values| &values.counts[index]);
             let le = Some(("le", edge));
             write_metric_line(out, name, Some("bucket"), labels, le, so_far, None);
         }
-        so_far += self.above.load(Ordering::Relaxed);
+        so_far += sum(&|values| &values.above);
         let le = Some(("le", "+Inf"));
         write_metric_line(out, name, Some("bucket"), labels, le, so_far, None);
-        let sum = self.nanos.load(Ordering::Relaxed) as f64 / 1e9;
+        let seconds = sum(&|values| &values.nanos) as f64 / 1e9;
         let none = None::<(_, f64)>;
-        write_metric_line(out, name, Some("sum"), labels, none, sum, None);
+        write_metric_line(out, name, Some("sum"), labels, none, seconds, None);
         write_metric_line(out, name, Some("count"), labels, none, so_far, None);
     }
 }

@@ -2,11 +2,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::metrics::Counter;
 
+use super::sharded::Count;
+
 /// A count that this process reads itself, too: counting is one atomic addition, and Prometheus is told of it when it
 /// asks.
 #[derive(Debug)]
 pub struct Tally {
-    count: AtomicU64,
+    count: Count,
     /// What of it Prometheus was told.
     told: AtomicU64,
     shown: Counter,
@@ -17,7 +19,7 @@ impl Tally {
     #[must_use]
     pub fn into_series(shown: Counter) -> Self {
         Self {
-            count: AtomicU64::new(0),
+            count: Count::default(),
             told: AtomicU64::new(0),
             shown,
         }
@@ -25,13 +27,13 @@ impl Tally {
 
     /// Counts so many more.
     pub fn add(&self, more: u64) {
-        self.count.fetch_add(more, Ordering::Relaxed);
+        self.count.add(more);
     }
 
     /// The count so far.
     #[must_use]
     pub fn get(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
+        self.count.get()
     }
 
     /// Tells Prometheus.

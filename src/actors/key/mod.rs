@@ -15,7 +15,7 @@ use crate::limit::{
     Account, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
 };
 use crate::metrics::Rejected;
-use crate::pacer::{Alarm, Bell};
+use crate::pacer::Alarm;
 use book::{Book, SharedBook, Waiter};
 
 /// Owns one key's bucket and queue, and lets its waiters go, one at a time, each when it is due.
@@ -23,9 +23,8 @@ pub(super) struct KeyActor {
     book: Book,
     shard: Rc<Shard>,
     published: Rc<Published>,
-    alarm: Alarm,
-    /// Heard from the first waiter on: most keys never have one.
-    bell: Option<Bell>,
+    /// From the first waiter on: most keys never have one.
+    alarm: Option<Alarm>,
     /// Whether the gateway's time is up: nobody is let wait any more.
     dismissed: bool,
 }
@@ -40,13 +39,11 @@ impl KeyActor {
             }
             None => Book::Own(Queue::new(rate, bucket, shard.pacer.now())),
         };
-        let (alarm, bell) = shard.pacer.alarm();
         Self {
             book,
             shard,
             published,
-            alarm,
-            bell: Some(bell),
+            alarm: None,
             dismissed: false,
         }
     }
@@ -90,9 +87,11 @@ impl KeyActor {
         }
     }
 
-    /// Hears the bell from now on.
+    /// Has an alarm from now on.
     fn listen(&mut self, ctx: &mut Context<Self>) {
-        if let Some(bell) = self.bell.take() {
+        if self.alarm.is_none() {
+            let (alarm, bell) = self.shard.pacer.alarm();
+            self.alarm = Some(alarm);
             Self::add_stream(bell, ctx);
         }
     }
@@ -149,7 +148,9 @@ impl KeyActor {
         self.drain(now);
         event(self, now);
         self.drain(now);
-        self.alarm.set(self.book.due());
+        if let Some(alarm) = &self.alarm {
+            alarm.set(self.book.due());
+        }
         self.publish(now);
     }
 

@@ -23,6 +23,8 @@ const MAX_POOLED: usize = 128;
 
 /// Counts one worker's buffers. Only its thread writes, so that counting costs no more than a store.
 #[derive(Debug, Default)]
+// No other worker's lies in the same cache lines.
+#[repr(align(128))]
 struct PoolStats {
     in_use: AtomicUsize,
     pooled: AtomicUsize,

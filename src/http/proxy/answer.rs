@@ -11,7 +11,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     pub(super) fn take_head(
         &mut self,
         connection: &mut Connection,
-        in_flight: &InFlight,
+        in_flight: &InFlight<'_>,
     ) -> Result<Option<Answer>, Attempt> {
         let received = connection.received();
         if received.is_empty() {
@@ -71,7 +71,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     }
 
     /// Begins the client's answer.
-    fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight) {
+    fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
         let now = self.worker.pacer.now();
         let took = now.since(self.began);
         in_flight.answered(took);

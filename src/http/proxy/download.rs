@@ -12,12 +12,12 @@ use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Trailers};
 use crate::http::upstream::Connection;
 
-impl<C: ClientStream> Forward<'_, '_, C> {
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Carries the answer's body. The request is at the origin until the last byte of it has come; then the connection
     /// serves others, however long the client takes.
     pub(super) async fn carry_body(
         &mut self,
-        at_origin: &mut AtOrigin,
+        at_origin: &mut AtOrigin<'r>,
         keeps: bool,
     ) -> Result<(), Failure> {
         while let Some((connection, _)) = at_origin {
@@ -109,7 +109,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     }
 
     /// Carries bytes both ways after a 101. The request is at the origin until both sides have ended.
-    pub(super) async fn carry_tunnel(&mut self, at_origin: AtOrigin) -> Result<(), Failure> {
+    pub(super) async fn carry_tunnel(&mut self, at_origin: AtOrigin<'r>) -> Result<(), Failure> {
         let Some((connection, _in_flight)) = at_origin else {
             return Err(Failure::Broken);
         };

@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ impl From<ClientError> for Failure {
 /// One request on its way to its origin.
 pub(super) struct Forward<'a, 'r, C> {
     pub(super) worker: &'a Worker,
-    pub(super) gateway: &'a Gateway,
+    pub(super) gateway: &'r Gateway,
     pub(super) route: &'a Route,
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) context: &'a ConnectionContext,
@@ -62,7 +61,7 @@ pub(super) struct Forward<'a, 'r, C> {
 }
 
 /// What a request has at its origin, until the last byte of the answer has come.
-pub(super) type AtOrigin = Option<(Connection, InFlight)>;
+pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
 
 /// What came of looking for an answer's head.
 pub(super) enum Answer {
@@ -127,11 +126,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         answered
     }
 
-    fn origin(&self) -> &'a Origin {
+    fn origin(&self) -> &'r Origin {
         self.gateway.origin(self.route.origin)
     }
 
-    pub(super) fn settings(&self) -> &'a config::Origin {
+    pub(super) fn settings(&self) -> &'r config::Origin {
         self.origin().settings()
     }
 
@@ -183,13 +182,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     fn find_kept(
         &mut self,
         verified: bool,
-    ) -> Result<Result<(Connection, InFlight), Option<InFlight>>, Failure> {
+    ) -> Result<Result<(Connection, InFlight<'r>), Option<InFlight<'r>>>, Failure> {
         if self.settings().max_in_flight.is_some() {
             return Ok(Err(None));
         }
         let in_flight = self.origin().pick(None, self.began);
         let in_flight = in_flight.map_err(Failure::Origin)?;
-        self.record.server = Some(Arc::clone(in_flight.server()));
+        self.record.server = Some(in_flight.server());
         let kept = self.worker.pools.of(in_flight.at()).take(verified);
         Ok(match kept {
             Some(kept) => Ok((kept, in_flight)),
@@ -200,14 +199,14 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// A place at a server, once there is one, unless it was `picked`, and a connection to it.
     async fn find(
         &mut self,
-        picked: Option<InFlight>,
+        picked: Option<InFlight<'r>>,
         verified: bool,
-    ) -> Result<(Connection, InFlight), Failure> {
+    ) -> Result<(Connection, InFlight<'r>), Failure> {
         let mut in_flight = match picked {
             Some(picked) => picked,
             None => self.wait_for_place().await?,
         };
-        self.record.server = Some(Arc::clone(in_flight.server()));
+        self.record.server = Some(in_flight.server());
         let kept = self.worker.pools.of(in_flight.at()).take(verified);
         let connection = match kept {
             Some(kept) => kept,
@@ -216,7 +215,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         Ok((connection, in_flight))
     }
 
-    async fn wait_for_place(&mut self) -> Result<InFlight, Failure> {
+    async fn wait_for_place(&mut self) -> Result<InFlight<'r>, Failure> {
         let place = pin!(self.origin().admit(self.began));
         let place = unless_gone(&*self.client, place).await?;
         self.began = self.worker.pacer.now();
@@ -227,16 +226,16 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Replaces the connection of a request that it broke on.
     async fn begin_again(
         &mut self,
-        in_flight: &mut InFlight,
+        in_flight: &mut InFlight<'r>,
         connection: &mut Connection,
         source: io::Error,
     ) -> Result<(), Failure> {
-        let before = Arc::clone(in_flight.server());
+        let before = in_flight.server();
         let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
         if !self.upload.has_begun() {
             self.upload.restart();
             self.write_head(connection, in_flight);
-        } else if before == *in_flight.server() || self.settings().host != HostRule::Origin {
+        } else if before == in_flight.server() || self.settings().host != HostRule::Origin {
             self.upload.resume();
             connection.take_over(&mut broken);
         } else {
@@ -248,7 +247,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         Ok(())
     }
 
-    fn write_head(&self, connection: &mut Connection, in_flight: &InFlight) {
+    fn write_head(&self, connection: &mut Connection, in_flight: &InFlight<'_>) {
         let upgrade = heads::asked_upgrade(self.info.head);
         let (host, server) = (&self.settings().host, in_flight.server());
         let sender = connection.sender();
@@ -264,14 +263,14 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     /// A new connection, to another server where the first cannot be reached: nothing was sent yet.
-    async fn connect(&mut self, in_flight: &mut InFlight) -> Result<Connection, Failure> {
+    async fn connect(&mut self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
         let connection = self.connect_to_any(in_flight).await;
         self.sent = self.worker.pacer.now();
-        self.record.server = Some(Arc::clone(in_flight.server()));
+        self.record.server = Some(in_flight.server());
         connection
     }
 
-    async fn connect_to_any(&self, in_flight: &mut InFlight) -> Result<Connection, Failure> {
+    async fn connect_to_any(&self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
         let first = match self.connect_to(in_flight).await? {
             Ok(connection) => return Ok(connection),
             Err(error) => self.failed(in_flight, Failure::Origin(error)),
@@ -286,7 +285,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     async fn connect_to(
         &self,
-        in_flight: &InFlight,
+        in_flight: &InFlight<'_>,
     ) -> Result<Result<Connection, OriginError>, ClientError> {
         let pool = self.worker.pools.of(in_flight.at());
         let connecting = pool.connect(self.settings(), self.origin().dialer());
@@ -294,7 +293,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     /// Notes that the server gave no answer, where it is to blame.
-    fn failed(&self, in_flight: &InFlight, failure: Failure) -> Failure {
+    fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
             in_flight.failed(error.outcome(), now.since(self.began), now);
@@ -306,7 +305,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     async fn answer(
         &mut self,
         connection: &mut Connection,
-        in_flight: &InFlight,
+        in_flight: &InFlight<'_>,
     ) -> Result<Answer, Attempt> {
         loop {
             let head = self.take_head(connection, in_flight)?;
@@ -324,7 +323,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     async fn receive(
         &mut self,
         connection: &mut Connection,
-        in_flight: &InFlight,
+        in_flight: &InFlight<'_>,
     ) -> Result<(), Attempt> {
         let (limit, stall) = (
             self.settings().response_timeout,

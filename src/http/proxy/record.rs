@@ -1,6 +1,5 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
@@ -29,7 +28,7 @@ pub(super) struct RequestRecord<'r> {
     pub(super) place: Option<WaitingPlace>,
     pub(super) outcome: Option<LimitOutcome<'r>>,
     /// The origin's server that was asked, and how long the head of its answer took.
-    pub(super) server: Option<Arc<ServerUrl>>,
+    pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
     status: u16,
     bytes: u64,
@@ -139,7 +138,6 @@ impl<'r> RequestRecord<'r> {
             route: route.map(Route::name),
             origin: self
                 .server
-                .as_ref()
                 .and(route)
                 .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),

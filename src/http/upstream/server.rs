@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -8,13 +8,13 @@ use super::condition::Condition;
 use super::slots::Slot;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
-use crate::metrics::{Outcome, ServerMetrics};
+use crate::metrics::{Count, Outcome, ServerMetrics};
 
 /// One server of an origin, as long as it is in the file: reloads hand it on.
 #[derive(Debug)]
 pub(crate) struct Server {
-    url: Arc<ServerUrl>,
-    in_flight: AtomicUsize,
+    url: ServerUrl,
+    in_flight: Count,
     condition: Condition,
     metrics: ServerMetrics,
     /// Asked for by each request, for which the lock of a channel would be too much.
@@ -24,8 +24,8 @@ pub(crate) struct Server {
 
 /// A request at one of the servers, counted until this is dropped.
 #[derive(Debug)]
-pub struct InFlight {
-    server: Arc<Server>,
+pub struct InFlight<'o> {
+    server: &'o Arc<Server>,
     /// How many failures in a row take the server out, and for how long.
     max_fails: Option<(u32, Duration)>,
     slot: Option<Slot>,
@@ -35,8 +35,8 @@ impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
         let metrics = ServerMetrics::of(origin, &url.to_string());
         Self {
-            url: Arc::new(url.clone()),
-            in_flight: AtomicUsize::new(0),
+            url: url.clone(),
+            in_flight: Count::default(),
             condition: Condition::new(metrics.healthy.clone()),
             metrics,
             is_retired: AtomicBool::new(false),
@@ -58,7 +58,7 @@ impl Server {
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        usize::try_from(self.in_flight.get()).unwrap_or(usize::MAX)
     }
 
     /// Whether it is asked; `alone`: the origin has no other.
@@ -113,11 +113,11 @@ impl Server {
     }
 }
 
-impl InFlight {
-    pub(super) fn new(server: &Arc<Server>, max_fails: Option<(u32, Duration)>) -> Self {
-        server.in_flight.fetch_add(1, Ordering::Relaxed);
+impl<'o> InFlight<'o> {
+    pub(super) fn new(server: &'o Arc<Server>, max_fails: Option<(u32, Duration)>) -> Self {
+        server.in_flight.add(1);
         Self {
-            server: Arc::clone(server),
+            server,
             max_fails,
             slot: None,
         }
@@ -135,16 +135,16 @@ impl InFlight {
 
     /// Where the request is.
     #[must_use]
-    pub fn server(&self) -> &Arc<ServerUrl> {
+    pub fn server(&self) -> &'o ServerUrl {
         &self.server.url
     }
 
-    pub(crate) fn at(&self) -> &Arc<Server> {
-        &self.server
+    pub(crate) fn at(&self) -> &'o Arc<Server> {
+        self.server
     }
 
     pub(super) fn is_at(&self, server: &Arc<Server>) -> bool {
-        Arc::ptr_eq(&self.server, server)
+        Arc::ptr_eq(self.server, server)
     }
 
     /// The head of an answer came after `took`.
@@ -161,15 +161,15 @@ impl InFlight {
             metrics,
             url,
             ..
-        } = &*self.server;
+        } = &**self.server;
         metrics.count(outcome, took);
         condition.failed(url, self.max_fails, now);
     }
 }
 
-impl Drop for InFlight {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.server.in_flight.subtract(1);
         if self.server.is_retired() {
             // Nobody else shows its metrics any more.
             self.server.show_metrics();

@@ -157,7 +157,7 @@ impl Origin {
     /// # Errors
     ///
     /// Where no place came free within `queue_timeout`, or no server is in.
-    pub async fn admit(&self, now: Moment) -> Result<InFlight, OriginError> {
+    pub async fn admit(&self, now: Moment) -> Result<InFlight<'_>, OriginError> {
         let slot = match &self.slots {
             None => None,
             Some(slots) => {
@@ -179,7 +179,7 @@ impl Origin {
     /// # Errors
     ///
     /// Where no other server is in.
-    pub fn another(&self, tried: &mut InFlight, now: Moment) -> Result<(), OriginError> {
+    pub fn another<'o>(&'o self, tried: &mut InFlight<'o>, now: Moment) -> Result<(), OriginError> {
         let other = self.pick(Some(tried), now)?;
         *tried = other.with(tried.take_slot());
         Ok(())
@@ -196,7 +196,11 @@ impl Origin {
     /// # Errors
     ///
     /// Where no server is left: when the first of those that are out is asked again.
-    pub fn pick(&self, tried: Option<&InFlight>, now: Moment) -> Result<InFlight, OriginError> {
+    pub fn pick(
+        &self,
+        tried: Option<&InFlight<'_>>,
+        now: Moment,
+    ) -> Result<InFlight<'_>, OriginError> {
         let alone = self.is_alone();
         let untried = |server: &&Arc<Server>| tried.is_none_or(|tried| !tried.is_at(server));
         let candidates = self
