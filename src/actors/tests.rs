@@ -302,8 +302,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The actors answer each join exactly once, with the moment and verdict of the arithmetic
-    /// alone.
+    /// The actors answer each join exactly once, with the arithmetic's verdict and moment.
     #[test]
     fn the_actors_add_nothing_to_the_arithmetic(
         steps in prop::collection::vec(step(), 1..80),

@@ -58,9 +58,9 @@ pub enum RateError {
     Count,
     /// The count is zero: a bucket with this rate would never leak.
     Zero,
-    /// The period is not `s`, `m`, `h`, `d` or a duration such as `250ms`, or not within 366 days.
+    /// The period is not `s`, `m`, `h`, `d` or a duration such as `250ms`.
     ///
-    /// A period of zero is also an error.
+    /// Also if it is zero or over 366 days.
     Period,
     /// More than a million requests a second.
     TooFast,
