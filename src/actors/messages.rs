@@ -187,7 +187,7 @@ pub struct Tuning {
     pub rate: Rate,
     /// The most keys that this supervisor may remember.
     pub max_keys: NonZeroUsize,
-    /// How long a key is remembered after it is drained.
+    /// A drained key is forgotten after it was not used for this long.
     pub idle_timeout: Duration,
     /// Set for a zone that is kept in a store.
     pub(super) sharing: Option<Sharing>,

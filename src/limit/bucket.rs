@@ -8,8 +8,8 @@ use super::{Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
 /// and nothing is ever rounded.
 ///
 /// This is nginx's rule (`ngx_http_limit_req_lookup`): the first request has excess 0, a later one
-/// has `max(0, previous - rate * elapsed + 1)`. On the tick line: `tail = max(line, tail + 1
-/// request)`.
+/// has `max(0, previous - rate * elapsed + 1)`. On the tick line this is
+/// `tail = max(line, tail + 1 request)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     tail: i128,

@@ -191,7 +191,7 @@ impl<W> Lane<W> {
         self.length -= u64::from(step);
     }
 
-    /// Drops entries without a waiter: all at both ends, and inner ones once they prevail.
+    /// Drops entries without a waiter: all at the ends, inner ones once they are the majority.
     ///
     /// So the head is always a waiter, and the number of waiters bounds the lane's memory.
     fn trim(&mut self, request: i128) {

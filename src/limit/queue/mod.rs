@@ -223,11 +223,12 @@ impl<W> Queue<W> {
     /// Gives back the charge of an unused turn. The waiters behind it move up.
     ///
     /// The result is exactly as if the request had never joined, provided that each later request,
-    /// refunded since or not, made a level of at least one request. Otherwise the bucket was empty
-    /// in between, and part of the charge leaked from an empty bucket. Then only what has
-    /// certainly not leaked that way is given back: one request minus what has leaked since it
-    /// joined. So a refund never gives back more than if the request had never joined. It gives
-    /// back nothing if only an earlier queue or an earlier rate could tell how much.
+    /// refunded since or not, made a level of at least one request. Otherwise the bucket would
+    /// have been empty for a while without this request, and what leaked in that time cannot be
+    /// given back. Then only what has certainly not leaked that way is given back: one request
+    /// minus what has leaked since it joined. So a refund never gives back more than if the
+    /// request had never joined. It gives back nothing if only an earlier queue or an earlier rate
+    /// could tell how much.
     ///
     /// The waiters behind it may become due before now: take them at once.
     pub fn refund(&mut self, charge: Charge, now: Moment) {
