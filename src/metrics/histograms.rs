@@ -14,8 +14,9 @@ use super::sharded::Sharded;
 
 /// All histograms of this process. Each has the edges of [`SECONDS`].
 ///
-/// The exporter's own keep every value until somebody asks or a timer folds them: under load that is megabytes, and time
-/// for each value twice. Here a value costs two additions, and no memory.
+/// The exporter's own histograms keep every value until they are rendered or a timer folds them.
+/// Under load that takes megabytes, and time for each value twice. Here a value costs two
+/// additions and no memory.
 #[derive(Debug, Default)]
 pub struct Histograms {
     families: Mutex<BTreeMap<String, Family>>,
@@ -33,7 +34,7 @@ struct Series(Sharded<Values>);
 
 #[derive(Debug, Default)]
 struct Values {
-    /// Values by the first edge that they do not exceed; those above all edges are in `above`.
+    /// Counts by the first edge that a value does not exceed; `above` counts the other values.
     counts: [AtomicU64; SECONDS.len()],
     above: AtomicU64,
     /// The sum of all values, in nanoseconds.
@@ -61,12 +62,12 @@ impl Histograms {
         self.families.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets what the histograms of this name mean.
+    /// Sets the help text of the histograms of this name.
     pub fn describe(&self, name: &str, help: &str) {
         help.clone_into(&mut self.families().entry(name.to_owned()).or_default().help);
     }
 
-    /// The histogram of this name and these labels; the same one each time that it is asked for.
+    /// The histogram of this name and these labels; each call returns the same one.
     pub fn register(&self, key: &Key) -> Histogram {
         let mut families = self.families();
         let family = families.entry(key.name().to_owned()).or_default();
@@ -74,7 +75,7 @@ impl Histograms {
         Histogram::from_arc(Arc::clone(series))
     }
 
-    /// Appends all of them to `out`, in the text format of Prometheus.
+    /// Appends all histograms to `out`, in the text format of Prometheus.
     pub fn render(&self, out: &mut String) {
         for (name, family) in self.families().iter() {
             if family.series.is_empty() {

@@ -6,11 +6,11 @@ use ::metrics::{Histogram, counter, histogram};
 use super::tally::Tally;
 use super::{REQUEST_SECONDS, REQUESTS};
 
-/// What is counted of one route.
+/// Metrics of one route.
 #[derive(Debug)]
 pub struct RouteMetrics {
     route: String,
-    /// By status code, each made when it is first seen.
+    /// Counters by status code, each created when its code is first seen.
     codes: Box<[OnceLock<Box<Tally>>]>,
     seconds: Histogram,
 }
@@ -33,7 +33,9 @@ impl RouteMetrics {
         }
     }
 
-    /// Counts an answer. An origin's fancy codes above 599 are counted as 599, so that the label has few values.
+    /// Counts a response by its status.
+    ///
+    /// An origin's status above 599 counts as 599, so that the label has few values.
     pub fn count(&self, status: u16, duration: Duration) {
         let status = status.clamp(Self::FIRST, Self::LAST);
         let tally = || {

@@ -4,18 +4,19 @@ use ::metrics::Counter;
 
 use super::sharded::Count;
 
-/// A count that this process reads itself, too: counting is one atomic addition, and Prometheus is told of it when it
-/// asks.
+/// A counter that this process also reads itself.
+///
+/// Counting is one atomic addition. The count is reported to Prometheus when Prometheus asks.
 #[derive(Debug)]
 pub struct Tally {
     count: Count,
-    /// What of it Prometheus was told.
+    /// The part of the count that was reported to Prometheus.
     told: AtomicU64,
     shown: Counter,
 }
 
 impl Tally {
-    /// Counts from zero, into a series that may have been counted into before.
+    /// Counts from zero, into a series that may already have a value.
     #[must_use]
     pub fn into_series(shown: Counter) -> Self {
         Self {
@@ -25,7 +26,7 @@ impl Tally {
         }
     }
 
-    /// Counts so many more.
+    /// Adds `more` to the count.
     pub fn add(&self, more: u64) {
         self.count.add(more);
     }
@@ -36,10 +37,10 @@ impl Tally {
         self.count.get()
     }
 
-    /// Tells Prometheus.
+    /// Reports the count to Prometheus.
     pub fn show(&self) {
         let count = self.get();
-        // Of two that show at once, one tells each part.
+        // If two threads report at once, each part of the count is reported by one of them.
         let told = self.told.fetch_max(count, Ordering::Relaxed);
         self.shown.increment(count.saturating_sub(told));
     }
