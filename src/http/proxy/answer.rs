@@ -54,7 +54,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         Ok(Some(answer))
     }
 
-    /// Interim answers go on (RFC 9110, section 15.2), but for a 100 that the client does not wait for.
+    /// Interim answers go on (RFC 9110, section 15.2), but for a 100 that the client does not wait
+    /// for.
     fn pass_interim(&mut self, head: &ResponseHead<'_>) {
         let request = self.info.head;
         if request.version() == Version::Http10 {

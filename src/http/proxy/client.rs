@@ -19,8 +19,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// The client of a request: the rightmost address, the peer's first, that is not a trusted proxy's. Where a trusted
-    /// peer's field is garbage, or names nobody, it is the peer.
+    /// The client of a request: the rightmost address, the peer's first, that is not a trusted
+    /// proxy's. Where a trusted peer's field is garbage, or names nobody, it is the peer.
     pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
         let peer = peer.ip();
         let is_trusted = |address: &IpAddr| {
@@ -55,8 +55,9 @@ impl Client {
     }
 }
 
-/// The rightmost address in the field that is not trusted; the leftmost where all are. `None` where there is none, or
-/// something that is no address stands in the way. Whatever stands further left is a client's own word, and not read.
+/// The rightmost address in the field that is not trusted; the leftmost where all are. `None` where
+/// there is none, or something that is no address stands in the way. Whatever stands further left
+/// is a client's own word, and not read.
 fn named(
     fields: Fields<'_>,
     field: ForwardedHeader,
@@ -92,9 +93,10 @@ fn named(
     leftmost
 }
 
-/// The parts of `text`, the last first, between separators that do not stand in quotes (RFC 9110, section 5.6.4). It is
-/// read from its end, of which proxies made sure: else whoever opens a quote at its beginning swallows what they write
-/// after it, up to their own first quote. A quote that nothing opens is nothing but a character.
+/// The parts of `text`, the last first, between separators that do not stand in quotes (RFC 9110,
+/// section 5.6.4). It is read from its end, of which proxies made sure: else whoever opens a quote
+/// at its beginning swallows what they write after it, up to their own first quote. A quote that
+/// nothing opens is nothing but a character.
 fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
     while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
@@ -110,7 +112,8 @@ fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     parts
 }
 
-/// Where the quote stands that opens what is closed behind `text`: the last one that is not escaped.
+/// Where the quote stands that opens what is closed behind `text`: the last one that is not
+/// escaped.
 fn opening(text: &[u8]) -> Option<usize> {
     let mut end = text.len();
     loop {
@@ -140,7 +143,8 @@ fn read_element(element: &[u8]) -> Option<IpAddr> {
     read_node(unquoted.unwrap_or(value))
 }
 
-/// An address, with a port or without: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+/// An address, with a port or without: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`,
+/// `[2001:db8::1]:80`.
 fn read_node(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?;
     let (address, rest) = match text.strip_prefix('[') {

@@ -13,8 +13,8 @@ use crate::http::message::{Buffer, Trailers};
 use crate::http::upstream::Connection;
 
 impl<C: ClientStream> Forward<'_, '_, C> {
-    /// Carries the answer's body. The request is at the origin until the last byte of it has come; then the connection
-    /// serves others, however long the client takes.
+    /// Carries the answer's body. The request is at the origin until the last byte of it has come;
+    /// then the connection serves others, however long the client takes.
     pub(super) async fn carry_body(
         &mut self,
         at_origin: &mut AtOrigin,
@@ -108,7 +108,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         Ok(())
     }
 
-    /// Carries bytes both ways after a 101. The request is at the origin until both sides have ended.
+    /// Carries bytes both ways after a 101. The request is at the origin until both sides have
+    /// ended.
     pub(super) async fn carry_tunnel(&mut self, at_origin: AtOrigin) -> Result<(), Failure> {
         let Some((connection, _in_flight)) = at_origin else {
             return Err(Failure::Broken);

@@ -55,7 +55,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) sent: Moment,
     /// Whether the client has had the interim answer that it waits for.
     pub(super) continued: bool,
-    /// Whether any head of an answer has come, interim ones too: then the request is not sent again.
+    /// Whether any head of an answer has come, interim ones too: then the request is not sent
+    /// again.
     pub(super) any_head: bool,
     /// The fields that the answer's `Connection` names, where trailers may follow.
     pub(super) named_away: Vec<Box<[u8]>>,
@@ -114,9 +115,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Takes the request to its origin and its answer back to the client.
     ///
-    /// It is sent once more, on a new connection, where a kept one broke that the server was perhaps just closing: if
-    /// nothing of it had been written, or the method is idempotent and there is no body. Where a server cannot be reached
-    /// the other connection is to another server.
+    /// It is sent once more, on a new connection, where a kept one broke that the server was
+    /// perhaps just closing: if nothing of it had been written, or the method is idempotent and
+    /// there is no body. Where a server cannot be reached the other connection is to another
+    /// server.
     pub(super) async fn run(&mut self) -> Result<(), Failure> {
         let answered = self.exchange().await;
         if let Err(Failure::Origin(error)) = &answered {
@@ -178,8 +180,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
     }
 
-    /// A place at a server and a connection that was kept to it. `Err`: the place alone where there is none, and nothing
-    /// where places are few. `verified`: no connection that the server has closed.
+    /// A place at a server and a connection that was kept to it. `Err`: the place alone where there
+    /// is none, and nothing where places are few. `verified`: no connection that the server has
+    /// closed.
     fn find_kept(
         &mut self,
         verified: bool,
@@ -378,7 +381,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             received = unless_gone(&**client, pin!(waiting)).await?;
         }
         if received.is_none() {
-            // Where the machine stood still, timers are seen to be due before the answer is seen to be there.
+            // Where the machine stood still, timers are seen to be due before the answer is seen to
+            // be there.
             tokio::task::yield_now().await;
             let at_last = poll_fn(|cx| Poll::Ready(connection.poll_receive(cx))).await;
             received = match at_last {

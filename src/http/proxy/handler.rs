@@ -86,7 +86,8 @@ impl RequestService for Worker {
     }
 }
 
-/// Finds the route of a request and waits for its turn. `Err` is the answer where it goes no further.
+/// Finds the route of a request and waits for its turn. `Err` is the answer where it goes no
+/// further.
 async fn admit<'a>(
     worker: &Worker,
     gateway: &'a Gateway,

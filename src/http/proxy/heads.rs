@@ -8,8 +8,9 @@ use crate::http::message::{
     BodyLength, Buffer, FieldName, Fields, RequestHead, ResponseHead, Version,
 };
 
-/// Writes the head of a request as the origin gets it: fields of one hop end here, and so does what a peer that is not
-/// trusted says of where the request came from. `upgrade`: the protocol that it asks to change to.
+/// Writes the head of a request as the origin gets it: fields of one hop end here, and so does what
+/// a peer that is not trusted says of where the request came from. `upgrade`: the protocol that it
+/// asks to change to.
 pub(super) fn write_request(
     out: &mut Buffer,
     info: &RequestInfo<'_>,
@@ -75,7 +76,8 @@ pub(super) fn put_number_field(out: &mut Buffer, name: &[u8], number: u64) {
     put_field(out, name, itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Writes what a trusted peer says of whom it forwards for, and the peer after it; of any other peer, the peer alone.
+/// Writes what a trusted peer says of whom it forwards for, and the peer after it; of any other
+/// peer, the peer alone.
 fn put_forwarded_for(out: &mut Buffer, info: &RequestInfo<'_>, context: &ConnectionContext) {
     let Some(peer) = context.address() else {
         if info.client.trusted {
@@ -96,7 +98,8 @@ fn put_forwarded_for(out: &mut Buffer, info: &RequestInfo<'_>, context: &Connect
     out.put(b"\r\n");
 }
 
-/// Calls `put` with each field of an answer that goes on to the client. `trailers`: it gets those behind the body, too.
+/// Calls `put` with each field of an answer that goes on to the client. `trailers`: it gets those
+/// behind the body, too.
 pub(super) fn each_passing(
     head: &ResponseHead<'_>,
     trailers: bool,
@@ -116,8 +119,8 @@ pub(super) fn each_passing(
     }
 }
 
-/// The protocols that a request asks to change its connection to (RFC 9110, section 7.8). HTTP/2 is none that is spoken
-/// so.
+/// The protocols that a request asks to change its connection to (RFC 9110, section 7.8). HTTP/2 is
+/// none that is spoken so.
 pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
     let fields = head.fields();
     let is_asked = head.version() == Version::Http11 && fields.has(FieldName::Upgrade);

@@ -6,7 +6,8 @@ use crate::config::{Variable, Zone};
 use crate::http::message::FieldName;
 use crate::target;
 
-/// The longest key, as in nginx. A request with a longer one is not limited in that zone, and an error is logged.
+/// The longest key, as in nginx. A request with a longer one is not limited in that zone, and an
+/// error is logged.
 const LONGEST: usize = 65_535;
 
 thread_local! {
@@ -14,8 +15,8 @@ thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// The key that a zone takes of a request; `None` where the request is not limited there: its key comes out empty, or
-/// its client is exempt.
+/// The key that a zone takes of a request; `None` where the request is not limited there: its key
+/// comes out empty, or its client is exempt.
 pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Option<Key> {
     if info
         .client
@@ -85,8 +86,9 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) 
     }
 }
 
-/// The value of a cookie in a line of `Cookie`; the first counts, and names are compared without regard to case. As in
-/// nginx there may be blanks around its `=`, and it may stand behind a comma, but ends at a semicolon only.
+/// The value of a cookie in a line of `Cookie`; the first counts, and names are compared without
+/// regard to case. As in nginx there may be blanks around its `=`, and it may stand behind a comma,
+/// but ends at a semicolon only.
 fn cookie<'a>(mut line: &'a [u8], name: &str) -> Option<&'a [u8]> {
     loop {
         line = without_blanks(line);

@@ -37,13 +37,15 @@ pub(super) struct LimitOutcome<'r> {
 }
 
 impl<'r> LimitOutcome<'r> {
-    /// The limit that made the request's status: the one that rejected it, or else the one that made it wait longest.
+    /// The limit that made the request's status: the one that rejected it, or else the one that
+    /// made it wait longest.
     pub(super) fn decisive(&self) -> Option<&LimitVerdict<'r>> {
         self.verdicts.first()
     }
 }
 
-/// Where a request waits, for as long as it does: if its client leaves, this is all that is known of it.
+/// Where a request waits, for as long as it does: if its client leaves, this is all that is known
+/// of it.
 #[derive(Debug)]
 pub(super) struct WaitingPlace {
     /// Index of the first zone that it joined.
@@ -58,9 +60,10 @@ struct PendingLimit<'r> {
     key: Key,
 }
 
-/// Joins all zones of the route at once and waits until the last lets the request go on, or the first rejects it. Then
-/// the other turns are dropped, and their charges go back; several zones are asked beforehand, so that this is rare.
-/// Meanwhile `place` tells where it waits, since it `began`.
+/// Joins all zones of the route at once and waits until the last lets the request go on, or the
+/// first rejects it. Then the other turns are dropped, and their charges go back; several zones are
+/// asked beforehand, so that this is rare. Meanwhile `place` tells where it waits, since it
+/// `began`.
 pub(super) async fn wait<'r>(
     worker: &Worker,
     gateway: &'r Gateway,
@@ -130,7 +133,8 @@ fn pending<'r>(
     (pending.next(), pending.collect())
 }
 
-/// The verdicts of several limits, once all have given a turn; or the first rejection, and whose it is.
+/// The verdicts of several limits, once all have given a turn; or the first rejection, and whose it
+/// is.
 async fn join_all<'r>(
     gateway: &'r Gateway,
     route: &'r Route,
@@ -165,7 +169,8 @@ async fn join_all<'r>(
     Ok(verdicts)
 }
 
-/// The first rejection by any of the zones, and which of `asked` it is, before any of them charges the request.
+/// The first rejection by any of the zones, and which of `asked` it is, before any of them charges
+/// the request.
 async fn probe(
     gateway: &Gateway,
     asked: &[PendingLimit<'_>],
@@ -254,7 +259,8 @@ impl<'r> PendingLimit<'r> {
         }
     }
 
-    /// The verdict of a limit that gave a turn, and when that was due, where it had to be waited for.
+    /// The verdict of a limit that gave a turn, and when that was due, where it had to be waited
+    /// for.
     fn granted(self, turn: Turn<'_>, dry_run: bool) -> (LimitVerdict<'r>, Option<Moment>) {
         let grant = turn.take();
         let verdict = LimitVerdict {

@@ -1,4 +1,5 @@
-//! A request's way through the gateway: find its route, take its key, wait for its turn, forward it to the origin.
+//! A request's way through the gateway: find its route, take its key, wait for its turn, forward it
+//! to the origin.
 
 mod answer;
 mod client;

@@ -40,7 +40,8 @@ pub(super) fn write(
     }
 }
 
-/// What the tightest limit says: the one that lets the fewest through, or that makes them wait longest.
+/// What the tightest limit says: the one that lets the fewest through, or that makes them wait
+/// longest.
 fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome<'_>) {
     let tightness = |verdict: &&LimitVerdict<'_>| {
         let outlook = verdict.outlook;
@@ -66,8 +67,8 @@ fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome<'_>) {
     }
 }
 
-/// draft-ietf-httpapi-ratelimit-headers-11: the quota is what an empty bucket takes at once, its window how long a full
-/// one takes to empty; `t` is when there will be one more than remain.
+/// draft-ietf-httpapi-ratelimit-headers-11: the quota is what an empty bucket takes at once, its
+/// window how long a full one takes to empty; `t` is when there will be one more than remain.
 fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome<'_>) {
     let (mut policies, mut states) = (String::new(), String::new());
     for LimitVerdict {

@@ -15,8 +15,8 @@ use crate::pacer::Pacer;
 /// What is logged and counted where the client left before an answer had begun, as in nginx.
 const CLIENT_GONE: u16 = 499;
 
-/// One request, from its head to the last byte of its answer. However it ends, it is counted and logged once: when this
-/// is dropped.
+/// One request, from its head to the last byte of its answer. However it ends, it is counted and
+/// logged once: when this is dropped.
 pub(super) struct RequestRecord<'r> {
     pub(super) gateway: &'r Gateway,
     pacer: &'r Pacer,
@@ -78,7 +78,8 @@ impl<'r> RequestRecord<'r> {
         self.head.is_some_and(RequestHead::is_head)
     }
 
-    /// When the gateway's own answer begins: without another look at the clock where no origin was asked.
+    /// When the gateway's own answer begins: without another look at the clock where no origin was
+    /// asked.
     pub(super) fn answered_at(&self) -> Moment {
         match self.server {
             Some(_) => self.pacer.now(),

@@ -86,7 +86,8 @@ impl<'a> Reply<'a> {
         Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
     }
 
-    /// Begins it, with the fields that tell of the limits, and returns the body to send: none to `HEAD`.
+    /// Begins it, with the fields that tell of the limits, and returns the body to send: none to
+    /// `HEAD`.
     pub(super) fn begin<C: ClientStream>(
         &self,
         client: &mut C,

@@ -99,8 +99,8 @@ fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Whether `text` is a host, with a port or without, as RFC 3986 (section 3.2.2) writes one, and nobody can take it for
-/// more. It may be empty (RFC 9112, section 3.2).
+/// Whether `text` is a host, with a port or without, as RFC 3986 (section 3.2.2) writes one, and
+/// nobody can take it for more. It may be empty (RFC 9112, section 3.2).
 fn is_authority(text: &[u8]) -> bool {
     // Mostly it is a name or an address of plain letters, perhaps with a port.
     let port = text
@@ -132,7 +132,8 @@ fn is_authority(text: &[u8]) -> bool {
     host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
 }
 
-/// Whether `name` is one, escaped or not, without an empty label within; nor a comma, by which fields are joined.
+/// Whether `name` is one, escaped or not, without an empty label within; nor a comma, by which
+/// fields are joined.
 fn is_name(name: &[u8]) -> bool {
     let mut escaped = name.split(|byte| *byte == b'%');
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
@@ -147,8 +148,9 @@ fn is_name(name: &[u8]) -> bool {
         && !name.windows(2).any(|two| two == b"..")
 }
 
-/// The host that the request is for, without its port or a dot at its end, in lower case; empty where it names none.
-/// Bytes that are no text are kept apart, so that nobody escapes a limit by them.
+/// The host that the request is for, without its port or a dot at its end, in lower case; empty
+/// where it names none. Bytes that are no text are kept apart, so that nobody escapes a limit by
+/// them.
 fn host(head: &RequestHead) -> Cow<'_, str> {
     let named = head
         .authority()

@@ -31,7 +31,8 @@ impl Way {
         }
     }
 
-    /// Moves bytes until there are none; ready once the end has come and was passed on. `moved` is set where any moved.
+    /// Moves bytes until there are none; ready once the end has come and was passed on. `moved` is
+    /// set where any moved.
     fn poll<R, W>(
         &mut self,
         cx: &mut Context<'_>,
@@ -80,8 +81,9 @@ impl Way {
     }
 }
 
-/// Carries bytes both ways until both sides have ended, one breaks, or neither says anything for `silence`. A side that is
-/// left alone is closed after 30 s. Returns how many bytes the client got.
+/// Carries bytes both ways until both sides have ended, one breaks, or neither says anything for
+/// `silence`. A side that is left alone is closed after 30 s. Returns how many bytes the client
+/// got.
 pub(super) async fn carry<C, O>(
     client: &mut C,
     origin: &mut O,

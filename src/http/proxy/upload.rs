@@ -82,7 +82,8 @@ impl Upload {
         }
     }
 
-    /// Moves what can be moved. Ready once it is [over](Self::is_over). `fields`: those of the request's head.
+    /// Moves what can be moved. Ready once it is [over](Self::is_over). `fields`: those of the
+    /// request's head.
     pub(super) fn poll<C: ClientStream>(
         &mut self,
         cx: &mut Context<'_>,

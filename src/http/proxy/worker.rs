@@ -26,8 +26,8 @@ impl Deref for InForce {
 #[derive(Debug)]
 pub struct Worker {
     gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
-    /// The gateway in force as this thread's requests hold it: counting them by an `Arc` would have all workers write to
-    /// one place for each request.
+    /// The gateway in force as this thread's requests hold it: counting them by an `Arc` would have
+    /// all workers write to one place for each request.
     in_force: RefCell<Option<Rc<InForce>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,

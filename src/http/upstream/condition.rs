@@ -7,8 +7,8 @@ use metrics::Gauge;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
 
-/// Whether a server is asked, as far as that lies with itself: it is where neither requests nor health checks found it
-/// wanting.
+/// Whether a server is asked, as far as that lies with itself: it is where neither requests nor
+/// health checks found it wanting.
 #[derive(Debug)]
 pub(super) struct Condition {
     /// Requests that failed since the last answer.
@@ -45,7 +45,8 @@ impl Condition {
 
     /// A request was answered.
     pub(super) fn answered(&self, url: &ServerUrl) {
-        // Loads are cheap and shared; stores are not, and after most answers there is nothing to change.
+        // Loads are cheap and shared; stores are not, and after most answers there is nothing to
+        // change.
         if self.failures.load(Ordering::Relaxed) > 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
@@ -56,7 +57,8 @@ impl Condition {
         }
     }
 
-    /// A request got no answer; `max_fails`: how many of these in a row take it out, if any do, and for how long.
+    /// A request got no answer; `max_fails`: how many of these in a row take it out, if any do, and
+    /// for how long.
     pub(super) fn failed(&self, url: &ServerUrl, max_fails: Option<(u32, Duration)>, now: Moment) {
         let in_a_row = self
             .failures

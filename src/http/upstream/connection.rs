@@ -16,7 +16,8 @@ use crate::http::message::sender::Then;
 use crate::http::message::{BodyDecoder, BodyError, BodyLength, Buffer, Sender, Trailers};
 use crate::limit::Moment;
 
-/// A connection in use. Dropped, it is closed; [given back](Connection::give_back), it serves again.
+/// A connection in use. Dropped, it is closed; [given back](Connection::give_back), it serves
+/// again.
 #[derive(Debug)]
 pub struct Connection {
     stream: Stream,
@@ -24,7 +25,8 @@ pub struct Connection {
     /// Bytes that have come and are not taken yet.
     received: Option<Buffer>,
     decoder: BodyDecoder,
-    /// Until when the server must say something. It outlives each request, as arming a timer is expensive.
+    /// Until when the server must say something. It outlives each request, as arming a timer is
+    /// expensive.
     silence: Deadline,
     reused: bool,
     /// Whether the rest of the answer's body is invalid.
@@ -40,7 +42,8 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Whether it can serve again: the server has neither closed it nor sent anything that nobody asked for.
+    /// Whether it can serve again: the server has neither closed it nor sent anything that nobody
+    /// asked for.
     ///
     /// This is what the runtime knows already. `surely` asks the kernel, too.
     pub(super) fn is_alive(&mut self, surely: bool) -> bool {
@@ -78,7 +81,8 @@ impl Connection {
         }
     }
 
-    /// Goes back to its pool, unless bytes came behind its last answer. `most`: idle connections that are kept.
+    /// Goes back to its pool, unless bytes came behind its last answer. `most`: idle connections
+    /// that are kept.
     pub fn give_back(mut self, most: usize) {
         let Some(pool) = self.pool.upgrade() else {
             return;
@@ -140,7 +144,8 @@ impl Connection {
         self.received.as_ref().map_or(&[], Buffer::filled)
     }
 
-    /// Takes the head of an answer out of what was received, behind which a body of this length follows.
+    /// Takes the head of an answer out of what was received, behind which a body of this length
+    /// follows.
     pub fn take_head(&mut self, size: usize, length: BodyLength) {
         self.decoder = BodyDecoder::new(length);
         if let Some(received) = &mut self.received {
@@ -165,11 +170,13 @@ impl Connection {
         read
     }
 
-    /// Takes the next piece of the answer's body. Ready with an empty one only where that is the end.
+    /// Takes the next piece of the answer's body. Ready with an empty one only where that is the
+    /// end.
     ///
     /// # Errors
     ///
-    /// Where the connection broke, or what came is no body; [`io::ErrorKind::InvalidData`] for the latter.
+    /// Where the connection broke, or what came is no body; [`io::ErrorKind::InvalidData`] for the
+    /// latter.
     pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
         if self.is_broken {
             return Poll::Ready(Err(into_io(BodyError::Chunks)));
@@ -251,7 +258,8 @@ impl Connection {
         self.silence.stop();
     }
 
-    /// The bytes of a connection that has changed protocols: those that have come, and those still to come.
+    /// The bytes of a connection that has changed protocols: those that have come, and those still
+    /// to come.
     pub fn into_tunnel(self) -> (Option<Buffer>, Stream) {
         (self.received, self.stream)
     }

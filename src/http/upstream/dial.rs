@@ -15,7 +15,8 @@ use super::tls::Tls;
 use crate::config::{Host, Scheme, ServerUrl};
 use crate::http::tcp::set_keepalive;
 
-/// How long an address has before the next one of the same name is tried beside it (RFC 8305 says so).
+/// How long an address has before the next one of the same name is tried beside it (RFC 8305 says
+/// so).
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// How long until a full backlog is tried again.
@@ -70,8 +71,8 @@ impl Dialer {
     }
 }
 
-/// Connects to a socket file. Where its backlog is full the kernel says so at once instead of waiting, as it does over
-/// TCP: so the waiting is here.
+/// Connects to a socket file. Where its backlog is full the kernel says so at once instead of
+/// waiting, as it does over TCP: so the waiting is here.
 async fn through(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
@@ -81,8 +82,8 @@ async fn through(path: &Path) -> io::Result<UnixStream> {
     }
 }
 
-/// The first connection that comes about. The addresses are tried in their order: the next one where one refuses, or
-/// has not answered for a while.
+/// The first connection that comes about. The addresses are tried in their order: the next one
+/// where one refuses, or has not answered for a while.
 async fn first_of<T, C>(
     addresses: &[SocketAddr],
     connect: impl Fn(SocketAddr) -> C,
@@ -117,7 +118,8 @@ mod tests {
 
     use super::*;
 
-    /// An address of each family on the same port, of which only the one that `listens` is listened on.
+    /// An address of each family on the same port, of which only the one that `listens` is listened
+    /// on.
     async fn one_of_two(listens: &str) -> (Vec<SocketAddr>, TcpListener) {
         let both = ["[::1]:0", "127.0.0.1:0"];
         let listener = TcpListener::bind(format!("{listens}:0")).await.unwrap();

@@ -68,7 +68,8 @@ pub enum OriginError {
 }
 
 impl OriginError {
-    /// The status that tells the client: 504 where time ran out, 502 where the origin failed, 503 where it is not asked.
+    /// The status that tells the client: 504 where time ran out, 502 where the origin failed, 503
+    /// where it is not asked.
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {

@@ -11,7 +11,8 @@ use super::resolver::{Resolve, System};
 
 /// How long addresses are taken as they are.
 const FRESH: Duration = Duration::from_secs(5);
-/// How long addresses are used while they are looked up anew; past it, who wants them waits a little first.
+/// How long addresses are used while they are looked up anew; past it, who wants them waits a
+/// little first.
 const STALE: Duration = Duration::from_secs(30);
 /// How long one waits for new addresses who could use old ones.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -20,8 +21,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 type Addresses = Arc<[SocketAddr]>;
 
-/// The addresses of names, shared by all workers. A name is looked up by one at a time, however many ask for it and
-/// however long it takes; and where that fails, the addresses that it had before go on.
+/// The addresses of names, shared by all workers. A name is looked up by one at a time, however
+/// many ask for it and however long it takes; and where that fails, the addresses that it had
+/// before go on.
 #[derive(Debug, Default)]
 pub(super) struct Names<R = System>(Arc<Shared<R>>);
 
@@ -146,7 +148,8 @@ impl<R> Shared<R> {
             Ok(_) => "it has no addresses".to_owned(),
             Err(error) => error.to_string(),
         };
-        // Once until it is resolved again. Where there are no addresses to go on with, the requests tell it.
+        // Once until it is resolved again. Where there are no addresses to go on with, the requests
+        // tell it.
         if known.failed.is_none() && known.found.is_some() {
             tracing::warn!(
                 name,

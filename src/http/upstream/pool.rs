@@ -45,7 +45,8 @@ impl Pools {
             idle: RefCell::default(),
             is_swept: Cell::default(),
         });
-        // A request that was waiting when its server left may still go there, but nothing is kept for others.
+        // A request that was waiting when its server left may still go there, but nothing is kept
+        // for others.
         if !server.is_retired() {
             pools.insert(key, Rc::clone(&pool));
             let (retirement, pools) = (server.retirement(), Rc::downgrade(&self.0));
@@ -61,8 +62,8 @@ impl Pools {
 }
 
 impl Pool {
-    /// The connection used last, which the server is least likely to have closed. `surely`: the kernel is asked whether
-    /// it is still good, as the request could not be sent twice.
+    /// The connection used last, which the server is least likely to have closed. `surely`: the
+    /// kernel is asked whether it is still good, as the request could not be sent twice.
     pub(crate) fn take(self: &Rc<Self>, surely: bool) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         loop {

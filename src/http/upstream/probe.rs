@@ -63,7 +63,8 @@ impl Check {
     }
 
     async fn ask(&self, client: &Client) -> Result<(), String> {
-        // The name says nothing: it is the connector that knows where to go, and the server is told its own.
+        // The name says nothing: it is the connector that knows where to go, and the server is told
+        // its own.
         let url = format!("http://server{}", self.health.path);
         let request = client
             .get(url)
@@ -81,9 +82,9 @@ impl Check {
     }
 }
 
-/// awc over connections of our own: so it reaches unix sockets and TLS as requests do, by the same addresses and roots.
-/// Its flaws as the client of a proxy do no harm here, where only a status counts; of an interim answer, which nobody
-/// gives to a health check, it would be the wrong one.
+/// awc over connections of our own: so it reaches unix sockets and TLS as requests do, by the same
+/// addresses and roots. Its flaws as the client of a proxy do no harm here, where only a status
+/// counts; of an interim answer, which nobody gives to a health check, it would be the wrong one.
 fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> Client {
     let (dialer, server) = (dialer.clone(), server.clone());
     let open = fn_service(move |to: ConnectInfo<Uri>| {

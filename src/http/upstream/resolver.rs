@@ -10,13 +10,14 @@ pub(super) trait Resolve: Send + Sync + 'static {
     fn resolve(&self, name: String) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
 }
 
-/// Asks as every program of the machine does: its files of hosts, then its name servers, in the order that it is set to.
+/// Asks as every program of the machine does: its files of hosts, then its name servers, in the
+/// order that it is set to.
 #[derive(Debug, Default)]
 pub(super) struct System;
 
 impl Resolve for System {
-    /// Each on a thread of its own, not on a runtime's pool: a stop would wait for it there, and one slow name server
-    /// would hold up whatever else the pool is for.
+    /// Each on a thread of its own, not on a runtime's pool: a stop would wait for it there, and
+    /// one slow name server would hold up whatever else the pool is for.
     async fn resolve(&self, name: String) -> io::Result<Vec<SocketAddr>> {
         let (tell, told) = oneshot::channel();
         thread::Builder::new()

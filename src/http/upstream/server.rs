@@ -153,8 +153,8 @@ impl InFlight {
         self.server.condition.answered(&self.server.url);
     }
 
-    /// No answer came, for all of `took`. After `max_fails` of these in a row the server is out for `fail_timeout`;
-    /// from then on each further failure takes it out again, until it answers.
+    /// No answer came, for all of `took`. After `max_fails` of these in a row the server is out for
+    /// `fail_timeout`; from then on each further failure takes it out again, until it answers.
     pub fn failed(&self, outcome: Outcome, took: Duration, now: Moment) {
         let Server {
             condition,

@@ -58,8 +58,8 @@ impl Origin {
         }
     }
 
-    /// The same origin under new settings: what is known of the servers that stay, stays, and requests at the origin keep
-    /// their places.
+    /// The same origin under new settings: what is known of the servers that stay, stays, and
+    /// requests at the origin keep their places.
     #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {
         let server = |url: &ServerUrl| {
@@ -191,7 +191,8 @@ impl Origin {
         &self.settings
     }
 
-    /// The server with the least in flight of those that are in and not `tried` yet; of equals the first in the file.
+    /// The server with the least in flight of those that are in and not `tried` yet; of equals the
+    /// first in the file.
     ///
     /// # Errors
     ///

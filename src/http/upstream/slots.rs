@@ -3,8 +3,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
-/// The places at an origin, over all keys and workers, for `max_in_flight` requests at once. Who waits for one gets it in
-/// order of asking.
+/// The places at an origin, over all keys and workers, for `max_in_flight` requests at once. Who
+/// waits for one gets it in order of asking.
 #[derive(Debug)]
 pub(super) struct Slots {
     free: Semaphore,

@@ -20,8 +20,8 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Whether the server has said something or closed, which nobody has read yet. Of TLS only the latter: its tickets
-    /// come unasked.
+    /// Whether the server has said something or closed, which nobody has read yet. Of TLS only the
+    /// latter: its tickets come unasked.
     pub(super) fn has_news(&self) -> bool {
         let any = PollFlags::IN | PollFlags::RDHUP;
         match self {

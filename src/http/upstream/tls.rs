@@ -12,7 +12,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::config::Host;
 
-/// TLS to the servers: each must have a certificate for its host that leads to one of the system's roots.
+/// TLS to the servers: each must have a certificate for its host that leads to one of the system's
+/// roots.
 #[derive(Debug, Default)]
 pub(super) struct Tls(OnceCell<Arc<ClientConfig>>);
 
@@ -34,7 +35,8 @@ impl Tls {
     }
 }
 
-/// Reads the roots, on a thread where that may block. Where it fails the next connection tries again.
+/// Reads the roots, on a thread where that may block. Where it fails the next connection tries
+/// again.
 async fn load() -> io::Result<Arc<ClientConfig>> {
     tokio::task::spawn_blocking(|| config(roots()?))
         .await

@@ -20,7 +20,8 @@ fn server(field: ForwardedHeader) -> Server {
     server
 }
 
-/// Who the client is where `peer` sends these lines of the field; such as are no field values are left out.
+/// Who the client is where `peer` sends these lines of the field; such as are no field values are
+/// left out.
 fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     let name = match server.forwarded_header {
         ForwardedHeader::XForwardedFor => "x-forwarded-for",

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{bytes, config, replay};
 
-/// The cookie at the first place where one may stand: at the start, or behind a separator and blanks.
+/// The cookie at the first place where one may stand: at the start, or behind a separator and
+/// blanks.
 fn naive<'a>(line: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let blanks = |from: usize| {
         line[from..]

@@ -7,7 +7,8 @@ use super::*;
 use crate::http::message::fields::without_blanks;
 use crate::testing::{bytes, config, replay, request};
 
-/// The host of a request with this field, and whether it names one; `None` where these bytes are no field value.
+/// The host of a request with this field, and whether it names one; `None` where these bytes are no
+/// field value.
 fn named(field: &[u8]) -> Option<(String, bool)> {
     HeaderValue::from_bytes(field).ok()?;
     let head = request(&[("Host", field)]);
