@@ -24,7 +24,7 @@ impl TlsServer {
     ///
     /// # Errors
     ///
-    /// Returns an error if the cryptography library does not support TLS.
+    /// Returns an error if the cryptography provider does not support these versions.
     pub fn new(certificates: Arc<Certificates>) -> Result<Self, rustls::Error> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
@@ -43,8 +43,7 @@ impl TlsServer {
         stop: Rc<StopSignal>,
         service: Rc<A>,
     ) {
-        // A slow handshake counts as a slow head. Each step is boxed, so that this future does not
-        // need room for the largest of them.
+        // A slow handshake counts as a slow head. Each step is boxed to keep this future small.
         let handshake = Box::pin(timeout(timeouts.header, self.0.accept(socket)));
         let Ok(Ok(socket)) = handshake.await else {
             return;

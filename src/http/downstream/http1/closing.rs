@@ -19,7 +19,7 @@ use crate::http::message::{BadRequest, Buffer};
 ///
 /// A client that is still sending must be able to read its last response: a connection that is
 /// closed with unread bytes is reset, and a reset discards the response (RFC 9112, section 9.6).
-/// This limits the silence, [`LINGER`] the whole time; both are as in nginx.
+/// This limits the silence, `LINGER` limits the whole time; both are as in nginx.
 const LINGER_SILENCE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that are dropped meanwhile.

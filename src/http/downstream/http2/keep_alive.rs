@@ -5,7 +5,7 @@ use h2::{Ping, PingPong};
 
 use crate::deadline::Deadline;
 
-/// Interval between pings.
+/// Interval between pings. `PING_TIMEOUT` is the time that a client has to answer one.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pings a client to find out whether it is still there.

@@ -34,6 +34,8 @@ use crate::pacer::Priority;
 /// Maximum number of requests at once on one connection, as in nginx.
 const MAX_STREAMS: u32 = 128;
 /// Bytes of one request's body that a client may send before they are read.
+///
+/// `CONNECTION_WINDOW` is the same for all bodies of a connection together.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Maximum number of bytes of one response that wait for the client to read them.
