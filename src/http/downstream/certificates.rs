@@ -21,8 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 pub struct Certificates {
     pairs: Vec<CertPair>,
     provider: CryptoProvider,
-    /// The first one is the default: it is used if no certificate matches the name that a client
-    /// asks for.
+    /// The first one is the default, for clients that ask for no name or an unknown one.
     in_force: RwLock<Vec<Loaded>>,
 }
 

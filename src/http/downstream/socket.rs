@@ -16,8 +16,9 @@ pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
     /// Ready when the kernel has bytes to read, or the end of the connection.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Ready when the peer has closed, reset, or shut its sending side, even if bytes are still
-    /// unread.
+    /// Ready when the peer has closed, reset, or shut its sending side.
+    ///
+    /// This sees the end even if earlier bytes are still unread.
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 

@@ -160,7 +160,7 @@ pub trait ClientStream {
     /// The same as for [`Self::poll_send`].
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>>;
 
-    /// Takes the bytes that arrived behind the request.
+    /// Takes the bytes that arrived after the request.
     fn take_ahead(&mut self) -> Buffer;
 
     /// Returns the connection itself after it has switched protocols; `None` if it cannot.

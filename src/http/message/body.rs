@@ -73,7 +73,7 @@ impl BodyDecoder {
     /// Decodes `bytes`, and moves the data of the body to their start.
     ///
     /// Returns the number of data bytes, and how many of `bytes` belonged to the body. The bytes
-    /// behind those belong to the next message.
+    /// after those belong to the next message.
     ///
     /// # Errors
     ///

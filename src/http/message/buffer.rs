@@ -207,7 +207,7 @@ impl Buffer {
         self.start >= count
     }
 
-    /// Reads up to `limit` bytes behind the present ones, and returns how many.
+    /// Reads up to `limit` bytes after the present ones, and returns how many.
     ///
     /// Grows the buffer if it has no room. Zero means the end.
     ///

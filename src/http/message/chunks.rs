@@ -32,7 +32,7 @@ enum At {
         size: u64,
         digits: u8,
     },
-    /// In the blanks behind the size: an extension or the end of the line follows.
+    /// In the blanks after the size: an extension or the end of the line follows.
     Blank {
         size: u64,
     },

@@ -32,8 +32,9 @@ pub enum FieldName {
     Forwarded,
     /// `Host`
     Host,
-    /// A hop-by-hop field that the gateway does not read: `Keep-Alive`, `Proxy-Connection`,
-    /// `HTTP2-Settings`.
+    /// A hop-by-hop field that the gateway does not read.
+    ///
+    /// `Keep-Alive`, `Proxy-Connection`, `HTTP2-Settings`.
     Hop,
     /// `RateLimit`
     RateLimit,
@@ -256,8 +257,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Returns every field: its known name, its name as sent, and its value without blanks around
-    /// it.
+    /// Returns every field: its known name, its name as sent, and its trimmed value.
     #[must_use]
     pub fn iter(self) -> impl DoubleEndedIterator<Item = (FieldName, &'a [u8], &'a [u8])> {
         self.table.iter().map(move |field| {

@@ -103,7 +103,7 @@ impl Sender {
         Poll::Ready(Ok(()))
     }
 
-    /// Frames a piece: behind the head, if that is still to be sent and both fit into one write.
+    /// Frames a piece: after the head, if that is still to be sent and both fit into one write.
     fn frame(&mut self, piece: &mut Buffer, then: Then<'_>) {
         // Room for the size of a chunk and for the end of the body.
         const FRAMING: usize = 64;

@@ -12,7 +12,9 @@ use crate::http::message::{FieldName, Fields};
 pub(super) struct Client {
     /// The address of the peer; `None` on a unix socket.
     pub(super) peer: Option<IpAddr>,
-    /// The address of the client, `$remote_addr`: the peer, or the address that trusted peers name.
+    /// The address of the client, `$remote_addr`.
+    ///
+    /// The peer, or the address that trusted peers name.
     pub(super) address: Option<IpAddr>,
     /// Whether the peer may say where the request came from.
     pub(super) trusted: bool,
@@ -21,8 +23,9 @@ pub(super) struct Client {
 impl Client {
     /// Finds the client of a request.
     ///
-    /// Of the addresses in the field and then the peer's, it is the rightmost one that is not a
-    /// trusted proxy. If a trusted peer's field is invalid or names no address, it is the peer.
+    /// It is the peer, unless the peer is a trusted proxy. Then it is the rightmost address in the
+    /// peer's field that is not a trusted proxy. If that field is invalid or names no address, it
+    /// is the peer.
     pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
         let peer = peer.ip();
         let is_trusted = |address: &IpAddr| {
@@ -99,9 +102,9 @@ fn named(
 
 /// Splits `text` at separators outside of quotes, and returns the last part first.
 ///
-/// RFC 9110, section 5.6.4. The text is read from its end, because proxies wrote the end. Read from
-/// its start, a quote that a client opens there would swallow what the proxies write after it, up
-/// to the first quote of their own. A quote that is never opened is an ordinary character.
+/// RFC 9110, section 5.6.4. The text is read from its end, because proxies wrote the end. Read
+/// from its start, a quote that a client opens there would swallow what the proxies write after
+/// it, up to the first quote of their own. A quote that is never opened is an ordinary character.
 fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
     while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
@@ -117,7 +120,7 @@ fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     parts
 }
 
-/// Returns the position of the opening quote for a quote that is closed behind `text`.
+/// Returns the position of the opening quote for a quote that is closed after `text`.
 ///
 /// It is the last quote that is not escaped.
 fn opening(text: &[u8]) -> Option<usize> {

@@ -19,7 +19,7 @@ use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unle
 use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
 use crate::limit::Moment;
 
-/// Interval between checks for a client that left while the origin takes nothing of its upload.
+/// Interval between checks for a client that left while the origin accepts none of its upload.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Why a request got no response, or only a part of one.
@@ -116,10 +116,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Sends the request to its origin and forwards the response to the client.
     ///
-    /// If an idle connection breaks, perhaps because the server was just closing it, the request is
-    /// sent once more on a new connection. This is done only if none of the request had been
-    /// written, or if the method is idempotent and there is no body. If a server cannot be reached,
-    /// the other connection is to another server.
+    /// If an idle connection breaks, perhaps because the server was just closing it, the request
+    /// is sent once more on a new connection. This is done only if none of the request had been
+    /// written, or if the method is idempotent and there is no body. If a server cannot be
+    /// reached, the other connection is to another server.
     pub(super) async fn run(&mut self) -> Result<(), Failure> {
         let answered = self.exchange().await;
         if let Err(Failure::Origin(error)) = &answered {
@@ -141,7 +141,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     async fn exchange(&mut self) -> Result<(), Failure> {
         let head = self.info.head;
         let again = head.is_idempotent() && head.length().is_empty();
-        // A request that cannot be sent twice does not use a connection that the server has closed.
+        // A request that cannot be sent twice does not use a connection that the server has
+        // closed.
         let mut at_origin = None;
         {
             let finding = match self.find_kept(!again)? {

@@ -20,7 +20,7 @@ use crate::limit::Moment;
 use crate::pacer::Priority;
 
 impl RequestService for Worker {
-    /// Serves one request, from its head to the last byte of its answer.
+    /// Serves one request, from its head to the last byte of its response.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn has room for its arguments twice"

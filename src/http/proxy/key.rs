@@ -14,7 +14,7 @@ const LONGEST: usize = 65_535;
 thread_local! {
     /// The buffer in which keys are built.
     ///
-    /// It keeps the length of the longest key so far, which is at most a request's head.
+    /// It keeps the capacity of the longest key so far, which is at most a request's head.
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 

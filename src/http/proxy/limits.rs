@@ -64,9 +64,9 @@ struct PendingLimit<'r> {
 
 /// Joins all zones of the route at once, and waits for all turns or the first rejection.
 ///
-/// After a rejection the other turns are dropped, which refunds their charges. If there are several
-/// zones, they are probed first, so that this is rare. While the request waits, `place` says where,
-/// and that it has waited since `began`.
+/// After a rejection the other turns are dropped, which refunds their charges. If there are
+/// several zones, they are probed first, so that this is rare. While the request waits, `place`
+/// says where, and that it has waited since `began`.
 pub(super) async fn wait<'r>(
     worker: &Worker,
     gateway: &'r Gateway,
@@ -262,8 +262,7 @@ impl<'r> PendingLimit<'r> {
         }
     }
 
-    /// Returns the verdict of a limit that gave a turn, and when the turn was due if it had to
-    /// wait.
+    /// Returns the verdict of a limit that gave a turn, and when a delayed turn was due.
     fn granted(self, turn: Turn<'_>, dry_run: bool) -> (LimitVerdict<'r>, Option<Moment>) {
         let grant = turn.take();
         let verdict = LimitVerdict {

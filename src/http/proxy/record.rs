@@ -12,8 +12,7 @@ use crate::limit::Moment;
 use crate::metrics::LimitStatus;
 use crate::pacer::Pacer;
 
-/// The status in the log and the counters if the client left before a response had begun, as in
-/// nginx.
+/// The status in log and metrics if the client left before a response began, as in nginx.
 const CLIENT_GONE: u16 = 499;
 
 /// One request, from its head to the last byte of its response.
@@ -30,7 +29,7 @@ pub(super) struct RequestRecord<'r> {
     /// Where the request waits, while it waits.
     pub(super) place: Option<WaitingPlace>,
     pub(super) outcome: Option<LimitOutcome<'r>>,
-    /// The server that the request was sent to.
+    /// The server that was asked. `origin_took` is the time until the head of its response.
     pub(super) server: Option<Arc<ServerUrl>>,
     pub(super) origin_took: Option<Duration>,
     status: u16,

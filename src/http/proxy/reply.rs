@@ -19,7 +19,7 @@ use crate::metrics::Rejected;
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
     retry_after: Option<Duration>,
-    /// The value of `Allow`.
+    /// The value of `Allow`: the methods that are allowed.
     allow: Option<&'static str>,
     text: Cow<'a, str>,
 }

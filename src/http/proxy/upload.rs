@@ -74,14 +74,12 @@ impl Upload {
         self.last_piece
     }
 
-    /// Sends the request once more.
-    ///
-    /// Nothing of its body was read yet.
+    /// Prepares to send the request once more: nothing of its body was read yet.
     pub(super) fn restart(&mut self) {
         self.phase = Phase::Reading;
     }
 
-    /// Continues the request after another connection has written nothing of it.
+    /// Prepares to continue on a new connection, after the old one wrote nothing of the request.
     pub(super) fn resume(&mut self) {
         if let Phase::Refused(piece) = std::mem::replace(&mut self.phase, Phase::Reading) {
             self.phase = Phase::Sending(piece);

@@ -50,7 +50,7 @@ impl Worker {
         worker
     }
 
-    /// Uses each new gateway that comes into force, and stops this worker's connections with it.
+    /// Follows the gateway in force, and tells this worker's connections when the gateway stops.
     async fn follow(self: Rc<Self>) {
         let mut gateways = self.gateway.borrow().clone();
         let Ok(mut stopping) = gateways.wait_for(Option::is_some).await.map(|gateway| {

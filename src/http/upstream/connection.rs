@@ -83,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Returns the connection to its pool, unless bytes arrived behind its last response.
+    /// Returns the connection to its pool, unless bytes arrived after its last response.
     ///
     /// `most`: how many idle connections the pool keeps.
     pub fn give_back(mut self, most: usize) {
@@ -216,7 +216,7 @@ impl Connection {
                 Err(error) => return Poll::Ready(Err(into_io(error))),
             };
             if used < piece.len() {
-                // Bytes behind the response belong to no request.
+                // Bytes after the response belong to no request.
                 let mut rest = Buffer::take();
                 rest.put(&piece.filled()[used..]);
                 self.received = Some(rest);
@@ -265,7 +265,7 @@ impl Connection {
         self.silence.stop();
     }
 
-    /// Returns the bytes of a connection that has switched protocols: those received, and the rest.
+    /// Returns the received bytes and the stream of a connection that has switched protocols.
     pub fn into_tunnel(self) -> (Option<Buffer>, Stream) {
         (self.received, self.stream)
     }

@@ -2,11 +2,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `servers`, `slots` | the servers of an origin, the choice of one, and the limit on requests at once |
+//! | `servers`, `slots` | the servers of an origin, the choice of one, concurrent requests |
 //! | `server`, `condition` | one server, the requests at it, and whether it is in |
 //! | `prober`, `probe` | health checks |
-//! | `connection`, `pool`, `error` | connections in use, idle connections, and why there is no response |
-//! | `dial`, `stream`, `tls`, `names`, `resolver` | new connections over TCP, TLS and unix sockets |
+//! | `connection`, `pool` | connections in use, and idle connections |
+//! | `error` | why there is no response |
+//! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
+//! | `names`, `resolver` | the addresses of names |
 
 mod condition;
 mod connection;

@@ -9,11 +9,11 @@ use tokio::time::{Instant, timeout};
 
 use super::resolver::{Resolve, System};
 
-/// Time for which addresses are used without a new lookup.
+/// Age below which addresses are used without a new lookup.
 const FRESH: Duration = Duration::from_secs(5);
-/// Time for which addresses are used while a new lookup runs.
+/// Age below which addresses are used while a new lookup runs.
 ///
-/// After that a caller waits for the lookup first, but not longer than `PATIENCE`.
+/// With older addresses a caller waits for the lookup first, but not longer than `PATIENCE`.
 const STALE: Duration = Duration::from_secs(30);
 /// Maximum time that a caller with old addresses waits for new ones.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -24,8 +24,8 @@ type Addresses = Arc<[SocketAddr]>;
 
 /// The addresses of names, shared by all workers.
 ///
-/// Only one lookup of a name runs at a time, however many callers ask and however long it takes. If
-/// it fails, the previous addresses stay in use.
+/// Only one lookup of a name runs at a time, however many callers ask and however long it takes.
+/// If it fails, the previous addresses stay in use.
 #[derive(Debug, Default)]
 pub(super) struct Names<R = System>(Arc<Shared<R>>);
 

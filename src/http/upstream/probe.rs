@@ -65,8 +65,8 @@ impl Check {
     }
 
     async fn ask(&self, client: &Client) -> Result<(), String> {
-        // The name has no meaning: the connector knows the server's address, and `Host` has its own
-        // value.
+        // The name has no meaning: the connector knows the server's address, and `Host` has its
+        // own value.
         let url = format!("http://server{}", self.health.path);
         let request = client
             .get(url)

@@ -97,8 +97,9 @@ impl Origin {
         }
     }
 
-    /// Notes that the origin has left the file: idle connections to its servers are not kept any
-    /// more.
+    /// Notes that the origin has left the file.
+    ///
+    /// Idle connections to its servers are not kept any more.
     pub fn retire(&self) {
         for server in &self.servers {
             server.retire();
@@ -178,8 +179,9 @@ impl Origin {
         Ok(self.pick(None, now)?.with(slot))
     }
 
-    /// Moves the request to another server than the one that it `tried`. It keeps its slot at the
-    /// origin.
+    /// Moves the request to another server than the one that it `tried`.
+    ///
+    /// It keeps its slot at the origin.
     ///
     /// # Errors
     ///

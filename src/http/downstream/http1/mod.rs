@@ -14,10 +14,10 @@
 //! |---|---|---|---|
 //! | Idle | no byte of the next request is here | the socket | `keep_alive` |
 //! | `ReadingHead` | a head is arriving | the part so far | `header_timeout` |
-//! | Waiting | the request waits for its turn | its head, and up to 4 KB behind it | set by its limits |
+//! | Waiting | the request waits for its turn | its head, up to 4 KB after it | its limits |
 //! | Forwarding | bodies move both ways | buffers while they hold bytes | `body_timeout` |
 //! | Tunnel | bytes move both ways | the same | `tunnel_timeout` |
-//! | Lingering | bytes from the client are dropped | one buffer per read | 5 s of silence, 30 s in all |
+//! | Lingering | the client's bytes are dropped | one buffer per read | 5 s silence, 30 s in all |
 //!
 //! Lingering lets a client that is still sending receive its response.
 //!
@@ -49,10 +49,9 @@ use crate::pacer::Priority;
 
 /// Maximum number of bytes that one read takes while a head is arriving.
 ///
-/// Most heads are shorter, and the bytes behind them stay in the kernel.
+/// Most heads are shorter, and the bytes after them stay in the kernel.
 const HEAD_READ: usize = 4 * 1024;
-/// Time that a connection without a request yet gets for its first one after the gateway is told to
-/// stop.
+/// Time for the first request on an open connection after the gateway is told to stop.
 const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
 /// Serves an HTTP/1 connection to its end.
@@ -122,7 +121,7 @@ struct Connection<S> {
     socket: S,
     timeouts: Timeouts,
     stop: Sleeper,
-    /// Bytes that are read but not used yet: the start of a head, or bytes behind one.
+    /// Bytes that are read but not used yet: the start of a head, or bytes after one.
     kept: Vec<u8>,
     sender: Sender,
     decoder: BodyDecoder,

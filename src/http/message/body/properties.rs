@@ -51,7 +51,7 @@ fn decode(
     })
 }
 
-/// Frames each piece of the body, in place or behind other bytes, and then the end of the body.
+/// Frames each piece of the body, in place or after other bytes, and then the end of the body.
 fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Trailers>) -> Vec<u8> {
     let encoder = BodyEncoder::new(length);
     let mut sent = Vec::new();

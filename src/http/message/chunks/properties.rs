@@ -9,7 +9,7 @@ use crate::testing::{bytes, config, corpus, replay};
 /// The result of decoding: the data, how many bytes belonged to the body, and the final state.
 type Decoded = Result<(Vec<u8>, usize, Chunks), InvalidChunk>;
 
-/// Decodes `bytes`, cut into pieces of the lengths in `cuts`, as a connection reads them.
+/// Decodes `bytes`, cut into pieces of the lengths in `cuts`, as from a connection.
 fn decode(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Decoded {
     let (mut chunks, mut data, mut at) = (Chunks::default(), Vec::new(), 0);
     for cut in cuts {
@@ -44,7 +44,7 @@ fn naive_size(line: &[u8]) -> Option<usize> {
 /// A complete chunked body, as a simple reader finds it line by line.
 struct Naive<'a> {
     data: Vec<u8>,
-    /// The lines behind the last chunk.
+    /// The lines after the last chunk.
     lines: Vec<&'a [u8]>,
     end: usize,
 }

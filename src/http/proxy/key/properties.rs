@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{bytes, config, replay};
 
-/// Finds the cookie at the first possible place: at the start, or behind a separator and blanks.
+/// Finds the cookie at the first possible place: at the start, or after a separator and blanks.
 fn naive<'a>(line: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let blanks = |from: usize| {
         line[from..]
