@@ -90,7 +90,7 @@ pub struct Response<'a> {
     pub date: Option<Moment>,
     /// The protocol that a 101 switches to.
     pub upgrade: Option<&'a [u8]>,
-    /// All fields except those for framing and the connection, and the added `Date`.
+    /// All fields, except those for framing, for the connection, and the added `Date`.
     pub fields: EachField<'a>,
 }
 

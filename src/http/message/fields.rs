@@ -99,7 +99,7 @@ impl FieldName {
 
     /// Returns whether the field is hop-by-hop and ends at this gateway.
     ///
-    /// RFC 9110, section 7.6.1, and fields that older practice added.
+    /// These are the fields of RFC 9110, section 7.6.1, and fields of older practice.
     #[must_use]
     pub fn is_of_one_hop(self) -> bool {
         matches!(

@@ -1,6 +1,6 @@
 //! How the body of a message is framed, read strictly.
 //!
-//! RFC 9112, section 6; RFC 9110, section 8.6.
+//! See RFC 9112, section 6, and RFC 9110, section 8.6.
 //!
 //! The gateway refuses a request that two readers could read differently, before any part of the
 //! gateway acts on it: a server before or behind the gateway may read it the other way.

@@ -105,7 +105,7 @@ impl RequestHead {
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, BadRequest> {
         match bytes {
             b"\r" => return Ok(None),
-            // The parser would skip these.
+            // These bytes are refused here, because the parser would skip them.
             [b'\r' | b'\n', ..] => return Err(BadRequest::Malformed),
             _ => {}
         }
@@ -287,7 +287,7 @@ impl RequestHead {
 
     /// Returns whether sending the request twice has the same effect as sending it once.
     ///
-    /// RFC 9110, section 9.2.2.
+    /// See RFC 9110, section 9.2.2.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         let method = self.method();
@@ -297,7 +297,7 @@ impl RequestHead {
 
     /// Returns whether the client waits for an interim response before it sends the body.
     ///
-    /// RFC 9110, section 10.1.1.
+    /// See RFC 9110, section 10.1.1.
     #[must_use]
     pub fn expects_continue(&self) -> bool {
         self.version != Version::Http10 && self.fields().has(FieldName::Expect)
@@ -336,7 +336,7 @@ pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
 
 /// Splits a target into its authority, if it is absolute, and its path with the query.
 ///
-/// RFC 9112, section 3.2.
+/// See RFC 9112, section 3.2.
 fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadRequest> {
     let bytes = target.in_bytes(head);
     if memchr::memchr(b'#', bytes).is_some() {

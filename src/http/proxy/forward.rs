@@ -248,8 +248,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             self.upload.resume();
             connection.take_over(&mut broken);
         } else {
-            // The written head names the first server, and the body after it was already read, so
-            // neither can be written again.
+            // The head that waits to be sent names the first server. It cannot be replaced,
+            // because body bytes after it were already read.
             let server = before.to_string();
             let error = OriginError::Broken { server, source };
             return Err(self.failed(in_flight, Failure::Origin(error)));
@@ -391,7 +391,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
         if received.is_none() {
             // After a pause of the whole machine the runtime reports timers as due before it
-            // reports the response.
+            // reports the response. So this looks once more.
             tokio::task::yield_now().await;
             let at_last = poll_fn(|cx| Poll::Ready(connection.poll_receive(cx))).await;
             received = match at_last {

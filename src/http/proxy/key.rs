@@ -56,7 +56,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) 
         Variable::RemoteAddr => {
             match info.client.address {
                 Some(address) => write(key, zone.cut(address)),
-                // All clients of a unix socket share one key, as in nginx.
+                // All clients of a unix socket count as one client, as in nginx.
                 None => key.extend_from_slice(b"unix:"),
             }
         }

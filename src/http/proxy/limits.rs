@@ -16,7 +16,7 @@ use crate::gateway::Gateway;
 use crate::limit::{Excess, Moment};
 use crate::metrics::{LimitStatus, Rejected};
 
-/// The decision of one limit about a request.
+/// The verdict of one limit about a request.
 #[derive(Debug)]
 pub(super) struct LimitVerdict<'r> {
     pub(super) wanted: &'r RouteLimit,
@@ -26,7 +26,7 @@ pub(super) struct LimitVerdict<'r> {
     pub(super) outlook: Outlook,
 }
 
-/// The decisions of all limits together: the decisive one first.
+/// The verdicts of all limits together: the decisive one first, then the others.
 #[derive(Debug)]
 pub(super) struct LimitOutcome<'r> {
     pub(super) verdicts: SmallVec<[LimitVerdict<'r>; 1]>,

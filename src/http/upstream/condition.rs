@@ -50,8 +50,8 @@ impl Condition {
 
     /// Records that a request got a response.
     pub(super) fn answered(&self, url: &ServerUrl) {
-        // Loads are cheap and workers share them. Stores are not, and after most responses nothing
-        // changes.
+        // Loads are cheap and shared between workers. Stores are not, and after most responses
+        // nothing changes.
         if self.failures.load(Ordering::Relaxed) > 0 {
             self.failures.store(0, Ordering::Relaxed);
         }

@@ -26,7 +26,7 @@ pub struct Connection {
     /// Bytes that are received but not used yet.
     received: Option<Buffer>,
     decoder: BodyDecoder,
-    /// The deadline for the next byte from the server.
+    /// The deadline for the server to send something.
     ///
     /// It outlives each request, because arming a timer is expensive.
     silence: Deadline,

@@ -22,7 +22,7 @@ use crate::http::message::{BadRequest, Buffer};
 /// This limits the silence, `LINGER` limits the whole time; both are as in nginx.
 const LINGER_SILENCE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(30);
-/// Maximum number of bytes that are dropped meanwhile.
+/// Maximum number of bytes that are dropped while lingering.
 const MAX_LINGERED: usize = 256 * 1024 * 1024;
 impl<S: Socket> Connection<S> {
     /// Refuses a request that cannot be read. The response is the last on the connection.
@@ -35,7 +35,7 @@ impl<S: Socket> Connection<S> {
         }
     }
 
-    /// Closes after an incomplete response, and sends the part that was received.
+    /// Closes after an incomplete response, whose existing part is sent first.
     ///
     /// If only the end of the connection marks the end of the response, the connection is reset.
     /// Otherwise the client would take the part for the whole.

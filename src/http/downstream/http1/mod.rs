@@ -14,7 +14,7 @@
 //! |---|---|---|---|
 //! | Idle | no byte of the next request is here | the socket | `keep_alive` |
 //! | `ReadingHead` | a head is arriving | the part so far | `header_timeout` |
-//! | Waiting | the request waits for its turn | its head, up to 4 KB after it | its limits |
+//! | Waiting | the request waits for its turn | its head, and up to 4 KB after it | its limits |
 //! | Forwarding | bodies move both ways | buffers while they hold bytes | `body_timeout` |
 //! | Tunnel | bytes move both ways | the same | `tunnel_timeout` |
 //! | Lingering | the client's bytes are dropped | one buffer per read | 5 s silence, 30 s in all |
@@ -125,11 +125,11 @@ struct Connection<S> {
     kept: Vec<u8>,
     sender: Sender,
     decoder: BodyDecoder,
-    /// The deadline for the next byte from the client.
+    /// The deadline while bytes must come from the client.
     reading: Deadline,
     /// Whether that deadline is for a head, and not for the idle time between requests.
     in_head: bool,
-    /// The deadline for the client to accept bytes.
+    /// The deadline while the client must accept bytes.
     writing: Deadline,
     version: Version,
     /// Whether the connection may carry another request.

@@ -28,9 +28,9 @@ pub(super) struct Stream {
     answer: RefCell<Answer>,
     has_begun: bool,
     timeouts: Timeouts,
-    /// The deadline for the next byte from the client.
+    /// The deadline while bytes must come from the client.
     reading: Deadline,
-    /// The deadline for the client to accept bytes.
+    /// The deadline while the client must accept bytes.
     writing: Deadline,
 }
 

@@ -146,7 +146,7 @@ fn head_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         let longer = [head, b"Content-Length: 7\r\n\r\n"].concat();
         let (again, end) = RequestHead::parse(&longer).unwrap().unwrap();
         prop_assert_eq!((told(&again), end), (told(parsed), head.len()));
-        // A part of a head is never an error.
+        // An incomplete head is not an error.
         for come in (0..head.len()).step_by(1 + head.len() / 100) {
             prop_assert!(matches!(RequestHead::parse(&head[..come]), Ok(None)));
         }
