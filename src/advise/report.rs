@@ -350,8 +350,7 @@ fn rejected_of(trial: &Trial, class: Class) -> f64 {
     )
 }
 
-/// A share in percent, from `< 0.1 %`. A share that is almost nothing or all is not shown as 0 or
-/// 100 %.
+/// A share in percent. A share that is almost nothing or all is not shown as 0 or 100 %.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if share > 0.0 && percent < 0.1 {
