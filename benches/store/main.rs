@@ -1,7 +1,8 @@
-//! What a shared decision costs: beside Redis's own round trip and a plain INCR/EXPIRE limiter, and through gateways.
+//! The cost of a shared decision, compared with a Redis round trip and a plain INCR/EXPIRE limiter,
+//! and through gateways.
 //!
-//! `cargo bench --bench store` starts a redis-server of its own, runs for half a minute, and writes the tables of
-//! benches/README.md. `-- --quick` is shorter and writes nothing.
+//! `cargo bench --bench store` starts its own redis-server, runs for half a minute, and writes the
+//! tables of benches/README.md. `-- --quick` is shorter and writes nothing.
 
 mod decisions;
 mod gateways;
