@@ -1,5 +1,4 @@
-//! The cost of a request: the proxy's own processor time divided by the requests answered
-//! meanwhile.
+//! The cost of a request: the proxy's processor time divided by the requests answered meanwhile.
 //!
 //! The duration of a request and the requests a second depend as much on the clients, the origin
 //! and other users of the machine. Processor time depends on the proxy alone.

@@ -17,8 +17,9 @@ use crate::support::origin::Arrival;
 const CLIENTS: usize = 32;
 pub const KEY: u64 = 1;
 const FLOODED: u64 = 2;
-/// Limit for the floor's coefficient of variation. On a calm machine the floor is below it, so less
-/// uneven than chance.
+/// Limit for the floor's coefficient of variation.
+///
+/// On a calm machine the floor is below it, so less uneven than chance.
 const CALM: f64 = 1.0;
 const DISTURBED: &str = "**The floor itself is uneven: the machine was busy with something else, and these rows tell of \
     that, not of the proxies. Measure again when it is calm.**\n";

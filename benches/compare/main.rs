@@ -48,8 +48,9 @@ impl Bench {
         self.arguments.wants(row)
     }
 
-    /// Starts the installed peers that are `wanted`. A peer that does not start is reported and
-    /// left out.
+    /// Starts the installed peers that are `wanted`.
+    ///
+    /// A peer that does not start is reported and left out.
     fn start(
         &self,
         setup: &Setup,

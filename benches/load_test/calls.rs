@@ -15,8 +15,7 @@ pub struct Call {
 /// Offset of a burst in its tenth, so that jitter does not move it into another tenth.
 const INTO_THE_TENTH: Duration = Duration::from_millis(10);
 
-/// Calls from `from` to `to` seconds, `rate` a second on average, with a burst each tenth of a
-/// second.
+/// Calls from `from` to `to` seconds: a burst each tenth of a second, on average `rate` a second.
 ///
 /// Every third burst is three times as large as the others.
 pub fn bursts(path: &'static str, from: f64, to: f64, rate: f64) -> Vec<Call> {

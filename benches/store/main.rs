@@ -1,5 +1,7 @@
-//! The cost of a shared decision, compared with a Redis round trip and a plain INCR/EXPIRE limiter,
-//! and through gateways.
+//! The cost of a shared decision.
+//!
+//! It is compared with a Redis round trip and a plain INCR/EXPIRE limiter, and measured through
+//! gateways too.
 //!
 //! `cargo bench --bench store` starts its own redis-server, runs for half a minute, and writes the
 //! tables of benches/README.md. `-- --quick` is shorter and writes nothing.

@@ -57,8 +57,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a request and reads its response. Returns the status. Connects if there is no
-    /// connection.
+    /// Sends a request and reads its response.
+    ///
+    /// Returns the status. Connects if there is no connection.
     pub async fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
         // The connection is put back only after a complete response. A request that is given up
         // closes its connection.

@@ -50,8 +50,9 @@ pub struct Crowd {
     pub keys: Keys,
     pub clients: usize,
     pub protocol: Protocol,
-    /// Each client asks once, a few of them at the same time. It keeps its connection until the
-    /// crowd leaves.
+    /// Each client asks once, a few of them at the same time.
+    ///
+    /// It keeps its connection until the crowd leaves.
     pub once: bool,
     /// The time over which the clients begin, evenly spread.
     pub coming: Duration,

@@ -174,8 +174,7 @@ struct Frame<'r> {
 }
 
 impl<'r> Frame<'r> {
-    /// The first frame of the bytes read, and the bytes after it; `None` if the frame is not
-    /// complete.
+    /// The first frame of `read`, and the bytes after it; `None` if the frame is not complete.
     fn first_of(read: &'r [u8]) -> Option<(Self, &'r [u8])> {
         let (head, rest) = read.split_first_chunk::<FRAME_HEAD>()?;
         let [high, middle, low, kind, flags, stream @ ..] = *head;
@@ -191,8 +190,9 @@ impl<'r> Frame<'r> {
         Some((frame, rest))
     }
 
-    /// Whether the fields begin with `:status: 200`. Servers encode it by its index in the static
-    /// table.
+    /// Whether the fields begin with `:status: 200`.
+    ///
+    /// Servers encode it by its index in the static table.
     fn is_ok(&self) -> bool {
         const STATUS_200: u8 = 0x88;
         let padding = usize::from(self.flags & PADDED != 0);

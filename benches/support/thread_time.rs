@@ -1,5 +1,6 @@
-//! Processor time of this thread, for criterion. On a busy machine wall time includes other
-//! processes.
+//! Processor time of this thread, for criterion.
+//!
+//! On a busy machine wall time includes other processes.
 
 use std::time::Duration;
 

@@ -35,7 +35,9 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// From the scheduler's count in nanoseconds if the kernel keeps it, else from `stat`, in
+/// The processor time of one process.
+///
+/// It is the scheduler's count in nanoseconds if the kernel keeps it, else that of `stat`, in
 /// hundredths of a second.
 fn of_process(process: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{process}/task"));

@@ -8,8 +8,9 @@ use crate::replay::Spread;
 /// How many dropped keys have their peaks remembered.
 const REMEMBERED: usize = 256;
 
-/// The keys of a log in bounded memory. If there are too many, the least recently used key is
-/// dropped.
+/// The keys of a log in bounded memory.
+///
+/// If there are too many, the least recently used key is dropped.
 ///
 /// A peak is a count within a second, so dropping a key loses no peak unless the key comes again
 /// within the same second. If a dropped key comes again, it only counts as another key.

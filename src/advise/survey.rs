@@ -39,8 +39,9 @@ pub struct Survey {
     keys: Keys,
     order: Order<Item>,
     tally: Tally,
-    /// How many seconds the clock of the first line is ahead of UTC. `clock` is that of the last
-    /// line: it changes with daylight saving time.
+    /// How many seconds the clock of the first line is ahead of UTC.
+    ///
+    /// `clock` is that of the last line: it changes with daylight saving time.
     ahead: Option<i32>,
     clock: i32,
     form: Option<Form>,

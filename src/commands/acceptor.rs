@@ -42,8 +42,9 @@ pub(super) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Accepts from `listeners` while `capacity` has permits, and gives the connections to
-    /// `workers` round-robin.
+    /// Accepts from `listeners` while `capacity` has permits.
+    ///
+    /// The `workers` get the connections in turn.
     ///
     /// # Errors
     ///

@@ -25,8 +25,9 @@ pub(super) struct Reloader {
     prober: Prober,
     /// The state of the file, for the admin port.
     state: watch::Sender<FileState>,
-    /// The settings that the process was started with. A change to some settings waits for a
-    /// restart.
+    /// The settings that the process was started with.
+    ///
+    /// A change to some settings waits for a restart.
     started_with: Settings,
 }
 
@@ -75,8 +76,9 @@ impl Reloader {
         self.tell.send_replace(None);
     }
 
-    /// Puts the text that was read from the file into force. If it has an error, the old settings
-    /// stay.
+    /// Puts the text that was read from the file into force.
+    ///
+    /// If it has an error, the old settings stay.
     pub(super) fn take(&self, read: Result<String, LoadError>) {
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
             Ok(Ok(settings)) => self.adopt(settings),

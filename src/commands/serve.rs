@@ -87,8 +87,9 @@ fn file_name(file: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Stops accepting, lets the queues drain for up to `shutdown_timeout`, then rejects the remaining
-/// waiters.
+/// Stops accepting, and lets the queues drain.
+///
+/// After `shutdown_timeout` the remaining waiters are rejected.
 ///
 /// A second signal to stop ends it at once.
 async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signals) {

@@ -36,8 +36,7 @@ pub(super) fn svg() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// The size of a file in bytes; `None` for standard input (`-`) and for anything that is not a
-/// file.
+/// The size of a file in bytes; `None` for standard input (`-`) and for non-files.
 pub(super) fn length(path: &Path) -> Option<u64> {
     if path == Path::new("-") {
         return None;

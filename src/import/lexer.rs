@@ -132,8 +132,9 @@ impl<'t> Lexer<'t> {
         }))
     }
 
-    /// Skips Lua code after its opening brace, including the closing brace. `false` if there is
-    /// none.
+    /// Skips Lua code after its opening brace, including the closing brace.
+    ///
+    /// `false` if there is none.
     pub(super) fn skip_lua(&mut self) -> bool {
         let mut depth = 1usize;
         while let Some(byte) = self.take() {
@@ -174,8 +175,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// After a `[`: if a long string such as `[==[ ]==]` begins, skips it including its closing
-    /// bracket.
+    /// After a `[`: skips a long string such as `[==[ ]==]` up to its end, if one begins there.
     fn skip_lua_long(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let level = rest.iter().take_while(|byte| **byte == b'=').count();

@@ -49,8 +49,9 @@ impl Chart {
         self
     }
 
-    /// Gives all panels the same horizontal range, so that points above each other are at the same
-    /// time.
+    /// Gives all panels the same horizontal range.
+    ///
+    /// Then points above each other are at the same time.
     ///
     /// A logarithmic axis keeps its own range if the others begin at 0.
     #[must_use]

@@ -55,8 +55,9 @@ impl Panel {
         }
     }
 
-    /// Adds points joined by straight lines, in the given order. Points that are not finite are
-    /// left out.
+    /// Adds points joined by straight lines, in the given order.
+    ///
+    /// Points that are not finite are left out.
     #[must_use]
     pub fn line(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
         self.with(name, Kind::Line, points)

@@ -171,8 +171,9 @@ fn round_step(wanted: f64) -> f64 {
     step * place
 }
 
-/// A value as written at an axis: with as few digits as possible, thousands as `k`, millions as
-/// `M`.
+/// A value as written at an axis.
+///
+/// It has as few digits as possible. Thousands are written as `k`, millions as `M`.
 pub(super) fn written(value: f64) -> String {
     let size = value.abs();
     let (scaled, unit) = match size {

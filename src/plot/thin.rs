@@ -1,7 +1,8 @@
 //! Reduces a line of millions of points to the points that can be seen.
 
-/// Lines with more points are reduced: to four for each column, with about as many columns as a
-/// chart has pixels.
+/// Maximum number of points of a line. Lines with more points are reduced.
+///
+/// It is four for each column, with about as many columns as a chart has pixels.
 pub(super) const DRAWN: usize = 4 * COLUMNS;
 
 const COLUMNS: usize = 1200;

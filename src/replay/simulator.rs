@@ -182,8 +182,9 @@ impl<'a> Simulator<'a> {
         has_room
     }
 
-    /// Makes room for one more key as the gateway does: evicts the least recently used key without
-    /// waiters.
+    /// Makes room for one more key, as the gateway does.
+    ///
+    /// Evicts the least recently used key without waiters.
     fn make_room(&mut self, zone: usize) -> bool {
         let keys = &mut self.zones[zone];
         if keys.len() < self.settings.zones[zone].max_keys.get() {

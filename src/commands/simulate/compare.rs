@@ -9,8 +9,9 @@ use foldhash::fast::RandomState;
 use crate::access::escape;
 use crate::replay::{Outcome, Spread, remembered};
 
-/// Maximum number of keys that are followed one by one. Requests of further keys are only counted
-/// together.
+/// Maximum number of keys that are followed one by one.
+///
+/// Requests of further keys are only counted together.
 const MOST_KEYS: usize = 1 << 20;
 /// Maximum number of keys shown for each side.
 const SHOWN: usize = 10;
@@ -102,8 +103,9 @@ impl Keys {
         }
     }
 
-    /// Reports which keys are better and worse off under file number `nth`, called `name`, than
-    /// under the first.
+    /// Reports which keys are better and worse off under file number `nth` than under the first.
+    ///
+    /// `name` and `first` are the names of these files.
     fn tell(&self, text: &mut String, nth: usize, name: &str, first: &str) {
         let (mut better, mut worse, mut same) = (Vec::new(), Vec::new(), 0u64);
         for (key, fates) in &self.fates {

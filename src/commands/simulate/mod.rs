@@ -31,8 +31,9 @@ pub struct Wanted {
     trace: PathBuf,
 }
 
-/// Replays a trace against `file`, and prints a line for each request; or compares `file` with
-/// others.
+/// Replays a trace against `file`.
+///
+/// Prints a line for each request, or compares `file` with others.
 #[must_use]
 pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
     let mut all = Vec::new();

@@ -1,5 +1,6 @@
-//! The parts of the admin API's answers that are shown. Fields that an older gateway does not send
-//! are empty or zero.
+//! The parts of the admin API's answers that are shown.
+//!
+//! Fields that an older gateway does not send are empty or zero.
 
 use std::collections::BTreeMap;
 

@@ -28,8 +28,9 @@ pub(super) enum News {
 pub(super) struct Feed {
     client: Client,
     tell: Sender<News>,
-    /// The id of the last sample received, so that after a reconnect the gateway sends only newer
-    /// samples.
+    /// The id of the last sample received.
+    ///
+    /// After a reconnect the gateway sends only newer samples.
     last: Option<String>,
 }
 
@@ -123,8 +124,9 @@ impl Feed {
         Ok(Some(state))
     }
 
-    /// Fetches what samples do not contain. Fetches the file's state only when a sample says that
-    /// it changed.
+    /// Fetches what samples do not contain.
+    ///
+    /// Fetches the file's state only when a sample says that it changed.
     async fn refresh(
         &self,
         known: &mut Option<FileState>,

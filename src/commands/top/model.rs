@@ -1,5 +1,6 @@
-//! The state of the gateway as far as it is known, and the values derived from it. No clock, no
-//! I/O.
+//! The state of the gateway as far as it is known, and the values derived from it.
+//!
+//! No clock, no I/O.
 
 use std::collections::VecDeque;
 

@@ -18,8 +18,9 @@ const PANELS: [Panel; 4] = [Panel::Zones, Panel::Settings, Panel::Keys, Panel::O
 
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// By name, because a new file may move the zone. If no zone has that name, the first is
-    /// selected.
+    /// By name, because a new file may move the zone.
+    ///
+    /// If no zone has that name, the first is selected.
     selected: Option<Plain>,
     pub(super) panel: Panel,
     pub(super) sort: Sort,

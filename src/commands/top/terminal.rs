@@ -21,8 +21,9 @@ use crate::commands::signals::Signals;
 /// Durations are shown to the second, so the page is drawn at least once a second.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Restores the terminal when the page ends for any reason. After a panic this happens before the
-/// report.
+/// Restores the terminal when the page ends for any reason.
+///
+/// After a panic this happens before the report.
 struct Restore;
 
 impl Drop for Restore {

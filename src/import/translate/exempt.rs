@@ -109,7 +109,7 @@ impl<'t> Map<'t> {
         known.map_or(self.default, |(_, result)| *result)
     }
 
-    /// The map's values as addresses; `None` if a value is not an address in the form that nginx
+    /// The map's values as addresses; `None` unless all are addresses in the form that nginx
     /// writes.
     fn addresses(&self) -> Option<Vec<(IpNet, &'t str)>> {
         let address = |(text, result): &(&str, &'t str)| {

@@ -40,8 +40,9 @@ const HANDLED: [&str; 33] = [
     "events",
 ];
 
-/// Directives about nginx's own process, or about things that drip does by itself. They can be
-/// dropped.
+/// Directives about nginx's own process, or about things that drip does by itself.
+///
+/// They can be dropped.
 const IMMATERIAL: [&str; 54] = [
     "user",
     "worker_processes",

@@ -87,8 +87,9 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     })
 }
 
-/// The value of a header: from the gateway's field, which is absent if the header was, or from
-/// nginx's.
+/// The value of a header, from the gateway's field or nginx's.
+///
+/// The gateway leaves its field out if the header was absent.
 fn its_own<'a>(ours: Said<'a>, nginx: Said<'a>) -> Cow<'a, str> {
     ours.whole().or_else(|| nginx.text()).unwrap_or_default()
 }

@@ -21,8 +21,9 @@ use super::model::Model;
 use super::page::{Page, Panel};
 use crate::limit::Moment;
 
-/// Columns and lines at which all panels fit. Smaller pages show only the zones and the selected
-/// panel.
+/// Columns and lines at which all panels fit.
+///
+/// Smaller pages show only the zones and the selected panel.
 const LARGE: (u16, u16) = (90, 26);
 
 /// What is drawn.
