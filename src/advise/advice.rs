@@ -11,7 +11,7 @@ const FASTEST: u64 = 1_000_000;
 /// The longest allowed wait at a rate in requests a minute, in seconds.
 ///
 /// It equals the longest wait at a rate that is the peak of a second. There, the full count may
-/// come at the end of one second and again at the begin of the next.
+/// come at the end of one second and again at the start of the next.
 pub(super) const LONGEST_WAIT: u32 = 2;
 
 /// The recommended rate and burst, and their effect.
@@ -122,7 +122,7 @@ fn choose(survey: &Surveyed, rate: Rate) -> io::Result<Trial> {
         return Ok(first);
     }
     // Buckets may hold earlier requests when the good hours begin. The level of all requests is
-    // certainly enough; the one more covers the tolerance for floating point in `whole`.
+    // certainly enough. Adding one covers the tolerance for floating point in `whole`.
     let all = whole(level(spool, slots, rate, None)?);
     let mut enough = try_burst(all.saturating_add(1))?;
     while enough.candidate.burst.saturating_sub(too_small) > 1 {

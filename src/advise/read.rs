@@ -11,7 +11,7 @@ pub struct Log<'a> {
     pub name: String,
     /// Whether it can be opened more than once. A pipe can be read only once.
     pub is_file: bool,
-    /// Opens the log. A file is read from its begin each time.
+    /// Opens the log. A file is read from its start each time.
     pub open: Box<dyn Fn() -> io::Result<Box<dyn Read>> + 'a>,
 }
 
@@ -32,7 +32,7 @@ struct Open {
     next: Option<(u64, Item)>,
 }
 
-/// How many lines at the begin of a log are searched for a time.
+/// How many lines at the start of a log are searched for a time.
 const LOOKED_AT: usize = 1000;
 
 /// Reads logs into `survey`, the oldest first.
@@ -49,7 +49,7 @@ pub fn read(
     mut complain: impl FnMut(&str, Option<u64>, &dyn Display),
 ) -> io::Result<Reading> {
     let mut reading = Reading::default();
-    // A pipe is opened only once, so its begin is unknown and it is opened first.
+    // A pipe is opened only once, so its start is unknown and it is opened first.
     let of = |log: &Log| log.is_file.then(|| begin(log)).flatten();
     let logs = logs.into_iter();
     let mut waiting: Vec<(Moment, Log)> = logs

@@ -157,7 +157,7 @@ fn shown(at: Moment, ahead: i32) -> String {
     let nanos = i128::from(at.as_nanos());
     let offset = Offset::from_seconds(ahead).unwrap_or(Offset::UTC);
     match Timestamp::from_nanosecond(nanos) {
-        // Times that count from the begin of a trace are not dates.
+        // Times that count from the start of a trace are not dates.
         Ok(time) if at.as_nanos() >= 1_000_000_000_000_000_000 => {
             let time = offset.to_datetime(time);
             time.strftime("%Y-%m-%d %H:%M:%S").to_string()

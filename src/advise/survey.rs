@@ -87,7 +87,7 @@ pub(super) struct Surveyed {
     pub(super) keyless: u64,
     /// How many requests could not be put into order.
     pub(super) late: u64,
-    /// How many seconds the log's clock is ahead of UTC, at the begin and at the end of the log.
+    /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
     pub(super) form: Option<Form>,
 }

@@ -8,7 +8,7 @@ use crate::target;
 
 /// Maximum length of a key that is kept whole, in bytes.
 ///
-/// A longer key is kept as its begin and a hash, which bounds the memory of a million keys.
+/// A longer key is kept as its start and a hash, which bounds the memory of a million keys.
 const LONGEST: usize = 128;
 const KEPT: usize = 110;
 

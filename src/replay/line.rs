@@ -93,7 +93,7 @@ impl Form {
 
     /// Whether `line`, the first of a trace, is a header: names only.
     ///
-    /// A line of a log that was cut off at its begin is not a header.
+    /// A line of a log that was cut off at its start is not a header.
     #[must_use]
     pub fn is_header(self, line: &str) -> bool {
         let is_of_names = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
@@ -211,7 +211,7 @@ fn asked(request: &str) -> (&str, &str) {
     (method, without_host(target))
 }
 
-/// The begin of a text that is not a valid time, cut for a message.
+/// The start of a text that is not a valid time, cut for a message.
 fn shown(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
