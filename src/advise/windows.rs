@@ -37,7 +37,7 @@ pub(super) struct Window {
     /// Index into [`WIDTHS`].
     pub(super) width: usize,
     pub(super) class: Class,
-    /// Its begin, in nanoseconds.
+    /// Its start, in nanoseconds.
     pub(super) begin: u64,
     pub(super) count: u32,
 }
