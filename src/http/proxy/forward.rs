@@ -340,6 +340,14 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             self.settings().response_timeout,
             self.settings().body_timeout,
         );
+        // An origin that accepts nothing gets no more time than one that sends nothing.
+        let limit_of = |upload: &Upload| {
+            if upload.is_stalled() {
+                limit.min(stall)
+            } else {
+                limit
+            }
+        };
         let fields = self.info.fields();
         let Self {
             client,
@@ -369,13 +377,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                     }
                 }
                 let since = (*sent).max(upload.last_piece());
-                // An origin that accepts nothing gets no more time than one that sends nothing.
-                let limit = if upload.is_stalled() {
-                    limit.min(stall)
-                } else {
-                    limit
-                };
-                let silence = connection.poll_silence(cx, since, limit);
+                let silence = connection.poll_silence(cx, since, limit_of(upload));
                 silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
             });
             received = sending.await?;
@@ -398,6 +400,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 Poll::Pending => Some(Err(io::ErrorKind::TimedOut.into())),
             };
         }
+        let limit = limit_of(upload);
         let server = || in_flight.server().to_string();
         let failed = |error| Attempt::Failed(Failure::Origin(error));
         match received {
