@@ -11,6 +11,7 @@ mod sandbox;
 #[path = "../gateway/support/mod.rs"]
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -38,6 +39,24 @@ fn each_test_that_a_page_names_is_where_it_says() {
         }
     }
     assert!(named > 100, "only {named} tests are named");
+}
+
+/// The tests of tests/checklist have the numbers of the page, and each number has a test.
+#[test]
+fn the_lines_of_the_checklist_are_those_that_are_tested() {
+    let root = page::root();
+    let list = fs::read_to_string(root.join("docs/proxy-checklist.md")).expect("a page");
+    let lines: BTreeSet<u32> = list
+        .lines()
+        .filter_map(|line| line.split_once(". ")?.0.parse().ok())
+        .collect();
+    let mut tested = BTreeSet::new();
+    for file in fs::read_dir(root.join("tests/checklist")).expect("a folder") {
+        let code = fs::read_to_string(file.expect("a file").path()).expect("a file");
+        let names = code.split("fn line_").skip(1);
+        tested.extend(names.filter_map(|name| name.split('_').next()?.parse::<u32>().ok()));
+    }
+    assert_eq!(lines, tested);
 }
 
 #[test]
