@@ -1,4 +1,4 @@
-//! What does a decision cost? It should be less than 20 ns.
+//! The cost of a decision. It should be less than 20 ns.
 
 #[path = "support/thread_time.rs"]
 mod thread_time;

@@ -1,7 +1,7 @@
-//! What does a turn cost, from the join at a zone through supervisor and key actor and back? It should be less than a
-//! microsecond on one worker.
+//! The cost of a turn: from the join at a zone through supervisor and key actor and back.
 //!
-//! With the metrics that the gateway records, on one thread, as in a worker.
+//! It should be less than a microsecond on one worker. It includes the metrics that the gateway
+//! records, and runs on one thread, as in a worker.
 
 #[path = "support/thread_time.rs"]
 mod thread_time;
@@ -62,7 +62,7 @@ fn zone(system: &SystemRunner, name: &str) -> Arc<Zone> {
     })
 }
 
-/// Runs what is measured so many times on the actors' own thread.
+/// Runs the measured future `times` times on the actors' own thread.
 fn time<F: Future>(system: &SystemRunner, times: u64, mut once: impl FnMut() -> F) -> Duration {
     system.block_on(async {
         let began = ThreadTime::now();
@@ -111,7 +111,7 @@ fn joins(c: &mut Criterion<ThreadTime>) {
     });
 
     let key = Key::from(&b"leaves"[..]);
-    // The first passes, so all others wait.
+    // The first request passes, so all others wait.
     let first = shut.join(Key::clone(&key), WAIT, false);
     system.block_on(async { first.await.map(drip::actors::Turn::take).ok() });
     group.bench_function("to the queue, and leave it", |b| {
@@ -119,7 +119,7 @@ fn joins(c: &mut Criterion<ThreadTime>) {
             time(&system, times, || {
                 let joining = shut.join(Key::clone(&key), WAIT, false);
                 async {
-                    // Seated by now.
+                    // The request is in the queue now.
                     tokio::task::yield_now().await;
                     drop(joining);
                     tokio::task::yield_now().await;
@@ -128,7 +128,7 @@ fn joins(c: &mut Criterion<ThreadTime>) {
         });
     });
 
-    // As many at once as a busy worker has: what it costs where the actors find more than one message.
+    // Many joins at once, as in a busy worker: the actors find more than one message.
     group.bench_function("64 at once to 64 turns", |b| {
         let key = Key::from(&b"crowded"[..]);
         b.iter_custom(|times| {

@@ -1,4 +1,4 @@
-//! Does a deep queue make its operations dearer?
+//! Measures whether a deep queue makes its operations slower.
 
 #[path = "support/thread_time.rs"]
 mod thread_time;
@@ -22,7 +22,7 @@ fn rate(text: &str) -> Rate {
     text.parse().expect("a rate")
 }
 
-/// A queue in which `depth` wait, by the tickets 1 to `depth`; at 1r/s the first of them is due in a second.
+/// A queue of `depth` waiters with tickets 1 to `depth`. At 1r/s the first is due in a second.
 fn full(depth: u64) -> Queue<u64> {
     let mut queue = Queue::new(rate("1r/s"), Bucket::new(), START);
     for id in 0..=depth {

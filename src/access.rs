@@ -1,4 +1,6 @@
-//! The access log: a line for each request, in nginx's combined format with the limit's fields after it, or as JSON.
+//! The access log: one line for each request.
+//!
+//! A line is in nginx's combined format, followed by the limit's fields, or it is JSON.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,70 +16,72 @@ use crate::config::{Access, Format, Log};
 use crate::limit::{Excess, Moment};
 use crate::metrics::LimitStatus;
 
-/// Lines that may wait for the disk. Past it lines are dropped, so that a slow disk slows no request down.
+/// Lines that may wait for the disk; further lines are dropped.
+///
+/// A slow disk must not slow requests down.
 const BACKLOG: usize = 65_536;
 
-/// An open access log. Dropped, it writes what is under way to the end.
+/// An open access log. Dropping it writes the lines that still wait.
 pub struct AccessLog {
     format: Format,
     writer: NonBlocking,
     _until_written: WorkerGuard,
 }
 
-/// What a line tells of one request; fields are absent where there is nothing to say.
+/// One request as a line of the log. A field without a value is left out of the line.
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// When its last byte was sent.
+    /// When the last byte of the response was sent.
     pub time: Moment,
-    /// Its client, after trusted proxies.
+    /// The client's address, after trusted proxies.
     pub client: Option<IpAddr>,
-    /// What it asked for; `None` where it could not be read.
+    /// The request line; `None` if it could not be read.
     pub line: Option<Line<'a>>,
-    /// The answer's status; 499 where the client left before there was one.
+    /// The status of the response; 499 if the client left before there was a response.
     pub status: u16,
-    /// How much of the answer's body was sent.
+    /// Bytes of the response's body that were sent.
     pub bytes: u64,
-    /// Which route took it.
+    /// Name of the route that took the request.
     pub route: Option<String>,
-    /// Which origin was asked.
+    /// Name of the origin that was asked.
     pub origin: Option<&'a str>,
-    /// Which server of it.
+    /// The server of that origin.
     pub server: Option<String>,
-    /// What its limits said.
+    /// The result of the request's limits.
     pub limited: Option<Limited<'a>>,
-    /// How long it waited for its turn.
+    /// How long the request waited for its turn.
     pub queue: Option<Duration>,
-    /// How long the origin took to begin its answer.
+    /// How long the origin took until it began its response.
     pub origin_took: Option<Duration>,
-    /// From its head to its answer's last byte.
+    /// From the request's head to the last byte of the response.
     pub duration: Duration,
-    /// What the client said of itself.
+    /// The `Referer` field.
     pub referer: Option<Cow<'a, str>>,
-    /// What the client said of itself.
+    /// The `User-Agent` field.
     pub user_agent: Option<Cow<'a, str>>,
 }
 
-/// What a request asked for.
+/// The parts of a request line.
 #[derive(Debug)]
 pub struct Line<'a> {
-    /// `GET`, …
+    /// The method, such as `GET`.
     pub method: &'a str,
-    /// As sent, any bytes.
+    /// The target as it was sent; any bytes.
     pub target: Cow<'a, [u8]>,
-    /// `HTTP/1.1`, …
+    /// The protocol, such as `HTTP/1.1`.
     pub protocol: &'a str,
 }
 
-/// What the limit said that decided on a request.
+/// The result of the limit that decided on a request.
 #[derive(Debug)]
 pub struct Limited<'a> {
-    /// The zone.
+    /// Name of the zone.
     pub zone: &'a str,
-    /// The key, any bytes.
+    /// The key; any bytes.
     pub key: &'a [u8],
-    /// The verdict.
+    /// What the limit decided.
     pub status: LimitStatus,
-    /// The level with this request, where it was told.
+    /// The excess including this request; `None` if it is not known.
     pub excess: Option<Excess>,
 }
 
@@ -86,7 +90,7 @@ impl AccessLog {
     ///
     /// # Errors
     ///
-    /// Where its file cannot be opened for appending.
+    /// Returns an error if the file cannot be opened for appending.
     pub fn open(log: &Log) -> io::Result<Option<Self>> {
         let sink: Box<dyn Write + Send> = match &log.access {
             Access::Off => return Ok(None),
@@ -115,14 +119,15 @@ impl AccessLog {
         }))
     }
 
-    /// Writes a line.
+    /// Writes one line.
     pub fn write(&self, entry: &Entry) {
         let mut line = match self.format {
             Format::Text => text(entry),
             Format::Json => json(entry),
         };
         line.push('\n');
-        // Handing a line to the writing thread does not fail; that thread has nobody to tell where the disk does.
+        // Handing a line to the writing thread does not fail. That thread cannot report a disk
+        // that fails.
         let _handed_over = self.writer.clone().write_all(line.as_bytes());
     }
 }
@@ -135,7 +140,9 @@ impl std::fmt::Debug for AccessLog {
     }
 }
 
-/// nginx's `combined`, and after it `zone="…" key="…" limit_status=… excess=… queue=… origin=… duration=…`.
+/// A line in nginx's `combined` format, followed by the limit's fields.
+///
+/// These are `zone="…" key="…" limit_status=… excess=… queue=… origin=… duration=…`.
 fn text(entry: &Entry) -> String {
     let mut line = String::with_capacity(256);
     let client = entry
@@ -252,31 +259,37 @@ fn json(entry: &Entry) -> String {
     serde_json::to_string(&line).unwrap_or_default()
 }
 
-/// Bytes as they are where they are text, and else escaped.
+/// Bytes as text: unchanged if they are UTF-8, otherwise escaped.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     str::from_utf8(bytes).map_or_else(|_| escape_unquoted(bytes).into(), Cow::Borrowed)
 }
 
-/// To the microsecond, as the log shows it.
+/// The time with microseconds, as the log shows it.
 fn timestamp(moment: Moment) -> Timestamp {
     let micros = i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX);
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }
 
-/// Bytes as text that cannot break out of its line or its quotes: what is not printable stands as `\xNN`, a backslash as
-/// `\\`, and a quote as `\x22`, as nginx writes it.
+/// Escapes bytes so that the text cannot break out of its line or its quotes.
+///
+/// As in nginx: each byte that is not printable becomes `\xNN`, a backslash `\\`, and a quote
+/// `\x22`.
 #[must_use]
 pub fn escape(bytes: &[u8]) -> String {
     escape_but(bytes, |c| c != '"')
 }
 
-/// The same for where quotes end nothing, so that they stay as they are.
+/// Escapes like [`escape`], but leaves quotes unchanged.
+///
+/// For places where a quote does not end the text.
 #[must_use]
 pub fn escape_unquoted(bytes: &[u8]) -> String {
     escape_but(bytes, |_| true)
 }
 
-/// The bytes that an escaped text stands for; `None` where no text of ours says so.
+/// The bytes of a text that [`escape`] or [`escape_unquoted`] wrote.
+///
+/// Returns `None` if the text contains an escape that they never write.
 #[must_use]
 pub fn unescape(text: &str) -> Option<Vec<u8>> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
@@ -318,8 +331,10 @@ fn escape_but(bytes: &[u8], stays: impl Fn(char) -> bool) -> String {
     text
 }
 
-/// Whether a letter stays where it is put: what ends a line for some readers, or turns the direction of what follows,
-/// does not.
+/// Whether a character can be shown without changing the text around it.
+///
+/// Not printable are control characters, characters that some readers take for the end of a line,
+/// and characters that change the direction of the text after them.
 pub(crate) fn is_printable(c: char) -> bool {
     let moves = matches!(
         c,

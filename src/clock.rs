@@ -1,4 +1,4 @@
-//! The one place that reads time.
+//! The clock: the only module that reads time.
 
 use std::cell::Cell;
 use std::fs;
@@ -11,10 +11,11 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::limit::Moment;
 
-/// Tells the moment: from the machine's monotonic clock, or from a test that moves time by hand.
+/// A source of the present moment: the machine's monotonic clock, or one moved by a test.
 ///
-/// The monotonic clock is set beside the wall clock once, when the process first asks: moments count from the
-/// Unix epoch, all threads agree, and a wall clock that is stepped later steps nothing here.
+/// The monotonic clock is related to the wall clock once, on the first use in the process. So
+/// moments count from the Unix epoch, all threads agree, and a later step of the wall clock has no
+/// effect.
 #[derive(Clone, Debug)]
 pub enum Clock {
     /// The machine's clock.
@@ -46,14 +47,15 @@ pub fn now() -> Moment {
     Clock::Machine.now()
 }
 
-/// The machine's present moment as of the kernel's last tick: up to 10 ms ago, and five times cheaper to ask for. For
-/// deadlines of many requests, of which few are ever met.
+/// The machine's moment at the kernel's last tick: up to 10 ms ago, five times cheaper to read.
+///
+/// Meant for the deadlines of many requests, few of which are ever met.
 #[must_use]
 pub fn coarse_now() -> Moment {
     Moment::from_nanos(epoch_nanos() + nanos(clock_gettime(ClockId::MonotonicCoarse)))
 }
 
-/// When a file was last written, unless that is to come; `None` where nobody can say.
+/// When a file was last written, but not later than now; `None` if unknown.
 #[must_use]
 pub fn changed(file: &Path) -> Option<Moment> {
     let written = fs::metadata(file).and_then(|file| file.modified()).ok()?;
@@ -61,7 +63,7 @@ pub fn changed(file: &Path) -> Option<Moment> {
     Some((Moment::default() + since_epoch).min(now()))
 }
 
-/// `moment` on the machine's monotonic clock, as the kernel's timers want it.
+/// Converts `moment` to the machine's monotonic clock, which the kernel's timers use.
 #[must_use]
 pub fn monotonic(moment: Moment) -> Timespec {
     let nanos = moment.as_nanos().saturating_sub(epoch_nanos());
@@ -71,7 +73,7 @@ pub fn monotonic(moment: Moment) -> Timespec {
     }
 }
 
-/// The Unix time at which the monotonic clock stood at zero.
+/// The Unix time, in nanoseconds, at which the monotonic clock was zero.
 fn epoch_nanos() -> u64 {
     static EPOCH: OnceLock<u64> = OnceLock::new();
     #[allow(clippy::disallowed_methods)]

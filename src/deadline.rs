@@ -1,4 +1,4 @@
-//! Deadlines that mostly move before they are met, to the tick of the kernel.
+//! Deadlines that usually move before they are met. Resolution: the tick of the kernel.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,8 +9,10 @@ use tokio::time::Sleep;
 use crate::clock;
 use crate::limit::Moment;
 
-/// A moment until which something must have happened. It costs next to nothing to set, as the runtime's timer is left to
-/// fire too early and is only then set anew.
+/// A deadline that is cheap to set and move.
+///
+/// The runtime's timer is not changed when the deadline moves later. It fires early and is only
+/// then armed again.
 #[derive(Debug, Default)]
 pub struct Deadline {
     at: Option<Moment>,
@@ -30,23 +32,23 @@ impl Deadline {
         self.at = Some(at);
     }
 
-    /// Sets the deadline, or moves it where it was later.
+    /// Sets the deadline, or moves it earlier. Never moves it later.
     pub fn set_earlier(&mut self, at: Moment) {
         self.at = Some(self.at.map_or(at, |known| known.min(at)));
     }
 
-    /// There is no deadline any more.
+    /// Removes the deadline.
     pub fn stop(&mut self) {
         self.at = None;
     }
 
-    /// Whether there is a deadline.
+    /// Whether a deadline is set.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.at.is_some()
     }
 
-    /// Ready once the deadline is past. Where there is none, nothing is waited for.
+    /// Ready once the deadline has passed. Pending, without a wake-up, if none is set.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(deadline) = self.at else {
             return Poll::Pending;

@@ -1,4 +1,7 @@
-//! What happens again and again, as log events: enough to see that it happens, never so many that a flood of requests fills a disk.
+//! Log events for frequent incidents, at a bounded rate.
+//!
+//! They are enough to see that an incident happens, but never so many that a flood of requests
+//! fills a disk.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,27 +9,28 @@ use crate::access::escape;
 use crate::limit::{Excess, Moment};
 use crate::metrics::LimitStatus;
 
-/// The log events of one zone: at most one a second of rejections, and one of delays.
+/// The log events of one zone: at most one a second for rejections, and one for delays.
 #[derive(Debug, Default)]
 pub struct Events {
     rejections: Throttle,
     delays: Throttle,
 }
 
-/// At most one event a second.
+/// Lets at most one event a second through.
 #[derive(Debug, Default)]
 pub struct Throttle {
     /// The second in which an event was last shown.
     shown: AtomicU64,
-    /// How many were not shown since.
+    /// Number of events not shown since.
     hidden: AtomicU64,
 }
 
 impl Throttle {
-    /// Whether an event is shown now: then how many before it were not.
+    /// Whether to show an event now. If so, returns how many were hidden since the last.
     pub fn show(&self, now: Moment) -> Option<u64> {
         let second = now.as_nanos() / 1_000_000_000;
-        // Loaded first: while a flood is rejected, workers would pass a written line to and fro.
+        // Load first: a write for each rejection of a flood would move the cache line between
+        // workers.
         let is_shown = || self.shown.swap(second, Ordering::Relaxed) == second;
         if self.shown.load(Ordering::Relaxed) == second || is_shown() {
             self.hidden.fetch_add(1, Ordering::Relaxed);
@@ -38,8 +42,9 @@ impl Throttle {
 }
 
 impl Events {
-    /// Tells of a request that was rejected or delayed, or would have been: rejections as errors, delays one level
-    /// lower, as nginx does.
+    /// Logs a request that was rejected or delayed, or would have been in a dry run.
+    ///
+    /// As in nginx, rejections are errors and delays are one level lower.
     pub fn tell(&self, zone: &str, key: &[u8], status: LimitStatus, excess: Excess, now: Moment) {
         let what = status.label();
         match status {

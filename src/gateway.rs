@@ -1,4 +1,4 @@
-//! The gateway in force: its routes, and the zones and origins that they name.
+//! The gateway in force: its routes and the zones and origins that they name.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,33 +16,33 @@ use crate::http::upstream::{Dialer, Origin};
 use crate::limit::Moment;
 use crate::metrics::{NO_ROUTE, RouteMetrics, show_buffers};
 
-/// One version of the gateway. A reload makes the next one, which goes on with the zones of this one.
+/// One version of the gateway. A reload makes the next one, which keeps this one's zones.
 #[derive(Debug)]
 pub struct Gateway {
     settings: Settings,
     origins: Vec<Origin>,
     zones: Vec<Arc<Zone>>,
-    /// By zone.
+    /// One for each zone, by the zone's index.
     events: Vec<Events>,
-    /// Zones that left the file while some waited there.
+    /// Zones that left the file while they had waiters.
     retired: Vec<Arc<Zone>>,
     routes: Vec<RouteMetrics>,
-    /// Of requests that no route took.
+    /// For requests that matched no route.
     no_route: RouteMetrics,
     access: Option<AccessLog>,
-    /// Of zones that gateways share.
+    /// The store of shared zones.
     remote: Option<Arc<Remote>>,
     course: Arc<Course>,
 }
 
-/// What one version of the gateway hands on to the next.
+/// State that one version of the gateway passes on to the next.
 #[derive(Debug, Default)]
 struct Course {
     stopping: watch::Sender<bool>,
     dialer: Dialer,
 }
 
-/// The store that zones of these settings are shared by; the known one where it is the same.
+/// The store of these settings' shared zones. Reuses the known one if its settings are the same.
 fn remote(settings: &Settings, known: Option<&Arc<Remote>>) -> Option<Arc<Remote>> {
     let mut zones = settings.zones.iter();
     if zones.all(|zone| zone.store == Keeper::Memory) {
@@ -53,7 +53,7 @@ fn remote(settings: &Settings, known: Option<&Arc<Remote>>) -> Option<Arc<Remote
 }
 
 impl Gateway {
-    /// Starts the zones' supervisors on `workers`. The file has been as it is since `since`.
+    /// Starts the zones' supervisors on `workers`. `since` is when the file was last changed.
     #[must_use]
     pub fn start(
         settings: Settings,
@@ -72,8 +72,10 @@ impl Gateway {
         Self::new(settings, origins, zones, Vec::new(), access, remote, course)
     }
 
-    /// The gateway under new settings: zones whose name, key and algorithm stay go on with their keys and queues, new
-    /// ones start, and those that left the file end once nobody waits there.
+    /// The gateway under new settings.
+    ///
+    /// A zone whose name, key, algorithm and store stay the same keeps its keys and queues. New
+    /// zones start. Zones that left the file end once nothing waits there.
     #[must_use]
     pub fn reload(
         &self,
@@ -183,7 +185,7 @@ impl Gateway {
         }
     }
 
-    /// The store that zones are shared by, if any is.
+    /// The store that zones share; `None` if no zone is shared.
     #[must_use]
     pub fn remote(&self) -> Option<&Remote> {
         self.remote.as_deref()
@@ -195,7 +197,7 @@ impl Gateway {
         &self.settings
     }
 
-    /// The zone that a route names by `index`.
+    /// The zone with the index that a route holds.
     #[must_use]
     pub fn zone(&self, index: usize) -> &Arc<Zone> {
         &self.zones[index]
@@ -207,16 +209,18 @@ impl Gateway {
         &self.zones
     }
 
-    /// The zones that anybody can wait in: those of the file, and those that left it and have not ended.
+    /// All zones that may have waiters: those of the file, and those that left it and still run.
     pub fn zones_in_use(&self) -> impl Iterator<Item = &Arc<Zone>> {
         let retired = self.retired.iter().filter(|zone| !zone.has_ended());
         self.zones.iter().chain(retired)
     }
 
-    /// Tells Prometheus of what was counted.
+    /// Updates the metrics of zones, origins, the store and the buffers.
     pub fn show_metrics(&self) {
         self.zones_in_use().for_each(|zone| zone.metrics().show());
         self.origins.iter().for_each(Origin::show_metrics);
+        let routes = self.routes.iter().chain([&self.no_route]);
+        routes.for_each(RouteMetrics::show);
         if let Some(remote) = &self.remote {
             remote.show_metrics();
         }
@@ -224,13 +228,13 @@ impl Gateway {
         show_buffers(buffers.in_use, buffers.pooled);
     }
 
-    /// The log events of the zone that a route names by `index`.
+    /// The log events of the zone with the index that a route holds.
     #[must_use]
     pub fn events(&self, index: usize) -> &Events {
         &self.events[index]
     }
 
-    /// The origin that a route names by `index`.
+    /// The origin with the index that a route holds.
     #[must_use]
     pub fn origin(&self, index: usize) -> &Origin {
         &self.origins[index]
@@ -242,43 +246,43 @@ impl Gateway {
         &self.origins
     }
 
-    /// Whether any origin has a server that is asked.
+    /// Whether any origin has a server that is in use.
     #[must_use]
     pub fn has_origin(&self) -> bool {
         let now = clock::now();
         self.origins.iter().any(|origin| origin.has_server_in(now))
     }
 
-    /// Counts an answered request by its route; `None`: no route took it.
+    /// Counts an answered request for its route; `None` means that no route matched.
     pub fn count_request(&self, route: Option<usize>, status: u16, duration: Duration) {
         let metrics = route.and_then(|route| self.routes.get(route));
         metrics.unwrap_or(&self.no_route).count(status, duration);
     }
 
-    /// Where requests are logged, if they are.
+    /// The access log, if there is one.
     #[must_use]
     pub fn access_log(&self) -> Option<&AccessLog> {
         self.access.as_ref()
     }
 
-    /// From now on each connection ends with the answer that is under way.
+    /// Begins to stop: from now on each connection ends after the answer in progress.
     pub fn stop(&self) {
         self.course.stopping.send_replace(true);
     }
 
-    /// Whether the gateway is on its way to its end.
+    /// Whether the gateway is stopping.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         *self.course.stopping.borrow()
     }
 
-    /// Tells whether the gateway is on its way to its end, under whichever version.
+    /// A receiver that reports when the gateway is stopping, across all its versions.
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.course.stopping.subscribe()
     }
 
-    /// Rejects all who wait and all who still come.
+    /// Rejects all waiters and all later requests.
     pub fn dismiss(&self) {
         for zone in self.zones.iter().chain(&self.retired) {
             zone.dismiss();

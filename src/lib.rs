@@ -1,26 +1,26 @@
 //! **drip**: an async, actor-based leaky-bucket queueing gateway.
 //!
-//! The modules, from the ground up; each knows only those above it here:
+//! The modules, from the bottom up. Each uses only those above it in this table:
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | [`limit`] | the arithmetic: rates, buckets, queues; no clock, no I/O |
-//! | [`clock`], [`pacer`] | the one place that reads time, and the precise timer of a worker |
-//! | [`deadline`] | how long something may take, to the millisecond of the runtime |
-//! | [`metrics`] | names and handles of what is counted |
-//! | [`config`] | `gateway.toml`: as written, as settings that cannot be wrong, and as it changes |
-//! | [`target`] | what a request is for, in the form in which it is compared |
-//! | [`access`], [`events`] | the access log; what limits do, as log events |
+//! | [`clock`], [`pacer`] | the only code that reads time, and a worker's precise timer |
+//! | [`deadline`] | deadlines, to the millisecond of the runtime's timer |
+//! | [`metrics`] | names and handles of all metrics |
+//! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
+//! | [`target`] | request targets, in the form in which they are compared |
+//! | [`access`], [`events`] | the access log, and log events about limits |
 //! | [`store`] | the same decisions made in Redis, for many gateways at once |
 //! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
-//! | [`gateway`] | the routes, zones and origins in force, and the step from one version to the next |
+//! | [`gateway`] | the routes, zones and origins in force, and the step to the next version |
 //! | [`plot`] | charts as SVG |
-//! | [`import`] | `nginx.conf` as a `gateway.toml` |
+//! | [`import`] | converts `nginx.conf` to a `gateway.toml` |
 //! | [`replay`] | recorded traffic, judged by the same rules without a clock |
 //! | [`advise`] | which rate and burst fit recorded traffic |
-//! | [`http`] | one exchange: messages, the legs to origin and clients, a request's way between them |
-//! | [`admin`] | the operators' port |
-//! | [`commands`] | what the program does when it is called |
+//! | [`http`] | one exchange: messages, the connections to clients and origins, and the proxy |
+//! | [`admin`] | the admin port for operators |
+//! | [`commands`] | the subcommands of the program |
 
 pub mod access;
 pub mod actors;

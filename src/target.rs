@@ -1,9 +1,11 @@
-//! What a request is for, in the form in which it is compared.
+//! Parts of a request's target, in the form in which they are compared.
 
 use std::borrow::Cow;
 
-/// The path as routes and `$uri` see it, as in nginx: escapes decoded, `//` merged, `.` and `..` resolved. Else
-/// `/%6Cogin` would slip past the limits of `/login`. The origin gets the target as it was sent.
+/// The path as routes and `$uri` see it, normalized as in nginx.
+///
+/// Escapes are decoded, `//` is merged, `.` and `..` are resolved. Otherwise `/%6Cogin` would
+/// bypass the limits of `/login`. The origin gets the target as it was sent.
 #[must_use]
 pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     let plain = memchr::memchr(b'%', bytes).is_none()
@@ -15,8 +17,10 @@ pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The value of an argument in a query, not decoded; empty where there is none. The first counts, and names are compared
-/// without regard to case, as nginx does.
+/// The value of an argument in a query, not decoded; empty if the query does not have it.
+///
+/// As in nginx, the first argument of that name counts, and names are compared without regard to
+/// case.
 #[must_use]
 pub fn argument<'a>(query: &'a [u8], name: &str) -> &'a [u8] {
     query

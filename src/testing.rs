@@ -1,7 +1,8 @@
-//! Inputs for the properties of what reads the bytes of others: a corpus in `tests/corpus`, and what becomes of it.
+//! Test inputs for the parsers of untrusted bytes: a corpus in `tests/corpus`, and mutations.
 //!
-//! Each folder there has small inputs, one a file and to the byte, that a parser should see in every run. The same
-//! properties are then tried on mutations of them and on any bytes at all; `PROPTEST_CASES` says on how many.
+//! Each folder has small inputs, one a file and exact to the byte, that a parser must see in every
+//! run. The same properties are then checked on mutations of them and on arbitrary bytes.
+//! `PROPTEST_CASES` sets how many.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +12,10 @@ use proptest::sample::Index;
 
 use crate::http::message::RequestHead;
 
-/// Past it a mutated input is cut off, so that no mutation makes a test slow.
+/// Longer mutated inputs are cut off here, so that no mutation makes a test slow.
 const LONGEST: usize = 16 * 1024;
 
-/// What parsers look for, put where it was not.
+/// Tokens that parsers look for, inserted at random places.
 const TOKENS: [&[u8]; 32] = [
     b"\0",
     b"\r\n",
@@ -50,7 +51,7 @@ const TOKENS: [&[u8]; 32] = [
     "\u{2028}".as_bytes(),
 ];
 
-/// The settings of properties: nothing is written into the tree where one fails.
+/// The configuration of property tests. A failure writes nothing into the source tree.
 pub(crate) fn config() -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -58,7 +59,7 @@ pub(crate) fn config() -> ProptestConfig {
     }
 }
 
-/// The inputs of a folder in `tests/corpus`, by name.
+/// The inputs of a folder in `tests/corpus`, with their names.
 pub(crate) fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
@@ -77,19 +78,19 @@ pub(crate) fn corpus(folder: &str) -> Vec<(String, Vec<u8>)> {
     inputs
 }
 
-/// Holds a property to each input of a folder.
+/// Checks a property on each input of a folder.
 pub(crate) fn replay(folder: &str, holds: impl Fn(&[u8]) -> Result<(), TestCaseError>) {
     for (name, input) in corpus(folder) {
         holds(&input).unwrap_or_else(|error| panic!("{folder}/{name}: {error}"));
     }
 }
 
-/// The same for what reads text.
+/// The same for parsers of text.
 pub(crate) fn replay_text(folder: &str, holds: impl Fn(&str) -> Result<(), TestCaseError>) {
     replay(folder, |bytes| holds(&String::from_utf8_lossy(bytes)));
 }
 
-/// Any bytes, and often such as began as an input of a folder.
+/// Arbitrary bytes, most often a mutated input of a folder.
 pub(crate) fn bytes(folder: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
     let inputs = corpus(folder)
         .into_iter()
@@ -116,7 +117,7 @@ pub(crate) fn bytes(folder: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
     ]
 }
 
-/// Any text, and often such as began as an input of a folder.
+/// Arbitrary text, most often a mutated input of a folder.
 pub(crate) fn text(folder: &str) -> impl Strategy<Value = String> + use<> {
     bytes(folder).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

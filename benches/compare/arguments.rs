@@ -1,4 +1,4 @@
-//! The command line: what to measure, of which proxies.
+//! The command line: what to measure, and which proxies.
 
 use clap::{Parser, ValueEnum};
 
@@ -15,7 +15,7 @@ pub enum Part {
 impl Part {
     pub const ALL: [Self; 3] = [Self::Cost, Self::Evenness, Self::Memory];
 
-    /// As an argument, and in the page.
+    /// The part's name, as an argument and in the page.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cost => "cost",
@@ -61,7 +61,7 @@ pub enum Row {
 }
 
 impl Row {
-    /// The parts that it belongs to.
+    /// The parts that include this row.
     pub fn parts(self) -> &'static [Part] {
         match self {
             Self::Proxied
@@ -79,7 +79,7 @@ impl Row {
         }
     }
 
-    /// How long it takes, in seconds: in a whole run with all peers, and in a quick one.
+    /// Duration in seconds: of a full run with all peers, and of a quick run.
     fn seconds(self) -> (u32, u32) {
         match self {
             Self::Proxied | Self::Rejected | Self::Workers => (26, 4),
@@ -136,7 +136,7 @@ impl Arguments {
         of_part && (self.only.is_empty() || self.only.contains(&row))
     }
 
-    /// Whether none of the rows is of the parts.
+    /// Whether the selected parts have none of the selected rows.
     pub fn is_empty(&self) -> bool {
         !Row::value_variants().iter().any(|row| self.wants(*row))
     }
@@ -150,7 +150,7 @@ impl Arguments {
         !self.quick && self.only.is_empty() && self.peers.is_empty() && self.rounds.is_none()
     }
 
-    /// Roughly how long the run takes: most of it is windows of fixed length.
+    /// Approximate duration of the run. Most of it is windows of fixed length.
     pub fn estimate(&self) -> String {
         let rows = Row::value_variants().iter().filter(|row| self.wants(**row));
         let seconds = rows.map(|row| row.seconds());

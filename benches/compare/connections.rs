@@ -1,4 +1,4 @@
-//! What a client's connection holds in memory: while its request waits, and while it is idle.
+//! Memory of a client's connection, while its request waits and while it is idle.
 
 use std::io;
 use std::thread::sleep;
@@ -14,17 +14,17 @@ use crate::support::figures::float;
 use crate::support::within;
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
-/// For how long to wait for those who are late.
+/// Timeout for late clients.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Until buffers that are given back have been.
+/// Time until released buffers have been freed.
 const SETTLED: Duration = Duration::from_millis(700);
 
-/// What is held for each connection of a crowd.
+/// A measurement of the memory for each connection of a crowd.
 struct Sort {
     row: Row,
-    /// In the table.
+    /// The name in the table.
     title: String,
-    /// In the picture and the summary.
+    /// The name in the picture and the summary.
     name: &'static str,
     setup: Setup,
     wanted: fn(Kind) -> bool,
@@ -92,7 +92,7 @@ fn measure(sort: &Sort, bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// The bytes that a peer holds for all connections.
+/// The memory that a peer holds for all connections, in bytes.
 fn held(sort: &Sort, peer: &Peer, report: &mut Report) -> f64 {
     warm(sort, peer);
     let (memory, descriptors) = (peer.memory(), peer.descriptors());
@@ -118,7 +118,7 @@ fn held(sort: &Sort, peer: &Peer, report: &mut Report) -> f64 {
     held
 }
 
-/// Loads the code that requests need: it is not of the connections.
+/// Loads the code that requests need, so that its memory is not counted as that of connections.
 fn warm(sort: &Sort, peer: &Peer) {
     const CLIENTS: usize = 4;
     let crowd = Crowd {

@@ -1,8 +1,7 @@
-//! What a request costs: the proxy's own processor time, over the requests that it answered
-//! meanwhile.
+//! The cost of a request: the proxy's processor time divided by the requests answered meanwhile.
 //!
-//! How long a request takes, and how many there are in a second, is as much the doing of clients,
-//! origin and whoever else uses the machine. Processor time is the proxy's alone.
+//! The duration of a request and the requests a second depend as much on the clients, the origin
+//! and other users of the machine. Processor time depends on the proxy alone.
 
 use std::io;
 use std::thread::sleep;
@@ -19,11 +18,11 @@ use crate::table::{self, Measured};
 use crate::{Bench, Effort};
 
 pub const CLIENTS: usize = 64;
-/// The panel of the picture for those whose turn comes at once.
+/// The picture's panel for requests that need not wait.
 pub const AT_ONCE: &str = "who need not wait: µs a request";
-/// Requests, to tell what one costs.
+/// Number of requests that is enough to tell the cost of one.
 const ENOUGH: u64 = 2000;
-/// For how long to wait for what is late.
+/// Timeout for slow events.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The rounds of one peer in one measurement.
@@ -42,7 +41,7 @@ impl Rounds {
     }
 }
 
-/// One worker, one key: forwarded, and refused.
+/// One worker, one key: forwarded and rejected requests.
 pub fn one_worker(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let rows = [
         (Row::Proxied, "proxied", "CPU proxied, one worker", PASS),
@@ -66,8 +65,7 @@ pub fn one_worker(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Two workers, a thousand keys: what it costs that a key lives on one of them, or is shared by
-/// both.
+/// Two workers, a thousand keys: the cost when a key lives on one worker, or is shared by both.
 pub fn two_workers(bench: &Bench, report: &mut Report) -> io::Result<()> {
     if !bench.wants(Row::Workers) {
         return Ok(());
@@ -85,7 +83,7 @@ pub fn two_workers(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Measures each of the peers in turn, round by round.
+/// Measures the peers in turn, round by round.
 pub fn rounds(
     peers: &[Peer],
     effort: Effort,
@@ -102,7 +100,7 @@ pub fn rounds(
         .collect();
     for round in 0..effort.rounds {
         for turn in 0..peers.len() {
-            // Each is once the first after a pause.
+            // Each peer is once the first after a pause.
             let index = (turn + round) % peers.len();
             let crowd = crowd(&peers[index]);
             let coming = crowd.come();
@@ -117,12 +115,12 @@ pub fn rounds(
     all
 }
 
-/// One look at a peer that a crowd is asking.
+/// Measures one window of a peer while a crowd sends requests.
 fn window(peer: &Peer, coming: &Coming, effort: Effort, rounds: &mut Rounds) -> Answers {
     let began = drip::clock::now();
     let (before, time_before) = (coming.answers(), peer.processor_time());
     sleep(effort.window);
-    // On a machine that is busy with something else it takes longer to see anything.
+    // On a busy machine it takes longer to get enough requests.
     within(PATIENCE, || {
         coming.answers().since(&before).answered() >= ENOUGH
     });
@@ -137,7 +135,7 @@ fn window(peer: &Peer, coming: &Coming, effort: Effort, rounds: &mut Rounds) -> 
     answers
 }
 
-/// Notes answers that are not those of the path: then the figures are of something else.
+/// Notes answers that the path does not give: then the figures are of something else.
 fn check(peer: &Peer, path: &str, answers: Answers, report: &mut Report) {
     let kind = peer.kind;
     if answers.failed > 0 {
@@ -152,7 +150,7 @@ fn check(peer: &Peer, path: &str, answers: Answers, report: &mut Report) {
     } else {
         answers.passed
     };
-    // One passes a path that is shut once in a minute.
+    // A shut path passes one request a minute.
     let others = answers.answered() - expected;
     if others > 1 {
         let (all, last) = (answers.answered(), answers.last_refusal);

@@ -1,4 +1,4 @@
-//! Whether a request costs more where many wait before it.
+//! Measures the cost of a request behind many waiting requests.
 
 use std::io;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::Figure;
 use crate::table::{self, Measured};
 
-/// Requests a second that the path lets go on.
+/// The rate of the path, in requests a second.
 const RATE: f64 = 4000.0;
-/// The panel of the picture for those who wait.
+/// The picture's panel for waiting requests.
 const WHO_WAITS: &str = "who waits: µs a request";
 
 pub fn queues(bench: &Bench, report: &mut Report) -> io::Result<()> {
@@ -26,10 +26,10 @@ pub fn queues(bench: &Bench, report: &mut Report) -> io::Result<()> {
     }
     step("what a request costs that waits");
     let peers = bench.start(&Setup::ONE_WORKER, Kind::lets_wait, report)?;
-    // Filling a queue takes longer than looking at it.
+    // Filling a queue takes longer than measuring it.
     let mut effort = bench.effort.at_most(3);
     effort.window *= 2;
-    // Until each has come once.
+    // The warm-up lasts until each client has asked once.
     effort.warm *= 3;
     let measured = depths.into_iter().map(|depth| {
         let coming = if depth > 100 {

@@ -5,23 +5,23 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     pub rounds: usize,
-    /// For how long a round of a measurement looks.
+    /// Duration of the measured window of a round.
     pub window: Duration,
-    /// Before it looks.
+    /// Duration of the warm-up before the window.
     pub warm: Duration,
-    /// Of `a million keys`.
+    /// Keys in `a million keys`.
     pub keys: u64,
-    /// Of `10,000 in the queue`.
+    /// Requests in `10,000 in the queue`.
     pub deep: usize,
-    /// Of `9000 waiting requests`.
+    /// Requests in `9000 waiting requests`.
     pub waiting: usize,
-    /// Of `9000 idle connections`.
+    /// Connections in `9000 idle connections`.
     pub connections: usize,
-    /// Of `2000 idle TLS connections`.
+    /// Connections in `2000 idle TLS connections`.
     pub tls_connections: usize,
-    /// Of `6000 keys`.
+    /// Keys in `6000 keys`.
     pub slow: usize,
-    /// Whether more rounds than usual were asked for: also where a round takes long.
+    /// Whether a number of rounds was given. It then also applies to measurements with long rounds.
     pub patient: bool,
 }
 
@@ -55,7 +55,7 @@ impl Effort {
         }
     }
 
-    /// So many rounds of each measurement, where `rounds` says so.
+    /// Sets the number of rounds, if one is given.
     pub fn with_rounds(self, rounds: Option<usize>) -> Self {
         Self {
             rounds: rounds.unwrap_or(self.rounds),
@@ -64,7 +64,7 @@ impl Effort {
         }
     }
 
-    /// For measurements whose rounds take long: `most` of them, if no other number was asked for.
+    /// For measurements with long rounds: at most `most` rounds, unless a number was given.
     pub fn at_most(self, most: usize) -> Self {
         let rounds = if self.patient {
             self.rounds
@@ -74,7 +74,7 @@ impl Effort {
         Self { rounds, ..self }
     }
 
-    /// No more connections than this process and each proxy may have.
+    /// Limits the connections to those that this process and each proxy may open.
     pub fn within(self, descriptors: usize) -> Self {
         // For listeners, files, and the connections to the origin, whose other ends are in this
         // process.

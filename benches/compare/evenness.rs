@@ -1,4 +1,4 @@
-//! How evenly the requests of a key that is always waited at leave, as its origin sees them.
+//! Evenness of the departures of a key with waiters, as its origin sees them.
 
 use std::io;
 use std::thread::sleep;
@@ -13,16 +13,18 @@ use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::{Evenness, Figure, cell, float};
 use crate::support::origin::Arrival;
 
-/// Enough that some wait whatever the rate is.
+/// Enough clients that some wait at every rate.
 const CLIENTS: usize = 32;
 pub const KEY: u64 = 1;
 const FLOODED: u64 = 2;
-/// The floor of a machine that has little else to do is below: less uneven than chance.
+/// Limit for the floor's coefficient of variation.
+///
+/// On a calm machine the floor is below it, so less uneven than chance.
 const CALM: f64 = 1.0;
 const DISTURBED: &str = "**The floor itself is uneven: the machine was busy with something else, and these rows tell of \
     that, not of the proxies. Measure again when it is calm.**\n";
 
-/// What was seen of one stream in some rounds.
+/// The results of one stream over some rounds.
 #[derive(Debug, Default)]
 struct Seen {
     variations: Vec<f64>,
@@ -107,8 +109,9 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// What was seen of each peer and of the floor while clients asked for another key as often as
-/// they could, and how often the peers refused it. The floor's flood goes to the origin itself.
+/// The results of each peer and of the floor while clients flood another key.
+///
+/// Also returns how often the peers rejected that key. The floor's flood goes to the origin itself.
 fn beside_a_flood(bench: &Bench, peers: &[Peer]) -> io::Result<(Vec<Seen>, Seen, Vec<Vec<f64>>)> {
     let (rate, path) = STREAMS[1];
     let flood = |to| Crowd {
@@ -136,7 +139,7 @@ fn none_seen(peers: &[Peer]) -> Vec<Seen> {
     peers.iter().map(|_| Seen::default()).collect()
 }
 
-/// Keeps some waiting at the path, and looks at what arrives.
+/// Keeps some requests waiting at the path, and records what arrives.
 fn watch(bench: &Bench, peer: &Peer, path: &'static str, rate: u64) -> Vec<Arrival> {
     let _crowd = Crowd::new(peer.address, path, Keys::One(KEY), CLIENTS).come();
     sleep(bench.effort.warm + Duration::from_millis(100));
@@ -144,7 +147,7 @@ fn watch(bench: &Bench, peer: &Peer, path: &'static str, rate: u64) -> Vec<Arriv
 }
 
 pub fn look(bench: &Bench, rate: u64) -> Vec<Arrival> {
-    // Two hundred gaps at least.
+    // At least two hundred gaps.
     let least = Duration::from_secs_f64(200.0 / float(rate));
     bench.origin.watch();
     sleep(bench.effort.window.max(least));

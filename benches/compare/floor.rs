@@ -1,4 +1,4 @@
-//! A perfect schedule without a proxy: what processor, kernel and origin make of it.
+//! A perfect schedule without a proxy: the effect of processor, kernel and origin alone.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::evenness::{KEY, look};
 use crate::support::origin::Arrival;
 use crate::support::place::Side;
 
-/// A stream by a thread of this program that sleeps until each request is due.
+/// Sends a stream from a thread that sleeps until each request is due. Returns the arrivals.
 pub fn arrivals(bench: &Bench, rate: u64) -> io::Result<Vec<Arrival>> {
     let (stop, stopped) = channel::<()>();
     let mut to_origin = TcpStream::connect(bench.origin.address)?;
@@ -42,7 +42,7 @@ fn pace(origin: &mut TcpStream, rate: u64, go_on: impl Fn() -> bool) -> io::Resu
             break;
         }
         origin.write_all(request.as_bytes())?;
-        // Whole: it is far smaller than a segment.
+        // One read gets all of it: the answer is far smaller than a segment.
         let _read = origin.read(&mut answer)?;
     }
     Ok(())

@@ -1,10 +1,9 @@
-//! drip beside nginx, haproxy and envoy: what a request costs, how evenly requests leave, what is
-//! held in memory.
+//! Compares drip with nginx, haproxy and envoy: cost of a request, evenness, memory.
 //!
-//! `cargo bench --bench compare`, with `-- --quick` for rough figures in two minutes and `-- cost`,
-//! `-- evenness`, `-- memory` for a part; `-- --only proxied,rejected --peers drip,nginx` measures
-//! single rows of single proxies. A run of whole parts writes their tables into benches/README.md
-//! and their plots into benches/plots.
+//! `cargo bench --bench compare` runs everything. `-- --quick` gives rough figures in two minutes.
+//! `-- cost`, `-- evenness` and `-- memory` select a part. `-- --only proxied,rejected --peers
+//! drip,nginx` measures single rows of single proxies. A run of whole parts writes their tables
+//! into benches/README.md and their plots into benches/plots.
 
 mod arguments;
 mod connections;
@@ -36,7 +35,7 @@ use report::Report;
 use support::origin::Origin;
 use support::{machine, place, process};
 
-/// What all measurements share.
+/// The state that all measurements share.
 struct Bench {
     origin: Origin,
     effort: Effort,
@@ -49,8 +48,9 @@ impl Bench {
         self.arguments.wants(row)
     }
 
-    /// Starts those of the peers here that are `wanted`; one that does not start is told of, and
-    /// left out.
+    /// Starts the installed peers that are `wanted`.
+    ///
+    /// A peer that does not start is reported and left out.
     fn start(
         &self,
         setup: &Setup,

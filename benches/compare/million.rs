@@ -1,5 +1,4 @@
-//! Whether a request costs more where many keys are remembered, and what a remembered key holds in
-//! memory.
+//! Measures the cost of a request with many remembered keys, and the memory of a remembered key.
 
 use std::io;
 use std::thread::sleep;
@@ -66,7 +65,7 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// What a peer holds for keys that have come once.
+/// The memory that a peer holds for keys that came once.
 struct Kept {
     keys: u64,
     bytes: f64,
@@ -78,7 +77,7 @@ impl Kept {
     }
 }
 
-/// Has each key come once.
+/// Sends one request of each key.
 fn fill(peer: &Peer, effort: Effort, report: &mut Report) -> Kept {
     // drip parks a key's actor after two seconds.
     const UNTIL_PARKED: Duration = Duration::from_secs(3);

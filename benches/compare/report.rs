@@ -1,5 +1,4 @@
-//! What was measured, as it is told: at once on the terminal, at the end in benches/README.md and
-//! benches/plots.
+//! Shows the results on the terminal, and writes them to benches/README.md and benches/plots.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,7 +28,7 @@ pub struct Report {
     notes: Vec<String>,
 }
 
-/// Figures that stand beside each other in a picture.
+/// A group of bars in a picture.
 #[derive(Debug)]
 struct Bars {
     panel: &'static str,
@@ -40,23 +39,25 @@ struct Bars {
 /// A key's requests as they arrived at the origin.
 #[derive(Debug)]
 pub struct Stream {
-    /// Who paced them.
+    /// The peer that paced them.
     pub of: String,
-    /// At what rate.
+    /// Their rate.
     pub name: String,
     pub variation: f64,
-    /// When the first of them came, in milliseconds.
+    /// The arrival times of the first requests, in milliseconds.
     pub glimpse: Vec<f64>,
 }
 
-/// Says what is measured now.
+/// Prints what is measured now.
 pub fn step(what: &str) {
     println!("\n{what} …");
 }
 
 impl Report {
-    /// Of a run that measures the parts that were asked for; what it measures beside them goes to
-    /// the terminal only.
+    /// Begins the report of a run.
+    ///
+    /// Only the requested parts go into the page. Everything else that the run measures goes to the
+    /// terminal only.
     pub fn begin(kept: bool, arguments: &Arguments, present: &[Kind]) -> Self {
         let versions = present.iter().filter_map(|kind| kind.version());
         let versions = versions.collect::<Vec<_>>().join(", ");
@@ -77,7 +78,7 @@ impl Report {
         }
     }
 
-    /// Something that went otherwise than it should.
+    /// Reports something unexpected.
     pub fn note(&mut self, what: &str) {
         println!("! {what}");
         self.notes.push(what.trim().to_owned());
@@ -97,7 +98,7 @@ impl Report {
         self.text(part, &page::table(head, rows));
     }
 
-    /// What a request costs, in one of the picture's panels.
+    /// Adds the costs of a request to one of the picture's panels.
     pub fn bars(&mut self, panel: &'static str, name: &str, all: &[Rounds]) {
         let figures = all
             .iter()
@@ -110,7 +111,7 @@ impl Report {
         self.costs.push(bars);
     }
 
-    /// What is held, in a unit.
+    /// Adds memory figures, in `unit`.
     pub fn memory(&mut self, name: &'static str, unit: &'static str, held: &[(Kind, f64)]) {
         let bars = Bars {
             panel: name,
@@ -122,7 +123,7 @@ impl Report {
         self.summary(&format!("memory: {name}"), unit, rounds.collect());
     }
 
-    /// A row of the summary: the rounds of each peer.
+    /// Adds a row of the summary: the rounds of each peer.
     pub fn summary(&mut self, name: &str, unit: &'static str, rounds: Vec<(Kind, Vec<f64>)>) {
         self.lines.push(Line {
             name: name.to_owned(),
@@ -143,7 +144,7 @@ impl Report {
             println!("benches/README.md and its plots stay as they are");
             return Ok(());
         }
-        // Of one part, it would have only the rows of that part.
+        // A run of some parts would leave a summary with only their rows.
         if Part::ALL
             .iter()
             .all(|part| self.asked.contains(&part.name()))
@@ -240,7 +241,7 @@ impl Report {
     }
 }
 
-/// A series of bars for each peer.
+/// One series of bars for each peer.
 fn by_peer(name: &str, bars: &[&Bars]) -> Panel {
     let names = bars.iter().map(|bars| bars.name.as_str());
     let panel = Panel::new(name).x_names(names).height(200);

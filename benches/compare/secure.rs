@@ -1,4 +1,4 @@
-//! What a request costs where clients speak TLS 1.3: by HTTP/1.1, and by HTTP/2.
+//! Measures the cost of a request over TLS 1.3, with HTTP/1.1 and with HTTP/2.
 
 use std::io;
 
@@ -11,12 +11,12 @@ use crate::support::client::Transport;
 use crate::support::crowd::{Crowd, Keys, Protocol};
 use crate::table::{self, Measured};
 
-/// The panel of the picture for those who encrypt.
+/// The picture's panel for TLS.
 const OVER_TLS: &str = "over TLS: µs a request";
 const CONNECTIONS: usize = 16;
 const STREAMS: usize = 8;
 
-/// Handshakes are over before it is measured: connections are kept.
+/// Connections are kept, so the handshakes end before the measurement.
 pub fn requests(bench: &Bench, report: &mut Report) -> io::Result<()> {
     let http2 = format!("HTTP/2, {CONNECTIONS} connections of {STREAMS} streams");
     let rows = [

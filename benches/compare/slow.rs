@@ -1,4 +1,4 @@
-//! Thousands of queues at once: does each of them keep its pace?
+//! Measures whether each of thousands of queues keeps its pace.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,7 +13,7 @@ use crate::support::crowd::{Crowd, Keys};
 use crate::support::figures::{Figure, cell, float};
 use crate::support::origin::Arrival;
 
-/// Of the path, between two requests of one key.
+/// The path's interval between two requests of one key, in nanoseconds.
 const INTERVAL: u64 = 2_000_000_000;
 const MARGIN: u64 = 5_000_000;
 
@@ -68,7 +68,7 @@ pub fn keys(bench: &Bench, report: &mut Report) -> io::Result<()> {
     Ok(())
 }
 
-/// How many of a hundred came as long after their key's request before as they should.
+/// The percentage of requests that came at the right time after the previous request of their key.
 fn share_in_time(arrivals: &[Arrival]) -> f64 {
     let mut before: HashMap<u64, u64> = HashMap::new();
     let (mut all, mut in_time) = (0_u64, 0_u64);

@@ -1,4 +1,4 @@
-//! What a proxy holds in memory that nobody has asked.
+//! Memory of a proxy that has had no requests.
 
 use std::io;
 use std::thread::sleep;
@@ -12,7 +12,7 @@ use crate::support::figures::{Figure, cell, float};
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
-/// Just started, and how soon it takes connections.
+/// Measures a proxy that has just started: its memory, and the time until it accepts connections.
 pub fn memory(bench: &Bench, report: &mut Report) -> io::Result<()> {
     if !bench.wants(Row::Startup) {
         return Ok(());

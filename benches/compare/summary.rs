@@ -1,4 +1,4 @@
-//! All rows of a run in one table: drip, nginx, and what part of nginx's figure drip's is.
+//! All rows of a run in one table: drip, nginx, and the ratio of drip to nginx.
 
 use crate::peers::Kind;
 use crate::support::figures::{Figure, cell};
@@ -36,7 +36,7 @@ impl Line {
     }
 }
 
-/// The table; empty where nothing was compared.
+/// The table; empty if nothing was compared.
 pub fn table(lines: &[Line]) -> String {
     const SHOWN: [Kind; 4] = [Kind::Drip, Kind::Before, Kind::Nginx, Kind::Lean];
     const RATIOS: [(Kind, Kind); 4] = [
@@ -76,7 +76,7 @@ pub fn table(lines: &[Line]) -> String {
     page::table(&head, &rows.collect::<Vec<_>>())
 }
 
-/// Three digits that matter, more or less.
+/// A number with about three significant digits.
 fn digits(value: f64) -> String {
     if value < 1.0 {
         format!("{value:.3}")

@@ -1,4 +1,4 @@
-//! Tables of what a request costs: a row for each peer, a few columns for each measurement.
+//! Tables of the cost of a request: a row for each peer, a few columns for each measurement.
 
 use crate::cost::Rounds;
 use crate::peers::Kind;
@@ -8,12 +8,12 @@ use crate::support::figures::{Figure, cell};
 /// The rounds of all peers in one measurement.
 #[derive(Debug)]
 pub struct Measured {
-    /// Above its columns, and in the picture.
+    /// The heading of its columns, also used in the picture.
     pub name: String,
-    /// In the summary.
+    /// The name in the summary.
     pub title: String,
     pub rounds: Vec<Rounds>,
-    /// Whether the table says how many requests were answered in a second.
+    /// Whether the table shows the requests answered a second.
     pub rate: bool,
 }
 
@@ -32,8 +32,9 @@ impl Measured {
     }
 }
 
-/// Writes the table, the bars of its picture and the lines of the summary. All were measured with
-/// the same peers.
+/// Writes the table, the bars of its picture and the lines of the summary.
+///
+/// All measurements have the same peers.
 pub fn write(report: &mut Report, title: &str, panel: &'static str, all: &[Measured]) {
     let Some(first) = all.first() else {
         return;

@@ -1,4 +1,4 @@
-//! The same bursts to each algorithm, at the same rate.
+//! Plays the same bursts to each algorithm, at the same rate.
 
 use std::fmt::Write;
 use std::io;
@@ -16,7 +16,7 @@ use crate::pictures::{in_tenths, most_within};
 use crate::scene::{End, Scene, Told};
 use crate::support::page;
 
-/// A route's path and the words for it, the algorithm of its zone, and its limit.
+/// A route's path, its title, the algorithm of its zone, and its limit.
 type Way = (&'static str, &'static str, &'static str, &'static str);
 
 const WAYS: [Way; 7] = [
@@ -114,7 +114,7 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
     })
 }
 
-/// Two bursts beside the edge of a window, one that is far too large, and more than the rate for a while.
+/// Two bursts beside the edge of a window, one that is far too large, and a time above the rate.
 fn of_one(path: &'static str, end: f64) -> Vec<Call> {
     burst(path, 0.9, 20)
         .chain(burst(path, 1.1, 20))
@@ -127,7 +127,7 @@ fn file() -> String {
     let mut text = String::new();
     for (path, _, algorithm, limit) in WAYS {
         let name = &path[1..];
-        // A string takes all that is written to it.
+        // Writing to a string does not fail.
         let _taken = write!(
             text,
             r#"
@@ -146,7 +146,7 @@ limits = [{{ zone = "{name}"{limit} }}]
     text
 }
 
-/// Fixed windows begin there, so a scene that begins there is the same each time.
+/// Waits for a whole second. Fixed windows begin there, so the scene is the same each time.
 fn to_a_whole_second() {
     const SECOND: u64 = 1_000_000_000;
     let into = clock::now().as_nanos() % SECOND;

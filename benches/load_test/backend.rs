@@ -1,4 +1,6 @@
-//! The backend: so many workers, each busy for a while with each request, and a line before them without an end.
+//! The backend: a fixed number of workers, each busy for a while with each request.
+//!
+//! The queue before the workers is unbounded.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,22 +24,22 @@ const ANSWER: &[u8] =
 /// A request that has reached the backend.
 #[derive(Clone, Copy, Debug)]
 pub struct Visit {
-    /// What its field X-Call says.
+    /// The value of its field X-Call.
     pub call: usize,
     pub came: Moment,
-    /// When it was answered, if it was.
+    /// When it was answered; `None` if it was not.
     pub done: Option<Moment>,
 }
 
-/// What the backend is like.
+/// The parameters of the backend.
 #[derive(Clone, Copy, Debug)]
 pub struct Nature {
     pub workers: usize,
-    /// For how long a request keeps one of them busy.
+    /// Time for which a request keeps a worker busy.
     pub work: Duration,
 }
 
-/// A backend on a thread of its own, for as long as the program runs.
+/// A backend on its own thread. It runs as long as the program.
 #[derive(Clone, Debug)]
 pub struct Backend {
     pub address: SocketAddr,
@@ -70,7 +72,7 @@ impl Backend {
         Ok(backend)
     }
 
-    /// All who came so far, in order.
+    /// All requests so far, in order of arrival.
     pub fn visits(&self) -> Vec<Visit> {
         self.visits
             .lock()
@@ -79,8 +81,10 @@ impl Backend {
     }
 }
 
-/// Answers a connection's requests, each when a worker has done it. As with most backends nobody looks meanwhile whether
-/// the client is still there: who has given up is worked for like all others.
+/// Answers a connection's requests, each after a worker has processed it.
+///
+/// Like most backends, it does not check meanwhile whether the client has left. It also works for
+/// clients that gave up.
 async fn serve(
     mut stream: TcpStream,
     work: Duration,
@@ -104,7 +108,7 @@ async fn serve(
                 visits.push(visit);
                 visits.len() - 1
             });
-            // In the order in which they came.
+            // The semaphore is fair: requests get a worker in the order in which they came.
             let worker = workers.acquire().await;
             sleep(work).await;
             drop(worker);

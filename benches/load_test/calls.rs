@@ -1,25 +1,26 @@
-//! When clients call: in bursts, each time the same.
+//! The times at which clients call: in bursts, the same in each run.
 
 use std::time::Duration;
 
 use crate::support::figures::float;
 
-/// One request that a client is going to send.
+/// One request that a client will send.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// From the scene's start.
+    /// Time from the scene's start.
     pub at: Duration,
     pub path: &'static str,
 }
 
-/// How long after its tenth began a burst comes, so that one that is late is not shown in the next.
+/// Offset of a burst in its tenth, so that jitter does not move it into another tenth.
 const INTO_THE_TENTH: Duration = Duration::from_millis(10);
 
-/// Calls from `from` to `to` seconds, `rate` a second on average: a burst each tenth of a second, of which every third
-/// is three times as large as the others.
+/// Calls from `from` to `to` seconds: a burst each tenth of a second, on average `rate` a second.
+///
+/// Every third burst is three times as large as the others.
 pub fn bursts(path: &'static str, from: f64, to: f64, rate: f64) -> Vec<Call> {
     const IN_A_SECOND: f64 = 10.0;
-    /// What part of three bursts' calls comes in each.
+    /// The share of each burst in the calls of three bursts.
     const SHARES: [f64; 3] = [0.6, 0.2, 0.2];
     let mut calls = Vec::new();
     let mut owed = 0.0;
@@ -38,7 +39,7 @@ pub fn bursts(path: &'static str, from: f64, to: f64, rate: f64) -> Vec<Call> {
     calls
 }
 
-/// So many calls at one moment.
+/// `count` calls at one moment.
 pub fn burst(path: &'static str, at: f64, count: usize) -> impl Iterator<Item = Call> {
     let at = Duration::from_secs_f64(at) + INTO_THE_TENTH;
     std::iter::repeat_n(Call { at, path }, count)

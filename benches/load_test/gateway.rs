@@ -1,4 +1,4 @@
-//! The gateway as it is released, on a file that can be saved anew.
+//! The release build of the gateway, with a file that can be changed.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::support::place::free_address;
 use crate::support::process::Running;
 
-/// A gateway that runs until this is dropped.
+/// A running gateway. It stops when this is dropped.
 #[derive(Debug)]
 pub struct Gateway {
     pub address: SocketAddr,
@@ -19,7 +19,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Starts it before `origin`, on these zones and routes.
+    /// Starts it before `origin`, with these zones and routes.
     pub fn start(origin: SocketAddr, rest: &str) -> io::Result<Self> {
         let (folder, address) = (TempDir::new()?, free_address());
         write(&folder, address, origin, rest)?;
@@ -32,7 +32,7 @@ impl Gateway {
         })
     }
 
-    /// Saves other zones and routes, which then take effect.
+    /// Saves other zones and routes. The gateway then reloads them.
     pub fn save(&self, rest: &str) -> io::Result<()> {
         write(&self.folder, self.address, self.origin, rest)
     }

@@ -1,8 +1,10 @@
-//! Requests are limited under load, in pictures: a backend that falls over and then does not, a rate that changes while
-//! requests wait, and each algorithm on the same bursts.
+//! Shows in pictures how requests are limited under load.
 //!
-//! `cargo bench --bench load_test` runs the real gateway before a real backend for a minute, and writes
-//! benches/load-test.md and its plots. `-- --quick` plays shorter scenes and writes nothing.
+//! The scenes are: a backend that fails under load without drip, a rate that changes while requests
+//! wait, and each algorithm on the same bursts.
+//!
+//! `cargo bench --bench load_test` runs the real gateway before a real backend for a minute, and
+//! writes benches/load-test.md and its plots. `-- --quick` plays shorter scenes and writes nothing.
 
 mod algorithms;
 mod backend;
@@ -47,7 +49,7 @@ fn play(quick: bool) -> io::Result<()> {
             "a minute and a half"
         }
     );
-    // Of the whole length: a quick run is to see that it runs.
+    // Fraction of the full length. A quick run only checks that the test works.
     let length = if quick { 0.4 } else { 1.0 };
     let about = format!(
         "{}; drip {}.",

@@ -1,12 +1,12 @@
-//! Moments as points of a plot.
+//! Converts moments to points of a plot.
 
 use crate::scene::{End, Told};
 use crate::support::figures::float;
 
-/// Of one step of a picture, in seconds.
+/// One step of a picture, in seconds.
 const STEP: f64 = 0.1;
 
-/// How many there were in each tenth of a second, from 0 to `end`.
+/// The number of moments in each tenth of a second, from 0 to `end`.
 pub fn in_tenths(moments: &[f64], end: f64) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     while float(points.len() as u64) * STEP <= end {
@@ -21,13 +21,13 @@ pub fn in_tenths(moments: &[f64], end: f64) -> Vec<(f64, f64)> {
     points
 }
 
-/// The same as a rate.
+/// The moments as a rate a second.
 pub fn a_second(moments: &[f64], end: f64) -> Vec<(f64, f64)> {
     let tenths = in_tenths(moments, end).into_iter();
     tenths.map(|(at, count)| (at, count / STEP)).collect()
 }
 
-/// How many wait at the gateway: accepted, not yet at the backend, and not given up either.
+/// How many requests wait at the gateway: accepted, not yet at the backend, and not given up.
 pub fn depth(all: &[Told]) -> Vec<(f64, f64)> {
     let accepted = all.iter().filter(|told| told.end != End::Refused);
     let mut changes: Vec<(f64, f64)> = accepted
@@ -42,7 +42,7 @@ pub fn depth(all: &[Told]) -> Vec<(f64, f64)> {
     [(0.0, 0.0)].into_iter().chain(steps).collect()
 }
 
-/// The most that came within `span` seconds, wherever these begin.
+/// The most moments within any `span` seconds.
 pub fn most_within(moments: &[f64], span: f64) -> usize {
     let mut sorted = moments.to_vec();
     sorted.sort_by(f64::total_cmp);

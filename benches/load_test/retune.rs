@@ -1,4 +1,4 @@
-//! The rate changes while requests wait: they are re-paced at once, and none is lost.
+//! Changes the rate while requests wait: they are paced anew at once, and none is lost.
 
 use std::io;
 use std::thread;
@@ -85,7 +85,8 @@ pub fn play(length: f64, about: &str) -> io::Result<Played> {
         "at 50r/s",
         "at 250r/s",
     ];
-    // From when all wait until the next rate, or until none waits any more.
+    // Each rate is measured while all requests wait: until the next rate, or until the queue is
+    // empty.
     let drained = reached.iter().copied().fold(0.0, f64::max).min(end);
     let row = vec![
         "two retunes".to_owned(),
@@ -107,7 +108,7 @@ fn count(all: &[Told], end: End) -> usize {
     all.iter().filter(|told| told.end == end).count()
 }
 
-/// The mean between the first and the last that left from `from` to `to`.
+/// The mean rate between the first and the last departure from `from` to `to`.
 fn rate(departures: &[f64], from: f64, to: f64) -> String {
     let inside = departures
         .iter()

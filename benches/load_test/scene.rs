@@ -1,4 +1,4 @@
-//! Plays calls, and tells of each what became of it.
+//! Plays calls, and reports the outcome of each.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,14 +16,14 @@ use crate::backend::Backend;
 use crate::calls::Call;
 use crate::support::client::Connection;
 
-/// What became of a call. Times are in seconds from the scene's start.
+/// The outcome of a call. Times are in seconds from the scene's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Told {
     pub path: &'static str,
     pub sent: f64,
     /// When it reached the backend.
     pub reached: Option<f64>,
-    /// For how long the backend had it, until its answer.
+    /// Time from its arrival at the backend to the backend's answer.
     pub backend: Option<f64>,
     pub ended: f64,
     pub end: End,
@@ -32,25 +32,25 @@ pub struct Told {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Answered,
-    /// With any other status than 2xx.
+    /// Answered with a status other than 2xx.
     Refused,
-    /// The client would not wait any longer.
+    /// The client's timeout expired.
     GivenUp,
     Failed,
 }
 
-/// Who calls whom.
+/// The calls, their target, and the backend.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {
     pub calls: &'a [Call],
     pub to: SocketAddr,
     pub backend: &'a Backend,
-    /// For how long a client waits for its answer.
+    /// Time that a client waits for its answer.
     pub patience: Duration,
 }
 
 impl Scene<'_> {
-    /// Plays it on this thread, until all calls have ended.
+    /// Plays the scene on this thread, until all calls have ended.
     pub fn play(&self) -> Vec<Told> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");

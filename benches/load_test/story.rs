@@ -7,11 +7,11 @@ use drip::plot::{Chart, Panel};
 use crate::pictures::{a_second, depth};
 use crate::scene::{End, Told};
 
-/// What all of them share. Times are in seconds from the scene's start.
+/// The data that all pictures share. Times are in seconds from the scene's start.
 pub struct Story<'a> {
-    /// On what it was played.
+    /// The machine and version that the scene was played on.
     pub about: &'a str,
-    /// When the crowd comes, when it has gone, and when all is over.
+    /// When the crowd comes. `gone` is when it has left, and `end` the end of the scene.
     pub crowd: f64,
     pub gone: f64,
     pub end: f64,
@@ -91,7 +91,7 @@ fn ended(all: &[Told], end: End) -> Vec<f64> {
     those.map(|told| told.ended).collect()
 }
 
-/// How long the backend had each request, in milliseconds, by when it came.
+/// The time that the backend took for each request, in milliseconds, by time of arrival.
 pub fn latency(all: &[Told]) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = all
         .iter()

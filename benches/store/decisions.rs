@@ -1,4 +1,4 @@
-//! Decisions in Redis, without a gateway.
+//! Measures decisions in Redis, without a gateway.
 
 use std::future::Future;
 use std::io;
@@ -16,18 +16,18 @@ use crate::redis_server::RedisServer;
 use crate::support::figures::float;
 use crate::support::page;
 
-/// How many joins travel together where throughput is measured.
+/// Joins in one batch when throughput is measured.
 const BATCH: usize = 64;
 
-/// What is asked of Redis, one after the other or in batches.
+/// The command sent to Redis, one at a time or in batches.
 enum Asked {
     Ping,
-    /// The plain limiter: count a window's requests, and have it expire.
+    /// A plain limiter: counts a window's requests, and lets the count expire.
     Increment,
     Drip(Algorithm),
 }
 
-/// One connection that asks, as each gateway's worker has one.
+/// One connection that sends commands, like that of each worker of a gateway.
 struct Asker {
     connection: MultiplexedConnection,
     store: Store,
@@ -55,9 +55,9 @@ impl Asker {
         })
     }
 
-    /// Asks for so many keys at once.
+    /// Sends commands for `count` keys at once.
     async fn ask(&mut self, count: usize, turn: usize) -> io::Result<()> {
-        // Each algorithm keeps another kind of state.
+        // Each algorithm stores a different kind of state.
         let what = match *self.what {
             Asked::Drip(algorithm) => algorithm.name(),
             Asked::Ping | Asked::Increment => "count",
@@ -103,7 +103,7 @@ impl Asker {
         asked.map_err(io::Error::other)
     }
 
-    /// Asks again and again for `span`: how long each took, in microseconds.
+    /// Sends commands for `span`. Returns the duration of each, in microseconds.
     async fn keep_asking(&mut self, count: usize, span: Duration) -> io::Result<Vec<f64>> {
         let until = clock::now() + span;
         let mut took = Vec::new();
@@ -118,7 +118,7 @@ impl Asker {
     }
 }
 
-/// The table of all of them.
+/// The table of all measurements.
 pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
     let mut rows = Vec::new();
     let all = [("PING", Asked::Ping), ("INCR and EXPIRE", Asked::Increment)];

@@ -1,4 +1,4 @@
-//! What the store adds to a request through gateways.
+//! Measures what the store adds to a request through gateways.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use crate::support::page;
 use crate::support::place::free_address;
 use crate::support::process::Running;
 
-/// At each gateway, each with a key of its own.
+/// Clients of each gateway, each with a key of its own.
 const CLIENTS: usize = 32;
 
 struct Gateway {
@@ -66,7 +66,7 @@ limits = [{{ zone = "z", burst = 1000 }}]
     }
 }
 
-/// Memory and Redis, one gateway and three.
+/// Compares memory and Redis, for one gateway and three.
 pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
     let origin = Origin::start()?;
     let mut rows = Vec::new();
@@ -76,7 +76,7 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
         load(&gateways, span / 4)?;
         let before = server.reads()?;
         let mut took = load(&gateways, span)?;
-        // Asking how many is one itself.
+        // The query of the count is one read itself.
         let reads = server.reads()? - before - 1;
         took.sort_by(f64::total_cmp);
         let requests = float(took.len() as u64);
@@ -102,7 +102,7 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
     Ok(page::table(&head, &rows))
 }
 
-/// How long each request took, in microseconds.
+/// The duration of each request, in microseconds.
 fn load(gateways: &[Gateway], span: Duration) -> io::Result<Vec<f64>> {
     run(async {
         let until = clock::now() + span;

@@ -1,7 +1,10 @@
-//! What a shared decision costs: beside Redis's own round trip and a plain INCR/EXPIRE limiter, and through gateways.
+//! The cost of a shared decision.
 //!
-//! `cargo bench --bench store` starts a redis-server of its own, runs for half a minute, and writes the tables of
-//! benches/README.md. `-- --quick` is shorter and writes nothing.
+//! It is compared with a Redis round trip and a plain INCR/EXPIRE limiter, and measured through
+//! gateways too.
+//!
+//! `cargo bench --bench store` starts its own redis-server, runs for half a minute, and writes the
+//! tables of benches/README.md. `-- --quick` is shorter and writes nothing.
 
 mod decisions;
 mod gateways;

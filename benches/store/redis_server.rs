@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::support::place::{Side, free_address};
 use crate::support::process::{Running, find};
 
-/// A Redis that keeps nothing, for as long as this lives.
+/// A Redis server that stores nothing on disk. It runs until this is dropped.
 pub struct RedisServer {
     pub address: SocketAddr,
     _folder: TempDir,
@@ -41,7 +41,7 @@ impl RedisServer {
         Client::open(self.url()).map_err(io::Error::other)
     }
 
-    /// How often it has read from connections: each batch that came alone is one.
+    /// How often it has read from connections. Each batch that came alone is one read.
     pub fn reads(&self) -> io::Result<u64> {
         let mut connection: Connection =
             self.client()?.get_connection().map_err(io::Error::other)?;

@@ -1,17 +1,17 @@
-//! What has become of the requests of many clients.
+//! Counts the outcomes of many clients' requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts that the clients' thread writes and others read.
+/// Counts that the clients' thread writes and other threads read.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Clients who are connected and begin to ask.
+    /// Clients that are connected and begin to ask.
     here: AtomicU64,
     passed: AtomicU64,
     refused: AtomicU64,
     failed: AtomicU64,
     given_up: AtomicU64,
-    /// The status of the last one that was refused.
+    /// The status of the last refused request.
     last: AtomicU64,
 }
 
@@ -58,18 +58,18 @@ impl Counts {
     }
 }
 
-/// The same, at one moment.
+/// The counts at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Answers {
-    /// Answered 2xx.
+    /// Requests answered with 2xx.
     pub passed: u64,
-    /// Answered otherwise.
+    /// Requests answered with another status.
     pub refused: u64,
-    /// Not answered.
+    /// Requests without an answer.
     pub failed: u64,
-    /// Not waited for.
+    /// Requests that the client gave up.
     pub given_up: u64,
-    /// The status of the last one that was refused; 0 where none was.
+    /// The status of the last refused request; 0 if there was none.
     pub last_refusal: u64,
 }
 

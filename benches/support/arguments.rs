@@ -1,14 +1,14 @@
-//! What a measuring program is started with.
+//! The arguments of a measuring program.
 
 use std::io;
 use std::process::ExitCode;
 
-/// Runs what measures, told whether it is to be `--quick`; what fails is told.
+/// Runs `measure` with whether `--quick` was given. Prints its error.
 pub fn run(measure: impl FnOnce(bool) -> io::Result<()>) -> ExitCode {
     let mut quick = false;
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
-            // What cargo adds.
+            // cargo adds this.
             "--bench" => {}
             "--quick" => quick = true,
             other => {

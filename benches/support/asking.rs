@@ -1,4 +1,4 @@
-//! The clients of a crowd: each asks, takes the answer, and asks again.
+//! The clients of a crowd. Each sends a request, reads the answer, and repeats.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -15,16 +15,18 @@ use super::client::{Connection, Transport};
 use super::crowd::{Crowd, Keys, Protocol};
 use super::http2;
 
-/// Who cannot connect does not try in a circle.
+/// Pause after a failed connect, so that the client does not retry in a busy loop.
 const RETRY: Duration = Duration::from_millis(10);
-/// How many of those who ask once do so at the same time.
+/// How many clients that ask only once do so at the same time.
 const AT_ONCE: usize = 16;
 
-/// What all clients of a crowd share.
+/// The state shared by all clients of a crowd.
 pub struct Mind {
     crowd: Crowd,
-    /// Places for those who ask once: what the proxy holds shall not depend on how many of them
-    /// are answered at the same time.
+    /// Permits for clients that ask only once.
+    ///
+    /// The memory that the proxy holds must not depend on how many of them are answered at the same
+    /// time.
     begun: Semaphore,
     next: Cell<u64>,
     counts: Arc<Counts>,
@@ -40,7 +42,7 @@ impl Mind {
         }
     }
 
-    /// How long after the first of the crowd a client comes.
+    /// Time between the start of the crowd and the start of this client.
     fn begins(&self, client: usize) -> Duration {
         let crowd = &self.crowd;
         crowd.coming.mul_f64(part(client, crowd.clients))
@@ -58,7 +60,7 @@ impl Mind {
     }
 }
 
-/// One client, or those that share its connection.
+/// Runs one client, or all clients that share one connection.
 pub async fn client_of(mind: Rc<Mind>, client: usize) {
     match mind.crowd.protocol {
         Protocol::Http1(transport) => http1_client(mind, client, transport).await,
@@ -70,7 +72,7 @@ async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
     let crowd = &mind.crowd;
     sleep(mind.begins(client)).await;
     let mut connection = Connection::over(transport, crowd.to);
-    // What fails is tried again, and counted, by the first request.
+    // If connecting fails, the first request tries again and counts the failure.
     let place = if crowd.once {
         mind.begun.acquire().await.ok()
     } else {
@@ -82,7 +84,7 @@ async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
     while let Some(key) = mind.next_key(client) {
         request.clear();
         let path = crowd.path;
-        // Written to memory, which takes it.
+        // Writing to memory cannot fail.
         let _taken = write!(
             request,
             "GET {path} HTTP/1.1\r\nHost: bench\r\nX-Key: {key}\r\n\r\n"
@@ -109,7 +111,7 @@ async fn http1_client(mind: Rc<Mind>, client: usize, transport: Transport) {
     }
 }
 
-/// Clients `from` and those after it, who share a connection.
+/// Runs the clients that share one connection, starting with number `from`.
 async fn http2_clients(mind: Rc<Mind>, from: usize, streams: usize) {
     sleep(mind.begins(from)).await;
     let mut here = false;
@@ -119,7 +121,7 @@ async fn http2_clients(mind: Rc<Mind>, from: usize, streams: usize) {
             (0..streams).for_each(|_| mind.counts.count_client());
         }
         if let Ok(connection) = connection {
-            // Ends where the connection does.
+            // Ends when the connection ends.
             let _ended = http2_streams(&mind, from, streams, connection).await;
         }
         mind.counts.count(Outcome::Failed);
@@ -149,7 +151,7 @@ async fn http2_streams(
     }
 }
 
-/// Numbers in an order that nobody foresees, each time the same.
+/// A fixed sequence of scattered numbers, the same in each run.
 fn scatter(nth: u64) -> u64 {
     let mixed = nth.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 20

@@ -1,7 +1,7 @@
-//! A client's connection: one request after the other, and of the answers no more than is needed.
+//! A client's connection: one request after the other. It parses of a response only what is needed.
 //!
-//! Written out rather than taken from hyper, so that a client costs little beside the proxy that it
-//! asks.
+//! It is written by hand and does not use hyper, so that a client costs little compared with the
+//! proxy.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 use super::tls::{self, Alpn};
 
-/// What a connection runs over.
+/// The transport of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     Plain,
@@ -23,7 +23,7 @@ pub enum Transport {
 trait Socket: AsyncRead + AsyncWrite + Debug + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Debug + Send + Unpin> Socket for T {}
 
-/// A connection that is kept from request to request.
+/// A connection that is kept between requests.
 #[derive(Debug)]
 pub struct Connection {
     transport: Transport,
@@ -46,7 +46,7 @@ impl Connection {
         }
     }
 
-    /// Connects where there is no connection.
+    /// Connects if there is no connection.
     pub async fn open(&mut self) -> io::Result<()> {
         if self.stream.is_none() {
             self.stream = Some(match self.transport {
@@ -57,16 +57,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends a request and reads its answer; returns the status. Connects where there is no
-    /// connection.
+    /// Sends a request and reads its response.
+    ///
+    /// Returns the status. Connects if there is no connection.
     pub async fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
-        // Put back only where the answer came whole: a request that is given up closes its
-        // connection.
+        // The connection is put back only after a complete response. A request that is given up
+        // closes its connection.
         self.open().await?;
         let broken = || io::Error::from(io::ErrorKind::NotConnected);
         let mut stream = self.stream.take().ok_or_else(broken)?;
         stream.write_all(request).await?;
-        // TLS may have kept some.
+        // TLS may still buffer some bytes.
         stream.flush().await?;
         self.read.clear();
         let head = loop {
@@ -87,7 +88,7 @@ impl Connection {
 
 struct Head {
     status: u16,
-    /// Head and body.
+    /// Length of head and body.
     whole: usize,
     kept: bool,
 }
@@ -110,7 +111,7 @@ impl Head {
         }
         Ok(Self {
             status: u16::try_from(status).map_err(|_| broken())?,
-            // None of those asked here answers without.
+            // All servers used here send a length.
             whole: length + body.ok_or_else(broken)?,
             kept,
         })
@@ -121,7 +122,7 @@ fn number(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// A TCP connection that sends at once what is written.
+/// A TCP connection without Nagle's algorithm: writes are sent at once.
 pub async fn connect_plain(to: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(to).await?;
     stream.set_nodelay(true)?;

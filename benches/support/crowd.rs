@@ -16,32 +16,33 @@ use super::client::Transport;
 use super::place::Side;
 use super::within;
 
-/// The keys that a crowd shows.
+/// The keys that a crowd uses.
 #[derive(Clone, Copy, Debug)]
 pub enum Keys {
-    /// All the same.
+    /// All requests have this key.
     One(u64),
-    /// So many, each request the next of them, and from the first again.
+    /// This many keys. The requests use them in turn, again and again.
     InTurn(u64),
-    /// So many, each once; then the crowd stays at home.
+    /// This many keys, each used once. Then the crowd stops.
     Once(u64),
-    /// So many, in no order.
+    /// This many keys, in scattered order.
     Scattered(u64),
-    /// Each client its own.
+    /// Each client has its own key.
     Own,
 }
 
-/// What the clients of a crowd speak.
+/// The protocol of a crowd's clients.
 #[derive(Clone, Copy, Debug)]
 pub enum Protocol {
-    /// HTTP/1.1, each client on a connection of its own.
+    /// HTTP/1.1, with one connection for each client.
     Http1(Transport),
-    /// HTTP/2 over TLS, so many clients on one connection, each a stream. They do not give up,
-    /// and ask more than once.
+    /// HTTP/2 over TLS, with this many clients on one connection, each on a stream of its own.
+    ///
+    /// These clients have no timeout and ask more than once.
     Http2 { streams: usize },
 }
 
-/// Who comes, and what they ask for.
+/// A number of clients and the requests that they send.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowd {
     pub to: SocketAddr,
@@ -49,19 +50,20 @@ pub struct Crowd {
     pub keys: Keys,
     pub clients: usize,
     pub protocol: Protocol,
-    /// Each client asks once, a few of them at the same time, and keeps its connection until the
-    /// crowd leaves.
+    /// Each client asks once, a few of them at the same time.
+    ///
+    /// It keeps its connection until the crowd leaves.
     pub once: bool,
-    /// Over which time they come, evenly.
+    /// The time over which the clients begin, evenly spread.
     pub coming: Duration,
-    /// After how long a client gives up, and asks anew on another connection.
+    /// The timeout after which a client gives up and asks again on another connection.
     pub patience: Option<Duration>,
-    /// Lets all else on its processor go first.
+    /// Lets all other processes on its processor run first.
     pub meek: bool,
 }
 
 impl Crowd {
-    /// `clients` who come at once and do not give up.
+    /// `clients` that begin at once and have no timeout.
     pub fn new(to: SocketAddr, path: &'static str, keys: Keys, clients: usize) -> Self {
         Self {
             to,
@@ -76,7 +78,7 @@ impl Crowd {
         }
     }
 
-    /// Sends them, on a thread of their own.
+    /// Starts the crowd on a thread of its own.
     pub fn come(self) -> Coming {
         let counts = Arc::<Counts>::default();
         let counted = Arc::clone(&counts);
@@ -97,7 +99,7 @@ impl Crowd {
                     };
                     for client in (0..self.clients).step_by(own) {
                         spawn_local(client_of(Rc::clone(&mind), client));
-                        // The others' connections are served meanwhile.
+                        // Lets the other connections be served meanwhile.
                         yield_now().await;
                     }
                     let _told = left.await;
@@ -112,7 +114,7 @@ impl Crowd {
     }
 }
 
-/// A crowd that is there until this is dropped.
+/// A running crowd. It stops when this is dropped.
 #[derive(Debug)]
 pub struct Coming {
     clients: usize,
@@ -122,7 +124,7 @@ pub struct Coming {
 }
 
 impl Coming {
-    /// Waits until each client has come, at most `limit`; says whether they have.
+    /// Waits at most `limit` until each client has begun. Returns whether they have.
     pub fn wait_for_all(&self, limit: Duration) -> bool {
         let all = self.clients as u64;
         within(limit, || self.counts.clients() >= all)

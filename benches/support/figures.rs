@@ -1,8 +1,8 @@
-//! Several rounds of a measurement, as one figure.
+//! Combines several rounds of a measurement into one figure.
 
 use std::fmt;
 
-/// The median of several rounds, and how far they were apart.
+/// The median of several rounds, and their range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
     pub median: f64,
@@ -11,7 +11,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Of no rounds there is none.
+    /// The figure of some rounds; `None` if there are none.
     pub fn of(rounds: &[f64]) -> Option<Self> {
         let mut sorted = rounds.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -24,8 +24,9 @@ impl Figure {
         })
     }
 
-    /// Round by round what part `ours` is of `theirs`: a disturbance of the machine that met both
-    /// cancels out.
+    /// The ratio of `ours` to `theirs`, round by round.
+    ///
+    /// A disturbance of the machine that affects both cancels out.
     pub fn ratio(ours: &[f64], theirs: &[f64]) -> Option<Self> {
         let pairs = ours.iter().zip(theirs);
         Self::of(
@@ -36,8 +37,9 @@ impl Figure {
     }
 }
 
-/// `16.4 (15.9–17.0)`, with as many decimals as asked for: `{:.1}`. `16.4` where all rounds were
-/// the same.
+/// Formats as `16.4 (15.9–17.0)`, or as `16.4` if all rounds were the same.
+///
+/// The precision sets the number of decimals: `{:.1}`.
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decimals = f.precision().unwrap_or(1);
@@ -56,7 +58,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A cell of a table: a dash where there is no figure.
+/// A cell of a table: a dash if there is no figure.
 pub fn cell(figure: Option<Figure>, decimals: usize) -> String {
     figure.map_or_else(|| "—".to_owned(), |figure| format!("{figure:.decimals$}"))
 }
@@ -66,12 +68,12 @@ pub fn cell(figure: Option<Figure>, decimals: usize) -> String {
 pub struct Evenness {
     /// Events a second.
     pub rate: f64,
-    /// The standard deviation of the gaps over their mean: 0 is perfectly even, 1 is pure chance.
+    /// Standard deviation of the gaps divided by their mean: 0 is perfectly even, 1 is pure chance.
     pub variation: f64,
 }
 
 impl Evenness {
-    /// Of events at these nanoseconds, in order. Of fewer than three there is none.
+    /// From the times of events in nanoseconds, in order; `None` for fewer than three events.
     pub fn of(moments: &[u64]) -> Option<Self> {
         if moments.len() < 3 {
             return None;
@@ -90,7 +92,7 @@ impl Evenness {
     }
 }
 
-/// Whole numbers here are far below 2^52, where floats begin to round them.
+/// A whole number as a float. The numbers here are far below 2^52, where floats begin to round.
 #[allow(clippy::cast_precision_loss)]
 pub fn float(whole: u64) -> f64 {
     whole as f64

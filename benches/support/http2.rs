@@ -1,8 +1,8 @@
-//! A client's HTTP/2 connection over TLS: a few streams that ask again as soon as they are
-//! answered.
+//! A client's HTTP/2 connection over TLS, with a few streams that each repeat their request.
 //!
-//! Written out rather than taken from h2, so that a client costs little beside the proxy that it
-//! asks. RFC 9113 has the frames, RFC 7541 the fields.
+//! A stream asks again as soon as it is answered. It is written by hand and does not use h2, so
+//! that a client costs little compared with the proxy. RFC 9113 defines the frames, RFC 7541 the
+//! fields.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 
-// Flags. ACK is of SETTINGS and PING.
+// Flags. ACK applies to SETTINGS and PING.
 const END_STREAM: u8 = 1;
 const ACK: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -34,20 +34,20 @@ const PADDED: u8 = 8;
 const PRIORITY: u8 = 32;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
-/// More than a connection reads in a run: no window is ever widened again.
+/// More than a connection reads in a run, so no window is ever widened again.
 const MOST: u32 = (1 << 31) - 1;
 const DEFAULT_WINDOW: u32 = (1 << 16) - 1;
 
-/// A connection and the streams that are open on it.
+/// A connection and its open streams.
 #[derive(Debug)]
 pub struct Connection {
     socket: TlsStream<TcpStream>,
     path: &'static str,
-    /// What is to be sent with the next write.
+    /// Bytes that the next write sends.
     write: Vec<u8>,
     read: Vec<u8>,
     next_stream: u32,
-    /// The key of the first request, which the server's table of fields has.
+    /// The key of the first request. It is in the server's dynamic table.
     first_key: Option<u64>,
     /// Streams that were not answered with 200.
     odd: Vec<u32>,
@@ -73,7 +73,7 @@ impl Connection {
         })
     }
 
-    /// Opens a stream with a request, which the next call of `outcomes` sends.
+    /// Opens a stream with a request. The next call of `outcomes` sends it.
     pub fn ask(&mut self, key: u64) {
         let block = self.fields(key);
         let flags = END_STREAM | END_HEADERS;
@@ -81,11 +81,13 @@ impl Connection {
         self.next_stream += 2;
     }
 
-    /// The request's fields. The server's table gets those of the first one, as from browsers.
+    /// The request's fields, compressed.
+    ///
+    /// Like a browser, the client puts the fields of its first request into the server's table.
     fn fields(&mut self, key: u64) -> Vec<u8> {
         const GET: u8 = 0x82;
         const HTTPS: u8 = 0x87;
-        // The table begins at 62 with what was put into it last.
+        // The dynamic table begins at 62, with the field that was added last.
         const PATH: u8 = 0x80 + 64;
         const AUTHORITY: u8 = 0x80 + 63;
         const X_KEY: u8 = 0x80 + 62;
@@ -104,7 +106,8 @@ impl Connection {
             }
             Some(first) if first == key => vec![GET, HTTPS, PATH, AUTHORITY, X_KEY],
             Some(_) => {
-                // The name alone is of the table: 62, in a number that has four bits and a byte.
+                // The name comes from the table, the value does not. Index 62 is encoded with a
+                // prefix of four bits and one more byte.
                 let mut block = vec![GET, HTTPS, PATH, AUTHORITY, 0x0F, 62 - 0x0F];
                 text(&mut block, &digits);
                 block
@@ -112,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// Sends what was asked, and returns how the streams ended of which the next bytes tell.
+    /// Sends the requests, and returns the outcomes of the streams that the next read bytes end.
     pub async fn outcomes(&mut self) -> io::Result<Vec<Outcome>> {
         if !self.write.is_empty() {
             self.socket.write_all(&self.write).await?;
@@ -132,7 +135,7 @@ impl Connection {
         Ok(ended)
     }
 
-    /// Says how the frame's stream ended, if the frame ends it.
+    /// The outcome of the frame's stream, if the frame ends it.
     fn take(&mut self, frame: &Frame) -> io::Result<Option<Outcome>> {
         match frame.kind {
             HEADERS if !frame.is_ok() => self.odd.push(frame.stream),
@@ -147,7 +150,7 @@ impl Connection {
         }
         let odd = self.odd.iter().position(|odd| *odd == frame.stream);
         let status = match odd {
-            // Which one it was would need a table of fields to be told.
+            // To know the exact status, the client would need a field table.
             Some(index) => {
                 self.odd.swap_remove(index);
                 0
@@ -171,7 +174,7 @@ struct Frame<'r> {
 }
 
 impl<'r> Frame<'r> {
-    /// The first frame of what was read, and what follows it; `None` where it is not whole yet.
+    /// The first frame of `read`, and the bytes after it; `None` if the frame is not complete.
     fn first_of(read: &'r [u8]) -> Option<(Self, &'r [u8])> {
         let (head, rest) = read.split_first_chunk::<FRAME_HEAD>()?;
         let [high, middle, low, kind, flags, stream @ ..] = *head;
@@ -187,7 +190,9 @@ impl<'r> Frame<'r> {
         Some((frame, rest))
     }
 
-    /// Whether the fields begin with `:status: 200`, which servers tell by its number in the table.
+    /// Whether the fields begin with `:status: 200`.
+    ///
+    /// Servers encode it by its index in the static table.
     fn is_ok(&self) -> bool {
         const STATUS_200: u8 = 0x88;
         let padding = usize::from(self.flags & PADDED != 0);
@@ -204,7 +209,7 @@ fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     out.extend(payload);
 }
 
-/// A text of fewer than 127 bytes, not compressed.
+/// Appends an uncompressed string of less than 127 bytes.
 fn text(out: &mut Vec<u8>, text: &str) {
     out.push(u8::try_from(text.len()).unwrap_or(0));
     out.extend(text.as_bytes());

@@ -1,4 +1,4 @@
-//! On what was measured, in a line.
+//! Describes the machine, in one line.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ pub fn describe() -> String {
         .parse::<u64>()
         .map_or(0, |kilobytes| (kilobytes + (1 << 19)) >> 20);
     let release = read("/proc/sys/kernel/osrelease");
-    // What follows the numbers names a build, not a kernel.
+    // The text after the numbers names a build, not a kernel version.
     let kernel: String = release
         .trim()
         .chars()
@@ -25,7 +25,7 @@ pub fn describe() -> String {
     format!("{count} processors ({model}), {gigabytes} GB, Linux {kernel}")
 }
 
-/// How many others want a processor, over the last minute.
+/// The load average of the last minute.
 pub fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first = text.split_whitespace().next();

@@ -1,5 +1,7 @@
-//! What the measuring programs share: an origin that stamps what arrives, clients, processes on
-//! their own processor, and the pages that the results go into.
+//! Code that the measuring programs share.
+//!
+//! It has an origin that records what arrives, clients, processes on their own processor, and the
+//! pages for the results.
 
 pub mod answers;
 pub mod arguments;
@@ -18,7 +20,7 @@ pub mod usage;
 
 use std::time::Duration;
 
-/// Waits until `is_so`, at most `limit`; says whether it is.
+/// Waits at most `limit` until `is_so` returns true. Returns whether it did.
 pub fn within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = drip::clock::now() + limit;
     loop {

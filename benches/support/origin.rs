@@ -1,4 +1,4 @@
-//! An origin that answers at once, and stamps what arrives.
+//! An origin that answers at once, and records the time of each request.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,15 +22,15 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-L
 pub struct Arrival {
     /// When it was read, in nanoseconds.
     pub at: u64,
-    /// What its field X-Key says.
+    /// The value of its field X-Key.
     pub key: u64,
 }
 
-/// An origin on a thread of its own, for as long as the program runs.
+/// An origin on its own thread. It runs as long as the program.
 #[derive(Clone, Debug)]
 pub struct Origin {
     pub address: SocketAddr,
-    /// Stamps, while they are wanted.
+    /// The recorded requests; `None` while nothing is recorded.
     seen: Arc<Mutex<Option<Vec<Arrival>>>>,
 }
 
@@ -58,13 +58,13 @@ impl Origin {
         Ok(origin)
     }
 
-    /// Stamps what arrives from now on.
+    /// Starts to record requests.
     pub fn watch(&self) {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Vec::with_capacity(1 << 16));
     }
 
-    /// What has arrived since it was told to watch, in order; from now on nothing is stamped.
+    /// Stops recording. Returns the recorded requests, in order.
     pub fn seen(&self) -> Vec<Arrival> {
         let taken = self
             .seen

@@ -1,17 +1,20 @@
-//! Pages in which a program keeps the part that it measured up to date.
+//! Pages in which a program updates the part that it measured.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file of this folder.
+/// The path of a file in this folder.
 pub fn here(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("benches")
         .join(file)
 }
 
-/// Puts `text` between the two marks of the part `name` in the page `file`: `<!-- name -->` and `<!-- /name -->`.
+/// Replaces a part of a page.
+///
+/// `text` goes between the two marks of the part `name` in `file`: `<!-- name -->` and `<!-- /name
+/// -->`.
 pub fn replace(file: &Path, name: &str, text: &str) -> io::Result<()> {
     let page = fs::read_to_string(file)?;
     let (begin, end) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
@@ -24,7 +27,7 @@ pub fn replace(file: &Path, name: &str, text: &str) -> io::Result<()> {
     )
 }
 
-/// A table as Markdown has it; the first column is of words, the others of numbers.
+/// A Markdown table. The first column has words, the others numbers.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let marks = (0..head.len()).map(|column| if column == 0 { "---" } else { "--:" });
     let marks = marks.collect::<Vec<_>>().join(" | ");

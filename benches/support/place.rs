@@ -1,4 +1,4 @@
-//! Where things run: which processor, which port.
+//! Assigns processors and ports.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -10,18 +10,18 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// A side of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// What is measured: the first processor.
+    /// The measured program: the first processor.
     Proxy,
-    /// What is measured with two workers: the first two processors.
+    /// The measured program with two workers: the first two processors.
     TwoWorkers,
     /// The origin and the clients: the last processor.
     Load,
-    /// What needs to be measured on no processor of its own.
+    /// A program that needs no processor of its own.
     Anywhere,
 }
 
 impl Side {
-    /// Moves the calling thread there, and with it whatever it starts.
+    /// Moves the calling thread there, and everything that it starts.
     pub fn take(self) {
         let all = processors();
         let Some((first, last)) = all.first().zip(all.last()) else {
@@ -37,7 +37,7 @@ impl Side {
         for processor in chosen {
             set.set(*processor);
         }
-        // Where it is forbidden the figures are noisier, and otherwise the same.
+        // If this is forbidden, the figures are only noisier.
         let _moved = sched_setaffinity(None, &set);
     }
 
@@ -55,7 +55,7 @@ impl Side {
     }
 }
 
-/// The processors that this process was given.
+/// The processors that this process may use.
 pub fn processors() -> Vec<usize> {
     static GIVEN: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
     let look = || {
@@ -67,10 +67,10 @@ pub fn processors() -> Vec<usize> {
     GIVEN.get_or_init(look).clone()
 }
 
-/// A port that nobody listens on.
+/// An address with a free port.
 pub fn free_address() -> SocketAddr {
-    // Below the ports that the kernel gives to outgoing connections: no client takes it before it
-    // is listened on.
+    // These ports are below those that the kernel gives to outgoing connections. So no client takes
+    // the port before the server listens on it.
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 20_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -84,12 +84,13 @@ pub fn free_address() -> SocketAddr {
     }
 }
 
-/// Takes as many file descriptors as allowed, for this process and those that it starts. Returns
-/// how many.
+/// Raises the limit of file descriptors for this process and its children to the maximum.
+///
+/// Returns the new limit.
 pub fn take_descriptors() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // What was allowed before is still allowed.
+    // On an error the old limit stays.
     let _raised = setrlimit(Resource::Nofile, limit);
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(allowed).unwrap_or(usize::MAX)

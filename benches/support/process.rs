@@ -1,5 +1,4 @@
-//! Programs that are measured: started on their side of the machine, and ended with whoever started
-//! them.
+//! Measured programs: started on their side of the machine, and ended together with this program.
 
 use std::fs;
 use std::io;
@@ -17,17 +16,17 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::place::Side;
 use super::within;
 
-/// Debian keeps servers where a plain user's PATH does not look.
+/// Folders with servers on Debian that a plain user's PATH does not contain.
 const MORE_FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// What runs now, so that it ends when this program is interrupted.
+/// The running programs, so that they end when this program is interrupted.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// A program that ends when this is dropped.
+/// A running program. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// From its start until it took connections.
+    /// Time from its start until it accepted connections.
     pub ready_after: Duration,
 }
 
@@ -42,8 +41,9 @@ impl Running {
         Self::start(command, Side::Anywhere, address, &folder.join("log"))
     }
 
-    /// Starts `command` on `side`, and waits until it listens on `address`. What it says goes into
-    /// the file `log`.
+    /// Starts `command` on `side`, and waits until it listens on `address`.
+    ///
+    /// Its output goes into the file `log`.
     pub fn start(
         mut command: Command,
         side: Side,
@@ -80,7 +80,7 @@ impl Running {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Its process, and those that it has started.
+    /// The ids of its process and of that process's children.
     pub fn processes(&self) -> Vec<u32> {
         let mut family = vec![self.child.id()];
         let mut looked = 0;
@@ -106,7 +106,7 @@ impl Drop for Running {
     }
 }
 
-/// Where a program is, by the PATH and the places where servers are kept.
+/// The path of a program, from PATH and from the usual folders of servers.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain(MORE_FOLDERS.map(PathBuf::from));
@@ -115,7 +115,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Ends what runs when this program is told to end before it is done.
+/// Ends the running programs when this program is told to end early.
 pub fn end_with_us() {
     thread::spawn(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -151,7 +151,7 @@ fn children(parent: u32) -> Vec<u32> {
 
 fn send(process: u32, signal: Signal) {
     if let Some(id) = i32::try_from(process).ok().and_then(Pid::from_raw) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _sent = kill_process(id, signal);
     }
 }

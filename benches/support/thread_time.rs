@@ -1,4 +1,6 @@
-//! The processor time of this thread, for criterion: on a busy machine the wall's clock counts what others did too.
+//! Processor time of this thread, for criterion.
+//!
+//! On a busy machine wall time includes other processes.
 
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub struct ThreadTime;
 
 impl ThreadTime {
-    /// So far.
+    /// The time so far.
     pub fn now() -> Duration {
         let time = clock_gettime(ClockId::ThreadCPUTime);
         Duration::new(
@@ -45,7 +47,7 @@ impl Measurement for ThreadTime {
     }
 
     fn formatter(&self) -> &dyn ValueFormatter {
-        // Of nanoseconds, as here.
+        // The unit is nanoseconds in both.
         WallTime.formatter()
     }
 }

@@ -1,4 +1,4 @@
-//! TLS on the side of the clients, and the certificate that all proxies show.
+//! TLS on the side of the clients, and the certificate of all proxies.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,14 +22,14 @@ const NAME: &str = "bench.test";
 /// A certificate with its key, made once for each run.
 #[derive(Debug)]
 pub struct Identity {
-    /// As PEM.
+    /// The certificate as PEM.
     pub certificate: String,
-    /// As PEM.
+    /// The key as PEM.
     pub key: String,
     der: CertificateDer<'static>,
 }
 
-/// ECDSA on P-256, as the usual authorities issue it.
+/// A certificate with ECDSA on P-256, as the usual authorities issue it.
 pub fn identity() -> &'static Identity {
     static IDENTITY: OnceLock<Identity> = OnceLock::new();
     IDENTITY.get_or_init(|| {
@@ -43,14 +43,14 @@ pub fn identity() -> &'static Identity {
     })
 }
 
-/// The protocol that a client asks for, by its name in ALPN.
+/// The protocol that a client requests by ALPN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alpn {
     Http1,
     Http2,
 }
 
-/// Connects by TLS 1.3, with a full handshake; fails where the server does not speak the protocol.
+/// Connects with TLS 1.3 and a full handshake. Fails if the server does not support the protocol.
 pub async fn connect(to: SocketAddr, alpn: Alpn) -> io::Result<TlsStream<TcpStream>> {
     static HTTP1: OnceLock<TlsConnector> = OnceLock::new();
     static HTTP2: OnceLock<TlsConnector> = OnceLock::new();
@@ -69,7 +69,7 @@ pub async fn connect(to: SocketAddr, alpn: Alpn) -> io::Result<TlsStream<TcpStre
 }
 
 fn connector_for(alpn: &[u8]) -> Result<TlsConnector, rustls::Error> {
-    // One cipher, so that all proxies do the same work.
+    // A single cipher, so that all proxies do the same work.
     let provider = CryptoProvider {
         cipher_suites: vec![ring::cipher_suite::TLS13_AES_128_GCM_SHA256],
         ..ring::default_provider()
@@ -81,7 +81,7 @@ fn connector_for(alpn: &[u8]) -> Result<TlsConnector, rustls::Error> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![alpn.to_vec()];
-    // A resumed connection shows no certificate.
+    // A resumed connection sends no certificate.
     config.resumption = Resumption::disabled();
     Ok(TlsConnector::from(Arc::new(config)))
 }

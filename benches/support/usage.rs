@@ -1,9 +1,9 @@
-//! What processes have used, as the kernel counts it.
+//! The resources that processes use, as counted by the kernel.
 
 use std::fs;
 use std::time::Duration;
 
-/// The processor time that `processes` have used so far, in user and kernel, all threads together.
+/// The processor time that `processes` have used so far: user and kernel, all threads together.
 pub fn processor_time(processes: &[u32]) -> Duration {
     processes.iter().map(|process| of_process(*process)).sum()
 }
@@ -35,8 +35,10 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
-/// By the scheduler's count in nanoseconds where the kernel keeps it, else by `stat`, in hundredths
-/// of a second.
+/// The processor time of one process.
+///
+/// It is the scheduler's count in nanoseconds if the kernel keeps it, else that of `stat`, in
+/// hundredths of a second.
 fn of_process(process: u32) -> Duration {
     let threads = fs::read_dir(format!("/proc/{process}/task"));
     let counted = threads.into_iter().flatten().flatten().map(|thread| {
@@ -51,10 +53,10 @@ fn of_process(process: u32) -> Duration {
 }
 
 fn by_ticks(process: u32) -> Option<Duration> {
-    /// Of a second, in which Linux tells processor times whatever its own tick is.
+    /// The unit of processor times in `stat`, the same for every tick rate of the kernel.
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name, in parentheses, may have anything in it.
+    // The name, in parentheses, may have any characters in it.
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut user_and_kernel = after_name.split_whitespace().skip(11).take(2);
     let mut next = || user_and_kernel.next()?.parse::<u32>().ok();

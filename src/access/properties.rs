@@ -1,4 +1,4 @@
-//! What must hold of any bytes that are logged.
+//! Properties of the access log for any logged bytes.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn escape_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         "{}",
         escaped
     );
-    // What can be told back is told apart.
+    // Unescaping gives the same bytes, so different bytes never have the same escaped text.
     prop_assert_eq!(unescape(&escaped), Some(bytes.to_vec()), "{}", escaped);
     let unquoted = escape_unquoted(bytes);
     prop_assert_eq!(unescape(&unquoted), Some(bytes.to_vec()), "{}", unquoted);
@@ -39,7 +39,9 @@ proptest! {
         escape_holds(&bytes)?;
     }
 
-    /// Whatever clients send, a line of the log stays one, and `drip simulate` reads from it what was meant.
+    /// A logged line stays one line, and `drip simulate` reads the same values back from it.
+    ///
+    /// This holds whatever clients send.
     #[test]
     fn every_line_reads_back(
         nanos in 0..2_000_000_000_000_000_000u64,

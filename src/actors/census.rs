@@ -1,4 +1,4 @@
-//! What a zone's keys are doing, asked in small steps so that no drain is held up.
+//! Statistics of a zone's keys, collected in small steps so that no drain is delayed.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -6,40 +6,40 @@ use std::time::Duration;
 
 use super::messages::Key;
 
-/// What one key is doing.
+/// The state of one key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyState {
-    /// Any bytes.
+    /// The key's bytes. They need not be UTF-8.
     pub key: Key,
-    /// How many wait.
+    /// Number of waiters.
     pub depth: usize,
     /// The level, in requests.
     pub excess: f64,
-    /// How long the one who has waited longest has.
+    /// How long the oldest waiter has waited.
     pub oldest_wait: Duration,
-    /// Whether it has an actor, or only its bucket is kept.
+    /// Whether the key has an actor. If not, only its bucket is kept.
     pub active: bool,
 }
 
-/// What keys are listed by, from the highest on.
+/// The order in which keys are listed, highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// How many wait, and then the level.
+    /// By the number of waiters, then by the level.
     Depth,
-    /// The level.
+    /// By the level.
     Excess,
-    /// How long the one who has waited longest has.
+    /// By how long the oldest waiter has waited.
     OldestWait,
 }
 
-/// The first so many keys by some order, of those that were shown to it.
+/// Collects the first `limit` keys by an order, from the keys that it is shown.
 #[derive(Debug)]
 pub struct Top {
     order: Order,
     limit: usize,
-    /// The last one first, to be put out by one that ranks higher.
+    /// The lowest-ranked key is on top: a higher-ranked key replaces it.
     kept: BinaryHeap<Reverse<Ranked>>,
-    /// A key may be shown twice.
+    /// The keys in `kept`. Needed because a key may be shown twice.
     keys: HashSet<Key>,
 }
 
@@ -50,7 +50,7 @@ struct Ranked {
 }
 
 impl Top {
-    /// The first `limit` keys, which is not zero.
+    /// An empty collection for the first `limit` keys. `limit` must not be zero.
     #[must_use]
     pub fn new(order: Order, limit: usize) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl Top {
         self.kept.push(Reverse(Ranked { rank, state }));
     }
 
-    /// The keys in their order; of equals the one whose bytes come first.
+    /// The keys in order. Keys of equal rank are ordered by their bytes.
     #[must_use]
     pub fn into_sorted(self) -> Vec<KeyState> {
         let mut sorted: Vec<_> = self.kept.into_iter().map(|ranked| ranked.0).collect();
@@ -89,7 +89,7 @@ impl Top {
     }
 
     fn rank(&self, state: &KeyState) -> (u64, u64) {
-        // The bits of numbers that are not negative are in the order of the numbers.
+        // For floats that are not negative, the order of the bits is the order of the numbers.
         let excess = state.excess.max(0.0).to_bits();
         match self.order {
             Order::Depth => (state.depth as u64, excess),
@@ -122,24 +122,24 @@ impl Ord for Ranked {
     }
 }
 
-/// What a zone is doing, all workers together.
+/// The state of a zone, summed over all workers.
 #[derive(Debug)]
 pub struct Census {
-    /// How many wait.
+    /// Number of waiters.
     pub depth: usize,
-    /// How many wait at the deepest key.
+    /// Number of waiters at the deepest key.
     pub depth_max: usize,
-    /// How long the one who has waited longest has.
+    /// How long the oldest waiter has waited.
     pub oldest_wait: Duration,
-    /// Keys with an actor.
+    /// Number of keys with an actor.
     pub active: usize,
-    /// Keys of which only the bucket is kept.
+    /// Number of keys without an actor: only the bucket is kept.
     pub parked: usize,
-    /// The deepest keys at which anybody waits.
+    /// The deepest keys among those with waiters.
     pub deepest: Vec<KeyState>,
 }
 
-/// A census that is being taken.
+/// A census in progress.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) depth: usize,

@@ -11,25 +11,25 @@ use crate::limit::{self, Account, Algorithm, Excess, Limit, Moment, Rate, Ticket
 use crate::metrics::{LimitStatus, Rejected};
 use crate::store;
 
-/// A client's key: the bytes that its zone's key template made of a request.
+/// A client's key: the bytes that the zone's key template makes of a request.
 pub type Key = Arc<[u8]>;
 
-/// What a client is told to wait where nothing better is known.
+/// How long a client is told to wait if no exact time is known.
 pub(super) const RETRY_SOON: Duration = Duration::from_secs(1);
 
-/// Asks for a turn. Answered exactly once, unless whoever asks has gone before.
+/// Asks for a turn. Answered exactly once, unless the caller has gone before.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Join {
-    /// Whose turn.
+    /// The key whose turn is asked for.
     pub key: Key,
-    /// The route's numbers.
+    /// The route's limit.
     pub limit: Limit,
-    /// Decide, charge and tell, but let nobody wait.
+    /// Decide, charge and answer as usual, but never wait.
     pub dry_run: bool,
-    /// The asker's name for this join.
+    /// The caller's ticket for this join.
     pub ticket: Ticket,
-    /// Where the answer goes.
+    /// Receives the answer.
     pub reply: oneshot::Sender<Answer>,
 }
 
@@ -37,60 +37,60 @@ pub struct Join {
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Probe {
-    /// Whose bucket.
+    /// The key whose bucket is asked.
     pub key: Key,
-    /// The route's numbers.
+    /// The route's limit.
     pub limit: Limit,
-    /// Where the answer goes: why not, if not.
+    /// Receives the rejection, or `None` if the join would be accepted.
     pub reply: oneshot::Sender<Option<Rejection>>,
 }
 
-/// What a turn was charged, and by whom.
+/// What a turn was charged, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// By this gateway, which keeps the zone.
+    /// Charged by this gateway, which keeps the zone.
     Own(limit::Charge),
-    /// By the store that keeps it.
+    /// Charged by the store that keeps the zone.
     Store(store::Charge),
-    /// By this gateway, while the store was out.
+    /// Charged by this gateway while the store was unavailable.
     Alone,
-    /// Nothing.
+    /// Nothing was charged.
     Nothing,
 }
 
 /// The answer to a [`Join`].
 #[derive(Debug)]
 pub enum Answer {
-    /// Its turn has come.
+    /// The request's turn has come.
     Turn(Grant),
-    /// It is not accepted.
+    /// The request is rejected.
     Rejected(Rejection),
 }
 
-/// A turn as the key's actor gives it, and what the actor knew when it did.
+/// A turn as the key's actor grants it, with the state known at that time.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant {
-    /// What was charged: to be shown when the turn is not used.
+    /// What was charged. Needed to give back an unused turn.
     pub charge: Charge,
-    /// When it was due, where it had to wait (or, in a dry run, would have had to).
+    /// When it was due, if it had to wait (in a dry run: if it would have had to).
     pub due: Option<Moment>,
-    /// The level with this request, when it joined.
+    /// The level with this request, at the time it joined.
     pub excess: Excess,
-    /// What a client may do next.
+    /// What the client may do next.
     pub outlook: Outlook,
 }
 
-/// What a client may do next.
+/// What a client may do next at a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// Requests that would be accepted right now.
+    /// Number of requests that would be accepted now.
     pub remaining: u32,
-    /// How long until one more would be; zero where the bucket is empty.
+    /// Time until one more request would be accepted; zero if the bucket is empty.
     pub one_more_in: Duration,
 }
 
 impl Outlook {
-    /// Of a key whose account stands so at `now`.
+    /// The outlook for a key whose account is in this state at `now`.
     pub(super) fn of(account: &Account, rate: Rate, limit: Limit, now: Moment) -> Self {
         let remaining = account.remaining(rate, limit, now);
         let one_more_in = account.accepts_at(rate, limit, remaining, now).since(now);
@@ -100,7 +100,7 @@ impl Outlook {
         }
     }
 
-    /// How long until a request would be accepted; zero while any remain.
+    /// Time until a request would be accepted; zero while any remain.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
         if self.remaining > 0 {
@@ -111,19 +111,19 @@ impl Outlook {
     }
 }
 
-/// Why a join was not accepted.
+/// Why a join was rejected, and when to retry.
 #[derive(Clone, Copy, Debug)]
 pub struct Rejection {
-    /// What it ran into.
+    /// The limit or condition that caused the rejection.
     pub reason: Rejected,
-    /// The level that it would have made.
+    /// The level that the request would have made.
     pub excess: Excess,
-    /// How long until the same request would be accepted, if nobody else comes.
+    /// Time until the same request would be accepted, if no other request comes.
     pub retry_after: Duration,
 }
 
 impl Grant {
-    /// What is counted and logged of this turn.
+    /// The status to count and log for this turn.
     #[must_use]
     pub fn status(&self, dry_run: bool) -> LimitStatus {
         match (self.due, dry_run) {
@@ -135,7 +135,7 @@ impl Grant {
 }
 
 impl Rejection {
-    /// Of a zone that is closed while its store is out.
+    /// The rejection for a zone that is closed while its store is unavailable.
     #[must_use]
     pub(super) fn without_store() -> Self {
         Self {
@@ -145,7 +145,9 @@ impl Rejection {
         }
     }
 
-    /// What is counted and logged of this rejection. A stop is no dry run: nobody is passed on any more.
+    /// The status to count and log for this rejection.
+    ///
+    /// A stop rejects requests also in a dry run: no request is passed on any more.
     #[must_use]
     pub fn status(&self, dry_run: bool) -> LimitStatus {
         if dry_run && self.reason != Rejected::Stopping {
@@ -156,38 +158,38 @@ impl Rejection {
     }
 }
 
-/// The one who joined with this ticket has gone.
+/// The request that joined with this ticket has gone.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Leave {
-    /// Whose place.
+    /// The key it waits at.
     pub key: Key,
-    /// Which join.
+    /// The ticket of its join.
     pub ticket: Ticket,
 }
 
-/// A turn was not used.
+/// A turn was not used: give its charge back.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Refund {
-    /// Whose turn.
+    /// The key of the turn.
     pub key: Key,
-    /// What it was charged.
+    /// What the turn was charged.
     pub charge: Charge,
 }
 
-/// What a supervisor may be told anew while it runs.
+/// A supervisor's settings. They can change while it runs.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// How the requests of each key are counted; it never changes.
+    /// How the requests of each key are counted. Never changes.
     pub algorithm: Algorithm,
     /// The rate of each key.
     pub rate: Rate,
-    /// How many keys this supervisor may remember.
+    /// The most keys that this supervisor may remember.
     pub max_keys: NonZeroUsize,
-    /// For how long a drained key is remembered.
+    /// A drained key is forgotten after it was not used for this long.
     pub idle_timeout: Duration,
-    /// Of a zone that is kept in a store.
+    /// Set for a zone that is kept in a store.
     pub(super) sharing: Option<Sharing>,
 }
 
@@ -196,39 +198,39 @@ pub struct Tuning {
 #[rtype(result = "()")]
 pub struct Retune(pub Tuning);
 
-/// The zone is no longer in the file: its supervisor ends once nobody waits.
+/// The zone has left the file: its supervisor ends once nothing waits.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct Retire;
 
-/// The gateway's time is up: all who wait, and all who still come, are rejected.
+/// The gateway stops: all waiters and all later requests are rejected.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct Dismiss;
 
-/// Asks for a step of a census, from just before the index `before` on.
+/// Asks for one step of a census, from just before index `before` towards the front.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct Survey {
     pub(super) count: Count,
-    /// [`FROM_THE_END`], and then as told.
+    /// [`FROM_THE_END`] first, then the index of the last reply.
     pub(super) before: usize,
-    /// Where the count goes, and where to go on: 0 at the end.
+    /// Receives the count and the index to continue from; 0 at the end.
     pub(super) reply: oneshot::Sender<(Count, usize)>,
 }
 
-/// Asks for a step of a walk over all keys, from just before the index `before` on.
+/// Asks for one step of a walk over all keys, from just before index `before` to the front.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct Walk {
     pub(super) top: Top,
-    /// [`FROM_THE_END`], and then as told.
+    /// [`FROM_THE_END`] first, then the index of the last reply.
     pub(super) before: usize,
-    /// Where the keys go, and where to go on: 0 at the end.
+    /// Receives the keys and the index to continue from; 0 at the end.
     pub(super) reply: oneshot::Sender<(Top, usize)>,
 }
 
-/// Where walks begin.
+/// The index at which walks begin.
 pub(super) const FROM_THE_END: usize = usize::MAX;
 
 /// Forgets what a key was charged.
@@ -237,11 +239,11 @@ pub(super) const FROM_THE_END: usize = usize::MAX;
 pub(super) struct Forget {
     pub(super) key: Key,
     pub(super) waiters: Waiters,
-    /// How many were sent away; `None` where the key is not known.
+    /// Receives the number of rejected waiters; `None` if the key is not known.
     pub(super) reply: oneshot::Sender<Option<usize>>,
 }
 
-/// What becomes of those who wait at a key whose debt is forgotten.
+/// What happens to the waiters of a key whose charges are forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiters {
     /// They keep their order and pace.
@@ -250,7 +252,7 @@ pub enum Waiters {
     Dismissed,
 }
 
-/// From a supervisor to one of its actors: forget what was charged.
+/// Supervisor to key actor: forget what was charged.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct ForgetKey {
@@ -258,12 +260,12 @@ pub(super) struct ForgetKey {
     pub(super) reply: oneshot::Sender<Option<usize>>,
 }
 
-/// From a supervisor to one of its actors: the rate has changed.
+/// Supervisor to key actor: the rate has changed.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct RetuneKey(pub Rate);
 
-/// From a supervisor to one of its actors, whose bucket it has taken back: end.
+/// Supervisor to key actor: end. The supervisor has taken its bucket back.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct End;

@@ -1,13 +1,14 @@
-//! The actors: who owns which bucket, and who may tell whom what.
+//! The actors: which actor owns which bucket, and which messages it takes.
 //!
 //! ```text
-//! Zone ──Join, Leave, Refund──▶ ZoneSupervisor (one a zone and worker) ──▶ KeyActor (one a key in use)
+//! Zone ──Join, Leave, Refund──▶ ZoneSupervisor (one a zone and worker) ──▶ KeyActor (one a key)
 //!   ▲                                                                          │
 //!   └───────────────── Turn or Rejection, through a oneshot ───────────────────┘
 //! ```
 //!
-//! A key lives on one worker. Its supervisor there is the only holder of its address, so the joins of a key are in
-//! order, settings arrive in order, and nothing can race with looking up, parking or evicting.
+//! A key lives on one worker. Its supervisor there is the only holder of the key actor's address.
+//! So the joins of a key are handled in order, settings arrive in order, and no lookup races with
+//! parking or evicting.
 
 mod census;
 mod key;

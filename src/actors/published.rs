@@ -10,16 +10,20 @@ use crate::limit::{Bucket, Moment, Rate};
 use crate::metrics::ZoneMetrics;
 use crate::pacer::Pacer;
 
-/// What the actors of one supervisor share with it. They live on one thread, so plain cells will do.
+/// State that the actors of one supervisor share with it.
+///
+/// All run on one thread, so plain cells suffice.
 pub(super) struct Shard {
     pub(super) pacer: Rc<Pacer>,
     pub(super) metrics: Arc<ZoneMetrics>,
-    /// Of the keys that have waiters, each at the index that it knows: coming and going costs a few moves, and who
-    /// asks for the deepest key walks these alone.
+    /// The keys that have waiters.
+    ///
+    /// Each knows its index here, so adding and removing cost a few moves, and a search for the
+    /// deepest key walks only these.
     waiting: RefCell<Vec<Rc<Published>>>,
-    /// How many wait, all keys together.
+    /// Number of waiters of all keys together.
     depth: Cell<usize>,
-    /// Of a zone that is kept in a store.
+    /// Set for a zone that is kept in a store.
     sharing: RefCell<Option<Rc<Shared>>>,
 }
 
@@ -44,18 +48,20 @@ impl Shard {
         self.sharing.replace(zone);
     }
 
-    /// How many keys have waiters.
+    /// Number of keys that have waiters.
     pub(super) fn busy(&self) -> usize {
         self.waiting.borrow().len()
     }
 
-    /// How many wait, all keys together.
+    /// Number of waiters of all keys together.
     pub(super) fn depth(&self) -> usize {
         self.depth.get()
     }
 
-    /// Shows up to `most` of the keys that have waiters, from just before the index `end` to the front; returns where
-    /// to go on, 0 at the end. In steps too this shows all keys that have waiters all the time, some of them twice.
+    /// Shows up to `most` keys that have waiters, from just before index `end` towards the front.
+    ///
+    /// Returns the index to continue from; 0 at the end. Even in several steps this shows every
+    /// key that has waiters throughout, some keys twice.
     pub(super) fn walk(&self, end: usize, most: usize, mut show: impl FnMut(&Published)) -> usize {
         let waiting = self.waiting.borrow();
         let end = end.min(waiting.len());
@@ -64,7 +70,7 @@ impl Shard {
         start
     }
 
-    /// Takes note that the waiters at one key have become `after`.
+    /// Records that one key now has `after` waiters.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn count_waiters(&self, published: &Rc<Published>, after: usize) {
         let before = published.depth.replace(after);
@@ -99,18 +105,20 @@ impl Shard {
     }
 }
 
-/// What one actor shows its supervisor: enough to park it, to list it or to pass it by without asking.
+/// What one actor publishes to its supervisor.
+///
+/// It is enough to park the actor, list it or skip it without asking it.
 #[derive(Debug)]
 pub(super) struct Published {
     pub(super) key: Key,
-    /// Messages sent to the actor that it has not handled yet.
+    /// Number of messages sent to the actor that it has not handled yet.
     pub(super) pending: Cell<usize>,
-    /// How many wait at this key.
+    /// Number of waiters at this key.
     pub(super) depth: Cell<usize>,
     pub(super) bucket: Cell<Bucket>,
-    /// When the one who has waited longest joined.
+    /// When the waiter that has waited longest joined.
     pub(super) oldest: Cell<Option<Moment>>,
-    /// Where it is among the keys that have waiters, while it is.
+    /// Index among the keys that have waiters. Valid only while the key has waiters.
     index: Cell<usize>,
 }
 
@@ -126,7 +134,7 @@ impl Published {
         }
     }
 
-    /// What the key is doing, for those who list keys.
+    /// The key's state for listings.
     pub(super) fn state(&self, rate: Rate, now: Moment) -> KeyState {
         KeyState {
             key: Key::clone(&self.key),
@@ -137,7 +145,7 @@ impl Published {
         }
     }
 
-    /// Nobody waits and nothing is on its way: what is published is all that there is.
+    /// Whether nothing waits and no message is pending. The published state is then complete.
     pub(super) fn is_quiet(&self) -> bool {
         self.pending.get() == 0 && self.depth.get() == 0
     }

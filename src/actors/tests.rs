@@ -22,7 +22,7 @@ const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
 /// A zone with one supervisor on this thread, on a clock that the test moves.
 struct Bench {
-    /// Leaked, so that joins which borrow it can be kept anywhere.
+    /// Leaked, so that joins that borrow it can be stored anywhere.
     zone: &'static Zone,
     pacer: Rc<Pacer>,
 }
@@ -70,7 +70,7 @@ impl Bench {
         self.zone.join(Key::from(key.as_bytes()), limit, false)
     }
 
-    /// Lets the actors handle all that is on its way.
+    /// Lets the actors handle all pending messages.
     async fn settle() {
         for _ in 0..50 {
             tokio::task::yield_now().await;
@@ -91,7 +91,7 @@ fn burst(burst: u32) -> Limit {
     }
 }
 
-/// What has become of a join so far.
+/// The result of a join so far.
 async fn peek<'z>(joining: &mut Joining<'z>) -> Option<Result<Turn<'z>, Rejection>> {
     poll_fn(|cx| {
         Poll::Ready(match Pin::new(&mut *joining).poll(cx) {
@@ -151,7 +151,7 @@ fn the_least_recently_used_key_makes_room() {
         for key in ["a", "b", "a", "c", "a", "b"] {
             seen.push(excess(key).await);
         }
-        // "c" pushed "b" out, and "b" later "c"; "a" was remembered all the time.
+        // "c" evicted "b", and later "b" evicted "c"; "a" was remembered all the time.
         assert_eq!(seen, [0.0, 0.0, 1.0, 0.0, 2.0, 0.0]);
     });
 }
@@ -211,7 +211,7 @@ fn step() -> impl Strategy<Value = Step> {
         Just(0),
         1..1_000_000u64,
         1_000_000..500_000_000u64,
-        // Long enough to be parked, and to be woken again.
+        // Long enough for a key to be parked and woken again.
         2_000_000_000..5_000_000_000u64,
     ];
     prop_oneof![
@@ -221,18 +221,18 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..3usize, 0..5usize).prop_map(|(key, limit)| Step::Return { key, limit }),
         1 => (0..RATES.len()).prop_map(|rate| Step::Retune { rate }),
         1 => (0..3usize, any::<bool>()).prop_map(|(key, dismiss)| Step::Forget { key, dismiss }),
-        // Rare: it is the end of a trace.
+        // Rare: it ends the trace.
         1 => (0..10u8).prop_map(|nth| if nth == 0 { Step::Stop } else { Step::Advance(Duration::ZERO) }),
     ]
 }
 
-/// The same requests at bare queues: no actors, no messages, no parking.
+/// The same requests at plain queues: no actors, no messages, no parking.
 struct Model {
     rate: Rate,
     max_keys: usize,
     queues: HashMap<usize, Queue<u64>>,
     stopped: bool,
-    /// Who has departed and at which moment, in order.
+    /// The requests that have departed, in order, each with its moment.
     departed: Vec<(u64, Moment)>,
 }
 
@@ -250,7 +250,7 @@ impl Model {
             return (Said::Rejected(Rejected::Stopping, soon), None);
         }
         if !self.queues.contains_key(&key) && self.queues.len() == self.max_keys {
-            // Only told apart where there is one candidate: with one key.
+            // The model knows which key is evicted only if there is one candidate: with one key.
             let idle = self
                 .queues
                 .iter()
@@ -302,8 +302,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever happens, the actors answer each join exactly once, at the moment and with the verdict that the
-    /// arithmetic alone gives.
+    /// The actors answer each join exactly once, with the arithmetic's verdict and moment.
     #[test]
     fn the_actors_add_nothing_to_the_arithmetic(
         steps in prop::collection::vec(step(), 1..80),
@@ -319,7 +318,7 @@ proptest! {
     }
 }
 
-/// The actors and the model, side by side.
+/// The actors and the model, run side by side.
 struct Comparison {
     bench: Bench,
     model: Model,
@@ -435,7 +434,7 @@ impl Comparison {
         };
         let gone = if dismiss { queue.dismiss() } else { Vec::new() };
         queue.forget(now);
-        // The model remembers for longer that there was a key.
+        // The model remembers keys for longer, so the actors may know nothing of this key.
         prop_assert_eq!(forgotten.unwrap_or(0), gone.len());
         for id in gone {
             let index = self.waiting.iter().position(|(other, ..)| *other == id);
@@ -447,7 +446,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// What an operator is told is what there is.
+    /// Checks that the census matches the model.
     async fn compare_census(&self) -> Result<(), TestCaseError> {
         let depths = self
             .model
@@ -514,7 +513,7 @@ fn keys_are_listed_in_steps_that_miss_none_who_stays() {
         for key in 0..4_000 {
             let _used = bench.join(&key.to_string(), limit).await.unwrap().take();
         }
-        // So that they are parked: those are forgotten altogether.
+        // Long enough to park them: a parked key is forgotten completely.
         for _ in 0..10 {
             bench.advance(Duration::from_secs(3)).await;
         }
@@ -553,13 +552,13 @@ fn a_flood_of_keys_is_no_flood_of_actors() {
             delay: Delay::Never,
             ..burst(1)
         };
-        // Whoever waits keeps an actor, however many come.
+        // A key with a waiter keeps its actor, however many other keys come.
         let _passed = bench.join("waits", burst(1)).await.unwrap().take();
         let mut waiting = bench.join("waits", burst(1));
         for round in 0..3 {
             for key in 0..6_000 {
                 let joined = bench.join(&key.to_string(), limit).await;
-                // Parked or not, what was charged is remembered.
+                // The charge is remembered, whether the key is parked or not.
                 assert_eq!(joined.is_ok(), round < 2, "{key}");
                 joined.ok().map(Turn::take);
             }

@@ -12,15 +12,17 @@ use super::zone::Zone;
 use crate::limit::{Excess, Limit, Ticket};
 use crate::metrics::{LimitStatus, Rejected};
 
-/// A request on its way to its turn in one zone. Dropped before it is answered, it leaves the queue; dropped with an
-/// answer under way, it gives the turn back.
+/// A request that waits for its turn in one zone.
+///
+/// If it is dropped before it is answered, it leaves the queue. If it is dropped while an answer
+/// is on its way, the turn is given back.
 #[derive(Debug)]
 pub struct Joining<'z> {
     zone: &'z Zone,
     key: Key,
     ticket: Ticket,
     dry_run: bool,
-    /// `None` once it was answered.
+    /// `None` once the answer is here.
     answer: Option<oneshot::Receiver<Answer>>,
 }
 
@@ -88,7 +90,7 @@ impl Drop for Joining<'_> {
         let Some(mut answer) = self.answer.take() else {
             return;
         };
-        // Closed first: from here on the actor cannot answer any more, so exactly one of these is true.
+        // Close first: the actor can then answer no more, so exactly one of these cases applies.
         answer.close();
         match answer.try_recv() {
             Ok(Answer::Turn(grant)) => self.zone.send(&self.key, refund(&self.key, &grant)),
@@ -105,10 +107,11 @@ impl Drop for Joining<'_> {
     }
 }
 
-/// The question whether a zone would accept a request now; nothing is charged.
+/// Asks whether a zone would accept a request now. Nothing is charged.
 ///
-/// A request that asks several zones asks this first: what one of them would reject is then charged by none, not even
-/// for the moment until a turn is given back, in which others would be turned away.
+/// A request that needs several zones asks all of them this first. So a request that one zone
+/// would reject is charged by none, not even until its turns are given back: meanwhile other
+/// requests would be rejected.
 #[derive(Debug)]
 pub struct Probing(oneshot::Receiver<Option<Rejection>>);
 
@@ -121,18 +124,18 @@ impl Probing {
 }
 
 impl Future for Probing {
-    /// Why not, if not.
+    /// The rejection, or `None` if the request would be accepted.
     type Output = Option<Rejection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // A supervisor that has ended is met again, and counted, by the join.
+        // If the supervisor has ended, the join finds out and counts it.
         Pin::new(&mut self.0)
             .poll(cx)
             .map(Result::unwrap_or_default)
     }
 }
 
-/// The right to go on, as one zone gave it. Dropped unused, it gives back what it was charged.
+/// The right to go on, granted by one zone. An unused turn gives its charge back when dropped.
 #[derive(Debug)]
 pub struct Turn<'z> {
     zone: &'z Zone,
@@ -143,7 +146,7 @@ pub struct Turn<'z> {
 }
 
 impl Turn<'_> {
-    /// Goes on: the charge stays. Returns what the actor knew when it gave the turn.
+    /// Uses the turn: the charge stays. Returns what the actor knew when it granted the turn.
     #[must_use]
     pub fn take(mut self) -> Grant {
         self.used = true;
@@ -168,7 +171,7 @@ fn refund(key: &Key, grant: &Grant) -> Refund {
     }
 }
 
-/// A ticket that no other join of this process has: each thread counts up from a start of its own.
+/// Returns a ticket that is unique in this process: each thread counts up from its own start.
 fn next_ticket() -> Ticket {
     static THREADS: AtomicU64 = AtomicU64::new(0);
     thread_local! {

@@ -23,11 +23,11 @@ use crate::metrics::{LimitStatus, ZoneMetrics};
 use crate::pacer::Pacer;
 use crate::store::Pace;
 
-/// The way to a zone's supervisors, from any thread.
+/// A handle to a zone's supervisors, usable from any thread.
 #[derive(Debug)]
 pub struct Zone {
     settings: config::Zone,
-    /// One on each worker; a key belongs to the one that its hash names.
+    /// One on each worker. A key's hash selects its supervisor.
     supervisors: Arc<[Addr<ZoneSupervisor>]>,
     hasher: RandomState,
     metrics: Arc<ZoneMetrics>,
@@ -35,8 +35,10 @@ pub struct Zone {
 }
 
 impl Zone {
-    /// Starts the zone's supervisors, one on each of `workers`. `since`: since when the file has had its rate. `remote`: the
-    /// store, of a zone that is kept there.
+    /// Starts the zone's supervisors, one on each of `workers`.
+    ///
+    /// `since` is when the file got its present rate. `remote` is the store, if the zone is kept
+    /// in one.
     #[must_use]
     pub fn start(
         settings: config::Zone,
@@ -78,7 +80,7 @@ impl Zone {
         }
     }
 
-    /// The same zone, with its keys and those who wait there, under new settings.
+    /// The same zone under new settings. It keeps its keys and waiters.
     #[must_use]
     pub fn retune(&self, settings: config::Zone, remote: Option<Arc<Remote>>) -> Self {
         let since = match &self.sharing {
@@ -98,7 +100,7 @@ impl Zone {
                 supervisor.do_send(Retune(tuning(&settings, shard, shards, new.clone())));
             }
         }
-        // Else another gateway's may be in force.
+        // Otherwise leave the shown rate: another gateway's may be in force.
         if is_retuned {
             self.metrics.show_rate(settings.rate);
         }
@@ -112,7 +114,7 @@ impl Zone {
         }
     }
 
-    /// Whether a zone with these settings would go on with this one's keys.
+    /// Whether a zone with these settings would keep this zone's keys.
     #[must_use]
     pub fn carries_over_to(&self, settings: &config::Zone) -> bool {
         let known = &self.settings;
@@ -125,12 +127,12 @@ impl Zone {
             )
     }
 
-    /// Ends the supervisors once nobody waits there any more.
+    /// Ends the supervisors once nothing waits at them.
     pub fn retire(&self) {
         self.tell_all(Retire);
     }
 
-    /// Whether all its supervisors have ended.
+    /// Whether all supervisors have ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.supervisors
@@ -138,7 +140,9 @@ impl Zone {
             .all(|supervisor| !supervisor.connected())
     }
 
-    /// What it is doing, with the `limit` deepest keys. Only keys with waiters are looked at, in small steps.
+    /// The zone's state, with the `limit` deepest keys.
+    ///
+    /// Only keys with waiters are visited, in small steps.
     pub async fn census(&self, limit: usize) -> Census {
         let mut count = Count::new(limit);
         for supervisor in self.living() {
@@ -151,7 +155,8 @@ impl Zone {
                     reply,
                 });
                 let Ok(step) = answer.await else {
-                    // It has ended, and took with it what was counted: what is left is all that there is.
+                    // The supervisor has ended and the count is lost with it. Count the remaining
+                    // supervisors.
                     count = Count::new(limit);
                     break;
                 };
@@ -161,8 +166,10 @@ impl Zone {
         count.finish()
     }
 
-    /// The first `limit` keys by `order`. All remembered keys are looked at, in small steps, with pauses as long in between:
-    /// so requests have at least half of the workers' time.
+    /// The first `limit` keys by `order`.
+    ///
+    /// Visits all remembered keys in small steps, with a pause after each step as long as the step
+    /// took. So requests have at least half of the workers' time.
     pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
         let mut top = Top::new(order, limit);
         for supervisor in self.living() {
@@ -184,7 +191,9 @@ impl Zone {
         top.into_sorted()
     }
 
-    /// Forgets what `key` was charged; returns how many who waited were sent away, or `None` where it is not known.
+    /// Forgets what `key` was charged.
+    ///
+    /// Returns the number of rejected waiters, or `None` if the key is not known.
     pub async fn forget(&self, key: Key, waiters: Waiters) -> Option<usize> {
         let (reply, answer) = oneshot::channel();
         self.send(
@@ -198,7 +207,7 @@ impl Zone {
         answer.await.ok().flatten()
     }
 
-    /// Rejects all who wait and all who still come.
+    /// Rejects all waiters and all later requests.
     pub fn dismiss(&self) {
         self.tell_all(Dismiss);
     }
@@ -221,7 +230,7 @@ impl Zone {
         self.metrics.count_rejection(rejection.reason);
     }
 
-    /// Counts a request that this zone would have accepted, and another did not.
+    /// Counts a request that this zone would have accepted but another zone rejected.
     pub fn count_cancelled(&self) {
         self.metrics.count(LimitStatus::Cancelled);
     }
@@ -232,7 +241,7 @@ impl Zone {
         &self.settings
     }
 
-    /// What is counted of it.
+    /// The zone's metrics.
     #[must_use]
     pub fn metrics(&self) -> &ZoneMetrics {
         &self.metrics
@@ -246,12 +255,12 @@ impl Zone {
         Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
     {
         let hash = self.hasher.hash_one(key);
-        // There are far fewer workers than hashes, so taking the remainder favours none noticeably.
+        // There are far fewer workers than hashes, so the remainder is nearly uniform.
         let shard = usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default();
         self.supervisors[shard].do_send(message);
     }
 
-    /// Its supervisors that have not ended.
+    /// The supervisors that have not ended.
     fn living(&self) -> impl Iterator<Item = &Addr<ZoneSupervisor>> {
         self.supervisors
             .iter()
@@ -270,7 +279,9 @@ impl Zone {
     }
 }
 
-/// How a zone is shared, if it is: the file is checked for that its rate can be kept.
+/// How a zone is shared, if it is.
+///
+/// The check of the file guarantees that its rate can be kept in the store.
 fn sharing(
     zone: &config::Zone,
     since: Moment,
@@ -288,7 +299,9 @@ fn sharing(
     })
 }
 
-/// A supervisor's part of its zone's settings: `max_keys` is shared out evenly, at least one each.
+/// A supervisor's share of its zone's settings.
+///
+/// `max_keys` is divided evenly, with at least one for each supervisor.
 fn tuning(zone: &config::Zone, shard: usize, shards: usize, sharing: Option<Sharing>) -> Tuning {
     let (all, more) = (zone.max_keys.get() / shards, zone.max_keys.get() % shards);
     let max_keys = NonZeroUsize::new(all + usize::from(shard < more)).unwrap_or(NonZeroUsize::MIN);

@@ -1,4 +1,6 @@
-//! `/metrics`: what the recorder has, without what left the file, and what is asked of the zones when it is asked for.
+//! `/metrics`: the recorder's metrics and those that are collected from the zones.
+//!
+//! The series of zones, origins and routes that are no longer in the file are left out.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -20,13 +22,14 @@ use crate::metrics::{
 
 /// How many keys of a zone have a series of their own.
 pub(super) const TOP_KEYS: usize = 10;
-/// A key's name is cut off past this many characters where it is a label or shown each second: a key may be as long as
-/// the head of a request.
+/// Longest name of a key in a label or a sample, in characters; a longer name is cut off.
+///
+/// A key may be as long as the head of a request.
 const LONGEST_NAME: usize = 128;
-/// How long the workers may take to say what their zones are doing.
+/// How long the workers may take to report the state of their zones.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the zones of a gateway are doing at the moment.
+/// The current state of a gateway's zones.
 pub(super) struct Exposition {
     gateway: Arc<Gateway>,
     zones: Vec<(String, Census)>,
@@ -66,7 +69,7 @@ impl Exposition {
         }
         family(out, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP);
         for (zone, census) in &self.zones {
-            // Two keys may be the same up to where their names are cut off; the deeper one comes first.
+            // Two keys may have the same name after it is cut off. The deeper key comes first.
             let mut seen = HashSet::new();
             for state in &census.deepest {
                 let key = name(&state.key);
@@ -79,14 +82,14 @@ impl Exposition {
     }
 }
 
-/// What a zone is doing; `None` where a worker does not answer.
+/// The current state of a zone; `None` if a worker does not answer in time.
 pub(super) async fn census(zone: &Zone) -> Option<Census> {
     timeout(PATIENCE, zone.census(TOP_KEYS)).await.ok()
 }
 
-/// A key as it is shown to people, of bounded length.
+/// A key as text for people, of bounded length.
 pub(super) fn name(key: &[u8]) -> String {
-    // Each byte makes a character at most of what is kept.
+    // A character comes from at most four bytes, so the rest of a long key is not needed.
     let name = escape_unquoted(&key[..key.len().min(4 * LONGEST_NAME)]);
     match name.char_indices().nth(LONGEST_NAME) {
         Some((end, _)) => format!("{}…", &name[..end]),
@@ -116,8 +119,10 @@ fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl std
     let _ = writeln!(out, "}} {value}");
 }
 
-/// The first labels of the series of what is in force. The recorder never forgets a series; what left the file is left
-/// out here, and goes on from where it was should it come back.
+/// The first labels of the series that are in force.
+///
+/// The recorder never forgets a series. The series of something that left the file are left out
+/// here. If it comes back, they continue from their last values.
 struct InForce(HashSet<String>);
 
 impl InForce {
@@ -163,7 +168,7 @@ impl InForce {
     }
 }
 
-/// Where the first `count` labels end.
+/// The index after the first `count` labels.
 fn labels_end(labels: &str, count: usize) -> Option<usize> {
     let (mut quotes, mut escaped) = (0, false);
     labels

@@ -1,9 +1,10 @@
-//! Who may change something, and what browsers are told.
+//! Who may change something, and the security headers for browsers.
 //!
-//! The port listens on loopback unless told otherwise, but a browser on this host takes any page's requests there. So a
-//! request that changes something is refused where a browser says that another site's page sent it. A page can also
-//! rename itself to this host (DNS rebinding), and is then no other site; its `Host` gives it away. With a token set,
-//! the token decides, which no such page knows.
+//! The port listens on loopback by default, but a browser on this host sends it the requests of
+//! any page. So a request that changes something is refused if the browser says that a page of
+//! another site sent it. A page can also point its own name at this host (DNS rebinding), and is
+//! then not another site. Its `Host` shows that. If a token is set, the token decides, because no
+//! such page knows it.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -21,7 +22,7 @@ use super::{Admin, reply};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// What every answer tells a browser: nothing but our own files, in no frame, and no guessing.
+/// Headers of every response: only our own files, no frames, no guessed types, no referrer.
 const HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_SECURITY_POLICY, "default-src 'self'"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -46,7 +47,7 @@ pub(super) async fn protect(
     Ok(response)
 }
 
-/// The answer to a request that may not do what it asks for.
+/// The response to a request that is not allowed.
 fn refusal(method: &Method, headers: &HeaderMap, token: Option<&[u8]>) -> Option<HttpResponse> {
     if matches!(*method, Method::GET | Method::HEAD) {
         return None;
@@ -71,7 +72,7 @@ fn refusal(method: &Method, headers: &HeaderMap, token: Option<&[u8]>) -> Option
     Some(refusal)
 }
 
-/// The token that came with a request. The name of the scheme is in any case, as RFC 9110 has it.
+/// The token of a request. The case of the scheme's name is ignored (RFC 9110).
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let value = headers.get(AUTHORIZATION)?.as_bytes();
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;
@@ -93,7 +94,9 @@ fn is_of_another_site(headers: &HeaderMap, has_token: bool) -> bool {
     by_fetch || by_origin || (by_browser && !has_token && !is_unmistakable(host))
 }
 
-/// Whether a host is an address, or this host: names that nobody else can make lead here.
+/// Whether a host is an address or `localhost`.
+///
+/// No other site can make these names lead here.
 fn is_unmistakable(host: &str) -> bool {
     let bare = match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(""),
@@ -150,7 +153,7 @@ mod tests {
             ),
             (&[(HOST, "127.0.0.1:9090"), (ORIGIN, "null")], 403),
             (&[(HOST, "127.0.0.1:9090"), (ORIGIN, "")], 403),
-            // A page that has made its own name lead here.
+            // A page that has pointed its own name at this host.
             (
                 &[
                     (HOST, "evil.example:9090"),

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 
 use crate::gateway::Gateway;
 
-/// Whether the gateway accepts traffic, from any thread.
+/// Whether the gateway accepts traffic, readable from any thread.
 #[derive(Clone, Debug)]
 pub struct Health {
     accepting: Arc<AtomicBool>,
@@ -13,7 +13,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Of the gateway that `gateway` tells of, which does not accept traffic yet.
+    /// The health of the gateway in `gateway`, which does not accept traffic yet.
     #[must_use]
     pub fn of(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Self {
         Self {
@@ -22,12 +22,12 @@ impl Health {
         }
     }
 
-    /// Sets whether clients are listened to.
+    /// Sets whether the gateway listens for clients.
     pub fn set_accepting(&self, accepting: bool) {
         self.accepting.store(accepting, Ordering::Relaxed);
     }
 
-    /// Whether they are, and there is an origin that could answer them.
+    /// Whether the gateway listens for clients and has an origin that can respond.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let gateway = self.gateway.borrow().as_ref().map(Arc::clone);

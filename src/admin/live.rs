@@ -1,4 +1,6 @@
-//! `/api/live`: a sample each second, as server-sent events, and the last ten minutes for whoever comes.
+//! `/api/live`: a sample each second, as server-sent events.
+//!
+//! A new client first gets the samples of the last ten minutes.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,18 +19,20 @@ use tokio::sync::mpsc;
 
 use super::{Admin, reply};
 
-/// How many samples are kept: one a second.
+/// How many samples are kept: one for each second.
 const KEPT: usize = 600;
-/// How much memory they may take: with hundreds of zones fewer are kept.
+/// Most memory for the samples, in bytes: with hundreds of zones fewer samples are kept.
 const KEPT_BYTES: usize = 16 * 1024 * 1024;
-/// How many may listen at once.
+/// Most clients that listen at once.
 const LISTENERS: usize = 64;
-/// How many samples a listener may be behind before it is let go; it comes back and says what it saw last.
+/// How many samples a client may be behind before it is disconnected.
+///
+/// It connects again and names the last sample that it saw.
 const BEHIND: usize = 8;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The last samples, and those who listen.
+/// The last samples, and the clients that listen.
 #[derive(Clone, Debug, Default)]
 pub struct Live(Arc<Mutex<State>>);
 
@@ -46,11 +50,11 @@ struct Sample {
 }
 
 impl Live {
-    /// Keeps a sample and sends it to all who listen. Whoever is too slow for that is let go.
+    /// Keeps a sample and sends it to all clients; disconnects a client that is too slow.
     pub(super) fn publish(&self, seq: u64, json: &str) {
         let head = format!("id: {seq}\nevent: sample\ndata: ");
         let event = Bytes::from(format!("{head}{json}\n\n"));
-        // The same bytes serve for the history.
+        // The history shares the same bytes.
         let json = event.slice(head.len()..head.len() + json.len());
         let mut state = self.state();
         state
@@ -66,7 +70,7 @@ impl Live {
         }
     }
 
-    /// Listens, from the samples after `since` on; `None` where enough others do.
+    /// Registers a client that gets the samples after `since`; `None` if there are too many.
     fn listen(&self, since: Option<u64>) -> Option<Listening> {
         let mut state = self.state();
         state.listeners.retain(|listener| !listener.is_closed());
@@ -75,7 +79,7 @@ impl Live {
         }
         let (sender, samples) = mpsc::channel(BEHIND);
         state.listeners.push(sender);
-        // A number that is still to come is that of a process before this one.
+        // A number above the newest one is from an earlier process.
         let newest = state.samples.back().map(|newest| newest.seq);
         let since = since.filter(|since| Some(*since) <= newest).unwrap_or(0);
         let missed = state.samples.iter().filter(|sample| sample.seq > since);
@@ -88,7 +92,7 @@ impl Live {
     }
 }
 
-/// One event of many samples, in pieces that share the samples' memory.
+/// One event with many samples, in pieces that share the samples' memory.
 fn history(samples: Vec<Sample>) -> VecDeque<Bytes> {
     let id = samples.last().map(|newest| format!("id: {}\n", newest.seq));
     let head = format!(
@@ -106,7 +110,7 @@ fn history(samples: Vec<Sample>) -> VecDeque<Bytes> {
     pieces
 }
 
-/// The body of an answer to one who listens.
+/// The body of a response to a client that listens.
 struct Listening {
     history: VecDeque<Bytes>,
     samples: mpsc::Receiver<Bytes>,

@@ -1,14 +1,14 @@
-//! The operators' port.
+//! The admin port.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `api` | JSON: zones, keys, the file, origins |
-//! | `live` | the same from second to second, as server-sent events |
-//! | `page` | the live page, drawn from those |
-//! | `sampler` | what a second was like |
-//! | `exposition`, `recorder` | metrics as Prometheus reads them |
-//! | `guard` | who may change something, and what browsers are told |
-//! | `reply` | answers in JSON |
+//! | `live` | the same each second, as server-sent events |
+//! | `page` | the live page, drawn from `api` and `live` |
+//! | `sampler` | the sample of each second |
+//! | `exposition`, `recorder` | metrics in Prometheus format |
+//! | `guard` | who may change something, and the security headers for browsers |
+//! | `reply` | responses in JSON |
 
 mod api;
 mod exposition;
@@ -43,7 +43,7 @@ pub use health::Health;
 pub use live::Live;
 pub use recorder::Recorder;
 
-/// What the operators' port knows and can ask for.
+/// State that the handlers of the admin port share.
 pub struct Admin {
     /// Whether traffic is accepted.
     pub health: Health,
@@ -53,20 +53,20 @@ pub struct Admin {
     pub gateway: watch::Receiver<Option<Arc<Gateway>>>,
     /// The file's name, without its folder.
     pub file: String,
-    /// How the file stands.
+    /// The state of the file.
     pub file_state: watch::Receiver<FileState>,
-    /// Who reads the file when asked to.
+    /// Sends requests to read the file now.
     pub reload: mpsc::Sender<Read>,
-    /// The last minutes, and those who watch.
+    /// The last samples, and the clients that listen.
     pub live: Live,
-    /// Whoever wants to change something must show this, if it is there.
+    /// The token that a request must show to change something; `None`: no token is needed.
     pub token: Option<Vec<u8>>,
 }
 
-/// Asks for the file to be read now.
+/// A request to read the file now.
 #[derive(Debug)]
 pub struct Read {
-    /// Told when it has been.
+    /// Notified when the file has been read.
     pub done: oneshot::Sender<()>,
 }
 
@@ -76,11 +76,11 @@ impl Admin {
     }
 }
 
-/// Serves the operators' port at `address`, and takes a sample each second from now on.
+/// Serves the admin port at `address`, and takes a sample each second from now on.
 ///
 /// # Errors
 ///
-/// Where the address cannot be listened on.
+/// Returns an error if the address cannot be listened on.
 pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     let sampler = Sampler::new(
         admin.gateway.clone(),
@@ -110,12 +110,16 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     Ok(server)
 }
 
-/// How much of what nobody reads the kernel keeps of one connection, and for how long before it gives up.
+/// Most unread bytes that the kernel keeps for one connection.
+///
+/// If a client does not read for [`UNREAD_FOR`], the kernel closes the connection.
 const UNREAD: usize = 64 * 1024;
 const UNREAD_FOR: Duration = Duration::from_secs(30);
 
-/// Its connections are like it. Those who listen to samples and do not read them, as on a laptop that sleeps, keep
-/// their places no longer than that.
+/// Binds the port. Accepted connections inherit the options of the socket.
+///
+/// A client that listens to samples but does not read them, for example on a laptop that sleeps,
+/// loses its place after that time.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpListener::bind(address)?;
     sockopt::set_socket_send_buffer_size(&socket, UNREAD)?;
@@ -124,7 +128,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket)
 }
 
-/// What is read at `path`, by GET or HEAD and in no other way.
+/// A resource at `path` that answers GET and HEAD only.
 fn reading<F, Args>(path: &str, handler: F) -> Resource
 where
     F: actix_web::Handler<Args> + Copy,
@@ -152,7 +156,8 @@ async fn healthz() -> &'static str {
 
 async fn readyz(admin: Data<Admin>) -> HttpResponse {
     if admin.health.is_ready() {
-        // Without its store a gateway still does what its file says: no other would do better.
+        // A gateway without its store is still ready: it applies `on_store_failure`, and no other
+        // gateway could do better.
         let outage = admin
             .gateway()
             .and_then(|gateway| gateway.remote()?.outage());

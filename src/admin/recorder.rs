@@ -6,7 +6,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, Prometheu
 
 use crate::metrics::{self, Histograms};
 
-/// Where all metrics of this process come together.
+/// Collects all metrics of this process.
 #[derive(Clone)]
 pub struct Recorder {
     handle: PrometheusHandle,
@@ -15,11 +15,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts to record. Call once in a process.
+    /// Installs the recorder. Call once in a process.
     ///
     /// # Errors
     ///
-    /// Where a recorder was installed before.
+    /// Returns an error if a recorder was installed before.
     pub fn install() -> io::Result<Self> {
         let exporter = PrometheusBuilder::new().build_recorder();
         let handle = exporter.handle();
@@ -50,7 +50,7 @@ impl Recorder {
     }
 }
 
-/// The exporter, but for its histograms.
+/// The exporter, with histograms replaced by [`Histograms`].
 struct Installed {
     exporter: PrometheusRecorder,
     histograms: Arc<Histograms>,

@@ -1,4 +1,4 @@
-//! Answers in JSON.
+//! Responses in JSON.
 
 use std::fmt::Display;
 
@@ -12,7 +12,7 @@ struct Error {
     error: String,
 }
 
-/// `body`, for this moment only.
+/// A JSON response that must not be cached.
 pub(super) fn json(status: StatusCode, body: &impl Serialize) -> HttpResponse {
     // Strings, numbers and lists of them always have a JSON form.
     let text = serde_json::to_string(body).unwrap_or_default();
@@ -26,7 +26,7 @@ pub(super) fn ok(body: &impl Serialize) -> HttpResponse {
     json(StatusCode::OK, body)
 }
 
-/// What was found, and what would be right.
+/// An error: what was found, and what would be right.
 pub(super) fn error(status: StatusCode, message: impl Display) -> HttpResponse {
     let error = message.to_string();
     json(status, &Error { error })
@@ -51,7 +51,7 @@ pub(super) fn not_allowed(allowed: &'static str) -> HttpResponse {
     response
 }
 
-/// The process is about to serve, or about to end.
+/// For the time before the gateway serves, and after it ends.
 pub(super) fn not_now() -> HttpResponse {
     error(
         StatusCode::SERVICE_UNAVAILABLE,

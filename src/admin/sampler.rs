@@ -1,4 +1,4 @@
-//! What a second was like.
+//! Takes a sample of the gateway each second.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::metrics::{Counts, LimitStatus};
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Takes a sample each second, whether anybody listens or not.
+/// Takes a sample each second, even if no client listens.
 pub(super) struct Sampler {
     gateway: watch::Receiver<Option<Arc<Gateway>>>,
     file_state: watch::Receiver<FileState>,
     live: Live,
     seq: u64,
-    /// What had been counted of each zone a second ago.
+    /// The counts of each zone one second ago.
     before: HashMap<String, Counted>,
 }
 
-/// What has been counted of a zone.
+/// The counts of a zone.
 #[derive(Clone, Default)]
 struct Counted {
     passed: u64,
@@ -72,7 +72,7 @@ struct ZoneSample {
 struct OriginSample {
     name: String,
     in_flight: usize,
-    /// Requests since the start that were answered, and that were not.
+    /// Requests since the start that got a response. `failed` counts the others.
     answered: u64,
     failed: u64,
     healthy: usize,
@@ -109,7 +109,7 @@ impl Sampler {
     }
 
     pub(super) async fn run(mut self) {
-        // The first sample is of when the gateway comes into force.
+        // Before a gateway is in force there is nothing to sample.
         if self.gateway.wait_for(Option::is_some).await.is_err() {
             return;
         }
@@ -238,7 +238,7 @@ fn origins(gateway: &Gateway) -> Vec<OriginSample> {
     gateway.origins().iter().map(sample).collect()
 }
 
-/// To the microsecond: more digits say nothing and take room in each sample.
+/// Seconds, rounded down to microseconds: more digits only make each sample larger.
 #[allow(clippy::cast_precision_loss)]
 fn seconds(span: Duration) -> f64 {
     span.as_micros() as f64 / 1e6

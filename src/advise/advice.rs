@@ -5,42 +5,47 @@ use super::survey::{Survey, Surveyed};
 use super::trial::{Candidate, Trial, level, most_in_a_minute};
 use crate::limit::Rate;
 
-/// The fastest rate there is, in requests a second.
+/// The fastest rate that a file may have, in requests a second.
 const FASTEST: u64 = 1_000_000;
 
-/// How long anybody may wait at a rate in requests a minute, in seconds: as long as at one that is the most of a second, where
-/// as many may come at the end of one as at the begin of the next.
+/// The longest allowed wait at a rate in requests a minute, in seconds.
+///
+/// It equals the longest wait at a rate that is the peak of a second. There, the full count may
+/// come at the end of one second and again at the start of the next.
 pub(super) const LONGEST_WAIT: u32 = 2;
 
-/// What is recommended, and what it would do.
+/// The recommended rate and burst, and their effect.
 pub struct Advice {
     pub(super) survey: Surveyed,
-    /// What is recommended.
+    /// The recommended rate and burst.
     pub(super) chosen: Trial,
-    /// The same and its neighbours, by rate and then by burst.
+    /// The recommendation and its neighbours, ordered by rate and then by burst.
     pub(super) trials: Vec<Trial>,
     pub(super) reach: Reach,
-    /// Where the rate is in requests a minute, the same of the bad hours, if no key comes twice in a second there either.
+    /// The same rate computed for the bad hours.
+    ///
+    /// Set if the recommended rate is in requests a minute, and no key comes twice within a second
+    /// in the bad hours either.
     pub(super) bad_pace: Option<Rate>,
 }
 
-/// Whether the rate keeps the bad hours out.
+/// Whether the rate keeps out the traffic of the bad hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// No hours are named bad, or they have no requests.
     NoneBad,
     /// A key of the bad hours comes faster than the rate.
     Below,
-    /// None does: what is bad of them is not the pace of one key.
+    /// No key of the bad hours does, so the pace of single keys is not what is bad about them.
     Above,
 }
 
 impl Advice {
-    /// Chooses and tries; `None` where the log has no requests to go by.
+    /// Chooses a rate and burst and tries them; `None` if the log has no requests to judge by.
     ///
     /// # Errors
     ///
-    /// Where the temporary file cannot be read.
+    /// Returns an error if the temporary file cannot be read.
     pub fn new(survey: Survey) -> io::Result<Option<Self>> {
         let survey = survey.end()?;
         if survey.spool.len() == 0 {
@@ -51,7 +56,7 @@ impl Advice {
             return Ok(None);
         }
         let slowest = |class| slowest(&survey, class);
-        // Where nobody comes twice within a second, seconds tell nothing of the pace.
+        // If no key comes twice within a second, counts in a second say nothing about the pace.
         let slow = if good == 1 {
             slowest(Class::Good)?
         } else {
@@ -79,15 +84,17 @@ impl Advice {
         }))
     }
 
-    /// What is recommended, and what it would do to the log's requests.
+    /// The recommended rate and burst, and their effect on the log's requests.
     #[must_use]
     pub fn chosen(&self) -> &Trial {
         &self.chosen
     }
 }
 
-/// The slowest whole number of requests a minute, from the most that a key came in one on, at which nobody of these hours
-/// waits too long; `None` where that is one a second.
+/// The slowest whole number of requests a minute at which no request of this class waits too long.
+///
+/// The search starts from the most requests of one key in a minute. `None` if the result is 60 a
+/// minute.
 fn slowest(survey: &Surveyed, class: Class) -> io::Result<Option<u64>> {
     let most = most_in_a_minute(&survey.spool, survey.slots, class)?;
     let (mut too_slow, mut enough) = (u64::from(most).saturating_sub(1), 60u64);
@@ -114,8 +121,8 @@ fn choose(survey: &Surveyed, rate: Rate) -> io::Result<Trial> {
     if !rejects(&first) {
         return Ok(first);
     }
-    // Buckets are not empty when the good hours begin. As many as come at all are enough for sure, but for what of the
-    // level was taken for floating point's.
+    // Buckets may hold earlier requests when the good hours begin. The level of all requests is
+    // certainly enough. Adding one covers the tolerance for floating point in `whole`.
     let all = whole(level(spool, slots, rate, None)?);
     let mut enough = try_burst(all.saturating_add(1))?;
     while enough.candidate.burst.saturating_sub(too_small) > 1 {
@@ -129,7 +136,7 @@ fn choose(survey: &Surveyed, rate: Rate) -> io::Result<Trial> {
     Ok(enough)
 }
 
-/// A level in whole requests, rounded up; what floating point adds to a whole number does not count.
+/// Rounds a level up to whole requests, with a tolerance for floating point errors.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -139,7 +146,7 @@ fn whole(level: f64) -> u32 {
     (level - 1e-6).ceil().max(0.0) as u32
 }
 
-/// `count / divisor` requests a second or minute.
+/// A rate of `count / divisor` requests a second or minute.
 fn per(count: u64, divisor: u64, unit: char) -> Rate {
     let tenths = (count * 10).div_ceil(divisor).max(1);
     let text = match tenths % 10 {
@@ -151,7 +158,7 @@ fn per(count: u64, divisor: u64, unit: char) -> Rate {
         .unwrap_or_else(|_| unreachable!("a whole number of tenths is a rate"))
 }
 
-/// Rates and bursts around the chosen ones, by rate and then by burst.
+/// Rates and bursts around the chosen ones, ordered by rate and then by burst.
 fn neighbours(chosen: Candidate, count: u64, unit: char) -> Vec<Candidate> {
     let b = u64::from(chosen.burst);
     let mut rates: Vec<Rate> = vec![

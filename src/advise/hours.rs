@@ -8,18 +8,18 @@ use thiserror::Error;
 
 use crate::limit::Moment;
 
-/// What the operator says of the time in which a request came.
+/// How the operator classifies the time of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Named by `--good`; or by nothing, where nothing is named good.
+    /// Named by `--good`; any time not named bad if no hours are named good.
     Good,
     /// Named by `--bad`.
     Bad,
-    /// Not named, where something else is named good.
+    /// Not named, while other hours are named good.
     Other,
 }
 
-/// A span of time as the command line names it: `2026-11-01T09:00/11:00`, by the clock of the log.
+/// A span of time as in the command line: `2026-11-01T09:00/11:00`, by the clock of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     from: Edge,
@@ -28,13 +28,13 @@ pub struct Span {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edge {
-    /// By the clock on the wall where the log was written.
+    /// Local time of the machine that wrote the log.
     Wall(DateTime),
-    /// Seconds since the Unix epoch, in nanoseconds, as CSV traces have them.
+    /// Time since the Unix epoch in nanoseconds; written in seconds, as in CSV traces.
     Nanos(u64),
 }
 
-/// Why a text is no [`Span`].
+/// Error for a text that is not a [`Span`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "this is no span of time; such as 2026-11-01T09:00/11:00, 2026-11-01T22:00/2026-11-02T06:00, or 0/60 in seconds"
@@ -56,7 +56,7 @@ impl FromStr for Span {
             let to = if let Ok(to) = to.parse::<DateTime>() {
                 to
             } else {
-                // A time alone is the next one of that name.
+                // A time without a date is the next such time after `from`.
                 let time: Time = to.parse().map_err(|_| SpanError)?;
                 let to = from.date().to_datetime(time);
                 if to > from {
@@ -102,7 +102,7 @@ fn seconds(text: &str) -> Option<u64> {
 }
 
 impl Edge {
-    /// In a log whose clock is `ahead` seconds ahead of UTC.
+    /// The moment of this edge in a log whose clock is `ahead` seconds ahead of UTC.
     fn at(self, ahead: i32) -> Moment {
         match self {
             Self::Nanos(nanos) => Moment::from_nanos(nanos),
@@ -122,14 +122,14 @@ impl Edge {
 pub struct Hours {
     good: Vec<Span>,
     bad: Vec<Span>,
-    /// The same by the log's clock, once it is known.
+    /// The same hours as moments, by the log's clock.
     spans: Vec<(Moment, Moment, Class)>,
-    /// In which of them a request came.
+    /// For each of `spans`, whether a request came in it.
     met: Vec<bool>,
 }
 
 impl Hours {
-    /// Those that were named.
+    /// The hours as named on the command line.
     #[must_use]
     pub fn new(good: Vec<Span>, bad: Vec<Span>) -> Self {
         let mut hours = Self {
@@ -142,9 +142,9 @@ impl Hours {
         hours
     }
 
-    /// Takes them as hours of a clock that is `ahead` seconds ahead of UTC.
+    /// Reads the hours by a clock that is `ahead` seconds ahead of UTC.
     pub fn set_clock(&mut self, ahead: i32) {
-        // What is named both is bad.
+        // Hours that are named both good and bad are bad.
         let bad = self.bad.iter().map(|span| (span, Class::Bad));
         let good = self.good.iter().map(|span| (span, Class::Good));
         let all = bad.chain(good);
@@ -154,7 +154,7 @@ impl Hours {
         self.met.resize(self.spans.len(), false);
     }
 
-    /// Notes that a request came at `at`; what is said of this time.
+    /// Records that a request came at `at`. Returns the class of that time.
     pub(super) fn meet(&mut self, at: Moment) -> Class {
         for (met, (from, to, _)) in self.met.iter_mut().zip(&self.spans) {
             *met |= (*from..*to).contains(&at);
@@ -168,7 +168,7 @@ impl Hours {
         all.filter(|(_, met)| !**met).map(|(span, _)| span)
     }
 
-    /// What is said of the time `at`.
+    /// The class of the time `at`.
     #[must_use]
     pub fn class(&self, at: Moment) -> Class {
         let named = self
@@ -243,7 +243,7 @@ mod tests {
         let classes = [5, 10, 19, 20].map(|at| bad_alone.class(second(at)));
         assert_eq!(classes, [Class::Good, Class::Bad, Class::Bad, Class::Good]);
         assert_eq!(hours(&[], &[]).class(second(0)), Class::Good);
-        // What is named both is bad.
+        // Hours that are named both good and bad are bad.
         assert_eq!(hours(&["0/9"], &["5/9"]).class(second(5)), Class::Bad);
     }
 

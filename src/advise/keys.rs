@@ -5,13 +5,15 @@ use super::hours::Class;
 use super::windows::{Counts, Window};
 use crate::replay::Spread;
 
-/// Of how many dropped keys the peaks are remembered.
+/// How many dropped keys have their peaks remembered.
 const REMEMBERED: usize = 256;
 
-/// The keys of a log, in bounded memory: where there are too many, the one that was used least recently is dropped.
+/// The keys of a log in bounded memory.
 ///
-/// A peak is a count within a second, so what is dropped takes no peak with it unless it comes again within its second;
-/// it only counts as another key when it comes again.
+/// If there are too many, the least recently used key is dropped.
+///
+/// A peak is a count within a second, so dropping a key loses no peak unless the key comes again
+/// within the same second. If a dropped key comes again, it only counts as another key.
 pub(super) struct Keys {
     slots: LruCache<Box<[u8]>, u32, RandomState>,
     known: Vec<Known>,
@@ -28,18 +30,18 @@ struct Known {
     counts: Counts,
     peaks: [u32; 3],
     requests: u64,
-    /// Whether a request of it has been counted.
+    /// Whether a request of the key has been counted.
     is_counted: bool,
 }
 
 /// The peaks of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peaks {
-    /// As it is.
+    /// The key, unescaped.
     pub key: Box<[u8]>,
-    /// Its requests.
+    /// The number of its requests.
     pub requests: u64,
-    /// The most within a second, 100 ms and 10 ms.
+    /// The most requests within a second, 100 ms and 10 ms.
     pub peaks: [u32; 3],
 }
 
@@ -55,7 +57,7 @@ impl Keys {
         }
     }
 
-    /// The slot of a key, which is used now.
+    /// The slot of a key, which becomes the most recently used one.
     pub(super) fn slot(&mut self, key: &[u8], over: impl FnMut(Window)) -> u32 {
         if let Some(slot) = self.slots.get(key) {
             return *slot;
@@ -84,7 +86,7 @@ impl Keys {
         slot
     }
 
-    /// What was known of a key, which is forgotten.
+    /// Removes a key, and returns its peaks.
     fn take(&mut self, key: Box<[u8]>, slot: u32, mut over: impl FnMut(Window)) -> Option<Peaks> {
         let known = self.known.get_mut(slot as usize)?;
         let mut known = std::mem::take(known);
@@ -103,7 +105,7 @@ impl Keys {
         })
     }
 
-    /// Counts a request of the key in `slot`; whether it is its first there.
+    /// Counts a request of the key in `slot`. Returns whether it is the key's first request there.
     pub(super) fn count(
         &mut self,
         slot: u32,
@@ -123,12 +125,12 @@ impl Keys {
         !std::mem::replace(&mut known.is_counted, true)
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     pub(super) fn slots(&self) -> usize {
         self.known.len()
     }
 
-    /// Ends all windows. The keys, of which the first `wanted` are those with the highest peaks.
+    /// Ends all windows. Returns the keys; the `wanted` keys with the highest peaks are listed.
     pub(super) fn end(mut self, wanted: usize, mut over: impl FnMut(Window)) -> Ended {
         let count = self.slots.len() as u64 + self.dropped;
         let mut top = std::mem::take(&mut self.remembered);
@@ -148,19 +150,19 @@ impl Keys {
     }
 }
 
-/// What is known of all keys in the end.
+/// The results for all keys at the end.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// How many there were; those that were dropped and came again count each time.
+    /// The number of keys. A key that was dropped and came again counts each time.
     pub(super) count: u64,
     pub(super) dropped: u64,
-    /// Those with the highest peaks.
+    /// The keys with the highest peaks.
     pub(super) top: Vec<Peaks>,
-    /// How the peaks of the keys are spread, by width.
+    /// The distribution of the keys' peaks, for each window width.
     pub(super) spreads: [Spread; 3],
 }
 
-/// Keeps the `count` with the highest peaks, the highest first.
+/// Keeps the `count` entries with the highest peaks, the highest first.
 fn highest(all: &mut Vec<Peaks>, count: usize) {
     all.sort_by(|one, other| {
         let by = |it: &Peaks| (it.peaks, it.requests);
@@ -187,7 +189,7 @@ mod tests {
             }
         };
         for second in 0..1_000u64 {
-            // One of them comes nine times in its second, long before the end.
+            // One key comes nine times in its second, long before the end.
             let times = if second == 17 { 9 } else { 1 };
             let slot = keys.slot(second.to_string().as_bytes(), &mut over);
             for nth in 0..times {

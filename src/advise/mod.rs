@@ -1,12 +1,15 @@
-//! Which rate and burst fit the traffic of a log: `drip advise`.
+//! Suggests a rate and burst that fit the traffic of a log: `drip advise`.
 //!
-//! A [`Survey`] reads the log once. It counts each key's requests in windows of a second, 100 ms and 10 ms, and keeps of
-//! each request when which key came. The rate is the most that one key came in a second of the good hours, or where none
-//! came twice in one, in a minute; the burst is the highest level that they make at that rate, by the arithmetic of
-//! [`crate::limit`]. Then the whole log is replayed under these numbers and under their neighbours.
+//! A [`Survey`] reads the log once. It counts each key's requests in windows of a second, 100 ms
+//! and 10 ms, and stores the time and key of each request.
 //!
-//! Whatever the log, memory is bounded: by the number of keys that are known at once, by how far lines are put into
-//! order, and by the files that hold the rest.
+//! The rate is the most requests of one key in a second of the good hours. If no key came twice in
+//! a second, a rate a minute is used. The burst is the highest level that these requests reach at
+//! that rate, by the arithmetic of [`crate::limit`]. Then the whole log is replayed under these
+//! numbers and under their neighbours.
+//!
+//! Memory is bounded for any log: by the number of keys that are known at once and by the number of
+//! lines that are held back to put them into order. Temporary files hold the rest.
 
 mod advice;
 mod hours;
@@ -32,5 +35,5 @@ pub use report::{report, toml};
 pub use survey::{Resolution, Survey};
 pub use trial::{Candidate, Trial};
 
-/// How many keys are known at once; of more, the one used least recently is forgotten.
+/// Maximum number of keys known at once. Beyond it, the least recently used key is forgotten.
 pub const MOST_KEYS: usize = 1 << 20;

@@ -1,17 +1,17 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How far a line may stand behind later ones, in nanoseconds: servers write a line when its answer has ended.
+/// How late a line may be, in nanoseconds. Servers write a line when the response has ended.
 const WAITED: u64 = 60 * 1_000_000_000;
-/// How many may be held back for that.
+/// Maximum number of lines that are held back.
 const HELD: usize = 1 << 20;
 
-/// Puts what is nearly in order of time into order, in bounded memory.
+/// Sorts items that are nearly in order of time, in bounded memory.
 #[derive(Debug)]
 pub(super) struct Order<T> {
-    /// What came in order.
+    /// Items that came in order.
     straight: VecDeque<(u64, u64, T)>,
-    /// What came behind something later.
+    /// Items that came after a later one.
     astray: BinaryHeap<Reverse<(u64, u64, T)>>,
     count: u64,
     latest: u64,
@@ -31,11 +31,12 @@ impl<T: Copy + Ord> Order<T> {
         }
     }
 
-    /// Takes what came at `time`; what can be put into order by now goes to `out`.
+    /// Adds an item of `time`. Items whose order is now certain go to `out`.
     pub(super) fn put(&mut self, time: u64, item: T, mut out: impl FnMut(u64, T)) {
         let mut time = time;
         if time < self.left {
-            // Too late: what came after it has gone. It counts as if it had come then.
+            // Too late: later items have left already. The item counts as if it had come at their
+            // time.
             self.late += 1;
             time = self.left;
         }
@@ -55,14 +56,14 @@ impl<T: Copy + Ord> Order<T> {
         }
     }
 
-    /// Nothing comes any more.
+    /// Ends the input. All remaining items go to `out`.
     pub(super) fn end(&mut self, mut out: impl FnMut(u64, T)) {
         while self.first().is_some() {
             self.take(&mut out);
         }
     }
 
-    /// How many came too late to be put into order.
+    /// How many items came too late to be put into order.
     pub(super) fn late(&self) -> u64 {
         self.late
     }

@@ -5,7 +5,7 @@ use super::hours::Class;
 use super::trial::Trial;
 use crate::plot::{Chart, Panel, number, seconds};
 
-/// Units of time from which one is taken for an axis, in seconds.
+/// Units of an axis of time, in seconds.
 const UNITS: [(f64, &str); 4] = [
     (86_400.0, "days"),
     (3_600.0, "hours"),
@@ -13,7 +13,7 @@ const UNITS: [(f64, &str); 4] = [
     (1.0, "seconds"),
 ];
 
-/// Requests a second over time, and what rates and bursts would do to them.
+/// Charts requests a second over time, and the effect of the rates and bursts that were tried.
 #[must_use]
 pub fn picture(advice: &Advice) -> Chart {
     let chosen = advice.chosen.candidate;
@@ -36,7 +36,7 @@ pub fn picture(advice: &Advice) -> Chart {
             points.push((at, number(column[row])));
             at += width;
         }
-        // The last one holds to the end of its column.
+        // The last value holds to the end of its column.
         points.extend(points.last().map(|last| (at, last.1)));
         let mut filled = panel
             .clone()

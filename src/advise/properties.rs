@@ -1,4 +1,4 @@
-//! What must hold of any log: no panic, advice that rejects nothing good, and lines that are right.
+//! Properties for any log: no panic, the advice rejects nothing good, and its TOML lines are valid.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::hours::Class;
 use super::{Advice, Hours, Log, Survey, picture, read, report, toml};
 use crate::testing::{config, text};
 
-/// What is advised by a log, with a few keys known at once.
+/// The advice for a log, with only three keys known at once.
 fn advice(log: &str, hours: Hours) -> Option<Advice> {
     let template = "$remote_addr".parse().unwrap();
     let mut survey = Survey::new(template, hours, 3).unwrap();

@@ -5,22 +5,22 @@ use super::survey::{Item, Survey};
 use crate::limit::Moment;
 use crate::replay::Trace;
 
-/// A log that is opened when its time comes.
+/// A log that is opened when it is needed.
 pub struct Log<'a> {
-    /// What it is called in messages.
+    /// The log's name in messages.
     pub name: String,
-    /// Whether it can be opened more than once: a pipe has one begin alone.
+    /// Whether it can be opened more than once. A pipe can be read only once.
     pub is_file: bool,
-    /// Opens it, each time from its begin where it is a file.
+    /// Opens the log. A file is read from its start each time.
     pub open: Box<dyn Fn() -> io::Result<Box<dyn Read>> + 'a>,
 }
 
-/// How the reading went.
+/// Counts of the lines read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Lines that were requests.
     pub read: u64,
-    /// Lines that were not.
+    /// Lines that were not requests.
     pub bad: u64,
 }
 
@@ -28,26 +28,28 @@ pub struct Reading {
 struct Open {
     name: String,
     trace: Trace,
-    /// Its next request: when it came, and what is to be counted.
+    /// Its next request: the time, and what to count.
     next: Option<(u64, Item)>,
 }
 
-/// How many lines at the begin of a log are looked at for a time.
+/// How many lines at the start of a log are searched for a time.
 const LOOKED_AT: usize = 1000;
 
-/// Reads logs into `survey`, the oldest first, and side by side where their times overlap. What is wrong is told to
-/// `complain` by log and line, and the rest is read.
+/// Reads logs into `survey`, the oldest first.
+///
+/// Logs whose times overlap are read side by side. Problems are reported to `complain` with log and
+/// line, and the rest is read.
 ///
 /// # Errors
 ///
-/// Where the survey can keep no more.
+/// Returns an error if the survey cannot store more.
 pub fn read(
     logs: Vec<Log>,
     survey: &mut Survey,
     mut complain: impl FnMut(&str, Option<u64>, &dyn Display),
 ) -> io::Result<Reading> {
     let mut reading = Reading::default();
-    // A pipe may begin at any time.
+    // A pipe is opened only once, so its start is unknown and it is opened first.
     let of = |log: &Log| log.is_file.then(|| begin(log)).flatten();
     let logs = logs.into_iter();
     let mut waiting: Vec<(Moment, Log)> = logs
@@ -120,7 +122,7 @@ impl Open {
     }
 }
 
-/// When a log begins.
+/// The time of the first request of a log.
 fn begin(log: &Log) -> Option<Moment> {
     let mut trace = (log.open)().and_then(Trace::new).ok()?;
     for _ in 0..LOOKED_AT {

@@ -16,10 +16,10 @@ use crate::config::{KeyTemplate, Part, Variable, quote};
 use crate::limit::Moment;
 use crate::replay::{Form, Spread};
 
-/// What of the numbers is shown, beside the peak.
+/// The quantiles that are shown beside the peak.
 const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];
 
-/// How many letters of a key are shown.
+/// Maximum number of characters shown of a key.
 const LONGEST_KEY: usize = 39;
 
 /// The whole advice, for people.
@@ -46,7 +46,7 @@ pub fn report(advice: &Advice) -> String {
     text
 }
 
-/// The limit of a route and the zone behind it: what goes at the end of a file whose last table is the route.
+/// The limit of a route and its zone, to append to a file whose last table is the route.
 #[must_use]
 pub fn toml(advice: &Advice) -> String {
     let template = &advice.survey.template;
@@ -66,7 +66,7 @@ pub fn toml(advice: &Advice) -> String {
     )
 }
 
-/// Letters, digits and `_`, made of what the key is made of.
+/// A zone name of letters, digits and `_`, made from the parts of the key.
 fn zone_name(template: &KeyTemplate) -> String {
     if let [Part::Variable(Variable::RemoteAddr)] = template.parts() {
         return "per_client".to_owned();
@@ -157,7 +157,7 @@ fn shown(at: Moment, ahead: i32) -> String {
     let nanos = i128::from(at.as_nanos());
     let offset = Offset::from_seconds(ahead).unwrap_or(Offset::UTC);
     match Timestamp::from_nanosecond(nanos) {
-        // Seconds from when a trace was begun are no dates.
+        // Times that count from the start of a trace are not dates.
         Ok(time) if at.as_nanos() >= 1_000_000_000_000_000_000 => {
             let time = offset.to_datetime(time);
             time.strftime("%Y-%m-%d %H:%M:%S").to_string()
@@ -195,7 +195,7 @@ fn windows(text: &mut String, survey: &Surveyed) {
     text.push_str("\n(Of windows with any request; they are cut at whole seconds.)\n");
 }
 
-/// Whether the log tells anything of windows of this width.
+/// Whether the log's resolution is enough for windows of this width.
 fn is_known(survey: &Surveyed, width: usize) -> bool {
     width == 0 || survey.resolution > Resolution::Second
 }
@@ -210,7 +210,7 @@ fn spread(text: &mut String, spread: &Spread, is_known: bool) {
     }
 }
 
-/// What is told apart, and how it is called.
+/// The classes that are reported separately, and their names.
 fn named(survey: &Surveyed) -> Vec<(Class, &'static str)> {
     let hours = &survey.hours;
     match (hours.names_good(), hours.names_bad()) {
@@ -350,7 +350,7 @@ fn rejected_of(trial: &Trial, class: Class) -> f64 {
     )
 }
 
-/// A share as people write it; what is not quite nothing or all does not look so.
+/// A share in percent. A share that is almost nothing or all is not shown as 0 or 100 %.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if share > 0.0 && percent < 0.1 {
@@ -362,7 +362,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A span of time in three digits or so.
+/// A duration with about three digits.
 fn span(span: Duration) -> String {
     let seconds = span.as_secs_f64();
     match seconds {

@@ -4,13 +4,14 @@ use std::os::unix::fs::FileExt;
 
 use super::hours::Class;
 
-/// Of one request, in bytes.
+/// Size of the record of one request, in bytes.
 const RECORD: usize = 16;
-/// What is read at once.
+/// Size of one read, in bytes.
 const AT_ONCE: usize = RECORD << 16;
 
-/// What is left of a log once it has been read: when which key came, in a file without a name, so that a log that is read
-/// once, from a pipe too, can be replayed many times.
+/// Temporary file with the time and key of each request, so that a log can be replayed many times.
+///
+/// The log itself is read only once, so it may be a pipe. The file has no name.
 pub(super) struct Spool {
     file: BufWriter<File>,
     bytes: u64,
@@ -19,19 +20,21 @@ pub(super) struct Spool {
 /// A request as replays need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// In nanoseconds; never before the one before.
+    /// In nanoseconds; never less than that of the previous request.
     pub(super) time: u64,
-    /// Which key; another one may have had the slot before.
+    /// The slot of the key. Another key may have had the slot before.
     pub(super) slot: u32,
-    /// Whether it is the first of this key.
+    /// Whether it is the first request of its key in this slot.
     pub(super) is_first: bool,
     pub(super) class: Class,
 }
 
 impl Spool {
+    /// Creates the temporary file.
+    ///
     /// # Errors
     ///
-    /// Where there is no room for temporary files.
+    /// Returns an error if there is no room for temporary files.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             file: BufWriter::with_capacity(
@@ -57,17 +60,17 @@ impl Spool {
         Ok(())
     }
 
-    /// No more is put.
+    /// Writes out what is buffered. Nothing is added afterwards.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.file.flush().map_err(|error| told(&error))
     }
 
-    /// How many requests it has.
+    /// The number of requests.
     pub(super) fn len(&self) -> u64 {
         self.bytes / RECORD as u64
     }
 
-    /// All that was put, in order. Several threads may ask at once.
+    /// Calls `event` for each request, in order. Several threads may read at once.
     pub(super) fn each(&self, mut event: impl FnMut(Event)) -> io::Result<()> {
         let whole = usize::try_from(self.bytes).unwrap_or(AT_ONCE);
         let mut buffer = vec![0; whole.min(AT_ONCE)];
@@ -97,7 +100,7 @@ impl Spool {
     }
 }
 
-/// What is wrong with a file that nobody has named.
+/// Adds to an error that it concerns a temporary file, and its folder. The file itself has no name.
 fn told(error: &io::Error) -> io::Error {
     let folder = std::env::temp_dir();
     let message = format!("a temporary file in {}: {error}", folder.display());

@@ -10,36 +10,38 @@ use crate::config::KeyTemplate;
 use crate::limit::Moment;
 use crate::replay::{Form, Join, Line, Timeline, add_to_key, remembered};
 
-/// IPv6 addresses in keys are cut to this, as zones do where nothing else is said.
+/// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;
 
 /// How many keys are shown.
 const SHOWN: usize = 5;
 
-/// How fine the times of a log are.
+/// The resolution of a log's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Resolution {
-    /// Whole seconds: what came within one is taken as if it had come at once.
+    /// Whole seconds: requests within one second count as if they came at once.
     Second,
     /// Milliseconds.
     Millisecond,
-    /// Finer than that.
+    /// Finer than milliseconds.
     Finer,
 }
 
-/// Reads requests, and counts them.
+/// Reads requests and counts them.
 pub struct Survey {
     hours: Hours,
     template: KeyTemplate,
     zone: Option<String>,
-    /// Of a key that is being made.
+    /// Buffer for the key of the current request.
     key: Vec<u8>,
     untold: BTreeSet<String>,
     keyless: u64,
     keys: Keys,
     order: Order<Item>,
     tally: Tally,
-    /// How far the clock of the first line is ahead of UTC, and that of the last one: clocks are put back and forward.
+    /// How many seconds the clock of the first line is ahead of UTC.
+    ///
+    /// `clock` is that of the last line: it changes with daylight saving time.
     ahead: Option<i32>,
     clock: i32,
     form: Option<Form>,
@@ -52,7 +54,7 @@ pub(super) struct Item {
     class: Class,
 }
 
-/// What is counted of requests that are in order.
+/// Counts requests that are in order.
 struct Tally {
     spool: Spool,
     failure: Option<io::Error>,
@@ -65,7 +67,7 @@ struct Tally {
     last: u64,
 }
 
-/// What a log has.
+/// The results of a survey.
 pub(super) struct Surveyed {
     pub(super) hours: Hours,
     pub(super) template: KeyTemplate,
@@ -73,27 +75,29 @@ pub(super) struct Surveyed {
     pub(super) spool: Spool,
     pub(super) slots: usize,
     pub(super) keys: Ended,
-    /// Windows of all keys together, and of each.
+    /// Windows of all keys together; `each` has those of each key.
     pub(super) all: Spreads,
     pub(super) each: Spreads,
-    /// The most within a second: of all, and of one key.
+    /// The highest counts within a second: of all keys together, and of one key.
     pub(super) peaks: Timeline<2>,
     pub(super) resolution: Resolution,
     pub(super) first: Moment,
     pub(super) last: Moment,
     pub(super) untold: BTreeSet<String>,
     pub(super) keyless: u64,
-    /// How many could not be put into order.
+    /// How many requests could not be put into order.
     pub(super) late: u64,
-    /// How far the log's clock is ahead of UTC, where it begins and where it ends.
+    /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
     pub(super) form: Option<Form>,
 }
 
 impl Survey {
+    /// Starts a survey with keys made from `template`, with at most `most_keys` keys at once.
+    ///
     /// # Errors
     ///
-    /// Where there is no room for temporary files.
+    /// Returns an error if there is no room for temporary files.
     pub fn new(template: KeyTemplate, hours: Hours, most_keys: usize) -> io::Result<Self> {
         Ok(Self {
             hours,
@@ -121,14 +125,16 @@ impl Survey {
         })
     }
 
-    /// Takes the keys that the gateway logged of a zone, and no request on which another one decided.
+    /// Takes the keys that the gateway logged for a zone.
+    ///
+    /// Requests that another zone decided are left out.
     #[must_use]
     pub fn of_zone(mut self, zone: Option<String>) -> Self {
         self.zone = zone;
         self
     }
 
-    /// The variables of the key that the logs do not tell.
+    /// The variables of the key that the logs do not contain.
     #[must_use]
     pub fn untold(&self) -> Vec<String> {
         self.untold.iter().map(|name| format!("${name}")).collect()
@@ -140,7 +146,7 @@ impl Survey {
         self.keys.slots() == 0
     }
 
-    /// When a request came, and what is to be counted; `None` where it has no key, and so is not limited.
+    /// The time of a request and what to count, or `None` if it has no key and so is not limited.
     pub(super) fn key(&mut self, line: &Line) -> Option<(u64, Item)> {
         let ahead = line.recorded.as_ref().map(|recorded| recorded.ahead);
         self.ahead = self.ahead.or(ahead);
@@ -182,7 +188,7 @@ impl Survey {
         Some((line.time.as_nanos(), Item { slot, class }))
     }
 
-    /// How the lines are written, of the first log of which that is known.
+    /// Sets the format of the lines. Only the first known format is kept.
     pub(super) fn set_form(&mut self, form: Option<Form>) {
         self.form = self.form.or(form);
     }
@@ -191,7 +197,7 @@ impl Survey {
     ///
     /// # Errors
     ///
-    /// Where there is no more room for temporary files.
+    /// Returns an error if there is no more room for temporary files.
     pub(super) fn count(&mut self, time: u64, item: Item) -> io::Result<()> {
         let (tally, keys) = (&mut self.tally, &mut self.keys);
         self.order
@@ -250,7 +256,7 @@ impl Survey {
 }
 
 impl Tally {
-    /// A key's window is over.
+    /// Records a key's window that has ended.
     fn end_of(&mut self, window: Window) {
         if window.width == 0 {
             self.peaks.put(window.begin, 1, window.count.into());
@@ -288,7 +294,7 @@ impl Tally {
 }
 
 impl Surveyed {
-    /// The most requests a second of one key in hours of which this is said.
+    /// The most requests a second of one key in hours of this class.
     pub(super) fn peak(&self, class: Class) -> u64 {
         self.each.of(class, 0).peak()
     }

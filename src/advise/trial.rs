@@ -8,33 +8,33 @@ use super::spool::Spool;
 use crate::limit::{Bucket, Delay, Limit, Moment, Rate, Verdict};
 use crate::replay::Spread;
 
-/// How many replays run at once, at most: each has a bucket for every key.
+/// Maximum number of replays at once: each replay has a bucket for every key.
 const AT_ONCE: usize = 4;
 
-/// A rate and a burst that might be the right ones.
+/// A rate and a burst to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Of each key.
+    /// The rate of each key.
     pub rate: Rate,
-    /// How many may wait.
+    /// How many requests of a key may wait.
     pub burst: u32,
 }
 
-/// What would have become of the log's requests.
+/// The outcome of the log's requests under one rate and burst.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Under which numbers.
+    /// The rate and burst that were tried.
     pub candidate: Candidate,
-    /// Of good, bad and other hours, in this order, like the following.
+    /// Requests in good, bad and other hours. The following counts have the same order.
     pub requests: [u64; 3],
-    /// Those that had waited.
+    /// Requests that would have waited.
     pub delayed: [u64; 3],
-    /// Those that had been refused.
+    /// Requests that would have been rejected.
     pub rejected: [u64; 3],
     waits: Spread,
 }
 
-/// Buckets by slot, charged by one log.
+/// One bucket for each slot, charged by one replay of the log.
 struct Buckets {
     of_slots: Vec<Bucket>,
     rate: Rate,
@@ -64,7 +64,7 @@ impl Buckets {
 }
 
 impl Trial {
-    /// Replays the log, by the decisions of the gateway itself.
+    /// Replays the log through the gateway's own decision function.
     pub(super) fn run(spool: &Spool, slots: usize, candidate: Candidate) -> io::Result<Self> {
         let mut buckets = Buckets::new(slots, candidate);
         let mut trial = Self {
@@ -125,32 +125,32 @@ impl Trial {
         Ok(all.into_iter().map(|(_, trial)| trial).collect())
     }
 
-    /// Of all requests.
+    /// The sum over all hours.
     #[must_use]
     pub fn all(counts: &[u64; 3]) -> u64 {
         counts.iter().sum()
     }
 
-    /// The share of requests that had waited.
+    /// The share of requests that would have waited, from 0 to 1.
     #[must_use]
     pub fn share_delayed(&self) -> f64 {
         share(Self::all(&self.delayed), Self::all(&self.requests))
     }
 
-    /// The share of requests that had been refused.
+    /// The share of requests that would have been rejected, from 0 to 1.
     #[must_use]
     pub fn share_rejected(&self) -> f64 {
         share(Self::all(&self.rejected), Self::all(&self.requests))
     }
 
-    /// How long this share of those that had waited had waited at most, right to a thousandth.
+    /// A quantile of the waits of delayed requests, accurate to a thousandth.
     #[must_use]
     pub fn wait(&self, share: f64) -> Duration {
         Duration::from_nanos(self.waits.at(share))
     }
 }
 
-/// How much of the whole a part is, from 0 to 1; 0 of nothing.
+/// `part` as a share of `whole`, from 0 to 1; 0 if `whole` is 0.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "shares are for people")]
 pub(super) fn share(part: u64, whole: u64) -> f64 {
@@ -161,7 +161,7 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// The highest level that requests would make, were none refused: of some hours alone, or of all.
+/// The highest level that requests of one class, or of all, would reach if none were rejected.
 pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of: Option<Class>) -> io::Result<f64> {
     let candidate = Candidate {
         rate,
@@ -169,7 +169,7 @@ pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of: Option<Class>) 
     };
     let mut buckets = Buckets::new(slots, candidate);
     let mut highest: f64 = 0.0;
-    // What is left out may have been a key's first.
+    // A request that is left out may be the first of its key.
     let mut unused = vec![false; slots];
     spool.each(|event| {
         let Some(is_unused) = unused.get_mut(event.slot as usize) else {
@@ -190,7 +190,7 @@ pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of: Option<Class>) 
     Ok(highest)
 }
 
-/// The most that one key came in a minute of the clock, in hours of which this is said.
+/// The most requests of one key in a clock minute, in hours of this class.
 pub(super) fn most_in_a_minute(spool: &Spool, slots: usize, class: Class) -> io::Result<u32> {
     let mut counts = vec![(0, 0); slots];
     let mut most = 0;

@@ -1,7 +1,7 @@
 use super::hours::Class;
 use crate::replay::Spread;
 
-/// The windows in which requests are counted, by their widths in nanoseconds. Each is ten of the next.
+/// Widths of the counting windows in nanoseconds, and their names. Each is ten times the next.
 pub(super) const WIDTHS: [(u64, &str); 3] = [
     (1_000_000_000, "1 s"),
     (100_000_000, "100 ms"),
@@ -9,10 +9,10 @@ pub(super) const WIDTHS: [(u64, &str); 3] = [
 ];
 const FINEST: u64 = WIDTHS[2].0;
 
-/// How many finest windows make a window of each width.
+/// How many of the finest windows make a window of each width.
 const FINEST_IN: [u64; 3] = [100, 10, 1];
 
-/// How many requests came in the present windows. Windows are cut at whole seconds.
+/// The number of requests in the present windows. Windows are aligned to whole seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     /// The finest window of the last request.
@@ -31,19 +31,19 @@ impl Default for Counts {
     }
 }
 
-/// A window that is over.
+/// A window that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Which of [`WIDTHS`].
+    /// Index into [`WIDTHS`].
     pub(super) width: usize,
     pub(super) class: Class,
-    /// When it began, in nanoseconds.
+    /// Its start, in nanoseconds.
     pub(super) begin: u64,
     pub(super) count: u32,
 }
 
 impl Counts {
-    /// Counts a request; `over` is told of each window that is over by then and had one.
+    /// Counts a request. Calls `over` for each window that has ended by then and had a request.
     pub(super) fn add(&mut self, time: u64, class: Class, over: impl FnMut(Window)) {
         let at = time / FINEST;
         self.close(Some((at, class)), over);
@@ -54,7 +54,7 @@ impl Counts {
         }
     }
 
-    /// All windows are over.
+    /// Ends all windows.
     pub(super) fn end(&mut self, over: impl FnMut(Window)) {
         self.close(None, over);
     }
@@ -77,7 +77,7 @@ impl Counts {
     }
 }
 
-/// How the counts of windows are spread, by what is said of their hours and by their width.
+/// Distributions of the windows' counts, by class of hours and by window width.
 #[derive(Clone, Debug)]
 pub(super) struct Spreads([[Spread; 3]; 3]);
 

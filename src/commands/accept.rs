@@ -18,27 +18,28 @@ use crate::http::downstream::{self, Certificates, Peer, Socket, Timeouts, TlsSer
 use crate::http::proxy::Worker;
 use crate::http::tcp::set_keepalive;
 
-/// How long the workers get to end once their last connection has.
+/// Time that the workers get to end after their last connection has ended.
 const LAST_TASKS: Duration = Duration::from_secs(1);
 
 /// The gateway in force, once there is one.
 type InForce = watch::Receiver<Option<Arc<Gateway>>>;
 
-/// Accepts clients and serves them on the workers, each of which is a thread.
+/// Accepts client connections and serves them on the workers. Each worker is a thread.
 pub(super) struct Accepting {
     acceptor: Acceptor,
     workers: Vec<Arbiter>,
-    /// A permit for each connection that may be open.
+    /// One permit for each connection that may be open.
     capacity: Arc<Semaphore>,
     max_connections: u32,
 }
 
 impl Accepting {
-    /// Listens at all addresses of `server`. Clients are served once `gateway` tells of one.
+    /// Listens at all addresses of `server`. Clients are served once `gateway` holds a gateway.
     ///
     /// # Errors
     ///
-    /// Where an address cannot be listened on, a certificate not be read, or a thread not be started.
+    /// Returns an error if an address cannot be listened on, a certificate cannot be read, or a
+    /// thread cannot be started.
     pub(super) async fn start(server: &config::Server, gateway: InForce) -> io::Result<Self> {
         let tls_server = server.tls.as_ref().map(tls_server).transpose()?;
         let listeners = Listener::open_all(&server.listen)?;
@@ -63,7 +64,7 @@ impl Accepting {
         self.workers.iter().map(Arbiter::handle).collect()
     }
 
-    /// Completes only where connections are not accepted any more, and tells why.
+    /// Completes only when no more connections are accepted, and returns the cause.
     pub(super) async fn failure(&mut self) -> io::Error {
         let ended = self.acceptor.end().await;
         ended
@@ -73,17 +74,17 @@ impl Accepting {
 
     /// Closes the listening sockets, as [`Acceptor::close`] does.
     pub(super) async fn close(&mut self) {
-        // Where it had failed there is nothing to close.
+        // If accepting had already failed, there is nothing to close.
         let _failed = self.acceptor.close().await;
     }
 
-    /// Waits until no connection is left. To be called once the sockets are closed.
+    /// Waits until no connection is left. Call it after the sockets are closed.
     pub(super) async fn all_gone(&self) {
-        // The permits are never withdrawn.
+        // Acquiring cannot fail: the semaphore is never closed.
         let _all = self.capacity.acquire_many(self.max_connections).await;
     }
 
-    /// Ends the workers, and with them what their connections have left to do.
+    /// Stops the workers and whatever their connections still have to do.
     pub(super) async fn end(self) {
         let (done, ended) = oneshot::channel();
         std::thread::spawn(move || {
@@ -91,17 +92,17 @@ impl Accepting {
                 worker.stop();
             }
             for worker in self.workers {
-                // One that panicked has ended too.
+                // A worker that panicked has ended too.
                 let _panicked = worker.join();
             }
             let _late = done.send(());
         });
-        // A name that is being looked up may hold a worker up for long.
+        // A DNS lookup that is still running may block a worker for long.
         let _late = timeout(LAST_TASKS, ended).await;
     }
 }
 
-/// A worker thread, and where it takes its connections from.
+/// Starts a worker thread. Returns it with the channel that passes connections to it.
 async fn start_worker(
     gateway: InForce,
     tls_server: Option<TlsServer>,
@@ -112,7 +113,7 @@ async fn start_worker(
     thread.spawn_fn(move || {
         let worker = Worker::new(gateway);
         actix_rt::spawn(work(worker, accepted, tls_server));
-        // Nobody is there to be told only where the process ends anyway.
+        // The receiver is gone only when the process ends anyway.
         let _gone = start.send(());
     });
     match started.await {
@@ -121,7 +122,7 @@ async fn start_worker(
     }
 }
 
-/// Serves the connections that come to this worker, until no more can come.
+/// Serves the connections that this worker receives, until no more can come.
 async fn work(
     worker: Rc<Worker>,
     mut accepted: UnboundedReceiver<Accepted>,
@@ -140,7 +141,8 @@ async fn work(
                 set_keepalive(&socket, server.tcp_keepalive);
                 connection.serve_tcp(socket, tls_server.clone());
             }),
-            // Plain also where others are encrypted: what goes through it does not leave the machine.
+            // Not encrypted even if `server.tls` is set: traffic on a Unix socket does not leave
+            // the machine.
             Stream::Unix(unix) => {
                 UnixStream::from_std(unix).map(|socket| connection.serve(socket, Peer::default()))
             }
@@ -160,7 +162,7 @@ struct NewConnection {
 
 impl NewConnection {
     fn serve_tcp(self, socket: TcpStream, tls_server: Option<TlsServer>) {
-        // A client that is gone already is found to be so at the first read.
+        // If the client has already disconnected, the first read reports it.
         let _gone = socket.set_nodelay(true);
         let peer = Peer {
             address: socket.peer_addr().ok(),
@@ -182,7 +184,7 @@ impl NewConnection {
     }
 }
 
-/// How clients are spoken to in secret; renewed certificates are followed from here on.
+/// Builds the TLS server. From here on renewed certificates are reloaded.
 fn tls_server(tls: &Tls) -> io::Result<TlsServer> {
     let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
     let certificates = Arc::new(Certificates::load(tls).map_err(|error| failed(&error))?);

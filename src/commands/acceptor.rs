@@ -1,8 +1,9 @@
-//! Accepts clients and hands them to the workers.
+//! Accepts client connections and hands them to the workers.
 //!
-//! actix-server (2.10 was read) would do so too, but its acceptor does not tell when it has paused, and
-//! holds its sockets until the workers end. So a stop had to shut the sockets down under it, which it
-//! logged as errors, and which reset those who had connected and were not accepted yet.
+//! This replaces the acceptor of actix-server (2.10). That acceptor does not report when it has
+//! paused, and it holds its sockets until the workers end. To stop, the gateway had to shut the
+//! sockets down under it. actix-server logged that as errors, and it reset connections that the
+//! kernel had queued but that were not accepted yet.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -22,30 +23,32 @@ use tokio::time::sleep;
 
 use super::listeners::{BACKLOG, Listener, Stream};
 
-/// Pause before the next try where the system has no descriptor or memory for a connection.
+/// Pause before the next try when the system has no descriptor or memory for a connection.
 const BACK_OFF: Duration = Duration::from_millis(500);
 
-/// A connection for a worker.
+/// An accepted connection for a worker.
 pub(super) struct Accepted {
     pub(super) stream: Stream,
     /// Held until the connection has ended.
     pub(super) permit: OwnedSemaphorePermit,
 }
 
-/// The thread that accepts clients.
+/// The thread that accepts client connections.
 #[derive(Debug)]
 pub(super) struct Acceptor {
-    /// Dropped to stop it.
+    /// Dropped to stop the thread.
     stop: Option<oneshot::Sender<()>>,
     ended: oneshot::Receiver<io::Result<()>>,
 }
 
 impl Acceptor {
-    /// Accepts from `listeners` while `capacity` has permits, for each of `workers` in turn.
+    /// Accepts from `listeners` while `capacity` has permits.
+    ///
+    /// The `workers` get the connections in turn.
     ///
     /// # Errors
     ///
-    /// Where no thread can be started.
+    /// Returns an error if no thread can be started.
     pub(super) fn start(
         listeners: Vec<Listener>,
         workers: Vec<UnboundedSender<Accepted>>,
@@ -61,7 +64,7 @@ impl Acceptor {
                     next: Cell::new(0),
                     capacity,
                 };
-                // Nobody is there to be told only where the process ends anyway.
+                // The receiver is gone only when the process ends anyway.
                 let _gone = end.send(dispatch.accept_from_all(listeners, stopped).await);
                 Arbiter::current().stop();
             });
@@ -72,22 +75,25 @@ impl Acceptor {
         })
     }
 
-    /// Closes the listening sockets. From then on connections are refused; those made before have been
-    /// handed to a worker. At a socket that was handed down they wait for the next process.
+    /// Closes the listening sockets.
+    ///
+    /// From then on connections are refused. Connections that the kernel had queued before are
+    /// handed to a worker. On a socket that was handed down to this process they wait for the next
+    /// process.
     ///
     /// # Errors
     ///
-    /// Where accepting had failed before.
+    /// Returns an error if accepting had already failed.
     pub(super) async fn close(&mut self) -> io::Result<()> {
         self.stop = None;
         self.end().await
     }
 
-    /// Completes when no connections are accepted any more; to be awaited once.
+    /// Completes when no more connections are accepted. Await it once.
     ///
     /// # Errors
     ///
-    /// Why that is so, where nobody asked for it.
+    /// Returns the cause if accepting ended without a request to stop.
     pub(super) async fn end(&mut self) -> io::Result<()> {
         let ended = (&mut self.ended).await;
         ended.unwrap_or_else(|_| Err(io::Error::other("the thread that accepts clients is gone")))
@@ -97,9 +103,9 @@ impl Acceptor {
 /// Hands connections to the workers.
 struct Dispatch {
     workers: Vec<UnboundedSender<Accepted>>,
-    /// Whose turn it is.
+    /// Index of the worker that gets the next connection.
     next: Cell<usize>,
-    /// A permit for each connection that may be open.
+    /// One permit for each connection that may be open.
     capacity: Arc<Semaphore>,
 }
 
@@ -127,10 +133,11 @@ impl Dispatch {
         let mut failing = false;
         loop {
             let Ok(mut ready) = listener.readable().await else {
-                // The thread ends.
+                // The thread is ending.
                 return pending().await;
             };
-            // Not before a client is there: the last permit is for whichever socket has one.
+            // Take the permit only after a client is waiting: the last permit then goes to the
+            // socket that has one.
             let Ok(permit) = Arc::clone(&self.capacity).acquire_owned().await else {
                 return pending().await;
             };
@@ -153,9 +160,9 @@ impl Dispatch {
         }
     }
 
-    /// Accepts what waits in the kernel, as far as there is room for it.
+    /// Accepts the connections that wait in the kernel, while there are permits.
     fn accept_waiting(&self, listener: &Listener) {
-        // Those who go on coming meanwhile are not waited for.
+        // Bounded, so that clients that keep connecting meanwhile do not prolong it.
         for _ in 0..=BACKLOG {
             let Ok(permit) = Arc::clone(&self.capacity).try_acquire_owned() else {
                 return;
@@ -172,20 +179,21 @@ impl Dispatch {
         let turn = self.next.get();
         self.next.set((turn + 1) % self.workers.len().max(1));
         if let Some(worker) = self.workers.get(turn) {
-            // A worker ends after its last connection, and only once this end of the channel is gone.
+            // Sending cannot fail while the worker runs: it ends only when this end of the channel
+            // is gone and its last connection has ended.
             let _gone = worker.send(accepted);
         }
     }
 }
 
 fn watched(listener: Listener) -> io::Result<AsyncFd<Listener>> {
-    // The unsafe successor asks that the descriptor stay the same while registered. A `Listener` owns its
-    // own and never changes it.
+    // The unsafe successor requires that the descriptor stay the same while registered. A
+    // `Listener` owns its descriptor and never changes it.
     #[expect(deprecated)]
     AsyncFd::with_interest(listener, Interest::READABLE)
 }
 
-/// Whether accept(2) failed because of the one connection that it took, so that the next try may do.
+/// Whether accept(2) failed because of that one connection, so that the next try may succeed.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -39,7 +39,7 @@ pub struct Wanted {
     logs: Vec<PathBuf>,
 }
 
-/// Reads logs, and prints what they advise.
+/// Reads the logs and prints the settings that they suggest.
 #[must_use]
 pub fn advise(wanted: &Wanted) -> ExitCode {
     match read(wanted) {
@@ -72,7 +72,7 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
     let complain = |log: &str, line: Option<u64>, what: &dyn Display| {
         told += 1;
         match line {
-            // Of a whole log it is always told.
+            // A problem with a whole log is always shown.
             None => eprintln!("{log}: {what}"),
             Some(line) if told <= SHOWN => eprintln!("{log}: line {line}: {what}"),
             Some(_) => {}
@@ -105,7 +105,9 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
     Ok(advice)
 }
 
-/// The logs, but none a second time, as `access.log *.log` names it: its requests would count twice.
+/// The logs without duplicates.
+///
+/// `access.log *.log` names a log twice, and its requests would count twice.
 fn each_once(logs: &[PathBuf]) -> Vec<&PathBuf> {
     let mut known = HashSet::new();
     let is_new = |log: &&PathBuf| {

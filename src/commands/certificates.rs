@@ -4,11 +4,12 @@ use super::run;
 use crate::config::{self, CertPair, LoadError, Settings, Tls};
 use crate::http::downstream::{CertificateError, Certificates};
 
-/// Reads a file as [`run::load`] does, and the certificates that it names.
+/// Reads a file as [`run::load`] does, and also the certificates that it names.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or something is wrong with it or with the files in `[server.tls]`.
+/// Returns an error if the file cannot be read, or if it or the files in `[server.tls]` are not
+/// valid.
 pub(super) fn load(file: &Path) -> Result<(String, Settings), LoadError> {
     let (text, settings) = run::load(file)?;
     let pairs = settings

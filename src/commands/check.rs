@@ -1,4 +1,4 @@
-//! `drip check`: is this file right, and what does it come to?
+//! `drip check`: checks a file, and prints the settings that it makes.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::config;
 pub fn check(file: &Path) -> ExitCode {
     match certificates::load(file) {
         Ok((_, settings)) => {
-            // Whoever reads the output may have seen enough.
+            // The reader may close the pipe early.
             let written = io::stdout().write_all(config::show(&settings).as_bytes());
             match written {
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

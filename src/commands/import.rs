@@ -1,4 +1,4 @@
-//! `drip import`: an `nginx.conf` as a `gateway.toml`.
+//! `drip import`: converts an `nginx.conf` to a `gateway.toml`.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -9,13 +9,15 @@ use crate::config::{CertPair, Tls};
 use crate::http::downstream::Certificates;
 use crate::import::{Files, import as translate};
 
-/// A file of more is no settings.
+/// Maximum size of a file in bytes. A larger file is not a settings file.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// Notes that are shown one by one; the rest is counted.
+/// How many notes are shown one by one. Further notes are only counted.
 const SHOWN: usize = 1000;
 
-/// Prints the settings that come closest to those of nginx, and tells on standard error what needs a look.
+/// Prints the settings that come closest to those of nginx.
+///
+/// Reports on standard error what the user must check.
 #[must_use]
 pub fn import(file: &Path) -> ExitCode {
     let text = match Disk.read(file) {
@@ -28,7 +30,7 @@ pub fn import(file: &Path) -> ExitCode {
     let import = translate(file, &text, &Disk);
     let mut told = io::stderr().lock();
     for note in import.notes.iter().take(SHOWN) {
-        // Nobody may be there to read it.
+        // Standard error may be closed.
         let _ = writeln!(told, "{note}");
     }
     if !import.notes.is_empty() {
@@ -55,12 +57,12 @@ pub fn import(file: &Path) -> ExitCode {
     }
 }
 
-/// The files as they are.
+/// The files on disk.
 struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        // A pipe would never end, and opening one may wait for ever.
+        // A pipe never ends, and opening one may block for ever.
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::other("not a file"));
         }

@@ -10,10 +10,10 @@ use rustix::net::SocketFlags;
 
 use crate::config::Listen;
 
-/// Connections that the kernel keeps for us until they are accepted.
+/// Maximum number of connections that the kernel queues until they are accepted.
 pub(super) const BACKLOG: i32 = 2048;
 
-/// A socket on which clients are listened for. Never blocks.
+/// A listening socket for clients. Never blocks.
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: Socket,
@@ -26,7 +26,7 @@ enum Socket {
     Unix(UnixListener),
 }
 
-/// A client's connection as it was accepted. Never blocks.
+/// A client connection as it was accepted. Never blocks.
 #[derive(Debug)]
 pub(super) enum Stream {
     Tcp(TcpStream),
@@ -34,12 +34,12 @@ pub(super) enum Stream {
 }
 
 impl Listener {
-    /// Listens at each of `addresses`, on the sockets that were handed down where there are such.
+    /// Listens at each of `addresses`. Uses a socket that was handed down if one has that address.
     ///
     /// # Errors
     ///
-    /// Where an address cannot be had, or a socket was handed down that no address asks for: somebody
-    /// connects there, and nobody would answer.
+    /// Returns an error if an address cannot be bound. Also returns an error if a socket was handed
+    /// down that is not in `addresses`: clients would connect to it and get no answer.
     pub(super) fn open_all(addresses: &[Listen]) -> io::Result<Vec<Self>> {
         let mut inherited = inherit()?;
         let open = |address: &Listen| {
@@ -64,8 +64,9 @@ impl Listener {
         Ok(listeners)
     }
 
-    /// Whether it was handed down by whoever started the process (`LISTEN_FDS`): then it stays open
-    /// after us, for the next process.
+    /// Whether the parent process handed the socket down (`LISTEN_FDS`).
+    ///
+    /// Such a socket stays open when this process ends, for the next process.
     pub(super) fn is_inherited(&self) -> bool {
         self.inherited
     }
@@ -74,7 +75,7 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// As accept(2); `WouldBlock` where none waits.
+    /// Returns the errors of accept(2), and `WouldBlock` if no connection waits.
     pub(super) fn accept(&self) -> io::Result<Stream> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = rustix::net::accept_with(self.as_fd(), flags)?;
@@ -110,7 +111,7 @@ impl Socket {
     }
 }
 
-/// The sockets that this process was started with, as systemd hands them down.
+/// The listening sockets that this process was started with, passed as systemd does.
 fn inherit() -> io::Result<Vec<(Listen, Socket)>> {
     let mut handed = ListenFd::from_env();
     let mut inherited = Vec::new();
@@ -146,7 +147,8 @@ fn bind_tcp(address: &SocketAddr) -> io::Result<TcpListener> {
 }
 
 fn bind_unix(path: &Path) -> io::Result<UnixListener> {
-    // A socket file outlives the process that made it; one that nobody listens on any more is in the way.
+    // A socket file outlives the process that made it. A file that no process listens on blocks the
+    // bind, so remove it.
     if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
         if UnixStream::connect(path).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
@@ -156,7 +158,7 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
     UnixListener::bind(path)
 }
 
-/// Says which address it was that could not be had, and why most often.
+/// Adds to `error` the address that could not be bound, and the most common cause.
 pub(super) fn in_use(error: &io::Error, address: &str) -> io::Error {
     let hint = if error.kind() == io::ErrorKind::AddrInUse {
         ": another program, or another gateway with buckets of its own, listens there"

@@ -7,12 +7,12 @@ use tracing_subscriber::{Layer, Registry, fmt, registry};
 
 use crate::config::{Format, Level, Log};
 
-/// The log of this process, whose level can change.
+/// The log of this process. Its level can change.
 #[derive(Clone, Debug)]
 pub(super) struct Logging(Handle<Targets, Registry>);
 
 impl Logging {
-    /// Sends the log to standard error, as the file asks.
+    /// Starts the log to standard error with the settings of the file.
     pub(super) fn start(log: &Log) -> Self {
         let (filter, handle) = reload::Layer::new(wanted(log.level));
         let to_stderr = fmt::layer()
@@ -23,28 +23,31 @@ impl Logging {
             Format::Text => to_stderr.boxed(),
             Format::Json => to_stderr.json().flatten_event(true).boxed(),
         };
-        // Fails only where a log was started before in this process; then that one goes on.
+        // Fails only if a log was started before in this process; then that log stays.
         let _started = registry().with(written.with_filter(filter)).try_init();
         Self(handle)
     }
 
-    /// Says nothing of what `module` has to tell.
+    /// Silences the messages of `module`.
     pub(super) fn without(self, module: &str) -> Self {
         let silence =
             |wanted: &mut Targets| *wanted = wanted.clone().with_target(module, LevelFilter::OFF);
-        // Fails only where the log has ended.
+        // Fails only if the log has ended.
         let _ended = self.0.modify(silence);
         self
     }
 
-    /// From now on, what is at least as severe as `level`.
+    /// From now on logs only messages at least as severe as `level`.
     pub(super) fn set_level(&self, level: Level) {
-        // Fails only where the log has ended, and then nobody reads it.
+        // Fails only if the log has ended, and then nothing reads it.
         let _ended = self.0.reload(wanted(level));
     }
 }
 
-/// Of libraries only what is wrong is of interest; what clients send that is no HTTP is not, and would fill a disk.
+/// The filter for a level.
+///
+/// Libraries log errors and warnings only. Reports of clients that send invalid HTTP are left out,
+/// because they would fill a disk.
 fn wanted(level: Level) -> Targets {
     let level = match level {
         Level::Error => LevelFilter::ERROR,

@@ -1,4 +1,4 @@
-//! What the program does when it is called.
+//! The commands of the program.
 
 mod accept;
 mod acceptor;

@@ -23,18 +23,20 @@ pub(super) struct Reloader {
     tell: watch::Sender<Option<Arc<Gateway>>>,
     metrics: ConfigMetrics,
     prober: Prober,
-    /// How the file stands, for those who watch it.
+    /// The state of the file, for the admin port.
     state: watch::Sender<FileState>,
-    /// As the process was started: what of it changes in the file waits for a restart.
+    /// The settings that the process was started with.
+    ///
+    /// A change to some settings waits for a restart.
     started_with: Settings,
 }
 
 impl Reloader {
-    /// Starts the gateway on `workers` and tells those who watch of it.
+    /// Starts the gateway on `workers` and publishes it on `tell`.
     ///
     /// # Errors
     ///
-    /// Where the access log cannot be opened.
+    /// Returns an error if the access log cannot be opened.
     pub(super) fn start(
         file: PathBuf,
         settings: Settings,
@@ -69,12 +71,14 @@ impl Reloader {
         Arc::clone(&self.in_force.borrow())
     }
 
-    /// Lets the gateway go, also for those who were told of it.
+    /// Releases the gateway, also for the receivers of `tell`.
     pub(super) fn end(self) {
         self.tell.send_replace(None);
     }
 
-    /// Puts what was read of the file into force. Where it has an error the old settings go on.
+    /// Puts the text that was read from the file into force.
+    ///
+    /// If it has an error, the old settings stay.
     pub(super) fn take(&self, read: Result<String, LoadError>) {
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
             Ok(Ok(settings)) => self.adopt(settings),
@@ -84,7 +88,7 @@ impl Reloader {
     }
 
     fn adopt(&self, settings: Settings) {
-        // Opened anew each time, so that a log that was rotated away is followed at the next reload.
+        // The log is opened again at each reload, so that a reload follows a rotated log.
         let access = match AccessLog::open(&settings.log) {
             Ok(access) => access,
             Err(error) => {

@@ -1,4 +1,4 @@
-//! `drip run`: the gateway.
+//! `drip run`: runs the gateway.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub fn run(file: &Path) -> ExitCode {
     }
 }
 
-/// Logs at the level of the settings in force, as they change.
+/// Sets the log level of the settings in force, each time they change.
 async fn follow(mut gateway: watch::Receiver<Option<Arc<Gateway>>>, logging: &Logging) {
     while gateway.changed().await.is_ok() {
         if let Some(gateway) = gateway.borrow_and_update().as_ref() {
@@ -48,7 +48,7 @@ async fn follow(mut gateway: watch::Receiver<Option<Arc<Gateway>>>, logging: &Lo
     std::future::pending::<()>().await;
 }
 
-/// The file as it was read, to be watched from there on, and the settings that it makes.
+/// Reads the file. Returns its text, which the watcher starts from, and its settings.
 pub(super) fn load(file: &Path) -> Result<(String, Settings), LoadError> {
     let text = config::read(file)?;
     let settings = config::parse(&text, file, config::has_admin_token())?;

@@ -15,14 +15,17 @@ use crate::clock;
 use crate::config::{self, FileState, Settings, Watcher};
 use crate::gateway::Gateway;
 
-/// How long connections get to take their last answer after the last waiter was sent away.
+/// Time that connections get to receive their last answer after all waiters were rejected.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Serves until the process is told to stop and all have been answered. Tells of each gateway that comes into force.
+/// Serves until the process is told to stop and all requests have been answered.
+///
+/// Sends each gateway that comes into force on `tell`.
 ///
 /// # Errors
 ///
-/// Where an address cannot be listened on, or the folder of the file not be watched.
+/// Returns an error if an address cannot be listened on, or the folder of the file cannot be
+/// watched.
 pub(super) async fn serve(
     file: PathBuf,
     text: String,
@@ -66,14 +69,14 @@ pub(super) async fn serve(
             changed = watcher.changed() => reloader.take(changed),
             Some(Read { done }) = asked_to_read.recv() => {
                 reloader.take(watcher.read());
-                // Where the asker has gone there is nobody to tell.
+                // The caller may have gone; then nothing needs the answer.
                 let _gone = done.send(());
             }
             failed = accepting.failure() => return Err(failed),
         }
     }
     health.set_accepting(false);
-    // Nobody reads the file any more, and who asks for it is told so.
+    // The file is not read any more. Closing the channel tells callers that ask for a reload.
     drop(asked_to_read);
     stop(reloader, accepting, &mut signals).await;
     Ok(())
@@ -84,8 +87,11 @@ fn file_name(file: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Stops accepting, lets the queues drain at their pace for `shutdown_timeout`, and then sends away those who still
-/// wait. Being asked again ends it at once.
+/// Stops accepting, and lets the queues drain.
+///
+/// After `shutdown_timeout` the remaining waiters are rejected.
+///
+/// A second signal to stop ends it at once.
 async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signals) {
     let gateway = reloader.gateway();
     let patience = gateway.settings().server.shutdown_timeout;
@@ -93,14 +99,14 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
     gateway.stop();
     let ending = async move {
         accepting.close().await;
-        // A queue lives on one worker, and whoever waits in it may be connected to another. So no worker is
-        // ended before all connections are.
+        // A queue lives on one worker, and its waiters may be connected to another worker. So no
+        // worker ends before all connections have ended.
         if timeout(patience, accepting.all_gone()).await.is_err() {
             gateway.dismiss();
             let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
         }
         accepting.end().await;
-        // With the gateway goes its access log, which is written to the end.
+        // Dropping the gateway closes its access log, which is then written to the end.
         drop(gateway);
         reloader.end();
     };

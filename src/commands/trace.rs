@@ -1,4 +1,4 @@
-//! The traces and access logs that commands are given.
+//! Reading of the traces and access logs that commands are given.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How many bad lines are shown one by one; the rest is counted.
+/// How many bad lines are shown one by one. Further bad lines are only counted.
 pub(super) const SHOWN: u64 = 10;
 
-/// How far a command has come with files of `length` bytes in all; drawn on standard error, and only where that is a
-/// terminal.
+/// A progress bar for files of `length` bytes in total.
+///
+/// It is drawn on standard error, and only if that is a terminal.
 pub(super) fn progress(length: Option<u64>) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {eta} to go");
     let progress = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
@@ -21,7 +22,9 @@ pub(super) fn progress(length: Option<u64>) -> ProgressBar {
     }
 }
 
-/// The name of a plot's file. Any other than SVG's would be a mistake: another format's, or that of a log.
+/// Parses the name of a plot's file.
+///
+/// It must end in `.svg`: any other name is a mistake, either of another format or of a log.
 pub(super) fn svg() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         let is_svg = path
@@ -33,7 +36,7 @@ pub(super) fn svg() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// The size of a file; `None` of standard input, `-`, and of what is no file.
+/// The size of a file in bytes; `None` for standard input (`-`) and for non-files.
 pub(super) fn length(path: &Path) -> Option<u64> {
     if path == Path::new("-") {
         return None;
@@ -42,7 +45,7 @@ pub(super) fn length(path: &Path) -> Option<u64> {
     metadata.is_file().then_some(metadata.len())
 }
 
-/// The bytes of a file, or of standard input where it is `-`.
+/// Opens a file, or standard input if the path is `-`.
 pub(super) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Read>> {
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())

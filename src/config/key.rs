@@ -1,10 +1,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What tells one bucket of a zone from another: text and nginx's variables, such as
-/// `$remote_addr` or `$host:${http_x_api_key}`.
+/// What distinguishes one bucket of a zone from another: text and nginx's variables.
 ///
-/// A template without variables is one bucket for everybody.
+/// Examples are `$remote_addr` and `$host:${http_x_api_key}`. A template without variables is one
+/// bucket for all requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyTemplate {
     parts: Vec<Part>,
@@ -13,28 +13,28 @@ pub struct KeyTemplate {
 /// A piece of a [`KeyTemplate`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Stands for itself; never empty, and never beside another text.
+    /// Literal text; never empty, and never next to another text.
     Text(String),
-    /// Stands for something of the request.
+    /// A value of the request.
     Variable(Variable),
 }
 
-/// Something of a request, by nginx's name for it.
+/// A value of a request, under nginx's name for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Variable {
     /// `$remote_addr`: the client's address, after trusted proxies.
     RemoteAddr,
-    /// `$host`: the host asked for, in lowercase and without its port.
+    /// `$host`: the requested host, in lowercase and without its port.
     Host,
     /// `$uri`: the path, without the query.
     Uri,
     /// `$request_uri`: path and query as they were sent.
     RequestUri,
-    /// `$request_method`: `GET` and so on.
+    /// `$request_method`: the method, such as `GET`.
     RequestMethod,
     /// `$scheme`: `http` or `https`.
     Scheme,
-    /// `$server_port`: the port that was connected to.
+    /// `$server_port`: the port that the client connected to.
     ServerPort,
     /// `$http_NAME`: a header field, here in lowercase and with `-` for `_`.
     Header(String),
@@ -54,47 +54,47 @@ const FIXED: [(&str, Variable); 7] = [
     ("server_port", Variable::ServerPort),
 ];
 
-/// Every variable there is, for messages.
+/// All variables, for messages.
 const ALLOWED: &str = "$remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, \
                        $http_NAME, $cookie_NAME and $arg_NAME";
 
 /// Why a text is not a [`KeyTemplate`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// There is nothing in it.
+    /// The text is empty.
     #[error(
         "a key is made of variables such as \"$remote_addr\", or of a text alone to have one bucket for everybody"
     )]
     Empty,
-    /// A `$` without a name behind it.
+    /// A `$` without a name after it.
     #[error("a $ begins a variable: {ALLOWED}; ${{...}} sets one off from the text behind it")]
     LoneDollar,
     /// A `${` without its `}`.
     #[error("${{{0} has no closing brace")]
     Unclosed(String),
-    /// A variable that is not one of ours.
+    /// An unknown variable.
     #[error("${0} is not a variable here; the variables are {ALLOWED}")]
     Unknown(String),
-    /// The address in a form of its own, which saves memory in nginx and nothing here.
+    /// nginx's binary form of the address, which saves memory in nginx and nothing here.
     #[error("$binary_remote_addr is written $remote_addr here")]
     BinaryRemoteAddr,
 }
 
 impl KeyTemplate {
-    /// Its pieces in order; at least one.
+    /// The pieces in order; at least one.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// The key of a request, of which `variable` appends what each variable is.
+    /// The key of a request. `variable` appends the value of each variable.
     pub fn fill(&self, variable: impl FnMut(&Variable, &mut Vec<u8>)) -> Vec<u8> {
         let mut key = Vec::new();
         self.fill_into(&mut key, variable);
         key
     }
 
-    /// The same behind what `key` has.
+    /// Appends the key of a request to `key`. `variable` appends the value of each variable.
     pub fn fill_into(&self, key: &mut Vec<u8>, mut variable: impl FnMut(&Variable, &mut Vec<u8>)) {
         for part in &self.parts {
             match part {
@@ -130,7 +130,7 @@ impl FromStr for KeyTemplate {
     }
 }
 
-/// Cuts a variable's name, in braces or not, from what follows its `$`.
+/// Splits the text after a `$` into the variable's name, in braces or not, and the rest.
 fn split_name(text: &str) -> Result<(&str, &str), KeyError> {
     let (name, behind) = match text.strip_prefix('{') {
         Some(braced) => braced
@@ -151,8 +151,9 @@ fn names(c: char) -> bool {
 impl FromStr for Variable {
     type Err = KeyError;
 
-    /// Reads a name without its `$`. As in nginx, capitals in it mean nothing, but for a cookie's or
-    /// an argument's own name.
+    /// Reads a name without its `$`.
+    ///
+    /// As in nginx, case is ignored, except in the name of a cookie or an argument.
     fn from_str(name: &str) -> Result<Self, KeyError> {
         let lower = name.to_ascii_lowercase();
         if lower == "binary_remote_addr" {
@@ -195,7 +196,7 @@ impl fmt::Display for Variable {
     }
 }
 
-/// As a file would write it: braces only where the text behind a variable would run into its name.
+/// As in a file, with braces only where the next text would continue a variable's name.
 impl fmt::Display for KeyTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, part) in self.parts.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! From `gateway.toml` to settings that cannot be wrong.
+//! The configuration: from `gateway.toml` to checked settings.
 //!
-//! - [`load`] and [`parse`] read the file as written, and say everything that is wrong with it at once: each
-//!   [`Problem`] with its line and column, what was found, and what would be right.
-//! - [`Settings`] are what the rest of the gateway goes by, and never checks again.
-//! - [`show`] writes settings back as a file, with every default filled in.
-//! - [`Watcher`] says when the file has changed.
+//! - [`load`] and [`parse`] read the file and report all of its problems at once: each [`Problem`]
+//!   has its line and column, what was found, and what would be right.
+//! - [`Settings`] are the result, which the rest of the gateway uses without checking it again.
+//! - [`show`] writes settings back as a file, with all defaults.
+//! - [`Watcher`] reports changes of the file.
 
 mod file;
 mod key;

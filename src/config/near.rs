@@ -1,4 +1,4 @@
-/// The one of `known` that a mistyped name was probably meant to be.
+/// The name in `known` that a mistyped name probably stands for.
 pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     let near = |known: &&str| {
         let part =
@@ -17,7 +17,7 @@ pub(super) fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     candidates.min().map(|(_, known)| known)
 }
 
-/// How many letters must be added, removed or replaced to make one word of the other.
+/// How many letters must be added, removed or replaced to change one word into the other.
 fn distance(from: &str, to: &str) -> usize {
     let to = to.chars().collect::<Vec<_>>();
     let mut row = (0..=to.len()).collect::<Vec<_>>();

@@ -1,23 +1,26 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-/// One thing wrong with a file: where, what was found, and what would be right.
+/// One problem in a file: its place, what was found, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column in characters, from 1.
     pub column: usize,
-    /// One line of text.
+    /// The message, on one line.
     pub message: String,
 }
 
-/// Past it a message is cut off, in characters: a file may be something else than was meant, and long in any part.
+/// Longest message, in characters; a longer one is cut off.
+///
+/// The file may be a different one than intended, and any part of it may be long.
 const LONGEST: usize = 1000;
 
 impl Problem {
-    /// What is wrong at bytes of `text`, by place. Takes no longer than it takes to read the text, however many there
-    /// are.
+    /// Problems from pairs of a byte in `text` and a message, sorted by place.
+    ///
+    /// Reads the text once, however many problems there are.
     pub(super) fn all(text: &str, mut found: Vec<(usize, String)>) -> Vec<Self> {
         found.sort();
         let (mut line, mut column, mut seen) = (1, 1, 0);
@@ -44,7 +47,9 @@ impl Problem {
     }
 }
 
-/// A message as it can be printed: names and values in it are the file's own, and may have any characters.
+/// A message that is safe to print: control characters are escaped, and its length is limited.
+///
+/// Messages contain names and values from the file, which may have any characters.
 pub(super) fn on_one_line(message: String) -> String {
     if message.len() <= LONGEST && !message.contains(char::is_control) {
         return message;
@@ -64,12 +69,12 @@ pub(super) fn on_one_line(message: String) -> String {
     line
 }
 
-/// Everything wrong with a file; never empty.
+/// All problems in a file; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems {
-    /// The file, as it was named.
+    /// The file's path, as given.
     pub file: PathBuf,
-    /// In the order of their places.
+    /// Sorted by place.
     pub problems: Vec<Problem>,
 }
 
@@ -84,7 +89,7 @@ impl Problems {
     }
 }
 
-/// One line a problem: `gateway.toml:12:8: message`.
+/// One line for each problem: `gateway.toml:12:8: message`.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.problems.iter().enumerate() {
@@ -103,18 +108,18 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Why there are no settings.
+/// Why a file gives no settings.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file could not be read.
     #[error("{}: cannot be read: {source}", path.display())]
     Read {
-        /// The file, as it was named.
+        /// The file's path, as given.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file was read, and is wrong.
+    /// The file was read, and has problems.
     #[error(transparent)]
     Wrong(#[from] Problems),
 }

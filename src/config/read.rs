@@ -1,4 +1,4 @@
-//! Reading a spanned tree field by field, so that one wrong field hides no other.
+//! Reads a parsed file field by field, so that one wrong field does not hide others.
 
 use std::cell::RefCell;
 
@@ -10,19 +10,24 @@ use super::near::nearest;
 use super::problem::on_one_line;
 use super::quote::quote;
 
-/// Collects what is wrong with one text.
+/// Collects the problems of one text.
 pub(super) struct Report<'t> {
     text: &'t str,
-    /// Where its lines begin.
+    /// The byte at which each line begins.
     lines: Vec<usize>,
-    /// The lines of its syntax errors, in order. What was salvaged from them is not worth a word.
+    /// The lines with syntax errors, in order.
+    ///
+    /// Other problems on such a line are not reported, because the parser only guesses its
+    /// content.
     broken: Vec<usize>,
-    /// By byte.
+    /// Pairs of a byte and a message.
     problems: RefCell<Vec<(usize, String)>>,
 }
 
 impl<'t> Report<'t> {
-    /// Starts with the syntax errors, one a line: the first of a line tends to cause the others.
+    /// Starts with the syntax errors, at most one for each line.
+    ///
+    /// The first error of a line often causes the others.
     pub(super) fn new(text: &'t str, errors: &[toml::de::Error]) -> Self {
         let behind = text.match_indices('\n').map(|(at, _)| at + 1);
         let mut report = Self {
@@ -44,12 +49,12 @@ impl<'t> Report<'t> {
         report
     }
 
-    /// The line of a byte.
+    /// The line of a byte, from 1.
     fn line(&self, byte: usize) -> usize {
         self.lines.partition_point(|start| *start <= byte)
     }
 
-    /// Something at this byte is wrong.
+    /// Reports a problem at a byte.
     pub(super) fn wrong(&self, byte: usize, message: String) {
         if self.broken.binary_search(&self.line(byte)).is_err() {
             self.problems
@@ -58,7 +63,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Something is missing. A syntax error may be what hides it, so then this is not said.
+    /// Reports that something is missing, unless the text has a syntax error that may hide it.
     pub(super) fn missing(&self, byte: usize, message: String) {
         if self.broken.is_empty() {
             self.wrong(byte, message);
@@ -70,7 +75,9 @@ impl<'t> Report<'t> {
     }
 }
 
-/// What a syntax error says. The parser leaves out which key stands there twice; its place has it.
+/// The message of a syntax error.
+///
+/// For a duplicate key, the parser's message does not name the key. The text at its place does.
 fn syntax(text: &str, error: &toml::de::Error) -> String {
     let written = error.span().and_then(|span| text.get(span));
     match (error.message(), written) {
@@ -82,7 +89,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// A value where it stands in the text, under the name of its field.
+/// A value, its place in the text, and the name of its field.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'r> {
     pub(super) name: &'r str,
@@ -101,19 +108,19 @@ impl<'r> Node<'r> {
         }
     }
 
-    /// Says what is wrong with it.
+    /// Reports a problem with the value.
     pub(super) fn wrong(&self, message: &str) {
         self.report
             .wrong(self.at, format!("{}: {message}", self.name));
     }
 
-    /// Says that it names something that is not there.
+    /// Reports that the value names something that does not exist.
     pub(super) fn missing(&self, message: &str) {
         self.report
             .missing(self.at, format!("{}: {message}", self.name));
     }
 
-    /// Says what would be right; always `None`.
+    /// Reports what was expected and what was found; always returns `None`.
     pub(super) fn expected<T>(&self, what: &str) -> Option<T> {
         self.wrong(&format!("expected {what}; found {}", self.found()));
         None
@@ -145,7 +152,7 @@ impl<'r> Node<'r> {
             .map(|list| list.iter().map(item).collect())
     }
 
-    /// The entries of a table whose field names are the user's, in the order of the text.
+    /// The entries of a table whose field names the user chooses, in the order of the text.
     pub(super) fn entries(&self) -> Option<Vec<Self>> {
         let mut entries = self.value.as_table()?.iter().collect::<Vec<_>>();
         entries.sort_by_key(|(key, _)| key.span().start);
@@ -157,12 +164,12 @@ impl<'r> Node<'r> {
     }
 }
 
-/// A table whose field names are ours.
+/// A table with a fixed set of fields.
 pub(super) struct Fields<'r> {
-    /// What messages call it.
+    /// The table's name in messages.
     title: String,
     at: usize,
-    /// `None` where the file leaves the whole table out, so that every field has its default.
+    /// `None` if the file leaves out the whole table, so that every field has its default.
     table: Option<&'r DeTable<'r>>,
     report: &'r Report<'r>,
     known: Vec<&'static str>,
@@ -180,7 +187,7 @@ impl<'r> Fields<'r> {
         }
     }
 
-    /// A table in it. Says so where the value is something else.
+    /// The table in a node. Reports a problem if the value is not a table.
     pub(super) fn of(node: Node<'r>, title: String) -> Option<Self> {
         let table = node.value.as_table();
         if table.is_none() {
@@ -208,7 +215,7 @@ impl<'r> Fields<'r> {
         })
     }
 
-    /// Whether the file has no field here at all.
+    /// Whether the file has no field in this table.
     pub(super) fn is_empty(&self) -> bool {
         self.table.is_none_or(DeTable::is_empty)
     }
@@ -220,7 +227,7 @@ impl<'r> Fields<'r> {
         Some(Node::new(name, value, self.report))
     }
 
-    /// The value of a field that may be left out; the default also where what stands there is wrong.
+    /// The value of an optional field. Returns the default for a wrong value too.
     pub(super) fn or<T>(
         &mut self,
         name: &'static str,
@@ -230,7 +237,9 @@ impl<'r> Fields<'r> {
         self.get(name).and_then(read).unwrap_or(default)
     }
 
-    /// The same, but `None` where what stands there is wrong: for fields that are compared with others.
+    /// The value of an optional field, but `None` if it is wrong.
+    ///
+    /// For fields that are compared with others.
     pub(super) fn optional<T>(
         &mut self,
         name: &'static str,
@@ -240,7 +249,7 @@ impl<'r> Fields<'r> {
         self.get(name).map_or(Some(default), read)
     }
 
-    /// The value of a field that must be there; `example` is how it might be written.
+    /// The value of a required field; `example` shows in a message how to write it.
     pub(super) fn required<T>(
         &mut self,
         name: &'static str,
@@ -256,7 +265,7 @@ impl<'r> Fields<'r> {
         node.and_then(read)
     }
 
-    /// Says which fields nobody asked for; `later` are those that a later version may know.
+    /// Reports the fields that were never asked for.
     pub(super) fn finish(self) {
         for key in self.table.into_iter().flat_map(DeTable::keys) {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);

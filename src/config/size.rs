@@ -1,7 +1,9 @@
 const UNITS: [(&str, u64); 4] = [("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10), ("B", 1)];
 
-/// Reads a size as the file writes it: a whole number and a unit, `GB MB KB B`, each 1024 of the next as nginx counts
-/// them; without a unit, bytes. `None` where it is anything else, or 2^64 bytes or more.
+/// Reads a size as the file writes it: a whole number and a unit, `GB`, `MB`, `KB` or `B`.
+///
+/// As in nginx, each unit is 1024 of the next smaller one. A number without a unit is in bytes.
+/// Returns `None` for any other text, and for 2^64 bytes or more.
 pub(super) fn parse_size(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, unit) = text.split_at(digits);
@@ -10,7 +12,9 @@ pub(super) fn parse_size(text: &str) -> Option<u64> {
     count.parse::<u64>().ok()?.checked_mul(bytes)
 }
 
-/// Writes a size so that [`parse_size`] reads it back: in the largest unit that needs no fraction.
+/// Writes a size so that [`parse_size`] reads it back.
+///
+/// It uses the largest unit that needs no fraction.
 pub(crate) fn show_size(size: u64) -> String {
     let whole = UNITS
         .into_iter()

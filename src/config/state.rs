@@ -1,28 +1,28 @@
 use super::{LoadError, Problem};
 use crate::limit::Moment;
 
-/// How the file and the settings in force stand to each other.
+/// State of the file compared with the settings in force.
 #[derive(Clone, Debug)]
 pub struct FileState {
     /// When the settings in force were read.
     pub loaded_at: Moment,
     /// How often a changed file has come into force.
     pub reloads: u64,
-    /// What is wrong with the file as it stands; the settings in force are those before.
+    /// The problems of the current file; the settings in force are then the previous ones.
     pub broken: Option<Broken>,
 }
 
-/// What is wrong with the file.
+/// The problems of a file that cannot be used.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// Since when it has been broken, whatever was wrong at first.
+    /// Since when the file has had problems, even if they were different ones at first.
     pub since: Moment,
-    /// In the order of their places; never empty.
+    /// Sorted by place; never empty.
     pub problems: Vec<Problem>,
 }
 
 impl FileState {
-    /// The file was read when the process started.
+    /// The state after the file was read at the start of the process.
     #[must_use]
     pub fn loaded(now: Moment) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl FileState {
         }
     }
 
-    /// The changed file is in force.
+    /// Records that the changed file is in force.
     pub fn reloaded(&mut self, now: Moment) {
         *self = Self {
             loaded_at: now,
@@ -41,7 +41,7 @@ impl FileState {
         };
     }
 
-    /// The changed file is not taken.
+    /// Records that the changed file was refused.
     pub fn refused(&mut self, problems: Vec<Problem>, now: Moment) {
         let since = self.broken.as_ref().map_or(now, |broken| broken.since);
         self.broken = Some(Broken { since, problems });
@@ -49,7 +49,7 @@ impl FileState {
 }
 
 impl LoadError {
-    /// What is wrong, each with its place: of a file that cannot be read, its beginning.
+    /// The problems with their places. For a file that cannot be read, the place is its beginning.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         match self {
@@ -62,7 +62,7 @@ impl LoadError {
 }
 
 impl Problem {
-    /// Something that has no place in the file.
+    /// A problem that has no place in the file.
     #[must_use]
     pub fn of_file(message: String) -> Self {
         Self {

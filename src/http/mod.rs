@@ -1,12 +1,12 @@
-//! HTTP, from the client's first byte to the last byte of the origin's answer.
+//! HTTP, from the client's first byte to the last byte of the origin's response.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`message`] | heads, framing and bodies of HTTP/1, shared by both legs |
-//! | [`tcp`] | what both legs ask of their connections |
-//! | [`upstream`] | the leg to the origin: servers, connections, one attempt at an answer |
-//! | [`downstream`] | the leg to the clients: connections over HTTP/1, HTTP/2 and TLS |
-//! | [`proxy`] | a request's way: route, key, turn, origin, answer |
+//! | [`message`] | heads, framing and bodies of HTTP/1, shared by both sides |
+//! | [`tcp`] | options of the TCP connections on both sides |
+//! | [`upstream`] | the side to the origin: servers, connections, one attempt at a response |
+//! | [`downstream`] | the side to the clients: connections over HTTP/1, HTTP/2 and TLS |
+//! | [`proxy`] | the path of a request: route, key, turn, origin, response |
 
 pub mod downstream;
 pub mod message;

@@ -1,4 +1,4 @@
-//! What both legs ask of their TCP connections.
+//! Options of the TCP connections to clients and to servers.
 
 use std::time::Duration;
 
@@ -6,15 +6,17 @@ use rustix::io;
 use rustix::net::sockopt;
 use tokio::net::TcpStream;
 
-/// Probes that a silent peer may leave unanswered. With the intervals between them that takes as long again as the first
-/// one waits.
+/// Number of unanswered probes after which a peer counts as gone.
+///
+/// The probes together take as long as the idle time before the first one.
 const PROBES: u32 = 4;
 
-/// Has the kernel ask a peer that has said nothing for `idle` whether it is there; `None`: it does not ask. A peer that
-/// has vanished is noticed after twice that time.
+/// Lets the kernel probe a peer that has sent nothing for `idle`; `None` turns this off.
+///
+/// A peer that has vanished is detected after twice that time.
 pub fn set_keepalive(socket: &TcpStream, idle: Option<Duration>) {
     if let Some(idle) = idle {
-        // Where that fails the connection is gone already, which the next read finds.
+        // If this fails the connection is already gone, and the next read detects that.
         let _gone = try_set(socket, idle);
     }
 }

@@ -1,17 +1,17 @@
-//! File names with `*`, `?` and `[...]`, as includes have them.
+//! File names with `*`, `?` and `[...]`, as in includes.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::Files;
 
-/// More files than an include may have.
+/// Maximum number of files of an include.
 const MOST: usize = 2000;
 
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// The files that there are, in the order of their names.
+/// The files that match the pattern, ordered by name.
 pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for component in pattern.components() {
@@ -22,7 +22,7 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
                 return vec![folder.join(component)];
             }
             let mut names = files.list(folder);
-            // A leading dot is matched by a dot alone.
+            // Only a dot in the pattern matches a leading dot.
             names.retain(|file| {
                 (name.starts_with('.') || !file.starts_with('.'))
                     && matches(name.as_bytes(), file.as_bytes())
@@ -35,7 +35,9 @@ pub(super) fn expand(pattern: &Path, files: &dyn Files) -> Vec<PathBuf> {
     found
 }
 
-/// Whether a name fits; goes back to the last `*` alone, so it takes no longer than the product of the lengths.
+/// Whether a name matches the pattern.
+///
+/// It backtracks only to the last `*`, so its time is at most the product of the lengths.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star = None;
@@ -65,7 +67,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|byte| *byte == b'*')
 }
 
-/// The length of a set such as `[a-z]` where the byte is in it.
+/// The length of a set such as `[a-z]` if it contains the byte.
 fn set(pattern: &[u8], byte: u8) -> Option<usize> {
     let not = matches!(pattern.get(1), Some(b'!' | b'^'));
     let start = 1 + usize::from(not);

@@ -1,9 +1,9 @@
-//! nginx's own tokenising: words, quotes, escapes, comments, `${var}`, and the three marks.
+//! nginx's tokens: words, quotes, escapes, comments, `${var}`, and the marks `;`, `{` and `}`.
 
-/// What a file is made of.
+/// A token of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A word, its quotes and escapes resolved.
+    /// A word with its quotes and escapes resolved.
     Word(String),
     /// `;`
     Semicolon,
@@ -13,12 +13,12 @@ pub(super) enum Token {
     Close,
 }
 
-/// Reads tokens from bytes; what is not UTF-8 in a word becomes U+FFFD.
+/// Reads tokens from bytes. Bytes of a word that are not UTF-8 become U+FFFD.
 pub(super) struct Lexer<'t> {
     text: &'t [u8],
     at: usize,
     line: usize,
-    /// What was wrong with the last token.
+    /// The error in the last token, if it had one.
     pub(super) complaint: Option<&'static str>,
 }
 
@@ -113,7 +113,7 @@ impl<'t> Lexer<'t> {
         self.word(word)
     }
 
-    /// What follows a backslash.
+    /// Reads the character after a backslash.
     fn escape(&mut self, word: &mut Vec<u8>) {
         match self.take() {
             Some(byte @ (b'"' | b'\'' | b'\\')) => word.push(byte),
@@ -132,7 +132,9 @@ impl<'t> Lexer<'t> {
         }))
     }
 
-    /// Skips Lua behind its opening brace, up to and with the closing one. `false` where there is none.
+    /// Skips Lua code after its opening brace, including the closing brace.
+    ///
+    /// `false` if there is none.
     pub(super) fn skip_lua(&mut self) -> bool {
         let mut depth = 1usize;
         while let Some(byte) = self.take() {
@@ -148,7 +150,7 @@ impl<'t> Lexer<'t> {
                     if self.take() == Some(b'[') {
                         self.skip_lua_long();
                     }
-                    // A comment up to the end of the line, unless it was a long one.
+                    // A comment ends with the line, unless it was a long comment.
                     if self.at <= at + 1 {
                         (self.at, self.line) = (at, line);
                         while self.peek().is_some_and(|byte| byte != b'\n') {
@@ -173,7 +175,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Behind a `[`: skips up to the closing bracket of a long text such as `[==[ ]==]`, if it is one.
+    /// After a `[`: skips a long string such as `[==[ ]==]` up to its end, if one begins there.
     fn skip_lua_long(&mut self) {
         let rest = self.text.get(self.at..).unwrap_or_default();
         let level = rest.iter().take_while(|byte| **byte == b'=').count();

@@ -1,6 +1,9 @@
-//! `nginx.conf` as a `gateway.toml`: text to [`tree`], tree to settings, and what could not be taken over by line.
+//! Translates an `nginx.conf` to a `gateway.toml`.
 //!
-//! Nothing here touches the disk but through [`Files`], and no input makes it panic.
+//! The text becomes a [`tree`], and the tree becomes settings and notes. The notes name each line
+//! that was not translated.
+//!
+//! This module reads the disk only through [`Files`], and no input makes it panic.
 
 mod glob;
 mod lexer;
@@ -15,36 +18,36 @@ mod properties;
 use std::io;
 use std::path::Path;
 
-/// What an import reads beside the main file.
+/// The files that an import reads besides the main file.
 pub trait Files {
     /// The content of a file.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// Returns an error if the file cannot be read.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
-    /// The names of what is in a folder; none where it cannot be read.
+    /// The names in a folder; empty if it cannot be read.
     fn list(&self, folder: &Path) -> Vec<String>;
 
-    /// Whether a certificate and its key can be loaded.
+    /// Checks that a certificate and its key can be loaded.
     ///
     /// # Errors
     ///
-    /// They cannot, and why.
+    /// Returns the reason if they cannot be loaded.
     fn pair(&self, cert: &Path, key: &Path) -> Result<(), String>;
 }
 
-/// What became of a file.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Import {
-    /// The text of a `gateway.toml` that is right; `None` where there is nothing to forward.
+    /// The text of a valid `gateway.toml`; `None` if there is nothing to forward.
     pub settings: Option<String>,
-    /// What needs a look, each one line that begins with its file and line.
+    /// Notes on what the user must check. Each is one line that begins with its file and line.
     pub notes: Vec<String>,
 }
 
-/// Translates the text of `main`; includes and certificates are relative to its folder.
+/// Translates the text of `main`. Includes and certificates are relative to its folder.
 #[must_use]
 pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
     let mut reader = tree::Reader::new(files, main);

@@ -8,18 +8,18 @@ pub(super) struct Place {
     pub(super) line: usize,
 }
 
-/// What needs a look, and where.
+/// Notes on what the user must check, each with its place.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     files: Vec<PathBuf>,
     notes: Vec<(Place, String)>,
 }
 
-/// Past it a message is cut off, in characters.
+/// Maximum length of a message, in characters. Longer messages are cut off.
 const LONGEST: usize = 400;
 
 impl Notes {
-    /// A file that places are in, by the number that it gets.
+    /// Registers a file. Returns its number, which places refer to.
     pub(super) fn file(&mut self, path: &Path) -> usize {
         let known = self.files.iter().position(|known| known == path);
         known.unwrap_or_else(|| {
@@ -40,12 +40,12 @@ impl Notes {
         self.notes.push((place, line));
     }
 
-    /// How many there are by now.
+    /// The number of notes so far.
     pub(super) fn count(&self) -> usize {
         self.notes.len()
     }
 
-    /// Those after the first `count`, as comments of what they are about.
+    /// The notes after the first `count`, as comments for the settings they concern.
     pub(super) fn since(&self, count: usize) -> Vec<String> {
         let new = self.notes.get(count..).unwrap_or_default();
         let mut new = new.iter().collect::<Vec<_>>();
@@ -54,12 +54,12 @@ impl Notes {
         new.into_iter().map(|note| self.show(note)).collect()
     }
 
-    /// All of them, by place, each once.
+    /// All notes, ordered by place, without duplicates.
     pub(super) fn all(&self) -> Vec<String> {
         self.since(0)
     }
 
-    /// What stands at a place, as comments name it.
+    /// A place as text: file name and line number.
     pub(super) fn name(&self, place: Place) -> String {
         let file = self.files.get(place.file);
         let mut name = String::new();

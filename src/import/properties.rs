@@ -1,4 +1,4 @@
-//! What must hold of any bytes: no panic, notes that can be printed, and settings that are right.
+//! Properties for any bytes: no panic, notes are printable, and the settings are valid.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::{Files, Import, import};
 use crate::testing::{bytes, config, replay};
 
-/// Every file is the same one, and there are always two.
+/// Every file has the same content, and each folder has two files.
 struct Mirror<'t>(&'t [u8]);
 
 impl Files for Mirror<'_> {
@@ -44,7 +44,8 @@ fn holds(text: &[u8]) -> Result<(), TestCaseError> {
             "{:?}",
             note
         );
-        // Whatever is printed is right, and nothing is left out because the whole came out wrong.
+        // Everything that is printed is valid. The import never drops a setting because the whole
+        // file failed.
         prop_assert!(
             !note.contains("cannot be said in gateway.toml"),
             "{:?}",

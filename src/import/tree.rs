@@ -1,4 +1,4 @@
-//! Directives and their blocks, with includes put in their places.
+//! The directives and their blocks, with includes resolved.
 
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,9 @@ pub(super) struct Directive {
     pub(super) place: Place,
 }
 
-/// Blocks in blocks past this are left out.
+/// Maximum depth of nested blocks. Deeper blocks are left out.
 const DEEPEST: usize = 50;
-/// Includes in includes past this are left out.
+/// Maximum depth of nested includes. Deeper includes are left out.
 const MOST_NESTED: usize = 10;
 const MOST_FILES: usize = 2000;
 const MOST_BYTES: usize = 32 * 1024 * 1024;
@@ -29,12 +29,12 @@ pub(super) struct Reader<'f> {
     folder: PathBuf,
     read: usize,
     bytes: usize,
-    /// Files of which one includes the next.
+    /// The chain of files being read: each includes the next.
     open: Vec<PathBuf>,
     pub(super) notes: Notes,
 }
 
-/// A block that is not closed yet; the file itself is the outermost.
+/// A block that is not closed yet. The file itself is the outermost.
 struct Opened {
     head: Option<Directive>,
     inside: Vec<Directive>,
@@ -162,7 +162,8 @@ impl<'f> Reader<'f> {
         } else {
             vec![path]
         };
-        // nginx takes it as it is; but of a file that was moved from its machine, this may be all that there was.
+        // nginx accepts this. But if the file was moved from another machine, the included files
+        // may be missing.
         if paths.is_empty() {
             self.notes.add(
                 place,
@@ -210,7 +211,7 @@ fn directive(words: &mut Vec<(String, Place)>) -> Option<Directive> {
     })
 }
 
-/// Closes the innermost block; `false` where only the file is left.
+/// Closes the innermost block. `false` if only the file itself is open.
 fn close(blocks: &mut Vec<Opened>) -> bool {
     let Some(Opened {
         head: Some(head),

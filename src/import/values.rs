@@ -1,10 +1,12 @@
-//! nginx's numbers, sizes and times.
+//! Parses nginx's numbers, sizes and times.
 
 use std::time::Duration;
 
 const LONGEST: u64 = 366 * 24 * 60 * 60 * 1000;
 
-/// A time such as `30`, `90s`, `1m30s` or `500ms`, seconds where it has no unit; up to 366 days, as the settings have it.
+/// A time such as `30`, `90s`, `1m30s` or `500ms`; without a unit in seconds.
+///
+/// At most 366 days, the limit of the settings.
 pub(super) fn time(text: &str) -> Option<Duration> {
     const UNITS: [(&str, u64); 8] = [
         ("ms", 1),
@@ -34,7 +36,7 @@ pub(super) fn time(text: &str) -> Option<Duration> {
     }
 }
 
-/// A size such as `512`, `8k`, `10m` or `1g`.
+/// A size in bytes, such as `512`, `8k`, `10m` or `1g`.
 pub(super) fn size(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, unit) = text.split_at(digits);
@@ -48,7 +50,7 @@ pub(super) fn size(text: &str) -> Option<u64> {
     count.parse::<u64>().ok()?.checked_mul(scale)
 }
 
-/// A whole number written in digits alone.
+/// A whole number of digits only.
 pub(super) fn whole(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()

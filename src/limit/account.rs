@@ -1,17 +1,17 @@
 use super::{Algorithm, Allowance, Bucket, Excess, Limit, Meter, Moment, Rate, Refusal, Verdict};
 
-/// What one key has been charged, by whichever algorithm its zone counts.
+/// What one key has been charged, under any of the algorithms.
 ///
-/// Of a zone with a queue it is the bucket alone; whoever waits there is kept by a [`Queue`](super::Queue).
+/// In a zone with a queue this is the bucket alone; a [`Queue`](super::Queue) keeps the waiters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// Of the leaky bucket.
+    /// For the leaky bucket.
     Bucket(Bucket),
-    /// Of all others.
+    /// For all other algorithms.
     Meter(Box<Meter>),
 }
 
-/// What a limit allows where nobody waits: its burst and the request itself.
+/// The allowance of a limit that never makes requests wait: its burst plus the request itself.
 fn allowance(rate: Rate, limit: Limit) -> Allowance {
     Allowance {
         rate,
@@ -37,7 +37,9 @@ impl Account {
         }
     }
 
-    /// Why a request that arrives at `now` would be rejected, if it would. Charges nothing.
+    /// Returns why a request that arrives at `now` would be rejected, if it would.
+    ///
+    /// Charges nothing.
     #[must_use]
     pub fn refuses(&self, rate: Rate, limit: Limit, now: Moment) -> Option<Refusal> {
         match self {
@@ -46,7 +48,7 @@ impl Account {
         }
     }
 
-    /// How many requests would be accepted at `now`, one right after the other.
+    /// How many requests in a row would be accepted at `now`.
     #[must_use]
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         match self {
@@ -55,7 +57,9 @@ impl Account {
         }
     }
 
-    /// The first moment from `now` on at which a request would be accepted after `others` that come at `now`.
+    /// The first moment, `now` or later, at which one more request would be accepted.
+    ///
+    /// `others` requests are assumed to come first, at `now`.
     #[must_use]
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         match self {
@@ -73,14 +77,16 @@ impl Account {
         }
     }
 
-    /// Takes back what a request was charged that came at `at` and went on at once. What waits has a queue to tell.
+    /// Gives back the charge of a request that joined at `at` and passed at once.
+    ///
+    /// Does nothing for a bucket: its [`Queue`](super::Queue) handles refunds.
     pub fn refund(&mut self, rate: Rate, at: Moment, now: Moment) {
         if let Self::Meter(meter) = self {
             meter.refund(rate, at, now);
         }
     }
 
-    /// From when on forgetting this account changes no verdict.
+    /// The first moment at which forgetting this account changes no later verdict.
     #[must_use]
     pub fn drained_at(&self, rate: Rate) -> Moment {
         match self {
@@ -89,7 +95,7 @@ impl Account {
         }
     }
 
-    /// Goes on under another rate.
+    /// Continues under another rate, from `now` on.
     pub fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
         match self {
             Self::Bucket(bucket) => bucket.retune(from, to, now),

@@ -4,21 +4,29 @@ use std::str::FromStr;
 /// How a zone counts the requests of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
-    /// A bucket that leaks at the rate: what does not fit waits, up to `burst`. The only one that makes requests wait.
+    /// A bucket that leaks at the rate. Requests above the rate wait, up to `burst`.
+    ///
+    /// The only algorithm that makes requests wait.
     #[default]
     LeakyBucket,
-    /// Tokens, of which each request takes one, come at the rate until there are `burst` of them.
+    /// Each request takes a token. Tokens arrive at the rate, up to `burst` of them.
     TokenBucket,
-    /// So many in each period; periods begin at multiples of their length since the Unix epoch.
+    /// At most so many requests in each period.
+    ///
+    /// Periods begin at multiples of their length since the Unix epoch.
     FixedWindow,
-    /// So many in any period at all: each accepted request is remembered for one.
+    /// At most so many requests in any period at all.
+    ///
+    /// Each accepted request is remembered for one period.
     SlidingWindowLog,
-    /// Nearly so, by two numbers: those of this period, and a part of those of the one before.
+    /// Approximates the sliding window with two numbers.
+    ///
+    /// They are the count of this period and a fraction of the count of the period before.
     SlidingWindowCounter,
 }
 
 impl Algorithm {
-    /// All of them, by the name that the file has for each.
+    /// All algorithms with their names in `gateway.toml`.
     pub const NAMED: [(&'static str, Self); 5] = [
         ("leaky_bucket", Self::LeakyBucket),
         ("token_bucket", Self::TokenBucket),
@@ -27,7 +35,7 @@ impl Algorithm {
         ("sliding_window_counter", Self::SlidingWindowCounter),
     ];
 
-    /// As the file has it.
+    /// The name in `gateway.toml`.
     #[must_use]
     pub fn name(self) -> &'static str {
         let named = Self::NAMED.iter().find(|(_, it)| *it == self);
@@ -40,7 +48,7 @@ impl Algorithm {
         self == Self::LeakyBucket
     }
 
-    /// Whether it counts whole requests in whole periods.
+    /// Whether the algorithm counts whole requests in whole periods.
     #[must_use]
     pub fn has_windows(self) -> bool {
         matches!(
@@ -56,7 +64,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// A name that none of the algorithms has.
+/// The error for a name that is no algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAlgorithm;
 

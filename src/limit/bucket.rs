@@ -2,18 +2,20 @@ use super::{Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
 
 /// A key's leaky bucket: what was charged and has not leaked yet.
 ///
-/// Levels are kept on a *tick line*: at moment `t` the line has reached `t * ticks_per_nano`, and a request is
-/// `ticks_per_request` long. The bucket is one position on it, its `tail`: where the line must be for the level
-/// to be zero. So the level is `tail - line`, leaking costs no work, and nothing is ever rounded.
+/// Levels are kept on a *tick line*: at moment `t` the line has reached `t * ticks_per_nano`, and
+/// a request is `ticks_per_request` long. The bucket is one position on this line, its `tail`: the
+/// level is zero when the line reaches it. So the level is `tail - line`, leaking costs no work,
+/// and nothing is ever rounded.
 ///
-/// This is nginx's rule (`ngx_http_limit_req_lookup`): the first request has excess 0; a later one
-/// `max(0, previous - rate * elapsed + 1)`. In tick-line terms: `tail = max(line, tail + 1 request)`.
+/// This is nginx's rule (`ngx_http_limit_req_lookup`): the first request has excess 0, a later one
+/// has `max(0, previous - rate * elapsed + 1)`. On the tick line this is
+/// `tail = max(line, tail + 1 request)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     tail: i128,
 }
 
-/// Far enough back that a request is drained whatever the rate, and far from overflow when a request is added.
+/// A tail so far in the past that every bucket is drained, yet far from overflow.
 const LONG_AGO: i128 = i128::MIN / 4;
 
 impl Default for Bucket {
@@ -34,7 +36,7 @@ impl Bucket {
         Self { tail }
     }
 
-    /// A bucket in which a request that comes at `now` makes this level, in ticks and not below zero.
+    /// A bucket in which a request at `now` makes the level `ticks`, which is not negative.
     #[must_use]
     pub(crate) fn next_at_level(rate: Rate, ticks: i128, now: Moment) -> Self {
         Self::until(line(rate, now) + ticks - rate.ticks_per_request())
@@ -72,7 +74,9 @@ impl Bucket {
         }
     }
 
-    /// Why a request that arrives at `now` would be rejected, if it would. Charges nothing.
+    /// Returns why a request that arrives at `now` would be rejected, if it would.
+    ///
+    /// Charges nothing.
     #[must_use]
     pub fn refuses(&self, rate: Rate, limit: Limit, now: Moment) -> Option<Refusal> {
         match { *self }.decide(rate, limit, now) {
@@ -81,7 +85,7 @@ impl Bucket {
         }
     }
 
-    /// How many requests would be accepted at `now`, one right after the other.
+    /// How many requests in a row would be accepted at `now`.
     #[must_use]
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         let request = rate.ticks_per_request();
@@ -90,7 +94,9 @@ impl Bucket {
         u32::try_from(room.max(0) / request).unwrap_or(u32::MAX)
     }
 
-    /// The first moment from `now` on at which a request would be accepted after `others` that come at `now`.
+    /// The first moment, `now` or later, at which one more request would be accepted.
+    ///
+    /// `others` requests are assumed to come first, at `now`.
     #[must_use]
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         let request = rate.ticks_per_request();
@@ -105,18 +111,20 @@ impl Bucket {
         Excess::from_ticks(self.tail - line(rate, now), rate)
     }
 
-    /// From when on forgetting this bucket changes no verdict: `(excess + 1) / rate` after its last charge.
+    /// The first moment at which forgetting this bucket changes no later verdict.
+    ///
+    /// It comes `(excess + 1) / rate` after the last charge.
     #[must_use]
     pub fn drained_at(&self, rate: Rate) -> Moment {
         moment(rate, self.tail + rate.ticks_per_request())
     }
 
-    /// Takes the last charge back, whole.
+    /// Gives one whole charge back: the last one.
     pub(crate) fn take_back(&mut self, rate: Rate) {
         self.refund(rate.ticks_per_request());
     }
 
-    /// Takes a charge back, in ticks of a request.
+    /// Gives a charge or a part of it back, in ticks.
     pub(super) fn refund(&mut self, ticks: i128) {
         self.tail -= ticks;
     }
@@ -135,11 +143,11 @@ impl Bucket {
     }
 }
 
-/// A limit's numbers in ticks of level.
+/// The thresholds of a limit, in ticks of level.
 struct Ceiling {
-    /// Up to here a request need not wait.
+    /// Up to this level a request does not wait.
     free: i128,
-    /// Up to here it is accepted: it neither exceeds `burst` nor waits longer than `max_wait`.
+    /// Up to this level a request is accepted: within `burst` and `max_wait`.
     accepted: i128,
 }
 
@@ -156,7 +164,7 @@ impl Ceiling {
     }
 }
 
-/// How far the tick line has come at `now`.
+/// The position of the tick line at `now`.
 pub(super) fn line(rate: Rate, now: Moment) -> i128 {
     i128::from(now.as_nanos()) * rate.ticks_per_nano()
 }
@@ -165,7 +173,7 @@ pub(super) fn line(rate: Rate, now: Moment) -> i128 {
 pub(super) fn moment(rate: Rate, position: i128) -> Moment {
     let leak = rate.ticks_per_nano();
     let position = position.max(0);
-    // Nearly every position is short enough for the processor's own division.
+    // Nearly every position fits 64 bits, which the processor divides itself.
     let nanos = match (u64::try_from(position), u64::try_from(leak)) {
         (Ok(position), Ok(leak)) => position.div_ceil(leak),
         _ => u64::try_from((position + leak - 1) / leak).unwrap_or(u64::MAX),
@@ -173,9 +181,10 @@ pub(super) fn moment(rate: Rate, position: i128) -> Moment {
     Moment::from_nanos(nanos)
 }
 
-/// A position on `from`'s line, as far from `now` in requests on `to`'s line, less a part of a tick.
+/// Converts a position from `from`'s tick line to `to`'s.
 ///
-/// Rounded down on both sides of `now`, so that positions whole requests apart stay whole requests apart.
+/// Keeps the distance from `now` in requests. Rounds down to a tick on both sides of `now`, so
+/// that positions that are whole requests apart stay whole requests apart.
 pub(super) fn rescale(position: i128, from: Rate, to: Rate, now: Moment) -> i128 {
     let (old, new) = (from.ticks_per_request(), to.ticks_per_request());
     let ahead = position - line(from, now);
@@ -183,8 +192,10 @@ pub(super) fn rescale(position: i128, from: Rate, to: Rate, now: Moment) -> i128
     line(to, now) + whole * new + proportion(part, new, old)
 }
 
-/// `part * new / old` rounded down, for a `part` below `old`. The product can be longer than 128 bits where both
-/// periods are weeks and both counts have many decimals, so it is made and divided in three 32-bit steps.
+/// `part * new / old` rounded down, for `part` below `old`.
+///
+/// The product can exceed 128 bits if both periods are weeks and both counts have many decimals.
+/// So it is computed and divided in three 32-bit steps.
 fn proportion(part: i128, new: i128, old: i128) -> i128 {
     let (quotient, _) = [64, 32, 0]
         .into_iter()

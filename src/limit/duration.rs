@@ -10,8 +10,9 @@ const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
 ];
 
-/// Reads a duration as the file writes it: a whole number and a unit, `d h m s ms us ns`. `None` where it is
-/// anything else, or longer than 584 years. A plain `0` needs no unit.
+/// Parses a duration as written in `gateway.toml`: a whole number and a unit, `d h m s ms us ns`.
+///
+/// A plain `0` needs no unit. Returns `None` for any other text and for more than 584 years.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     if text == "0" {
@@ -27,7 +28,9 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
         .map(Duration::from_nanos)
 }
 
-/// Writes a duration so that [`parse_duration`] reads it back: in the largest unit that needs no fraction.
+/// Formats a duration so that [`parse_duration`] reads it back.
+///
+/// Uses the largest unit that needs no fraction.
 #[must_use]
 pub fn show_duration(span: Duration) -> String {
     let nanos = span.as_nanos();

@@ -2,24 +2,25 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::{Departure, Moment, Ticket};
 
-/// Those who wait at a key whose schedule of departures is kept elsewhere, and the times there that were told.
+/// The waiters of a key whose schedule is kept elsewhere, with the departure times assigned there.
 ///
-/// Who waits with the same `delay` waits in one lane, in order of arrival. Its times are in order of time, and there are as
-/// many: the first waiter takes the first time. So when one leaves, each behind it takes the time of the one before,
-/// and the last time is left over. `C` is what goes with a time, to be shown when it is given back.
+/// Waiters with the same `delay` wait in one lane, in order of arrival. A lane has as many times
+/// as waiters, sorted by time: the first waiter takes the first time. So when a waiter leaves,
+/// each waiter behind it takes the time before its own, and the last time is left over. `C` is the
+/// charge that belongs to a time; it is needed to give the time back.
 #[derive(Clone, Debug)]
 pub struct Line<W, C> {
     lanes: Vec<Lane<W, C>>,
-    /// In which lane each waits, and at which place.
+    /// The `delay` (lane) and the place of each waiter.
     seats: HashMap<Ticket, (u32, u64)>,
-    /// The place of the next; places count up.
+    /// The place of the next waiter. Places count up.
     next: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Lane<W, C> {
     delay: u32,
-    /// By place.
+    /// Keyed by place.
     waiters: BTreeMap<u64, Waiting<W>>,
     times: VecDeque<(Moment, C)>,
 }
@@ -49,13 +50,13 @@ impl<W, C> Default for Line<W, C> {
 }
 
 impl<W, C> Line<W, C> {
-    /// How many wait.
+    /// Number of waiters.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.seats.len()
     }
 
-    /// When the one who has waited longest came, if anybody waits.
+    /// When the waiter that has waited longest joined; `None` if nothing waits.
     #[must_use]
     pub fn oldest(&self) -> Option<Moment> {
         let heads = self.lanes.iter().filter_map(|lane| {
@@ -65,13 +66,17 @@ impl<W, C> Line<W, C> {
         heads.min()
     }
 
-    /// Whether anybody waits with this `delay`: then a newcomer is behind them, however early its own time is.
+    /// Whether any waiter has this `delay`.
+    ///
+    /// A new request then waits behind it, however early its own time is.
     #[must_use]
     pub fn is_busy(&self, delay: u32) -> bool {
         self.lanes.iter().any(|lane| lane.delay == delay)
     }
 
-    /// Seats one who came at `since` behind the others with the same `delay`, and adds the time that it was told.
+    /// Adds a waiter behind the others with this `delay`, and adds its assigned time.
+    ///
+    /// `since` is when the waiter joined.
     pub fn seat(
         &mut self,
         delay: u32,
@@ -93,7 +98,7 @@ impl<W, C> Line<W, C> {
         lane.add(due, charge);
     }
 
-    /// When the next waiter is due, if any waits.
+    /// When the next waiter is due; `None` if nothing waits.
     #[must_use]
     pub fn due(&self) -> Option<Moment> {
         self.first().map(|(due, _)| due)
@@ -116,8 +121,10 @@ impl<W, C> Line<W, C> {
         })
     }
 
-    /// Takes out one who leaves before its turn. Those behind it move up, and what goes with the last time comes back, to be
-    /// given back. `None` where it does not wait (any more).
+    /// Removes a waiter that leaves before its turn; `None` if it does not wait (any more).
+    ///
+    /// The waiters behind it move up. Returns the charge of the last time, for the caller to give
+    /// back.
     pub fn leave(&mut self, ticket: Ticket) -> Option<C> {
         let (delay, place) = self.seats.remove(&ticket)?;
         let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
@@ -130,7 +137,7 @@ impl<W, C> Line<W, C> {
         last.map(|(_, charge)| charge)
     }
 
-    /// All times and what goes with each, lane by lane; first the lane's `delay`.
+    /// All times, lane by lane: the lane's `delay`, the time and its charge.
     pub fn times(&self) -> impl Iterator<Item = (u32, Moment, &C)> {
         self.lanes.iter().flat_map(|lane| {
             let times = lane.times.iter();
@@ -138,11 +145,11 @@ impl<W, C> Line<W, C> {
         })
     }
 
-    /// Has those who wait with this `delay` wait for another time, in place of the first that `is_old` tells of.
+    /// Replaces a time in the lane with this `delay`: the first whose charge `is_old` accepts.
     ///
     /// # Errors
     ///
-    /// What goes with the other time comes back where there is no old one (any more).
+    /// Returns the new time's charge if there is no such old time (any more).
     pub fn exchange(
         &mut self,
         delay: u32,
@@ -162,13 +169,13 @@ impl<W, C> Line<W, C> {
         Ok(())
     }
 
-    /// Changes all times. `change` keeps their order.
+    /// Changes all times. `change` must keep their order.
     pub fn retime(&mut self, change: impl Fn(Moment) -> Moment) {
         let times = self.lanes.iter_mut().flat_map(|lane| &mut lane.times);
         times.for_each(|(due, _)| *due = change(*due));
     }
 
-    /// Sends all who wait away; and what goes with their times, the last first.
+    /// Removes and returns all waiters, and the charges of their times, the latest time first.
     pub fn dismiss(&mut self) -> (Vec<W>, Vec<C>) {
         self.seats.clear();
         let (mut gone, mut times) = (Vec::new(), Vec::new());
@@ -180,7 +187,7 @@ impl<W, C> Line<W, C> {
         (gone, times.into_iter().map(|(_, charge)| charge).collect())
     }
 
-    /// The lane whose first time comes first, and that time.
+    /// The earliest first time of any lane, and that lane's index.
     fn first(&self) -> Option<(Moment, usize)> {
         let heads = self.lanes.iter().enumerate();
         let heads = heads.filter_map(|(index, lane)| Some((lane.times.front()?.0, index)));
@@ -224,7 +231,7 @@ mod tests {
         let mut line = Line::default();
         seat(&mut line, "a", 1, 100);
         seat(&mut line, "b", 2, 200);
-        // A place that somebody gave back.
+        // The time of a place that another waiter gave back.
         seat(&mut line, "c", 3, 50);
         assert_eq!(
             (line.depth(), line.due(), line.oldest()),

@@ -1,14 +1,16 @@
-//! The arithmetic of smoothing, and nothing else.
+//! The arithmetic of rate limiting: rates, buckets, queues. Pure functions.
 //!
-//! No clock, no actor, no I/O: time comes in as a [`Moment`], a bucket goes in and a [`Verdict`] comes out.
-//! The live gateway, `drip simulate`, the property tests and the benches call the same functions.
+//! No clock, no actor, no I/O: the caller passes the time as a [`Moment`], and a bucket returns a
+//! [`Verdict`]. The live gateway, `drip simulate`, the property tests and the benches call the
+//! same functions.
 //!
 //! - [`Rate`] is exact: a count in a period, never rounded to a number of nanoseconds.
 //! - [`Bucket`] decides one request, as nginx's `limit_req` does, without nginx's rounding.
-//! - [`Meter`] decides one request by one of the other algorithms, which let nobody wait.
-//! - [`Account`] is either of them, as a zone keeps it for a key.
-//! - [`Queue`] keeps the requests that a bucket told to wait, in their order of departure.
-//! - [`Line`] keeps those whose times come from elsewhere.
+//! - [`Meter`] decides one request by one of the other algorithms. These never make a request
+//!   wait.
+//! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
+//! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
+//! - [`Line`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
 mod algorithm;

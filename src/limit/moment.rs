@@ -3,7 +3,7 @@ use std::time::Duration;
 
 /// A point in time: nanoseconds since the Unix epoch, on a clock that never steps back.
 ///
-/// Reaches to the year 2554. Whoever reads a clock makes moments; `limit` only compares them.
+/// Reaches to the year 2554. `limit` only compares moments; the caller reads the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(u64);
 
@@ -20,13 +20,13 @@ impl Moment {
         self.0
     }
 
-    /// The time from `earlier` to here; zero where `earlier` is later.
+    /// The time from `earlier` to this moment; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// The same moment on another clock, which shows `here` when this one shows `there`.
+    /// Converts this moment to another clock, which shows `here` when this clock shows `there`.
     #[must_use]
     pub fn on_clock(self, there: Self, here: Self) -> Self {
         if self >= there {
@@ -36,7 +36,7 @@ impl Moment {
         }
     }
 
-    /// The moment `span` earlier; the Unix epoch where there is none.
+    /// The moment `span` earlier, but not before the Unix epoch.
     #[must_use]
     pub fn before(self, span: Duration) -> Self {
         let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);

@@ -5,26 +5,29 @@ use std::time::Duration;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The fastest rate taken, in requests a second: below it a thread can still keep pace.
+/// The fastest rate allowed, in requests a second. A thread can keep this pace.
 const MAX_PER_SECOND: u128 = 1_000_000;
 
-/// The longest period, in days, so that a level of four thousand million requests stays far from overflow.
+/// The longest period allowed, in days.
+///
+/// It keeps a level of four thousand million requests far from overflow.
 const MAX_PERIOD_DAYS: u64 = 366;
 
 /// How fast a bucket leaks, exactly: `count` requests in each `period`.
 ///
-/// Written `10r/s`, `30r/m`, `100r/h`, `5r/d`, or `5r/250ms`; the count may be a decimal: `0.5r/s`.
-/// Nothing is rounded: `3r/s` leaks a third of a request in a third of a second, to the last nanosecond,
-/// because a bucket's level is kept in *ticks*, of which a request has [`Rate::ticks_per_request`]
-/// and a nanosecond leaks [`Rate::ticks_per_nano`].
+/// Written `10r/s`, `30r/m`, `100r/h`, `5r/d` or `5r/250ms`. The count may be a decimal: `0.5r/s`.
+///
+/// Nothing is rounded: `3r/s` leaks one request in exactly a third of a second. This is possible
+/// because a bucket's level is kept in *ticks*: a request has [`Rate::ticks_per_request`] ticks,
+/// and [`Rate::ticks_per_nano`] ticks leak in a nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rate {
-    /// The count without its decimal point.
+    /// The digits of the count without its decimal point.
     digits: NonZeroU64,
-    /// Ten to the number of decimals: the count is `digits / scale`.
+    /// Ten to the power of the number of decimals: the count is `digits / scale`.
     scale: NonZeroU64,
     period_nanos: NonZeroU64,
-    /// How the period was written, so that it prints as it was read.
+    /// How the period was written, so that it prints the same way.
     unit: Unit,
 }
 
@@ -51,13 +54,15 @@ impl Unit {
 pub enum RateError {
     /// Not `<count>r/<period>` at all.
     Form,
-    /// The count is not a number, or has more than nine digits before or after its point.
+    /// The count is not a number, or has more than nine digits before or after the decimal point.
     Count,
-    /// The count is zero: such a bucket would never leak.
+    /// The count is zero: a bucket with this rate would never leak.
     Zero,
-    /// The period is not `s`, `m`, `h`, `d` or a duration such as `250ms`, or is zero or over 366 days.
+    /// The period is not `s`, `m`, `h`, `d` or a duration such as `250ms`.
+    ///
+    /// Also if it is zero or over 366 days.
     Period,
-    /// Over a million requests a second.
+    /// More than a million requests a second.
     TooFast,
 }
 
@@ -78,19 +83,19 @@ impl fmt::Display for RateError {
 impl std::error::Error for RateError {}
 
 impl Rate {
-    /// How many ticks make one request's worth of level.
+    /// Ticks in one request of level.
     #[must_use]
     pub fn ticks_per_request(self) -> i128 {
         i128::from(self.period_nanos.get()) * i128::from(self.scale.get())
     }
 
-    /// How many ticks leak in a nanosecond.
+    /// Ticks that leak in one nanosecond.
     #[must_use]
     pub fn ticks_per_nano(self) -> i128 {
         i128::from(self.digits.get())
     }
 
-    /// Requests a second, for people and metrics.
+    /// Requests a second as a floating-point number, for people and metrics.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn per_second(self) -> f64 {
@@ -104,7 +109,7 @@ impl Rate {
         self.digits.get() as f64 / self.scale.get() as f64
     }
 
-    /// The whole requests of the count, where there are any: those that a window takes.
+    /// The whole part of the count, which is what a window accepts; `None` if it is zero.
     #[must_use]
     pub fn whole_count(self) -> Option<u32> {
         let whole = self.digits.get() / self.scale.get();
@@ -123,7 +128,7 @@ impl Rate {
         Duration::from_nanos(self.period_nanos.get())
     }
 
-    /// How long `requests` take at this rate, rounded up to a nanosecond.
+    /// The time that `requests` requests take at this rate, rounded up to a nanosecond.
     #[must_use]
     pub fn time_for(self, requests: u64) -> Duration {
         let ticks = self

@@ -2,30 +2,33 @@ use std::time::Duration;
 
 use super::{Moment, Rate};
 
-/// What a route asks of a zone's bucket: nginx's `limit_req` parameters, judged request by request, so that
-/// routes with different numbers share one bucket.
+/// A route's limit: nginx's `limit_req` parameters.
+///
+/// They are applied to each request, so routes with different numbers can share one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// How far the level may rise above the steady rate, in requests.
     pub burst: u32,
-    /// From which level on a request waits.
+    /// The level above which a request waits.
     pub delay: Delay,
-    /// A request that would wait longer is rejected on arrival; `None`: it waits however long.
+    /// A request that would wait longer is rejected on arrival. `None` means no limit.
     pub max_wait: Option<Duration>,
 }
 
-/// From which level on an accepted request waits for its turn.
+/// The level above which an accepted request waits for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Delay {
-    /// A request that brings the level above this many requests waits until the level has leaked back to it.
+    /// A request that raises the level above this number of requests waits.
+    ///
+    /// It waits until the level has leaked back to this number.
     Above(u32),
-    /// nginx's `nodelay`: whatever is accepted passes at once.
+    /// nginx's `nodelay`: every accepted request passes at once.
     Never,
 }
 
-/// A bucket's level, in requests, as people read it.
+/// A bucket's level in requests, for display.
 ///
-/// Bookkeeping is exact and done elsewhere, in ticks; this is its nearest floating-point number.
+/// The exact level is kept elsewhere in ticks. This is the nearest floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default)]
 pub struct Excess(f64);
 
@@ -35,12 +38,12 @@ impl Excess {
         Self(ticks.max(0) as f64 / rate.ticks_per_request() as f64)
     }
 
-    /// So many requests.
+    /// A level of this many requests.
     pub(crate) fn of(requests: u32) -> Self {
         Self(requests.into())
     }
 
-    /// The level with one request more.
+    /// The level with one more request.
     pub(crate) fn and_one(self) -> Self {
         Self(self.0 + 1.0)
     }
@@ -52,27 +55,27 @@ impl Excess {
     }
 }
 
-/// What becomes of one request at one bucket.
+/// The decision about one request at one bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
-    /// It goes on at once. `excess` is the level with it.
+    /// The request goes on at once. `excess` is the level with it.
     Pass {
         /// The level with this request.
         excess: Excess,
     },
-    /// It goes on at `until`, if nobody ahead of it leaves and the rate stays.
+    /// The request goes on at `until`, if no waiter ahead leaves and the rate stays the same.
     Delay {
-        /// When its turn comes.
+        /// When the request's turn comes.
         until: Moment,
         /// The level with this request.
         excess: Excess,
     },
-    /// It is refused and nothing was charged.
+    /// The request is refused. Nothing was charged.
     Reject(Refusal),
 }
 
 impl Verdict {
-    /// The same verdict by another clock, which shows `here` when this one shows `there`.
+    /// Converts the verdict to another clock, which shows `here` when this clock shows `there`.
     #[must_use]
     pub fn on_clock(self, there: Moment, here: Moment) -> Self {
         match self {
@@ -89,22 +92,22 @@ impl Verdict {
     }
 }
 
-/// Why a request was refused, and when it would not be.
+/// Why a request was refused, and when it would be accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Refusal {
-    /// What it ran into.
+    /// The limit that the request exceeded.
     pub reason: Reason,
-    /// The level it would have made.
+    /// The level that the request would have made.
     pub excess: Excess,
-    /// The first moment at which the same request would be accepted, if nobody else comes.
+    /// The first moment at which the same request would be accepted, if no other request comes.
     pub retry_at: Moment,
 }
 
-/// What a refused request ran into.
+/// The limit that a refused request exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The level would have risen above `burst`.
     Burst,
-    /// It would have waited longer than `max_wait`.
+    /// The request would have waited longer than `max_wait`.
     MaxWait,
 }

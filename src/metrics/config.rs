@@ -3,7 +3,7 @@ use ::metrics::{Counter, Gauge, counter, gauge};
 use super::{RELOAD_SUCCESSFUL, RELOAD_TIME, RELOADS};
 use crate::clock;
 
-/// What is counted of the file.
+/// Metrics of the configuration file.
 #[derive(Debug)]
 pub struct ConfigMetrics {
     succeeded: Counter,
@@ -24,20 +24,20 @@ impl ConfigMetrics {
         }
     }
 
-    /// The file was read when the process started.
+    /// Records that the file was read when the process started.
     pub fn loaded(&self) {
         self.successful.set(1.0);
         #[allow(clippy::cast_precision_loss)]
         self.time.set(clock::now().as_nanos() as f64 / 1e9);
     }
 
-    /// The changed file was read and is in force.
+    /// Records that the changed file was read and is in force.
     pub fn reloaded(&self) {
         self.succeeded.increment(1);
         self.loaded();
     }
 
-    /// The changed file has an error.
+    /// Records that the changed file has an error.
     pub fn failed(&self) {
         self.failed.increment(1);
         self.successful.set(0.0);

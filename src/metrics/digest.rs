@@ -1,20 +1,22 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many buckets there are for each doubling of a span.
+/// Buckets for each doubling of a duration.
 const PER_DOUBLING: u32 = 8;
-/// Spans below this many microseconds all count alike, one microsecond apart.
+/// Durations below this many microseconds have one bucket for each microsecond.
 const EXACT: u32 = 8;
-/// Up to 2^35 µs, nine hours; whoever waits longer counts as that.
+/// Doublings above [`EXACT`], up to 2^35 µs or nine hours; longer durations count as that.
 const DOUBLINGS: u32 = 32;
 const BUCKETS: usize = (EXACT + DOUBLINGS * PER_DOUBLING) as usize;
 
-/// How long things took, in buckets that are an eighth of their power of two wide: a quantile read from it is off by no
-/// more than 6.25 % (or a microsecond). Recording costs one atomic addition.
+/// A histogram of durations that is cheap to record: one atomic addition.
+///
+/// Each bucket is an eighth of its power of two wide, so that a quantile read from it is off by at
+/// most 6.25 % (or a microsecond).
 #[derive(Debug)]
 pub struct Digest(Box<[AtomicU64; BUCKETS]>);
 
-/// What a [`Digest`] had counted at one moment.
+/// The counts of a [`Digest`] at one moment.
 #[derive(Clone, Debug)]
 pub struct Counts(Box<[u64; BUCKETS]>);
 
@@ -31,12 +33,12 @@ impl Default for Counts {
 }
 
 impl Digest {
-    /// Counts one.
+    /// Counts one duration.
     pub fn record(&self, span: Duration) {
         self.0[bucket(span)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -48,7 +50,7 @@ impl Digest {
 }
 
 impl Counts {
-    /// What was counted since `earlier`.
+    /// The counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut counts = self.clone();
@@ -58,7 +60,9 @@ impl Counts {
         counts
     }
 
-    /// The span that a part `q` of those counted did not exceed; `None` where there are none.
+    /// The duration that a share `q` of the counted durations does not exceed.
+    ///
+    /// `q` is from 0 to 1. Returns `None` if nothing was counted.
     #[must_use]
     #[allow(
         clippy::cast_precision_loss,

@@ -10,11 +10,13 @@ use metrics_exporter_prometheus::formatting::{
 };
 
 use super::SECONDS;
+use super::sharded::Sharded;
 
 /// All histograms of this process. Each has the edges of [`SECONDS`].
 ///
-/// The exporter's own keep every value until somebody asks or a timer folds them: under load that is megabytes, and time
-/// for each value twice. Here a value costs two additions, and no memory.
+/// The exporter's own histograms keep every value until they are rendered or a timer folds them.
+/// Under load that takes megabytes, and time for each value twice. Here a value costs two
+/// additions and no memory.
 #[derive(Debug, Default)]
 pub struct Histograms {
     families: Mutex<BTreeMap<String, Family>>,
@@ -28,8 +30,11 @@ struct Family {
 }
 
 #[derive(Debug, Default)]
-struct Series {
-    /// Values by the first edge that they do not exceed; those above all edges are in `above`.
+struct Series(Sharded<Values>);
+
+#[derive(Debug, Default)]
+struct Values {
+    /// Counts by the first edge that a value does not exceed; `above` counts the other values.
     counts: [AtomicU64; SECONDS.len()],
     above: AtomicU64,
     /// The sum of all values, in nanoseconds.
@@ -43,11 +48,12 @@ impl HistogramFn for Series {
         reason = "what no duration is saturates"
     )]
     fn record(&self, seconds: f64) {
+        let values = self.0.here();
         let first = SECONDS.iter().position(|edge| seconds <= *edge);
-        let count = first.map_or(&self.above, |first| &self.counts[first]);
+        let count = first.map_or(&values.above, |first| &values.counts[first]);
         count.fetch_add(1, Ordering::Relaxed);
         let nanos = (seconds * 1e9).round() as u64;
-        self.nanos.fetch_add(nanos, Ordering::Relaxed);
+        values.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 }
 
@@ -56,12 +62,12 @@ impl Histograms {
         self.families.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets what the histograms of this name mean.
+    /// Sets the help text of the histograms of this name.
     pub fn describe(&self, name: &str, help: &str) {
         help.clone_into(&mut self.families().entry(name.to_owned()).or_default().help);
     }
 
-    /// The histogram of this name and these labels; the same one each time that it is asked for.
+    /// The histogram of this name and these labels; each call returns the same one.
     pub fn register(&self, key: &Key) -> Histogram {
         let mut families = self.families();
         let family = families.entry(key.name().to_owned()).or_default();
@@ -69,7 +75,7 @@ impl Histograms {
         Histogram::from_arc(Arc::clone(series))
     }
 
-    /// Appends all of them to `out`, in the text format of Prometheus.
+    /// Appends all histograms to `out`, in the text format of Prometheus.
     pub fn render(&self, out: &mut String) {
         for (name, family) in self.families().iter() {
             if family.series.is_empty() {
@@ -91,18 +97,22 @@ impl Series {
         reason = "a sum of seconds needs no 64 bits"
     )]
     fn render(&self, name: &str, labels: &LabelSet, out: &mut String) {
+        let sum = |part: &dyn Fn(&Values) -> &AtomicU64| -> u64 {
+            let parts = self.0.iter().map(part);
+            parts.map(|part| part.load(Ordering::Relaxed)).sum()
+        };
         let mut so_far = 0;
-        for (edge, count) in SECONDS.iter().zip(&self.counts) {
-            so_far += count.load(Ordering::Relaxed);
+        for (index, edge) in SECONDS.iter().enumerate() {
+            so_far += sum(&|values| &values.counts[index]);
             let le = Some(("le", edge));
             write_metric_line(out, name, Some("bucket"), labels, le, so_far, None);
         }
-        so_far += self.above.load(Ordering::Relaxed);
+        so_far += sum(&|values| &values.above);
         let le = Some(("le", "+Inf"));
         write_metric_line(out, name, Some("bucket"), labels, le, so_far, None);
-        let sum = self.nanos.load(Ordering::Relaxed) as f64 / 1e9;
+        let seconds = sum(&|values| &values.nanos) as f64 / 1e9;
         let none = None::<(_, f64)>;
-        write_metric_line(out, name, Some("sum"), labels, none, sum, None);
+        write_metric_line(out, name, Some("sum"), labels, none, seconds, None);
         write_metric_line(out, name, Some("count"), labels, none, so_far, None);
     }
 }

@@ -1,6 +1,7 @@
-//! The names of all metrics, what they mean, and the handles through which they are counted.
+//! The names of all metrics, their help texts, and the handles that count them.
 //!
-//! Handles are made once, for each zone, route and setting; counting through one costs an atomic addition.
+//! A handle is made once for each zone, route and setting. Counting through it costs one atomic
+//! addition.
 
 mod buffers;
 mod config;
@@ -8,6 +9,7 @@ mod digest;
 mod histograms;
 mod route;
 mod server;
+mod sharded;
 mod store;
 mod tally;
 mod zone;
@@ -20,11 +22,14 @@ pub use digest::{Counts, Digest};
 pub use histograms::Histograms;
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
+pub use sharded::Count;
 pub use store::{StoreMetrics, StoreResult};
 pub use tally::Tally;
 pub use zone::{LimitStatus, Rejected, ZoneMetrics};
 
-/// The edges of every histogram, in seconds: from 100 µs, below which nobody waits, to a minute.
+/// The edges of every histogram, in seconds: from 100 µs to one minute.
+///
+/// Practically no request waits less than 100 µs.
 pub const SECONDS: [f64; 18] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0, 25.0, 60.0,
@@ -35,21 +40,24 @@ const REQUEST_SECONDS: &str = "drip_request_duration_seconds";
 const ZONE_REQUESTS: &str = "drip_zone_requests_total";
 const ZONE_REJECTIONS: &str = "drip_zone_rejections_total";
 const ZONE_DEPTH: &str = "drip_zone_queue_depth";
-/// These three are asked of the zones when Prometheus asks, and written by [`crate::admin`] itself.
+/// Requests waiting at a zone's deepest key.
+///
+/// This metric and the next two are collected from the zones when Prometheus asks, and written by
+/// [`crate::admin`] itself.
 pub const ZONE_DEPTH_MAX: &str = "drip_zone_queue_depth_max";
-/// What it means.
+/// Help text of [`ZONE_DEPTH_MAX`].
 pub const ZONE_DEPTH_MAX_HELP: &str = "Requests waiting at the zone's deepest key.";
-/// How long the one who has waited longest has.
+/// How long the request that has waited longest in a zone has waited.
 pub const ZONE_OLDEST_WAIT: &str = "drip_zone_oldest_wait_seconds";
-/// What it means.
+/// Help text of [`ZONE_OLDEST_WAIT`].
 pub const ZONE_OLDEST_WAIT_HELP: &str =
     "How long the request that has waited longest in the zone has waited.";
-/// The deepest keys.
+/// Requests waiting at each of a zone's deepest keys.
 pub const ZONE_TOP_KEY: &str = "drip_zone_top_key_queue_depth";
-/// What it means.
+/// Help text of [`ZONE_TOP_KEY`].
 pub const ZONE_TOP_KEY_HELP: &str =
     "Requests waiting at each of the zone's deepest keys, ten at most, with waiters.";
-/// What requests that no route took are counted as.
+/// The route label of requests that no route took.
 pub const NO_ROUTE: &str = "none";
 
 const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";
@@ -70,7 +78,7 @@ const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
 const BUILD: &str = "drip_build_info";
 const BUFFERS: &str = "drip_buffers";
 
-/// Registers what the metrics mean, and those that are there from the start.
+/// Registers the help texts, and the metrics that exist from the start.
 pub fn describe() {
     describe_counter!(REQUESTS, "Requests answered, by route and status code.");
     describe_histogram!(

@@ -1,16 +1,17 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use ::metrics::{Counter, Histogram, counter, histogram};
+use ::metrics::{Histogram, counter, histogram};
 
+use super::tally::Tally;
 use super::{REQUEST_SECONDS, REQUESTS};
 
-/// What is counted of one route.
+/// Metrics of one route.
 #[derive(Debug)]
 pub struct RouteMetrics {
     route: String,
-    /// By status code, each made when it is first seen.
-    codes: Box<[OnceLock<Counter>]>,
+    /// Counters by status code, each created when its code is first seen.
+    codes: Box<[OnceLock<Box<Tally>>]>,
     seconds: Histogram,
 }
 
@@ -32,14 +33,32 @@ impl RouteMetrics {
         }
     }
 
-    /// Counts an answer. An origin's fancy codes above 599 are counted as 599, so that the label has few values.
+    /// Counts a response by its status.
+    ///
+    /// An origin's status above 599 counts as 599, so that the label has few values.
     pub fn count(&self, status: u16, duration: Duration) {
         let status = status.clamp(Self::FIRST, Self::LAST);
-        let counter =
-            || counter!(REQUESTS, "route" => self.route.clone(), "code" => status.to_string());
+        let tally = || {
+            let (route, code) = (self.route.clone(), status.to_string());
+            let series = counter!(REQUESTS, "route" => route, "code" => code);
+            Box::new(Tally::into_series(series))
+        };
         if let Some(code) = self.codes.get(usize::from(status - Self::FIRST)) {
-            code.get_or_init(counter).increment(1);
+            code.get_or_init(tally).add(1);
         }
         self.seconds.record(duration);
+    }
+
+    /// Tells Prometheus of what was counted.
+    pub fn show(&self) {
+        let seen = self.codes.iter().filter_map(OnceLock::get);
+        seen.for_each(|tally| tally.show());
+    }
+}
+
+/// What was counted last is not lost.
+impl Drop for RouteMetrics {
+    fn drop(&mut self) {
+        self.show();
     }
 }

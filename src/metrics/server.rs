@@ -5,16 +5,16 @@ use ::metrics::{Gauge, Histogram, Label, counter, gauge, histogram};
 use super::tally::Tally;
 use super::{ORIGIN_HEALTHY, ORIGIN_IN_FLIGHT, ORIGIN_REQUESTS, ORIGIN_SECONDS};
 
-/// What came of a request at a server of an origin.
+/// Result of a request at a server of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The head of an answer, whatever its status.
+    /// The head of a response arrived, whatever its status.
     Answered,
-    /// No connection.
+    /// There was no connection.
     Unreachable,
-    /// No answer in time.
+    /// No response arrived in time.
     Timeout,
-    /// A connection that broke, or an answer that makes no sense.
+    /// The connection broke, or the response was invalid.
     Broken,
 }
 
@@ -36,17 +36,17 @@ impl Outcome {
     }
 }
 
-/// What is counted of one server of an origin.
+/// Metrics of one server of an origin.
 #[derive(Debug)]
 pub struct ServerMetrics {
     outcomes: [(Tally, Histogram); Outcome::ALL.len()],
     in_flight: Gauge,
-    /// 1 while the server is asked.
+    /// 1 while the server gets requests.
     pub healthy: Gauge,
 }
 
 impl ServerMetrics {
-    /// The metrics of a server; the same ones each time that it is asked for.
+    /// The metrics of a server; each call returns the same series.
     #[must_use]
     pub fn of(origin: &str, server: &str) -> Self {
         let labels = [
@@ -68,31 +68,31 @@ impl ServerMetrics {
         }
     }
 
-    /// Counts a request that came to `outcome` after `took`.
+    /// Counts a request that ended with `outcome` after `took`.
     pub fn count(&self, outcome: Outcome, took: Duration) {
         let (tally, seconds) = &self.outcomes[outcome as usize];
         tally.add(1);
         seconds.record(took);
     }
 
-    /// How many requests came to a head of an answer.
+    /// How many requests got the head of a response.
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.outcomes[Outcome::Answered as usize].0.get()
     }
 
-    /// How many came to nothing.
+    /// How many requests got no response head.
     #[must_use]
     pub fn failed(&self) -> u64 {
         let all: u64 = self.outcomes.iter().map(|(tally, _)| tally.get()).sum();
         all.saturating_sub(self.answered())
     }
 
-    /// Tells Prometheus of what was counted, and how many requests are there now.
+    /// Reports the counts to Prometheus, and how many requests are at the server now.
     #[allow(clippy::cast_precision_loss)]
     pub fn show(&self, in_flight: usize) {
         self.show_outcomes();
-        // There are far fewer than a float can count.
+        // The count is far below the largest whole number that a float holds exactly.
         self.in_flight.set(in_flight as f64);
     }
 
@@ -101,7 +101,7 @@ impl ServerMetrics {
     }
 }
 
-/// What was counted last is not lost.
+/// Reports the last counts, so that they are not lost.
 impl Drop for ServerMetrics {
     fn drop(&mut self) {
         self.show_outcomes();

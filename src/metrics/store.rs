@@ -4,18 +4,18 @@ use ::metrics::{Gauge, Histogram, gauge, histogram};
 
 use super::{STORE_SECONDS, STORE_UP};
 
-/// What came of an operation in the store that gateways share.
+/// Result of an operation in the store that gateways share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreResult {
-    /// It was done.
+    /// The store did it.
     Ok,
-    /// No answer came in time.
+    /// No response arrived in time.
     Late,
     /// There was no connection, or it broke.
     Unreachable,
-    /// The store did not do it.
+    /// The store refused it.
     Refused,
-    /// It was not tried, as the store was out.
+    /// It was not tried, because the store was out.
     Skipped,
 }
 
@@ -41,7 +41,7 @@ impl StoreResult {
     }
 }
 
-/// What is measured of the store as a whole.
+/// Metrics of the store as a whole.
 #[derive(Debug)]
 pub struct StoreMetrics {
     up: Gauge,
@@ -49,7 +49,7 @@ pub struct StoreMetrics {
 }
 
 impl StoreMetrics {
-    /// Of the store that this process asks.
+    /// The metrics of the store that this process uses.
     #[must_use]
     pub fn of_this_process() -> Self {
         Self {
@@ -58,12 +58,12 @@ impl StoreMetrics {
         }
     }
 
-    /// Shows whether the store is asked, or out.
+    /// Reports whether the store is in use, or out.
     pub fn show_up(&self, up: bool) {
         self.up.set(if up { 1.0 } else { 0.0 });
     }
 
-    /// Measures a round trip, whatever came of it.
+    /// Records the time of a round trip, whatever its result.
     pub fn asked(&self, span: Duration) {
         self.seconds.record(span);
     }

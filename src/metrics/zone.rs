@@ -12,18 +12,20 @@ use super::{
 };
 use crate::limit::{Rate, Reason};
 
-/// What became of a request at its limits, in nginx's words and two of ours.
+/// Result of a request at its limits.
+///
+/// The values are those of nginx's `$limit_req_status`, and [`LimitStatus::Cancelled`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitStatus {
-    /// It went on at once.
+    /// It passed at once.
     Passed,
     /// It waited and had its turn.
     Delayed,
-    /// It was refused.
+    /// It was rejected.
     Rejected,
-    /// It would have waited, without dry run.
+    /// Dry run: it would have waited.
     DelayedDryRun,
-    /// It would have been refused, without dry run.
+    /// Dry run: it would have been rejected.
     RejectedDryRun,
     /// Its client left while it waited, or its turn was given back.
     Cancelled,
@@ -53,16 +55,16 @@ impl LimitStatus {
     }
 }
 
-/// What is counted of one zone.
+/// Metrics of one zone.
 #[derive(Debug)]
 pub struct ZoneMetrics {
     statuses: [Tally; LimitStatus::ALL.len()],
-    /// Requests waiting.
+    /// Requests that wait.
     pub depth: Gauge,
     wait: Histogram,
-    /// The same for those who want it from second to second.
+    /// The same waits as in `wait`, for readers that need their quantiles each second.
     waits: Digest,
-    /// How late they left, in seconds.
+    /// How late waiting requests left after their due time, in seconds.
     pub lateness: Histogram,
     /// The rate in force, in requests a second.
     pub rate: Gauge,
@@ -72,24 +74,24 @@ pub struct ZoneMetrics {
     pub keys_parked: Gauge,
     /// Keys forgotten because they were drained and idle.
     pub evicted_idle: Tally,
-    /// Keys forgotten to make room.
+    /// Keys forgotten to make room for others.
     pub evicted_lru: Tally,
     rejections: [Tally; Rejected::ALL.len()],
-    /// From the first operation on: most zones have no store.
+    /// Created at the first operation, because most zones have no store.
     operations: OnceLock<[Tally; StoreResult::ALL.len()]>,
     name: String,
 }
 
-/// Why a zone rejects, as it is counted.
+/// The reason of a rejection, for the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejected {
     /// The bucket or the queue was full.
     Burst,
-    /// It would have waited longer than `max_wait`.
+    /// The request would have waited longer than `max_wait`.
     MaxWait,
-    /// The zone was full of keys with waiters.
+    /// The zone was full, and each of its keys had waiters.
     Keys,
-    /// The store did not decide, and the zone is closed without it.
+    /// The store did not decide, and `on_store_failure` is `closed`.
     Store,
     /// The gateway was stopping.
     Stopping,
@@ -127,7 +129,7 @@ impl From<Reason> for Rejected {
 }
 
 impl ZoneMetrics {
-    /// The metrics of the zone called `zone`; the same ones each time that it is asked for.
+    /// The metrics of the zone called `zone`; each call returns the same series.
     #[must_use]
     pub fn of(zone: &str) -> Self {
         let name = zone.to_owned();
@@ -160,24 +162,24 @@ impl ZoneMetrics {
         }
     }
 
-    /// Counts a request by what became of it.
+    /// Counts a request by its result.
     pub fn count(&self, status: LimitStatus) {
         self.statuses[status as usize].add(1);
     }
 
-    /// How many requests there were of which this became.
+    /// How many requests had this result.
     #[must_use]
     pub fn counted(&self, status: LimitStatus) -> u64 {
         self.statuses[status as usize].get()
     }
 
-    /// Measures a request that waited for its turn.
+    /// Records how long a request waited for its turn.
     pub fn waited(&self, span: Duration) {
         self.wait.record(span);
         self.waits.record(span);
     }
 
-    /// How long requests have waited so far.
+    /// The waits recorded so far.
     #[must_use]
     pub fn waits(&self) -> Counts {
         self.waits.counts()
@@ -188,13 +190,13 @@ impl ZoneMetrics {
         self.rejections[reason as usize].add(1);
     }
 
-    /// How many were rejected for this reason.
+    /// How many requests were rejected for this reason.
     #[must_use]
     pub fn rejected(&self, reason: Rejected) -> u64 {
         self.rejections[reason as usize].get()
     }
 
-    /// Counts operations in the store by what came of them.
+    /// Counts operations in the store by their result.
     pub fn count_operations(&self, result: StoreResult, count: usize) {
         let operations = self.operations.get_or_init(|| {
             StoreResult::ALL.map(|result| {
@@ -207,12 +209,12 @@ impl ZoneMetrics {
         operations[result as usize].add(count as u64);
     }
 
-    /// Shows the rate now in force.
+    /// Reports the rate now in force.
     pub fn show_rate(&self, rate: Rate) {
         self.rate.set(rate.per_second());
     }
 
-    /// Tells Prometheus of what was counted.
+    /// Reports the counts to Prometheus.
     pub fn show(&self) {
         let evictions = [&self.evicted_idle, &self.evicted_lru];
         let tallies = self.statuses.iter().chain(&self.rejections);
@@ -224,7 +226,7 @@ impl ZoneMetrics {
     }
 }
 
-/// What was counted last is not lost.
+/// Reports the last counts, so that they are not lost.
 impl Drop for ZoneMetrics {
     fn drop(&mut self) {
         self.show();

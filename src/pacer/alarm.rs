@@ -15,8 +15,9 @@ pub struct Alarm {
     setting: Rc<Setting>,
 }
 
-/// The other end of an [`Alarm`]: a stream with an item each time that the alarm's moment has come. It ends when the
-/// alarm is dropped.
+/// The receiving end of an [`Alarm`]: a stream with an item each time the alarm rings.
+///
+/// It ends when the alarm is dropped.
 #[derive(Debug)]
 pub struct Bell {
     setting: Rc<Setting>,
@@ -41,11 +42,14 @@ pub(super) fn new(pacer: Rc<Pacer>) -> (Alarm, Bell) {
 }
 
 impl Alarm {
-    /// Rings at `due`, or not at all. What was set before is forgotten.
+    /// Sets the moment at which the alarm rings; `None` means never.
+    ///
+    /// Replaces the previous setting.
     pub fn set(&self, due: Option<Moment>) {
         let setting = &self.setting;
         setting.due.set(due);
-        // An earlier reminder will look at this setting anyway; so setting alarms back costs no place in the heap.
+        // An earlier reminder checks this setting anyway, so moving an alarm later adds nothing to
+        // the heap.
         if let Some(due) = due
             && setting.reminder.get().is_none_or(|reminder| due < reminder)
         {
@@ -64,7 +68,7 @@ impl Drop for Alarm {
 }
 
 impl Setting {
-    /// A reminder set for `reminder` has come up at `now`: rings, or tells when to come again.
+    /// Handles a reminder for the moment `reminder`: rings, or returns when to remind again.
     pub(super) fn remind(&self, reminder: Moment, now: Moment) -> Option<Moment> {
         if self.reminder.get() != Some(reminder) {
             return None;

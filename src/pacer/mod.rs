@@ -1,8 +1,9 @@
-//! The precise timer of a worker: it wakes whoever waits for a moment, to the microsecond.
+//! The precise timer of a worker: wakes tasks at a given moment, to the microsecond.
 //!
-//! Runtimes' timers, tokio's and nginx's alike, tick once a millisecond; at 2000 departures a second that makes
-//! clumps. A pacer keeps its worker's alarms in one heap and has the kernel wake the worker for the first of them.
-//! It is used on one thread only; each worker has its own.
+//! The timers of runtimes, tokio's as well as nginx's, tick once a millisecond; 2000 departures a
+//! second then leave in clumps. A pacer keeps its worker's alarms in one heap, and the kernel
+//! wakes the worker for the first of them. A pacer is used on one thread only; each worker has its
+//! own.
 
 mod alarm;
 mod priority;
@@ -31,14 +32,16 @@ pub struct Pacer {
     clock: Clock,
     /// `None` on a virtual clock, which the test moves.
     timer: Option<Timer>,
-    /// For when the timer is set, or since when it is about to be.
+    /// The moment that the timer is set for. While alarms ring, the moment at which they began to.
     armed: Cell<Option<Moment>>,
     alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
-    /// How often alarms have rung, and when last.
+    /// How many times the pacer has rung, and when last.
     rings: Cell<(u64, Moment)>,
 }
 
-/// An alarm's entry in the heap. It is a reminder to look at the alarm, which knows when it is really due.
+/// An alarm's entry in the heap: a reminder to check the alarm.
+///
+/// The alarm itself knows when it is really due.
 #[derive(Debug)]
 struct Pending {
     due: Moment,
@@ -66,12 +69,13 @@ impl PartialEq for Pending {
 impl Eq for Pending {}
 
 impl Pacer {
-    /// A pacer on the machine's clock, driven by a task of its own on this thread's runtime for as long as anybody
-    /// holds the pacer.
+    /// A pacer on the machine's clock.
+    ///
+    /// A task on this thread's runtime drives it until the last handle to the pacer is dropped.
     ///
     /// # Errors
     ///
-    /// Where the kernel has no timer left for this process.
+    /// Returns an error if the kernel has no timer left for this process.
     pub fn start() -> io::Result<Rc<Self>> {
         let pacer = Rc::new(Self::new(Clock::Machine, Some(Timer::new()?)));
         let driven = Rc::downgrade(&pacer);
@@ -89,11 +93,12 @@ impl Pacer {
         Ok(pacer)
     }
 
-    /// This thread's pacer, started when it is first asked for.
+    /// This thread's pacer. The first call starts it.
     ///
     /// # Panics
     ///
-    /// Where the kernel has no timer left, when a worker starts and asks for the first time.
+    /// Panics if the kernel has no timer left when a worker starts and calls this for the first
+    /// time.
     #[must_use]
     pub fn here() -> Rc<Self> {
         thread_local! {
@@ -129,13 +134,15 @@ impl Pacer {
         self.clock.now()
     }
 
-    /// An alarm, and the bell that it rings.
+    /// A new alarm and the bell that it rings.
     #[must_use]
     pub fn alarm(self: &Rc<Self>) -> (Alarm, Bell) {
         alarm::new(Rc::clone(self))
     }
 
-    /// Moves a virtual clock to `moment` and rings what is due by then. Does nothing to the machine's clock.
+    /// Moves a virtual clock to `moment` and rings all alarms due by then.
+    ///
+    /// Does nothing on the machine's clock.
     pub fn advance(&self, moment: Moment) {
         if let Clock::Virtual(time) = &self.clock {
             time.set(moment.max(time.get()));
@@ -162,7 +169,8 @@ impl Pacer {
 
     /// Rings the alarms that are due, the earliest first.
     ///
-    /// The timer is set only once those have run who heard it: most set their alarm again at once.
+    /// Sets the timer only after the tasks that heard them have run: most set their alarm again at
+    /// once.
     fn ring(&self) {
         let now = self.now();
         self.rings.set((self.rings.get().0 + 1, now));
@@ -193,7 +201,7 @@ impl Pacer {
     }
 }
 
-/// Lets the tasks of this thread run that have been woken, but waits for nothing else to happen.
+/// Lets the woken tasks of this thread run once, without waiting for anything else.
 async fn others_first() {
     let mut first = true;
     poll_fn(|cx| {

@@ -91,7 +91,7 @@ fn the_machine_rings_on_time_and_never_early() {
         late.sort();
         late
     });
-    // Half of a runtime's own tick: a millisecond timer would be late by more at the median.
+    // Half of a runtime's tick: the median lateness of a millisecond timer would be larger.
     assert!(
         late[100] < Duration::from_micros(300),
         "median lateness {:?}",

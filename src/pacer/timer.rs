@@ -1,4 +1,4 @@
-//! The kernel's part: one timer that is set to a moment and rings once.
+//! The kernel timer: it is set to a moment and fires once.
 
 #[cfg(not(target_os = "linux"))]
 pub(super) use fallback::Timer;
@@ -20,7 +20,9 @@ mod linux {
     use crate::clock;
     use crate::limit::Moment;
 
-    /// A timerfd: the kernel's high-resolution timer, readable like a socket, so it wakes the worker's own loop.
+    /// A timerfd: the kernel's high-resolution timer.
+    ///
+    /// It becomes readable like a socket, so it wakes the worker's own event loop.
     #[derive(Clone, Debug)]
     pub(in super::super) struct Timer(Rc<AsyncFd<OwnedFd>>);
 
@@ -28,8 +30,9 @@ mod linux {
         pub(in super::super) fn new() -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            // The unsafe successor asks that the descriptor stay the same while registered: an `OwnedFd` that
-            // nobody can take out of the `Rc` does. This crate has no unsafe code to say so with.
+            // The unsafe successor requires that the descriptor stays the same while it is
+            // registered. An `OwnedFd` that cannot be taken out of the `Rc` fulfils this, but this
+            // crate allows no unsafe code.
             #[expect(deprecated)]
             let fd = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)?;
             Ok(Self(Rc::new(fd)))
@@ -41,13 +44,16 @@ mod linux {
                 it_interval: Timespec::default(),
                 it_value: value,
             };
-            // The kernel refuses only what this cannot be: a bad descriptor or a malformed time.
+            // The kernel refuses only a bad descriptor or a malformed time. Neither is possible
+            // here.
             let set = timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &it);
             debug_assert!(set.is_ok(), "{set:?}");
         }
 
-        /// Waits until it rings. It is never read: to set it anew makes it unreadable again (`timerfd_settime(2)`),
-        /// and each time that it goes off is told once.
+        /// Waits until the timer fires.
+        ///
+        /// The timer is never read: setting it again makes it unreadable (`timerfd_settime(2)`),
+        /// and each expiry is reported once.
         pub(in super::super) async fn rings(&self) -> io::Result<()> {
             self.0.readable().await?.clear_ready();
             Ok(())
@@ -66,7 +72,7 @@ mod fallback {
     use crate::clock;
     use crate::limit::Moment;
 
-    /// tokio's own timer, a millisecond coarse.
+    /// tokio's own timer, with a resolution of a millisecond.
     #[derive(Clone, Debug, Default)]
     pub(in super::super) struct Timer(Rc<(Cell<Option<Moment>>, Notify)>);
 

@@ -35,29 +35,32 @@ impl Chart {
         }
     }
 
-    /// A smaller line below the title: how it was measured, say.
+    /// Sets a smaller line below the title, for example how the data were measured.
     #[must_use]
     pub fn subtitle(mut self, text: impl Into<String>) -> Self {
         self.subtitle = Some(text.into());
         self
     }
 
-    /// What goes to the right in every panel that does not say so itself, and in what unit.
+    /// Names the horizontal axis and its unit for every panel that does not set its own.
     #[must_use]
     pub fn x_label(mut self, label: impl Into<String>) -> Self {
         self.x_label = Some(label.into());
         self
     }
 
-    /// All panels go from the same value to the same value to the right, so that what is above each other was at the
-    /// same time. A logarithmic axis goes its own way where the others begin at 0.
+    /// Gives all panels the same horizontal range.
+    ///
+    /// Then points above each other are at the same time.
+    ///
+    /// A logarithmic axis keeps its own range if the others begin at 0.
     #[must_use]
     pub fn same_x(mut self) -> Self {
         self.same_x = true;
         self
     }
 
-    /// One more panel, below the others.
+    /// Adds a panel below the others.
     #[must_use]
     pub fn panel(mut self, panel: Panel) -> Self {
         self.panels.push(panel);
@@ -122,7 +125,7 @@ impl Chart {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
         fs::write(path, self.render())
     }
@@ -163,7 +166,7 @@ mod tests {
             )
     }
 
-    /// Tags that were opened and closed, each with what it has.
+    /// The names of all tags. Fails if they are not balanced.
     fn tags(svg: &str) -> Vec<String> {
         let mut open = 0;
         let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! A panel on the paper.
+//! Draws a panel.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use svg::node::element::Element;
 use super::panel::{Kind, Panel, Series};
 use super::scale::{Range, Scale, count, written};
 
-/// How wide a letter is, about: no font is at hand, and those of a reader differ.
+/// Approximate width of a letter, in pixels: the reader's font is not known.
 const LETTER: f64 = 6.6;
 const ROW: f64 = 18.0;
 const COLOURS: usize = 8;
 
-/// Where a panel goes, and what it shares with others.
+/// The place of a panel, and what it shares with others.
 pub(super) struct Frame<'a> {
     pub(super) left: f64,
     pub(super) right: f64,
@@ -34,10 +34,10 @@ struct Axes<'a> {
     bottom: f64,
 }
 
-/// Draws `panel`; returns where it ends.
+/// Draws `panel`. Returns its lower end.
 pub(super) fn draw(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
     let legend = legend(panel, frame, body);
-    // Room for the numbers at the left, the same in all panels, so that their axes stand below each other.
+    // The room for numbers at the left is the same in all panels, so that their axes line up.
     let (left, right) = (frame.left + 44.0, frame.right - 8.0);
     let (top, bottom) = (legend, legend + panel.height);
     let x = Scale::new(frame.x_range, panel.log_x, left, right);
@@ -73,7 +73,7 @@ pub(super) fn draw(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64
     below
 }
 
-/// The name of the panel, and which colour is what; returns where they end.
+/// Draws the panel's name and the legend of its colours. Returns their lower end.
 fn legend(panel: &Panel, frame: &Frame, body: &mut Vec<Element>) -> f64 {
     let mut y = frame.top + 10.0;
     body.push(text("name", frame.left, y, "start", &panel.y_label));
@@ -119,7 +119,7 @@ impl Axes<'_> {
         }
     }
 
-    /// Returns where the axis and its numbers end.
+    /// Draws the horizontal axis. Returns the lower end of the axis and its numbers.
     fn rightwards(&self, body: &mut Vec<Element>) -> f64 {
         let base = self.bottom;
         body.push(rule("axis", (self.left, base), (self.right, base)));
@@ -145,7 +145,7 @@ impl Axes<'_> {
                 continue;
             }
             body.push(rule("axis", (x, base), (x, base + 4.0)));
-            // Names that would lie on the one before stay away.
+            // Names that would overlap the previous one are left out.
             let half = width(&written) / 2.0;
             if x - half > free {
                 body.push(text("sub", x, base + 17.0, "middle", &written));
@@ -157,7 +157,7 @@ impl Axes<'_> {
 
     fn line(&self, index: usize, series: &Series, body: &mut Vec<Element>) {
         let mut path = String::new();
-        // Where the last point was, and how far to the right a step has gone on that is not drawn yet.
+        // The last point, and how far right a step has reached that is not drawn yet.
         let (mut last, mut flat): (Option<f64>, Option<f64>) = (None, None);
         for &(x, y) in &series.points {
             let taken = self.panel.takes_x(x) && self.panel.takes_y(y);
@@ -185,7 +185,7 @@ impl Axes<'_> {
             return;
         }
         let mut line = Element::new("path");
-        // Colours are used again after the last one; then dashes tell them apart.
+        // After the last colour the colours repeat, with dashes to tell them apart.
         let again = if index < COLOURS { "" } else { " again" };
         line.assign("class", format!("line c{}{again}", index % COLOURS));
         line.assign("d", path);
@@ -201,7 +201,8 @@ impl Axes<'_> {
             if !self.panel.takes_x(x) || !self.panel.takes_y(y) {
                 continue;
             }
-            // On a logarithmic axis a bar is as wide as a letter; elsewhere it fills most of its place.
+            // On a logarithmic axis a bar is as wide as a letter. Otherwise it fills most of its
+            // place.
             let (middle, place) = match (self.x.place(x), self.x.place(x + whole)) {
                 (Some(middle), _) if self.panel.log_x => (middle, LETTER * count(beside)),
                 (Some(middle), Some(next)) => (middle, (next - middle) * 0.8),
@@ -244,7 +245,7 @@ impl Axes<'_> {
     }
 }
 
-/// A line of text; `class` names its style.
+/// A line of text. `class` is its style.
 pub(super) fn text(class: &str, x: f64, y: f64, anchor: &str, content: &str) -> Element {
     let mut element = Element::new("text");
     if class != "sub" {
@@ -259,7 +260,7 @@ pub(super) fn text(class: &str, x: f64, y: f64, anchor: &str, content: &str) -> 
     element
 }
 
-/// `content` in lines that are no wider than `wide`.
+/// `content` broken into lines that are no wider than `wide`.
 pub(super) fn words(content: &str, wide: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in content.split_whitespace() {
@@ -296,7 +297,7 @@ fn filled(index: usize) -> String {
     format!("f{}", index % COLOURS)
 }
 
-/// A hundredth of a pixel is as fine as it gets.
+/// A number with at most two decimals: a hundredth of a pixel is fine enough.
 pub(super) fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

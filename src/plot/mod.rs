@@ -1,7 +1,7 @@
 //! Charts as SVG: lines, steps and bars in panels, one above the other.
 //!
-//! A chart is text made of what it was given and of nothing else: no fonts, no clock, no order of a hash. The same data
-//! give the same bytes. Colours are the reader's: dark where the system or the page is dark.
+//! A chart depends only on its input: not on fonts, a clock or the order of a hash map. The same
+//! data give the same bytes. Colours follow the reader's system or page, light or dark.
 //!
 //! ```
 //! use drip::plot::{Chart, Panel};

@@ -1,7 +1,7 @@
 use super::scale::{Range, count};
 use super::thin::thinned;
 
-/// One of a chart's pictures: a pair of axes, and what is drawn between them.
+/// One panel of a chart: a pair of axes, and the data between them.
 #[derive(Clone, Debug)]
 pub struct Panel {
     pub(super) y_label: String,
@@ -15,7 +15,7 @@ pub struct Panel {
     pub(super) room: Range,
 }
 
-/// What is drawn, and how.
+/// A data series and the way it is drawn.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     pub(super) name: String,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Bars,
 }
 
-/// A value that is pointed out by a dotted line.
+/// A value marked by a dotted line.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     pub(super) text: String,
@@ -39,7 +39,7 @@ pub(super) struct Mark {
 }
 
 impl Panel {
-    /// An empty panel; `y_label` tells what goes upwards, and in what unit.
+    /// An empty panel. `y_label` names the vertical axis and its unit.
     #[must_use]
     pub fn new(y_label: impl Into<String>) -> Self {
         Self {
@@ -55,19 +55,21 @@ impl Panel {
         }
     }
 
-    /// Points joined by straight lines, in the order given. What is not finite is left out.
+    /// Adds points joined by straight lines, in the given order.
+    ///
+    /// Points that are not finite are left out.
     #[must_use]
     pub fn line(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
         self.with(name, Kind::Line, points)
     }
 
-    /// A value that holds from its point to the next one: a count, a depth.
+    /// Adds a value that holds from its point to the next, such as a count or a depth.
     #[must_use]
     pub fn step(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
         self.with(name, Kind::Step, points)
     }
 
-    /// Bars from zero, each around its point; those of several series stand side by side.
+    /// Adds bars from zero, each centred on its point. Bars of several series stand side by side.
     #[must_use]
     pub fn bars(self, name: impl Into<String>, points: &[(f64, f64)]) -> Self {
         self.with(name, Kind::Bars, points)
@@ -84,41 +86,43 @@ impl Panel {
         self
     }
 
-    /// What goes to the right, and in what unit, where it is not the same for the whole chart.
+    /// Names the horizontal axis and its unit, if they differ from the chart's.
     #[must_use]
     pub fn x_label(mut self, label: impl Into<String>) -> Self {
         self.x_label = Some(label.into());
         self
     }
 
-    /// Words instead of numbers below: the first stands at 0, the next at 1, and so on.
+    /// Labels the horizontal axis with words: the first is at 0, the next at 1, and so on.
     #[must_use]
     pub fn x_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The same way for each factor of ten to the right; what is not above 0 is left out.
+    /// Makes the horizontal axis logarithmic. Values of 0 and below are left out.
     #[must_use]
     pub fn log_x(mut self) -> Self {
         self.log_x = true;
         self
     }
 
-    /// The same way for each factor of ten upwards; what is not above 0 is left out. Without this, the axis begins at 0.
+    /// Makes the vertical axis logarithmic. Values of 0 and below are left out.
+    ///
+    /// Without this, the axis begins at 0.
     #[must_use]
     pub fn log_y(mut self) -> Self {
         self.log_y = true;
         self
     }
 
-    /// A dotted line from left to right at the height `y`.
+    /// Adds a dotted horizontal line at height `y`.
     #[must_use]
     pub fn mark_y(self, text: impl Into<String>, y: f64) -> Self {
         self.mark(text, y, false)
     }
 
-    /// A dotted line upright at `x`.
+    /// Adds a dotted vertical line at `x`.
     #[must_use]
     pub fn mark_x(self, text: impl Into<String>, x: f64) -> Self {
         self.mark(text, x, true)
@@ -135,7 +139,7 @@ impl Panel {
         self
     }
 
-    /// Leaves room to the right up to `x`, at least, whatever the data are.
+    /// Extends the horizontal axis at least to `x`.
     #[must_use]
     pub fn x_to(mut self, x: f64) -> Self {
         if x.is_finite() {
@@ -144,14 +148,14 @@ impl Panel {
         self
     }
 
-    /// How high it is, in pixels; 180 where nothing else is said.
+    /// Sets the height in pixels; the default is 180.
     #[must_use]
     pub fn height(mut self, pixels: u32) -> Self {
         self.height = f64::from(pixels.max(40));
         self
     }
 
-    /// What lies on the axis to the right.
+    /// The range of the horizontal axis.
     pub(super) fn x_range(&self) -> Range {
         let half = self.bar_width() / 2.0;
         let mut range = self.room;
@@ -176,7 +180,7 @@ impl Panel {
         range
     }
 
-    /// What lies on the axis upwards.
+    /// The range of the vertical axis.
     pub(super) fn y_range(&self) -> Range {
         let mut range = Range::NONE;
         if !self.log_y {
@@ -188,7 +192,7 @@ impl Panel {
         let range = heights
             .filter(|y| self.takes_y(*y))
             .fold(range, Range::with);
-        // The least of the bars is to be seen, too.
+        // The smallest bar must be visible too.
         if self.log_y && self.series.iter().any(|series| series.kind == Kind::Bars) {
             range.with(range.low / 2.0)
         } else {
@@ -204,7 +208,7 @@ impl Panel {
         !self.log_y || y > 0.0
     }
 
-    /// The way to the right that belongs to one place of bars: the least between two of them.
+    /// The width of one place of bars: the smallest distance between two points, in values.
     pub(super) fn bar_width(&self) -> f64 {
         let bars = self
             .series

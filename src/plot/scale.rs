@@ -1,21 +1,21 @@
-//! From values to places on the paper, and the round values that are written at an axis.
+//! Maps values to positions on the paper, and chooses the round values of an axis.
 
-/// How many values are written at an axis, about.
+/// The approximate number of values written at an axis.
 const WANTED: f64 = 6.0;
 
-/// One axis: the values from one end to the other, and where these ends lie.
+/// One axis: the values of its two ends, and the positions of these ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
-    /// The values of the ends: as they are, or their logarithms.
+    /// The values of the ends: as given, or their logarithms.
     low: f64,
     high: f64,
     log: bool,
-    /// Where the ends lie.
+    /// The positions of the ends.
     from: f64,
     to: f64,
 }
 
-/// The least and the largest of some values.
+/// The smallest and the largest of some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Range {
     pub(super) low: f64,
@@ -23,7 +23,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Of nothing yet.
+    /// The range of no values.
     pub(super) const NONE: Self = Self {
         low: f64::INFINITY,
         high: f64::NEG_INFINITY,
@@ -49,7 +49,7 @@ impl Range {
 }
 
 impl Scale {
-    /// An axis that has room for `range`, its ends at `from` and `to`.
+    /// An axis that covers `range`, with its ends at `from` and `to`.
     pub(super) fn new(range: Range, log: bool, from: f64, to: f64) -> Self {
         let range = match (range.is_none(), log) {
             (true, true) => Range {
@@ -67,7 +67,7 @@ impl Scale {
         } else {
             (range.low, range.high)
         };
-        // One value alone lies in the middle.
+        // A single value lies in the middle.
         if high - low <= f64::EPSILON * high.abs().max(1.0) {
             let room = if log || low == 0.0 {
                 1.0
@@ -86,7 +86,7 @@ impl Scale {
         }
     }
 
-    /// The same axis, made longer at both ends until they are round values.
+    /// The same axis, extended at both ends to round values.
     pub(super) fn rounded(self) -> Self {
         let step = if self.log { 1.0 } else { self.step() };
         Self {
@@ -96,7 +96,7 @@ impl Scale {
         }
     }
 
-    /// Where `value` lies; `None` where the axis has no place for such a value.
+    /// The position of `value`; `None` if it is outside the axis.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         let value = if self.log { value.log10() } else { value };
         let share = (value - self.low) / (self.high - self.low);
@@ -105,7 +105,7 @@ impl Scale {
             .then_some(self.from + share * (self.to - self.from))
     }
 
-    /// The place of zero, or of the low end where zero has none.
+    /// The position of zero, limited to the axis; the low end if zero has no position.
     pub(super) fn base(&self) -> f64 {
         let zero = if self.log { None } else { self.place(0.0) };
         zero.unwrap_or(self.from)
@@ -118,7 +118,7 @@ impl Scale {
         if !self.log || decades < 1.0 {
             return self.even_ticks();
         }
-        // Three in a decade where there is room for them.
+        // Three values in a decade if there is room for them.
         let (every, steps): (f64, &[f64]) = if decades <= 2.5 {
             (1.0, &[1.0, 2.0, 5.0])
         } else {
@@ -160,7 +160,7 @@ impl Scale {
     }
 }
 
-/// The round step that is next to `wanted`: 1, 2 or 5 of a decimal place.
+/// The round step closest to `wanted`: 1, 2 or 5 of a decimal place.
 fn round_step(wanted: f64) -> f64 {
     let place = 10f64.powf(wanted.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0];
@@ -171,7 +171,9 @@ fn round_step(wanted: f64) -> f64 {
     step * place
 }
 
-/// A value as it is written at an axis: no more digits than it takes, thousands as `k`, millions as `M`.
+/// A value as written at an axis.
+///
+/// It has as few digits as possible. Thousands are written as `k`, millions as `M`.
 pub(super) fn written(value: f64) -> String {
     let size = value.abs();
     let (scaled, unit) = match size {

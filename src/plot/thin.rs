@@ -1,12 +1,16 @@
-//! A line of millions of points is drawn as what can be seen of it.
+//! Reduces a line of millions of points to the points that can be seen.
 
-/// More points than this are thinned out: four for each of about as many columns as a chart is wide.
+/// Maximum number of points of a line. Lines with more points are reduced.
+///
+/// It is four for each column, with about as many columns as a chart has pixels.
 pub(super) const DRAWN: usize = 4 * COLUMNS;
 
 const COLUMNS: usize = 1200;
 
-/// `points`, or where they are many those that give the same picture: of each column the first, the lowest, the
-/// highest and the last. Points are cut into columns by their number, so they need not be in order.
+/// `points`, or if there are too many, the points that give the same picture.
+///
+/// These are the first, the lowest, the highest and the last of each column. Points are divided
+/// into columns by their index, so they need not be in order.
 pub(super) fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if points.len() <= DRAWN {
         return points.to_vec();

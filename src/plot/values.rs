@@ -1,4 +1,4 @@
-//! Numbers that are counted, as numbers that are drawn.
+//! Converts counts to the numbers that are drawn.
 
 /// Nanoseconds as seconds.
 #[must_use]
@@ -6,7 +6,7 @@ pub fn seconds(nanos: u64) -> f64 {
     number(nanos) / 1e9
 }
 
-/// A count, as near as is drawn.
+/// A count as a float; its precision is enough for drawing.
 #[must_use]
 #[expect(
     clippy::cast_precision_loss,

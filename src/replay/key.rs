@@ -6,17 +6,18 @@ use super::line::{Line, Recorded};
 use crate::config::{Variable, cut};
 use crate::target;
 
-/// Keys that are longer are remembered as their begin and a sum of the rest, so that a million of them take no more memory
-/// than this each.
+/// Maximum length of a key that is kept whole, in bytes.
+///
+/// A longer key is kept as its start and a hash, which bounds the memory of a million keys.
 const LONGEST: usize = 128;
 const KEPT: usize = 110;
 
-/// `key`, or what is remembered of it.
+/// `key`, or the short form that is kept of it.
 pub(crate) fn remembered(key: &[u8]) -> Cow<'_, [u8]> {
     if key.len() <= LONGEST {
         return key.into();
     }
-    // The same in each run.
+    // This hasher gives the same result in each run.
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     let mut short = key[..KEPT].to_vec();
@@ -25,8 +26,10 @@ pub(crate) fn remembered(key: &[u8]) -> Cow<'_, [u8]> {
     short.into()
 }
 
-/// Appends to `key` what `variable` is of a recorded request, IPv6 addresses cut to `prefix` bits; `false` where an access
-/// log does not tell.
+/// Appends the value of `variable` for a recorded request to `key`.
+///
+/// IPv6 addresses are cut to `prefix` bits. Returns `false` if an access log does not contain the
+/// variable.
 pub(crate) fn add(
     key: &mut Vec<u8>,
     variable: &Variable,

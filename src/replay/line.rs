@@ -8,12 +8,12 @@ use crate::limit::Moment;
 mod json;
 mod time;
 
-/// How the lines of a trace are written.
+/// The format of a trace's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `time_seconds,key[,route_path]`.
     Csv,
-    /// nginx's `combined` access log, and what follows it on the line.
+    /// nginx's `combined` access log, with or without more fields after it.
     Combined,
     /// An access log as JSON: the gateway's own, or one with nginx's names.
     Json,
@@ -24,15 +24,15 @@ pub enum Form {
 pub struct Line<'a> {
     /// When the request came.
     pub time: Moment,
-    /// The key of each of its route's zones, where the trace names it.
+    /// The request's key in each of its route's zones, if the trace has it.
     pub key: Option<Cow<'a, [u8]>>,
-    /// Its path, not decoded; `/` where the trace has none.
+    /// The path, not decoded; `/` if the trace has none.
     pub path: Cow<'a, str>,
-    /// What an access log tells besides.
+    /// Further data from an access log.
     pub recorded: Option<Recorded<'a>>,
 }
 
-/// What an access log tells of a request.
+/// The data that an access log has of a request.
 #[derive(Debug, PartialEq)]
 pub struct Recorded<'a> {
     /// `$remote_addr`.
@@ -45,7 +45,7 @@ pub struct Recorded<'a> {
     pub referer: Cow<'a, str>,
     /// `$http_user_agent`.
     pub user_agent: Cow<'a, str>,
-    /// The zone that decided on it, and its key there, as the gateway's own log shows it.
+    /// The zone that decided on it, and its key there, from the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
     /// How far the log's clock is ahead of UTC, in seconds.
     pub ahead: i32,
@@ -65,21 +65,21 @@ pub enum LineError {
     /// Not the JSON of an access log.
     #[error("this is not a line of a JSON access log: {0}")]
     Json(String),
-    /// The time is not one.
+    /// The time is not valid.
     #[error(
         "{0:?} is no time; seconds since the Unix epoch are wanted, such as 12 or 1795232027.349"
     )]
     Seconds(String),
-    /// The time is not one.
+    /// The time of an access log is not valid.
     #[error("{0:?} is no time of an access log")]
     Time(String),
-    /// Longer than any line is taken.
+    /// Longer than the maximum length of a line.
     #[error("this line is longer than 1 MB")]
     TooLong,
 }
 
 impl Form {
-    /// What a trace that begins with `line` is written in.
+    /// The format of a trace that begins with `line`.
     #[must_use]
     pub fn of(line: &str) -> Self {
         if line.trim_start().starts_with('{') {
@@ -91,7 +91,9 @@ impl Form {
         }
     }
 
-    /// Whether `line`, the first of a trace, is a header and not a request: names, and no line of a log that was cut off.
+    /// Whether `line`, the first of a trace, is a header: names only.
+    ///
+    /// A line of a log that was cut off at its start is not a header.
     #[must_use]
     pub fn is_header(self, line: &str) -> bool {
         let is_of_names = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
@@ -106,7 +108,7 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns what is wrong with the line.
     pub fn read(self, line: &str) -> Result<Line<'_>, LineError> {
         match self {
             Self::Csv => csv(line),
@@ -124,7 +126,7 @@ fn csv(line: &str) -> Result<Line<'_>, LineError> {
     let path = match rest.map(str::trim).unwrap_or_default() {
         "" => "/".into(),
         quoted if quoted.starts_with('"') => field(quoted).0,
-        // The last field needs no quotes around its commas.
+        // The last field may have commas without quotes.
         plain => plain.into(),
     };
     Ok(Line {
@@ -138,8 +140,10 @@ fn csv(line: &str) -> Result<Line<'_>, LineError> {
     })
 }
 
-/// The first field of a CSV line, and what follows its comma, if there is one. In quotes a field may have commas, and
-/// quotes that are doubled (RFC 4180); quotes that are not closed, or have more behind them, are letters like others.
+/// The first field of a CSV line, and the text after its comma, if there is one.
+///
+/// A quoted field may have commas and doubled quotes (RFC 4180). If the quotes are not closed, or
+/// other text follows them, they are ordinary characters.
 fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
     if let Some(quoted) = line.trim_start().strip_prefix('"')
         && let Some(end) = closing(quoted)
@@ -163,7 +167,7 @@ fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
     (field.trim().into(), rest)
 }
 
-/// Where a quoted field ends: at the first quote that does not stand before another.
+/// The end of a quoted field: the first quote that is not doubled.
 fn closing(quoted: &str) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -175,7 +179,7 @@ fn closing(quoted: &str) -> Option<usize> {
     }
 }
 
-/// Seconds as a decimal, to nanoseconds; what is finer is cut off.
+/// Decimal seconds as nanoseconds. Finer digits are cut off.
 fn read_seconds(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -191,21 +195,23 @@ fn read_seconds(text: &str) -> Option<u64> {
     Some(nanos)
 }
 
-/// What the gateway's own text adds behind the agent: `zone="…" key="…"`.
+/// The fields that the gateway's own log adds after the agent: `zone="…" key="…"`.
 fn keyed<'a>(quoted: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
     let zone = (quoted.next()? == " zone=").then(|| quoted.next())??;
     let key = (quoted.next()? == " key=").then(|| quoted.next())??;
     Some((zone.into(), key.into()))
 }
 
-/// The method and target of a request line. A request that was no HTTP is logged too; it came all the same.
+/// The method and target of a request line.
+///
+/// A log also has requests that were not HTTP. They count too.
 fn asked(request: &str) -> (&str, &str) {
     let (method, target) = request.split_once(' ').unwrap_or((request, "/"));
     let target = target.rsplit_once(' ').map_or(target, |(target, _)| target);
     (method, without_host(target))
 }
 
-/// Of what could be no time, as much as a message should have.
+/// The start of a text that is not a valid time, cut for a message.
 fn shown(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {
@@ -214,7 +220,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// What a field of a log says; `-` is nothing.
+/// The value of a log field; `-` means none.
 fn said(field: Option<&str>) -> Cow<'_, str> {
     field.filter(|field| *field != "-").unwrap_or("").into()
 }
@@ -233,7 +239,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     ) else {
         return Err(LineError::Combined);
     };
-    // The user before it is what the client says, brackets too.
+    // The user field comes from the client and may contain brackets.
     let time = time.rsplit_once('[').map_or(time, |(_, time)| time);
     let (time, ahead) = time::local(time).ok_or_else(|| LineError::Time(shown(time)))?;
     let (method, target) = asked(request);
@@ -254,7 +260,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
     })
 }
 
-/// What is asked for of a target that names its host too (RFC 9112, section 3.2.2), as logs have it.
+/// The target without its scheme and host (RFC 9112, section 3.2.2).
 fn without_host(target: &str) -> &str {
     let authority = ["http://", "https://"].into_iter().find_map(|scheme| {
         let begin = target.get(..scheme.len())?;
@@ -272,7 +278,7 @@ fn without_host(target: &str) -> &str {
     }
 }
 
-/// As the gateway takes addresses: IPv4 in IPv6 is IPv4.
+/// The address in the gateway's form: IPv4-mapped IPv6 becomes IPv4.
 fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
@@ -337,7 +343,7 @@ mod tests {
             ("1,a,\"/x,\"\"y\"", "a", "/x,\"y"),
             ("1,a,/x,y", "a", "/x,y"),
             ("\"1\",a,/x", "a", "/x"),
-            // What is no quoted field is one without quotes.
+            // A field that is not validly quoted is taken as unquoted.
             ("1,\"a,/x", "\"a", "/x"),
             ("1,\"a\"b,/x", "\"a\"b", "/x"),
             ("1,a\"b\",/x", "a\"b\"", "/x"),

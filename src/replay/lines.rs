@@ -3,33 +3,35 @@ use std::ops::Range;
 
 use flate2::read::MultiGzDecoder;
 
-/// A line of more is none: whoever writes it, it costs no more memory than this.
+/// Maximum length of a line in bytes. It bounds the memory for any input.
 const LONGEST: usize = 1 << 20;
-/// What is read at once, and room for nearly every line.
+/// Size of one read in bytes. Nearly every line fits into it.
 const AT_ONCE: usize = 1 << 17;
-/// What gzip begins with (RFC 1952, section 2.3.1).
+/// The first bytes of a gzip file (RFC 1952, section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// The lines of a file, unpacked where gzip has packed it, in bounded memory.
+/// The lines of a file, in bounded memory. Decompresses gzip.
 pub(super) struct Lines {
     input: Box<dyn Read>,
     buffer: Vec<u8>,
-    /// What has been read and not been taken yet.
+    /// The part of the buffer that has been read and not been taken yet.
     unread: Range<usize>,
     number: u64,
     ended: bool,
 }
 
-/// Where in the buffer a line is; `None` where it was too long.
+/// The place of a line in the buffer; `None` if the line was too long.
 pub(super) struct Place {
     pub(super) number: u64,
     pub(super) bytes: Option<Range<usize>>,
 }
 
 impl Lines {
+    /// Reads from `input`, and detects gzip.
+    ///
     /// # Errors
     ///
-    /// Where the first bytes cannot be read.
+    /// Returns an error if the first bytes cannot be read.
     pub(super) fn new(mut input: Box<dyn Read>) -> io::Result<Self> {
         let mut magic = Vec::with_capacity(2);
         input.by_ref().take(2).read_to_end(&mut magic)?;
@@ -37,7 +39,7 @@ impl Lines {
         let input = Cursor::new(magic).chain(input);
         Ok(Self {
             input: if is_packed {
-                // Of several members: logs that were packed piece by piece.
+                // Logs that were compressed piece by piece have several members.
                 Box::new(MultiGzDecoder::new(input))
             } else {
                 Box::new(input)
@@ -53,7 +55,8 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// Where the input cannot be read, or is not what gzip packs. Nothing comes after it.
+    /// Returns an error if the input cannot be read or is not valid gzip. Nothing comes after an
+    /// error.
     pub(super) fn take(&mut self) -> io::Result<Option<Place>> {
         let mut is_too_long = false;
         let mut searched = 0;
@@ -89,7 +92,7 @@ impl Lines {
         }
     }
 
-    /// Of the last line that was taken.
+    /// The number of the last line that was taken.
     pub(super) fn number(&self) -> u64 {
         self.number
     }

@@ -1,4 +1,4 @@
-//! Recorded traffic, judged by the gateway's own rules: no server, no clock.
+//! Replays recorded traffic by the gateway's own rules, without a server or a clock.
 
 mod key;
 mod line;

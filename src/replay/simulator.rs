@@ -11,36 +11,36 @@ use crate::limit::{Account, Algorithm, Excess, Moment, Verdict};
 use crate::metrics::LimitStatus;
 use crate::target;
 
-/// What would have become of a request.
+/// The simulated outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// When it came: the time on its line, or that of the latest line before where that is later.
+    /// When it came: the time on its line, or the latest time of an earlier line if that is later.
     pub time: Moment,
     /// The verdict of all its limits together.
     pub status: LimitStatus,
-    /// When it would have left; `None` where it was rejected.
+    /// When it would have left; `None` if it was rejected.
     pub departure: Option<Moment>,
-    /// The level that it made, or would have made, at the limit that decided.
+    /// The level that it reached, or would have reached, at the limit that decided.
     pub excess: Excess,
 }
 
-/// The gateway's zones, judging one request after the other.
+/// The gateway's zones, deciding on one request after the other.
 pub struct Simulator<'a> {
     settings: &'a Settings,
     zones: Vec<LruCache<Box<[u8]>, Key, RandomState>>,
     now: Moment,
-    /// Variables that keys ask for and the trace does not tell.
+    /// Variables that keys need and the trace does not contain.
     untold: BTreeSet<String>,
 }
 
 struct Key {
     account: Account,
-    /// When the last of those who wait there leaves: before, the key is not forgotten.
+    /// When the last waiter of the key leaves. The key is not evicted before.
     busy_until: Moment,
 }
 
 impl<'a> Simulator<'a> {
-    /// Zones as `settings` make them, all empty.
+    /// Creates the zones of `settings`, all empty.
     #[must_use]
     pub fn new(settings: &'a Settings) -> Self {
         let zones = settings
@@ -56,12 +56,14 @@ impl<'a> Simulator<'a> {
         }
     }
 
-    /// The variables of keys that no line told of. Requests were not limited where nothing else made up the key.
+    /// The variables that keys need and no line contained.
+    ///
+    /// A request whose key was otherwise empty was not limited.
     pub fn untold(&self) -> impl Iterator<Item = &str> {
         self.untold.iter().map(String::as_str)
     }
 
-    /// Judges the next request; `None` where no route takes it.
+    /// Decides on the next request; `None` if no route takes it.
     pub fn judge(&mut self, line: &Line) -> Option<Outcome> {
         self.now = self.now.max(line.time);
         let route = self.route(line)?;
@@ -81,7 +83,7 @@ impl<'a> Simulator<'a> {
             refused = refused.or(refusal.map(|refusal| refusal.excess));
             asked.push((*wanted, key));
         }
-        // Rejected by one, charged by none; but the keys count as used.
+        // A request that one limit rejects is charged by none. But its keys count as used.
         if let Some(excess) = refused {
             return Some(self.rejected(route, excess));
         }
@@ -122,7 +124,7 @@ impl<'a> Simulator<'a> {
             Verdict::Pass { excess } => (None, excess),
             Verdict::Reject(refusal) => (None, refusal.excess),
         });
-        // The first of those that make it wait longest.
+        // The first of the limits with the longest wait.
         let decisive = told.rev().max_by_key(|(until, _)| *until);
         let (until, excess) = decisive.unwrap_or((None, Excess::default()));
         let (status, departure) = match until {
@@ -167,7 +169,7 @@ impl<'a> Simulator<'a> {
         (!key.is_empty()).then(|| key.into_boxed_slice())
     }
 
-    /// Notes that a key is used; `false` where its zone is full of keys with waiters.
+    /// Marks a key as used. `false` if all keys of the full zone have waiters.
     fn remember(&mut self, zone: usize, key: &[u8]) -> bool {
         if self.zones[zone].get(key).is_some() {
             return true;
@@ -180,7 +182,9 @@ impl<'a> Simulator<'a> {
         has_room
     }
 
-    /// Makes room for one more key as the gateway does: the least recently used one without waiters goes.
+    /// Makes room for one more key, as the gateway does.
+    ///
+    /// Evicts the least recently used key without waiters.
     fn make_room(&mut self, zone: usize) -> bool {
         let keys = &mut self.zones[zone];
         if keys.len() < self.settings.zones[zone].max_keys.get() {

@@ -1,6 +1,6 @@
 use hdrhistogram::Histogram;
 
-/// How some numbers are spread: right to a thousandth, whatever their size, and the largest exactly.
+/// The distribution of some numbers: accurate to a thousandth at any size; the largest is exact.
 #[derive(Clone, Debug)]
 pub struct Spread {
     numbers: Histogram<u64>,
@@ -10,7 +10,7 @@ pub struct Spread {
 impl Default for Spread {
     fn default() -> Self {
         Self {
-            // Three digits are within what is allowed.
+            // Three digits are within the allowed range.
             numbers: Histogram::new(3).unwrap_or_else(|error| unreachable!("{error}")),
             peak: 0,
         }
@@ -18,27 +18,27 @@ impl Default for Spread {
 }
 
 impl Spread {
-    /// Counts a number.
+    /// Adds a number.
     pub fn add(&mut self, number: u64) {
-        // It grows as it needs to, so nothing is too large for it.
+        // The histogram grows as needed, so no number is too large.
         let _ = self.numbers.record(number);
         self.peak = self.peak.max(number);
     }
 
-    /// The number that this share of all, from 0 to 1, do not exceed; 0 of none.
+    /// The number that a `share` of all numbers, from 0 to 1, do not exceed; 0 if there are none.
     #[must_use]
     pub fn at(&self, share: f64) -> u64 {
-        // Among equals the histogram tells the largest, which nobody may have had.
+        // The histogram returns the upper end of a bin, which may exceed every recorded number.
         self.numbers.value_at_quantile(share).min(self.peak)
     }
 
-    /// The largest; 0 of none.
+    /// The largest number; 0 if there are none.
     #[must_use]
     pub fn peak(&self) -> u64 {
         self.peak
     }
 
-    /// How many there are.
+    /// How many numbers were added.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.numbers.len()

@@ -1,21 +1,21 @@
-/// How many columns a timeline has at most; past it, two become one.
+/// Maximum number of columns. Beyond it, each two columns are joined.
 const MOST: usize = 2048;
 
-/// What becomes of two values that fall into one column.
+/// How two values in one column are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
-    /// They add up.
+    /// The values are added.
     Sum,
-    /// The larger one stays.
+    /// The larger value is kept.
     Peak,
 }
 
-/// Numbers over time, of any length in bounded memory: columns that get wider as time goes on.
+/// Numbers over time. Memory is bounded for any length: columns get wider as time goes on.
 #[derive(Clone, Debug)]
 pub struct Timeline<const N: usize> {
-    /// Of each row.
+    /// The rule for each row.
     joins: [Join; N],
-    /// Of a column, in nanoseconds.
+    /// Width of a column, in nanoseconds.
     width: u64,
     begin: Option<u64>,
     columns: Vec<[u64; N]>,
@@ -31,7 +31,7 @@ impl Join {
 }
 
 impl<const N: usize> Timeline<N> {
-    /// A timeline whose columns are `width` nanoseconds wide at first.
+    /// Creates a timeline. Its columns are `width` nanoseconds wide at first.
     #[must_use]
     pub fn new(width: u64, joins: [Join; N]) -> Self {
         Self {
@@ -42,7 +42,9 @@ impl<const N: usize> Timeline<N> {
         }
     }
 
-    /// Puts a value of the row `row` where `at`, in nanoseconds, lies. What is before the first one lies there.
+    /// Adds a value to row `row` at time `at`, in nanoseconds.
+    ///
+    /// A value before the first column goes into the first column.
     pub fn put(&mut self, at: u64, row: usize, value: u64) {
         let begin = *self.begin.get_or_insert(at - at % self.width);
         let ahead = at.saturating_sub(begin);
@@ -74,7 +76,7 @@ impl<const N: usize> Timeline<N> {
         self.width = self.width.saturating_mul(2);
     }
 
-    /// How wide columns have to be so that there are at most `most` of them.
+    /// The column width for at most `most` columns.
     #[must_use]
     pub fn width_of(&self, most: usize) -> u64 {
         let (mut count, mut width) = (self.columns.len(), self.width);
@@ -85,7 +87,7 @@ impl<const N: usize> Timeline<N> {
         width
     }
 
-    /// The same in columns that are at least so wide.
+    /// The same timeline in columns of at least `width` nanoseconds.
     #[must_use]
     pub fn coarser(&self, width: u64) -> Self {
         let mut coarser = self.clone();
@@ -101,7 +103,7 @@ impl<const N: usize> Timeline<N> {
         self.begin.unwrap_or_default()
     }
 
-    /// How wide a column is, in nanoseconds.
+    /// Width of a column, in nanoseconds.
     #[must_use]
     pub fn width(&self) -> u64 {
         self.width
@@ -126,7 +128,7 @@ mod tests {
             line.put(1_000 + at, 2, at % 777);
         }
         line.put(1_005, 1, 7);
-        // Before the first one.
+        // Earlier than the first value.
         line.put(3, 1, 1);
         let sum = |line: &Timeline<3>| line.columns().iter().map(|column| column[0]).sum::<u64>();
         assert_eq!(sum(&line), 100_000);

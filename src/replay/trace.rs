@@ -3,22 +3,24 @@ use std::io::{self, Read};
 use super::line::{Form, Line, LineError};
 use super::lines::Lines;
 
-/// A trace or access log, line by line: in whichever form its first line is that can be read, packed by gzip or not.
+/// Reads a trace or access log line by line, with or without gzip.
+///
+/// The first line that can be read decides the format.
 pub struct Trace {
     lines: Lines,
     form: Option<Form>,
-    /// Whether there was a line that was not empty.
+    /// Whether a non-empty line has been read.
     has_begun: bool,
-    /// A line that is not UTF-8, mended.
+    /// The last line that was not UTF-8, converted.
     mended: String,
 }
 
 impl Trace {
-    /// Reads what `input` has.
+    /// Reads from `input`.
     ///
     /// # Errors
     ///
-    /// Where its first bytes cannot be read.
+    /// Returns an error if the first bytes cannot be read.
     pub fn new(input: Box<dyn Read>) -> io::Result<Self> {
         Ok(Self {
             lines: Lines::new(input)?,
@@ -28,11 +30,11 @@ impl Trace {
         })
     }
 
-    /// The next line that is not empty and no header, by its number; `None` at the end.
+    /// The next line that is neither empty nor a header, with its number; `None` at the end.
     ///
     /// # Errors
     ///
-    /// Where the input cannot be read on.
+    /// Returns an error if the input cannot be read further.
     pub fn take(&mut self) -> io::Result<Option<(u64, Result<Line<'_>, LineError>)>> {
         let (number, place, form) = loop {
             let Some(place) = self.lines.take().map_err(|error| self.told(&error))? else {
@@ -57,7 +59,8 @@ impl Trace {
             }
             let first = String::from_utf8_lossy(self.lines.bytes(place.clone()));
             let form = Form::of(&first);
-            // The first line may be the end of one, as `tail -c` and rotation leave it: it decides nothing for the others.
+            // The first line may be the end of a line, after `tail -c` or rotation. So it does not
+            // decide the format of the others.
             let is_first = !std::mem::replace(&mut self.has_begun, true);
             if !(is_first && form.is_header(&first)) {
                 break (number, place, form);
@@ -77,13 +80,13 @@ impl Trace {
         Ok(Some((number, read)))
     }
 
-    /// Why, and from where on, no more can be read.
+    /// Adds to a read error the line number that it follows.
     fn told(&self, error: &io::Error) -> io::Error {
         let number = self.lines.number();
         io::Error::new(error.kind(), format!("{error}, behind line {number}"))
     }
 
-    /// How the lines are written, once one was read.
+    /// The format, once a line was read.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
         self.form

@@ -8,22 +8,24 @@ use crate::limit::{
     Reason, Refusal, SlidingWindowCounter, Verdict,
 };
 
-/// What the store said to a [`Join`]. All moments are on Redis's clock.
+/// The store's answer to a [`Join`]. All moments are on Redis's clock.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What becomes of the request.
+    /// The decision about the request.
     pub verdict: Verdict,
-    /// When it was decided: to tell Redis's clock from one's own.
+    /// When it was decided. Relates Redis's clock to the caller's.
     pub now: Moment,
-    /// What it was charged, unless it was rejected.
+    /// The charge; `None` if the request was rejected.
     pub charge: Option<Charge>,
-    /// The rate that it was decided by.
+    /// The rate used for the decision.
     pub in_force: InForce,
     pub(super) standing: Standing,
 }
 
 impl Answer {
-    /// How the key stands after it, on another clock, which showed `at` when this showed [`now`](Self::now).
+    /// The key's state after the decision, converted to another clock.
+    ///
+    /// The other clock showed `at` when Redis's clock showed [`now`](Self::now).
     #[must_use]
     pub fn account(&self, at: Moment) -> Account {
         self.standing.account(self.in_force.rate, self.now, at)
@@ -33,35 +35,35 @@ impl Answer {
 /// What a request was charged in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// Its place on the schedule, which goes with the time that it was told.
+    /// The place on the schedule that belongs to the assigned time.
     pub(super) place: u64,
     /// When it was charged.
     pub(super) at: Moment,
 }
 
-/// The rate that a key is paced by, whatever one's own file says.
+/// The rate at which a key is paced, whatever the gateway's own file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InForce {
     /// The rate.
     pub rate: Rate,
-    /// Whether it is another one than in the asking gateway's file.
+    /// Whether it differs from the rate in the asking gateway's file.
     pub differs: bool,
-    /// Since when, if it was changed while the key was known.
+    /// When it took effect, if it was changed while the key was known.
     pub since: Option<Moment>,
 }
 
-/// What the store said to a [`Retune`]. All moments are on Redis's clock.
+/// The store's answer to a [`Retune`]. All moments are on Redis's clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retuned {
-    /// When it was done.
+    /// When the retune was done.
     pub now: Moment,
-    /// The rate that the key goes on at.
+    /// The rate that the key now has.
     pub in_force: InForce,
 }
 
 type Reply = (u8, u64, String, u64, Vec<u64>);
 
-/// The parts of a reply: accepted, now, rate, since and what else there is.
+/// Splits a reply into its parts: accepted, now, rate, since, and all other numbers.
 fn parts(reply: Value) -> Option<Reply> {
     let Value::Array(items) = reply else {
         return None;
@@ -86,13 +88,13 @@ fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Whether anything was given back.
+/// Parses the reply to `refund`: whether anything was given back.
 pub(super) fn refunded(reply: Value) -> Result<bool, Error> {
     let (given, ..) = parts(reply).ok_or(Error::Nonsense)?;
     Ok(given == 1)
 }
 
-/// The answer to `retune`.
+/// Parses the reply to `retune`.
 pub(super) fn retuned(retune: &Retune<'_>, reply: Value) -> Result<Retuned, Error> {
     let (_, now, written, since, _) = parts(reply).ok_or(Error::Nonsense)?;
     Ok(Retuned {
@@ -117,13 +119,13 @@ fn in_force(pace: &Pace, written: &str, since: u64) -> Result<InForce, Error> {
     })
 }
 
-/// The answer to `join`.
+/// Parses the reply to `join`.
 pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
     let (accepted, now, written, since, found) = parts(reply).ok_or(Error::Nonsense)?;
     let now = moment(now);
     let in_force = in_force(join.pace, &written, since)?;
     let (verdict, standing) = verdict(join, in_force, now, &found).ok_or(Error::Nonsense)?;
-    // The script has charged by its own decision; this one has to be the same.
+    // The script has charged by its own decision, so this decision must be the same.
     if (accepted == 1) == matches!(verdict, Verdict::Reject(_)) {
         return Err(Error::Nonsense);
     }
@@ -139,7 +141,7 @@ pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
     })
 }
 
-/// What the functions of `limit` say to what the script found, and how the key stands after it.
+/// Computes the verdict from the script's findings with `limit`, and the key's state after it.
 fn verdict(
     join: &Join<'_>,
     InForce { rate, differs, .. }: InForce,
@@ -169,7 +171,7 @@ fn verdict(
             let level = ticks(rate, *level, *part);
             let mut bucket = Bucket::next_at_level(rate, level, now);
             let verdict = match bucket.decide(rate, limit, now) {
-                // As `limit` has it: how many tokens are missing before the next.
+                // As in `limit`: how many tokens are missing, plus one for this request.
                 Verdict::Reject(refusal) => Verdict::Reject(Refusal {
                     excess: bucket.excess(rate, now).and_one(),
                     ..refusal
@@ -209,7 +211,9 @@ fn verdict(
     })
 }
 
-/// The verdict on a request that makes `level`, and whose time is when the level `stands` has leaked to its `delay`.
+/// The verdict on a request that makes `level`.
+///
+/// Its departure time is when the level `stands` has leaked down to its `delay`.
 fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -> Verdict {
     let limit = Limit {
         max_wait: limit.max_wait.map(whole_micros),

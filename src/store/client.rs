@@ -11,26 +11,30 @@ use super::{Answer, Error, Join, Refund, Retune, Retuned, Url, answer, script};
 
 /// One thread's connection to the Redis that all gateways share.
 ///
-/// It connects when it is first asked, and again when it is asked after a failure. Batches may overlap: they share the
-/// connection, and each is answered by itself.
+/// It connects on first use, and again on the first use after a failure. Batches may overlap: they
+/// share the connection, and each has its own answers.
 pub struct Store {
     url: Url,
     prefix: Vec<u8>,
     timeout: Duration,
-    /// With its number, so that a failure of an old one does not end its successor.
+    /// With a number, so that the failure of an old connection does not end its successor.
     connection: RefCell<Option<(u64, Connection)>>,
     opened: Cell<u64>,
-    /// Held by the one who connects.
+    /// Held by the task that connects.
     opening: Mutex<()>,
 }
 
-/// How long a connection may take to be made, where nobody waits for it: longer than an answer may, but not so long that a
-/// Redis which is back is noticed late, as one is whose machine was off the network.
+/// Timeout for connecting when no request waits for the connection.
+///
+/// It is longer than the timeout for an answer. It is short enough that a Redis that is back is
+/// noticed soon, for example after its machine was off the network.
 const CONNECTED: Duration = Duration::from_secs(2);
 
 impl Store {
-    /// The Redis at `url`; each of its keys begins with `prefix`, each batch takes at most `timeout`. Whether one is there
-    /// shows when it is asked.
+    /// The Redis at `url`. Does not connect.
+    ///
+    /// Each key in Redis begins with `prefix`. Each batch takes at most `timeout`. Whether the
+    /// server is reachable shows on first use.
     #[must_use]
     pub fn new(url: Url, prefix: &str, timeout: Duration) -> Self {
         Self {
@@ -43,7 +47,7 @@ impl Store {
         }
     }
 
-    /// Decides all joins, in their order, in one round trip; an answer for each.
+    /// Decides all joins, in order and in one round trip. Returns an answer for each.
     pub async fn decide(&self, joins: &[Join<'_>]) -> Vec<Result<Answer, Error>> {
         let command = |index: usize, by| script::join(&joins[index], &self.prefix, by);
         let replies = self.run(joins.len(), command).await;
@@ -53,10 +57,10 @@ impl Store {
             .collect()
     }
 
-    /// Gives charges back, in one round trip; tells of each whether anything was given back.
+    /// Gives charges back in one round trip. Returns for each whether anything was given back.
     ///
-    /// Of a leaky bucket: the charge that goes with the **last** of the gateway's times for the key, after all who wait
-    /// have taken the times of those before them.
+    /// For a leaky bucket, pass the charge that belongs to the **last** of the gateway's times for
+    /// the key. Before that, each waiter must have taken the time before its own.
     pub async fn refund(&self, refunds: &[Refund<'_>]) -> Vec<Result<bool, Error>> {
         let command = |index: usize, by| script::refund(&refunds[index], &self.prefix, by);
         let replies = self.run(refunds.len(), command).await;
@@ -66,7 +70,9 @@ impl Store {
             .collect()
     }
 
-    /// Brings new rates into force for keys of leaky buckets, in one round trip; tells the rate in force of each.
+    /// Puts new rates into force for keys of leaky buckets, in one round trip.
+    ///
+    /// Returns the rate in force for each key.
     pub async fn retune(&self, retunes: &[Retune<'_>]) -> Vec<Result<Retuned, Error>> {
         let command = |index: usize, by| script::retune(&retunes[index], &self.prefix, by);
         let replies = self.run(retunes.len(), command).await;
@@ -76,33 +82,36 @@ impl Store {
             .collect()
     }
 
-    /// Forgets all that was charged to a key, by whichever gateway. Who waits keeps its time.
+    /// Forgets all charges to a key, by any gateway. Waiters keep their times.
     ///
     /// # Errors
     ///
-    /// Where Redis was not reached in time, or refused.
+    /// Returns an error if Redis was not reached in time or refused.
     pub async fn forget(&self, key: &[u8]) -> Result<(), Error> {
         self.alone(script::forget(key, &self.prefix)).await
     }
 
-    /// The same of a leaky bucket at which some wait: forgets what was charged behind `last`, which goes with the last of the
-    /// gateway's times, so that newcomers come behind those who wait and not between them.
+    /// Forgets the charges to a leaky bucket that has waiters, except those up to `last`.
+    ///
+    /// `last` is the charge that belongs to the last of the gateway's times. So new requests come
+    /// behind the waiters and not between them.
     ///
     /// # Errors
     ///
-    /// As [`forget`](Self::forget).
+    /// Returns an error in the same cases as [`forget`](Self::forget).
     pub async fn forget_behind(&self, last: &Refund<'_>) -> Result<(), Error> {
         let command = |_, by| script::forget_behind(last, &self.prefix, by);
         let replies = self.run(1, command).await;
         replies.into_iter().try_for_each(|reply| reply.map(drop))
     }
 
-    /// Connects where there is no connection, which may take longer than the timeout. Whether it can then be written to
-    /// in time.
+    /// Connects if there is no connection, and tests whether a write succeeds in time.
+    ///
+    /// Connecting may take longer than the timeout.
     ///
     /// # Errors
     ///
-    /// Where it cannot.
+    /// Returns an error if there is no connection or the write fails.
     pub async fn probe(&self) -> Result<(), Error> {
         match tokio::time::timeout(CONNECTED, self.connection()).await {
             Ok(Ok(_)) => self.alone(script::probe(&self.prefix)).await,
@@ -111,7 +120,7 @@ impl Store {
         }
     }
 
-    /// Connects anew the next time that it is asked.
+    /// Drops the connection. The next use connects again.
     pub fn hang_up(&self) {
         self.connection.borrow_mut().take();
     }
@@ -121,7 +130,7 @@ impl Store {
         replies.into_iter().try_for_each(|reply| reply.map(drop))
     }
 
-    /// Runs `count` commands in one round trip and within the timeout: a reply for each.
+    /// Runs `count` commands in one round trip and within the timeout. Returns a reply for each.
     async fn run(
         &self,
         count: usize,
@@ -137,7 +146,7 @@ impl Store {
                 let outage =
                     |reply: &Result<Value, Error>| reply.as_ref().is_err_and(Error::is_outage);
                 if replies.iter().any(outage) {
-                    // Behind its name there may be another by now.
+                    // The host name may lead to another server by now.
                     self.drop_connection(used.get());
                 }
                 return replies;
@@ -165,7 +174,8 @@ impl Store {
         used.set(number);
         let commands: Vec<Cmd> = (0..count).map(|index| command(index, By::Hash)).collect();
         let mut replies = connection.send(&commands).await?;
-        // Redis forgets scripts when it starts anew: those it did not know are sent once more, whole.
+        // Redis forgets scripts when it restarts. Send the commands with unknown scripts again in
+        // full.
         let forgotten: Vec<usize> = (0..replies.len())
             .filter(|index| replies[*index].as_ref().is_err_and(is_forgotten))
             .collect();
@@ -204,8 +214,9 @@ fn is_forgotten(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
-/// Whose fault it is that a command was refused: its key's, or that of the whole Redis. Before version 7 what a script met
-/// stands somewhere in the text.
+/// Tells whether a command was refused because of its key or because of the whole Redis.
+///
+/// Before Redis 7 the error that a script met is somewhere within the text.
 fn refusal(error: &RedisError) -> Error {
     const OUTAGES: [&str; 12] = [
         "READONLY",

@@ -6,7 +6,7 @@ use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisResult, Value};
 
 use super::url::{Place, Url};
 
-/// The way to a server, or to all nodes of a cluster.
+/// A connection to one server, or to all nodes of a cluster.
 #[derive(Clone)]
 pub(super) enum Connection {
     Server(MultiplexedConnection),
@@ -14,7 +14,7 @@ pub(super) enum Connection {
 }
 
 impl Connection {
-    /// Has no deadline: whoever opens it has one.
+    /// Connects. Has no timeout: the caller must set one.
     pub(super) async fn open(url: &Url) -> RedisResult<Self> {
         match &url.place {
             Place::Server(url) => {
@@ -32,8 +32,10 @@ impl Connection {
         }
     }
 
-    /// Sends all commands at once: a reply or an error for each. Those for a server go in one write; of a cluster each
-    /// finds its own node.
+    /// Sends all commands at once. Returns a reply or an error for each.
+    ///
+    /// Commands for a single server go in one write. In a cluster each command goes to its own
+    /// node.
     pub(super) async fn send(&self, commands: &[Cmd]) -> RedisResult<Vec<RedisResult<Value>>> {
         match self {
             Self::Server(connection) => {

@@ -3,16 +3,16 @@ use std::time::Duration;
 
 use crate::limit::{Algorithm, Moment, Rate};
 
-/// Ticks below this stay exact in the scripts' doubles.
+/// Ticks below this are exact in the scripts' doubles.
 const EXACT: i128 = 1 << 51;
 
-/// A rate in the scripts' numbers, and since when it has been this gateway's.
+/// A rate in the scripts' units, and when this gateway's file got it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pace {
     rate: Rate,
-    /// How many of the rate's ticks make one of the script's.
+    /// How many of the rate's ticks make one tick of the script.
     scale: i128,
-    /// As scripts read it.
+    /// The form that the scripts read.
     text: String,
     /// In microseconds since the Unix epoch.
     since: u64,
@@ -23,7 +23,7 @@ pub struct Pace {
 pub enum Unkept {
     /// Its count has too many decimals for so long a period.
     Decimals,
-    /// Its period is no whole number of microseconds, as that of a window has to be.
+    /// Its period is not a whole number of microseconds, as a window's period must be.
     Period,
 }
 
@@ -43,12 +43,14 @@ impl fmt::Display for Unkept {
 impl std::error::Error for Unkept {}
 
 impl Pace {
-    /// The rate that a zone of `algorithm` has had in this gateway's file since `since`, on its own clock: of two gateways with
-    /// different rates, the one whose file changed later is followed.
+    /// The rate that a zone of `algorithm` has in this gateway's file.
+    ///
+    /// `since` is when the file got this rate, on the gateway's own clock. If two gateways have
+    /// different rates, the one whose file changed later decides.
     ///
     /// # Errors
     ///
-    /// Where a script could not count it exactly.
+    /// Returns an error if a script could not count the rate exactly.
     pub fn new(rate: Rate, algorithm: Algorithm, since: Moment) -> Result<Self, Unkept> {
         let (scale, request, leak) = steps(rate);
         if request >= EXACT {
@@ -77,17 +79,17 @@ impl Pace {
         &self.text
     }
 
-    /// Since when it is this gateway's.
+    /// When this gateway's file got this rate, in whole microseconds.
     #[must_use]
     pub fn since(&self) -> Moment {
         Moment::from_nanos(self.since.saturating_mul(1000))
     }
 }
 
-/// How many ticks of `rate` make one of the script's; how many of those make a request; how many leak in a microsecond.
+/// Ticks of `rate` per script tick, script ticks per request, script ticks leaked per microsecond.
 fn steps(rate: Rate) -> (i128, i128, i128) {
     let (request, leak) = (rate.ticks_per_request(), rate.ticks_per_nano() * 1000);
-    // The rate's own ticks where they fit, so that a retune rounds as in memory.
+    // Use the rate's own ticks where they fit, so that a retune rounds as in memory.
     let scale = if request < EXACT {
         1
     } else {
@@ -96,12 +98,12 @@ fn steps(rate: Rate) -> (i128, i128, i128) {
     (scale, request / scale, leak / scale)
 }
 
-/// A level told by a script, in ticks of the rate.
+/// Converts a level reported by a script to ticks of the rate.
 pub(super) fn ticks(rate: Rate, requests: u64, ticks: u64) -> i128 {
     i128::from(requests) * rate.ticks_per_request() + i128::from(ticks) * steps(rate).0
 }
 
-/// What is left of `max_wait` in whole microseconds.
+/// Cuts a `max_wait` to whole microseconds.
 pub(super) fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(u64::try_from(span.as_micros()).unwrap_or(u64::MAX))
 }

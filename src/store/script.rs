@@ -6,7 +6,7 @@ use super::pace::whole_micros;
 use super::{Join, Refund, Retune};
 use crate::limit::{Algorithm, Delay, Moment};
 
-/// A script as Redis is given it, and the hash that it is called by.
+/// A script's source code, and the hash by which it is called.
 struct Source {
     code: &'static str,
     hash: String,
@@ -50,9 +50,9 @@ static SOURCES: LazyLock<[Source; 4]> = LazyLock::new(|| {
 /// How a script is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// Which Redis forgets when it starts anew.
+    /// By its hash. Redis forgets scripts when it restarts.
     Hash,
-    /// Which makes Redis know it from then on.
+    /// With its source code. Redis then knows its hash.
     Code,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn join(join: &Join<'_>, prefix: &[u8], by: By) -> Cmd {
         }
         _ => (-1, None),
     };
-    // Longer than this is for ever: the scripts' numbers end there.
+    // A longer wait counts as unlimited: the scripts' numbers cannot hold it.
     let patience = patience
         .and_then(|span| i64::try_from(span.as_micros()).ok())
         .filter(|micros| *micros < 1 << 52);
@@ -114,7 +114,7 @@ pub(super) fn refund(refund: &Refund<'_>, prefix: &[u8], by: By) -> Cmd {
     command
 }
 
-/// Of a leaky bucket.
+/// For leaky buckets only.
 pub(super) fn forget_behind(last: &Refund, prefix: &[u8], by: By) -> Cmd {
     let mut command = call(by, last.algorithm, prefix, last.key);
     command.arg("forget").arg(micros(last.at));
@@ -134,7 +134,7 @@ pub(super) fn retune(retune: &Retune<'_>, prefix: &[u8], by: By) -> Cmd {
     command
 }
 
-/// Writes, in vain, to learn whether that can be done.
+/// A write with no other effect, to test whether Redis accepts writes.
 pub(super) fn probe(prefix: &[u8]) -> Cmd {
     let mut command = redis::cmd("SET");
     command.arg([prefix, b"probe"].concat()).arg("1");

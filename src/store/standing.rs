@@ -1,20 +1,22 @@
 use crate::limit::{Account, Bucket, Meter, Moment, Rate, SlidingWindowLog, TokenBucket};
 
-/// How a key stands in the store.
+/// A key's state in the store.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Standing {
-    /// The level that a request would make, in ticks.
+    /// The level that the next request would make, in ticks.
     Level(i128),
-    /// How many tokens would be missing before a request, in ticks.
+    /// How many tokens would be missing before the next request, in ticks.
     Missing(i128),
-    /// Of windows that begin at multiples of their length: all there is to know.
+    /// The complete state of windows that begin at multiples of their length.
     Window(Meter),
-    /// How many of a log count, and when one more is accepted, on Redis's clock.
+    /// How many requests of a log count, and when one more is accepted, on Redis's clock.
     Log { count: u32, one_more_at: Moment },
 }
 
 impl Standing {
-    /// The same as an account on another clock, which shows `at` when Redis's shows `now`.
+    /// Converts the state to an account on another clock.
+    ///
+    /// That clock shows `at` when Redis's clock shows `now`.
     pub(super) fn account(&self, rate: Rate, now: Moment, at: Moment) -> Account {
         let bucket = |ticks| Bucket::next_at_level(rate, ticks, at);
         let meter = match self {

@@ -3,10 +3,12 @@ use std::str::FromStr;
 
 use redis::IntoConnectionInfo;
 
-/// Where a Redis is, checked: `redis://`, `rediss://` (TLS), `redis+unix://`, or `redis+cluster://` and `rediss+cluster://` with the
-/// hosts of a cluster, some of which are enough.
+/// The address of a Redis server or cluster, validated.
 ///
-/// Shown without its password.
+/// Schemes: `redis://`, `rediss://` (TLS), `redis+unix://`, `redis+cluster://` and
+/// `rediss+cluster://`. A cluster's URL lists hosts of the cluster; some of them are enough.
+///
+/// Displayed without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     text: String,
@@ -16,14 +18,14 @@ pub struct Url {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Server(String),
-    /// Each node that was named.
+    /// One URL for each node in the list.
     Cluster(Vec<String>),
 }
 
-/// Why a text is no URL of a Redis.
+/// Why a text is not the URL of a Redis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUrl {
-    /// It begins in no way that is known.
+    /// The scheme is unknown.
     #[error(
         "a Redis is written \"redis://host:6379\", \"rediss://host:6379\" (TLS), \"redis+unix:///run/redis.sock\" or \"redis+cluster://one:6379,two:6379\""
     )]
@@ -31,7 +33,7 @@ pub enum BadUrl {
     /// A cluster has no numbered databases.
     #[error("a cluster has one database and no other; leave out what follows the hosts")]
     Database,
-    /// Something in it cannot be read.
+    /// A part of the URL cannot be parsed.
     #[error("this is not the URL of a Redis: {0}")]
     Unreadable(String),
 }
@@ -60,7 +62,7 @@ impl FromStr for Url {
     }
 }
 
-/// The URL of each node; what stands before `@` is for all of them.
+/// The URL of each node. The part before `@` applies to all of them.
 fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let (user, hosts) = rest.rsplit_once('@').map_or(("", rest), |(_, hosts)| {
@@ -74,7 +76,7 @@ fn nodes(scheme: &str, rest: &str) -> Result<Vec<String>, BadUrl> {
 }
 
 impl Url {
-    /// Where Redis listens by default.
+    /// The default address of Redis on this machine.
     #[must_use]
     pub fn local() -> Self {
         let text = "redis://127.0.0.1:6379/0".to_owned();
@@ -82,7 +84,7 @@ impl Url {
         Self { text, place }
     }
 
-    /// The same with `***` for its password.
+    /// The same URL with `***` for its password.
     #[must_use]
     pub fn without_password(&self) -> Self {
         Self {
@@ -91,7 +93,7 @@ impl Url {
         }
     }
 
-    /// As it was written, with its password.
+    /// The URL as it was written, with its password.
     #[must_use]
     pub fn written(&self) -> &str {
         &self.text

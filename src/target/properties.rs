@@ -1,11 +1,11 @@
-//! What must hold of any path and any query.
+//! Properties of any path and any query.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{bytes, config, replay, text};
 
-/// The path as it is compared, made byte by byte on one stack.
+/// The normalized path, computed byte by byte with one stack.
 fn naive(raw: &[u8]) -> Vec<u8> {
     let mut decoded = Vec::new();
     let mut rest = raw;
@@ -27,7 +27,7 @@ fn naive(raw: &[u8]) -> Vec<u8> {
         decoded.push(escaped.unwrap_or(*first));
     }
     let mut stack = vec![b'/'];
-    // A last slash ends the last segment too, and is taken away where none was there.
+    // A last slash also ends the last segment. It is removed again if the path had none.
     let open = !decoded.ends_with(b"/");
     decoded.push(b'/');
     let (mut segment, mut special) = (Vec::new(), false);
@@ -64,7 +64,7 @@ fn path_holds(raw: &[u8]) -> Result<(), TestCaseError> {
     prop_assert!(!segments.any(|segment| segment == b"." || segment == b".."));
     prop_assert!(compared.len() <= raw.len());
     prop_assert_eq!(resolve(&compared), compared.to_vec());
-    // What is still escaped was escaped twice, and would be decoded once more.
+    // A `%` that is left was escaped twice, and a second call would decode it once more.
     if !compared.contains(&b'%') {
         prop_assert_eq!(&path(&compared), &compared);
     }
@@ -107,7 +107,7 @@ proptest! {
         path_holds(raw.as_bytes())?;
     }
 
-    /// Nobody slips past a limit by writing a letter in another way.
+    /// A client cannot bypass a limit by escaping letters.
     #[test]
     fn escaping_letters_changes_nothing(raw in text("paths"), escaped in prop::collection::vec(0..3u8, 1..40)) {
         let raw = format!("/{}", raw.replace('%', "p"));
@@ -128,7 +128,7 @@ proptest! {
         prop_assert_eq!(path(written.as_bytes()), path(raw.as_bytes()), "{}", written);
     }
 
-    /// Nor by a way that leads back to where it began.
+    /// Nor with segments such as `/x/..` that lead back to where they began.
     #[test]
     fn detours_change_nothing(before in text("paths"), after in text("paths"), detour in "(/\\.|/x/\\.\\.|/%2e|/x/%2E\\.|/){1,4}") {
         let before = before.replace('%', "p");

@@ -2,8 +2,9 @@ use std::fmt::Write;
 
 use super::{CERTIFICATE, KEY, KEYS, Plan, Route, Written};
 
-/// Defaults wherever the others have them too; so with the `X-RateLimit` fields, which none of the
-/// others sends.
+/// Uses defaults wherever the other peers have them too.
+///
+/// So it sends the `X-RateLimit` fields, which no other peer does.
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,
@@ -37,10 +38,10 @@ servers = ["http://{origin}"]
         } else {
             ""
         };
-        // nginx may forget what has drained when another key comes; with 1r/m drip would a minute
-        // later.
+        // nginx may forget a drained key when another key comes. drip would forget it a minute
+        // later with 1r/m.
         let rate = if *path == KEYS { "1r/h" } else { rate };
-        // A string takes all that is written to it.
+        // Writing to a string does not fail.
         let _taken = write!(
             text,
             r#"

@@ -1,6 +1,6 @@
 use super::{Plan, Written};
 
-/// The rate limit filter of a single envoy, with one bucket for all that takes a route.
+/// The rate limit filter of a single envoy, with one bucket for all requests of a route.
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,

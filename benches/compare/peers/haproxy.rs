@@ -1,6 +1,6 @@
 use super::{Plan, Written};
 
-/// A stick table counts each key's requests; nothing in it lets a request wait for its turn.
+/// A stick table counts each key's requests. haproxy cannot let a request wait for its turn.
 pub fn plan(plan: &Plan) -> Written {
     let Plan {
         address,

@@ -1,4 +1,4 @@
-//! The programs that are measured: where they are, and what they can do.
+//! The programs that are measured: their places, and their features.
 
 use std::env;
 use std::fmt;
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::support::process::find;
 
-/// A program that may be here or not.
+/// A program that may be installed or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// The drip that cargo built
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// The variable that names its program, where there is one.
+    /// The environment variable that names its program, if there is one.
     fn variable(self) -> Option<&'static str> {
         match self {
             Self::Before => Some("DRIP"),
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// What is wrong with the variable that names its program.
+    /// The problem with the variable that names its program.
     pub fn misnamed(self) -> Option<String> {
         let variable = self.variable()?;
         let value = env::var_os(variable)?;
@@ -63,7 +63,7 @@ impl Kind {
         (!found).then(|| format!("{variable}={}: no such file", value.display()))
     }
 
-    /// What to do where it is not here.
+    /// What to do if it is not installed.
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Drip => "cargo builds it",
@@ -75,22 +75,22 @@ impl Kind {
         }
     }
 
-    /// Whether it is measured only where it is asked for.
+    /// Whether it is measured only on request.
     pub fn is_extra(self) -> bool {
         matches!(self, Self::Before | Self::Lean)
     }
 
-    /// Whether it is drip, of one build or another.
+    /// Whether it is drip, of this build or another.
     pub fn is_drip(self) -> bool {
         matches!(self, Self::Drip | Self::Before)
     }
 
-    /// Whether it has a bucket for each key; envoy's `local_ratelimit` has one for all.
+    /// Whether it has a bucket for each key. envoy's `local_ratelimit` has one for all.
     pub fn counts_by_key(self) -> bool {
         !matches!(self, Self::Envoy | Self::Lean)
     }
 
-    /// Whether requests wait in it for their turn.
+    /// Whether it lets requests wait for their turn.
     pub fn lets_wait(self) -> bool {
         self.is_drip() || self == Self::Nginx
     }
@@ -100,12 +100,12 @@ impl Kind {
         self.is_drip() || self == Self::Nginx
     }
 
-    /// Whether the memory of its waiting requests can be measured: lean keeps all of them for ever.
+    /// Whether the memory of its waiting requests can be measured. lean keeps all of them for ever.
     pub fn holds_requests(self) -> bool {
         self.lets_wait() || self == Self::Lean
     }
 
-    /// Its version, as it tells it itself.
+    /// The version that it reports.
     pub fn version(self) -> Option<String> {
         let asked = match self {
             Self::Drip | Self::Before | Self::Envoy => "--version",
@@ -136,8 +136,9 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The file that an environment variable names, under its absolute name: a peer runs in a folder of
-/// its own.
+/// The absolute path of the file that an environment variable names.
+///
+/// It must be absolute because a peer runs in a folder of its own.
 fn named(variable: &str) -> Option<PathBuf> {
     let file = PathBuf::from(env::var_os(variable)?);
     file.is_file().then(|| file.canonicalize().ok()).flatten()

@@ -1,7 +1,8 @@
 use super::{Plan, Written};
 
-/// Reads no file: `lean PORT ORIGIN THREADS LIMIT`. It asks an actor for each request, as drip
-/// does, or lets all wait.
+/// Reads no file: `lean PORT ORIGIN THREADS LIMIT`.
+///
+/// It asks an actor for each request, as drip does, or makes all requests wait.
 pub fn plan(plan: &Plan) -> Written {
     let limit = if plan.setup.all_wait {
         "wait"

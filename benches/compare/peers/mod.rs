@@ -1,5 +1,4 @@
-//! The proxies that are measured beside each other, each before the same origin and with the same
-//! routes.
+//! The proxies to compare. All have the same origin and the same routes.
 
 mod drip;
 mod envoy;
@@ -26,18 +25,18 @@ pub use kind::Kind;
 pub use routes::{DEEP, KEYS, PASS, SHUT, SLOW, STREAMS, WAIT};
 use routes::{ROUTES, Route};
 
-/// The files of a peer that speaks TLS, in its folder.
+/// File names of the certificate and key of a peer with TLS, in its folder.
 const CERTIFICATE: &str = "server.pem";
 const KEY: &str = "server.key";
 
-/// How a peer is configured.
+/// The configuration of a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     workers: usize,
     routes: &'static [Route],
-    /// Whether clients speak TLS 1.3 with it, and may choose HTTP/2.
+    /// Whether clients use TLS 1.3 and may choose HTTP/2.
     tls: bool,
-    /// Whether all requests are to wait; only lean, which has no routes, needs to be told.
+    /// Whether all requests wait. Only lean needs this, because it has no routes.
     all_wait: bool,
 }
 
@@ -56,19 +55,19 @@ impl Setup {
         tls: true,
         ..Self::ONE_WORKER
     };
-    /// One worker and one route, as users have who need no more.
+    /// One worker and one route: a small setup.
     pub const SMALL: Self = Self {
         routes: ROUTES.split_at(1).0,
         ..Self::ONE_WORKER
     };
-    /// One worker, in which all requests to [`WAIT`] wait.
+    /// One worker. All requests to [`WAIT`] wait.
     pub const WAITING: Self = Self {
         all_wait: true,
         ..Self::ONE_WORKER
     };
 }
 
-/// What a peer's configuration is written from.
+/// The data from which a peer's configuration is written.
 struct Plan<'a> {
     address: SocketAddr,
     origin: SocketAddr,
@@ -90,7 +89,7 @@ impl Written {
     }
 }
 
-/// A proxy that runs.
+/// A running proxy.
 #[derive(Debug)]
 pub struct Peer {
     pub kind: Kind,
@@ -160,12 +159,12 @@ impl Peer {
         usage::memory(&self.running.processes())
     }
 
-    /// How many files and connections it has open.
+    /// The number of its open files and connections.
     pub fn descriptors(&self) -> usize {
         usage::descriptors(&self.running.processes())
     }
 
-    /// What it has said.
+    /// Its log output.
     pub fn log(&self) -> String {
         let file: &Path = &self.folder.path().join("log");
         fs::read_to_string(file).unwrap_or_default()

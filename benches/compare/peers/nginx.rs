@@ -15,15 +15,15 @@ pub fn plan(plan: &Plan) -> Written {
             path, rate, burst, ..
         } = route;
         let name = route.name();
-        // 128 bytes a key, and some to spare.
+        // 128 bytes for each key, with some reserve.
         let size = route.keys / 5000 + 1;
-        // It does not take a burst of 0, which is the default.
+        // nginx does not accept a burst of 0, which is the default.
         let burst = match burst {
             0 => String::new(),
             burst => format!(" burst={burst}"),
         };
         let nodelay = if route.nodelay { " nodelay" } else { "" };
-        // Strings take all that is written to them.
+        // Writing to a string does not fail.
         let _taken = writeln!(
             zones,
             "limit_req_zone $http_x_key zone={name}:{size}m rate={rate};"
@@ -39,7 +39,7 @@ pub fn plan(plan: &Plan) -> Written {
     } else {
         ("", String::new())
     };
-    // Room for each is taken at the start: where there is one route, what is usual.
+    // nginx allocates connections at its start. With one route, use the usual number.
     let connections = if setup.routes.len() == 1 {
         1024
     } else {
@@ -74,7 +74,7 @@ http {{
 }}
 "#
     );
-    // Not the place for logs that it was built with, where a plain user may not write.
+    // The log path that nginx was built with may not be writable for a plain user.
     let arguments = ["-p", ".", "-c", "nginx.conf", "-e", "stderr"];
     Written::new(Some(("nginx.conf", text)), arguments)
 }

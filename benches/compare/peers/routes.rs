@@ -1,19 +1,19 @@
-//! The routes that every peer has: a path with a bucket of its own, by the field X-Key.
+//! The routes that every peer has. Each is a path with its own bucket for each value of X-Key.
 
-/// Passes everything, by a bucket that is looked at.
+/// Passes every request, after checking a bucket.
 pub const PASS: &str = "/pass";
-/// Refuses everything but a key's first request.
+/// Rejects all requests of a key but the first.
 pub const SHUT: &str = "/shut";
-/// Passes more than a run asks of one key, and remembers each key for long.
+/// Passes more requests of a key than a run sends, and remembers each key for a long time.
 pub const KEYS: &str = "/keys";
-/// Lets everybody wait, longer than anything here takes.
+/// Makes all requests wait longer than any measurement takes.
 pub const WAIT: &str = "/wait";
-/// Lets each key go on once in two seconds.
+/// Lets each key pass one request in two seconds.
 pub const SLOW: &str = "/slow";
-/// Lets 4000 a second go on, and all others wait.
+/// Lets 4000 requests a second pass. All others wait.
 pub const DEEP: &str = "/deep";
 
-/// Streams that should be even: so many requests a second, and their path.
+/// Streams whose evenness is measured: requests a second, and the path.
 pub const STREAMS: [(u64, &str); 4] = [
     (100, "/stream/100"),
     (500, "/stream/500"),
@@ -21,20 +21,20 @@ pub const STREAMS: [(u64, &str); 4] = [
     (5000, "/stream/5000"),
 ];
 
-/// A route with a zone of its own, keyed by the field X-Key.
+/// A route with its own zone, keyed by the field X-Key.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     pub path: &'static str,
-    /// In the words of nginx and drip alike.
+    /// In the syntax that nginx and drip share.
     pub rate: &'static str,
     pub burst: u32,
     pub nodelay: bool,
-    /// How many keys it is to remember.
+    /// How many keys the zone must be able to hold.
     pub keys: u32,
 }
 
 impl Route {
-    /// Its zone's.
+    /// The name of its zone.
     pub fn name(&self) -> String {
         self.path.replace('/', "")
     }

@@ -9,7 +9,7 @@ use crate::limit::{
     Account, Bucket, Departure, Excess, Limit, Line, Moment, Queue, Rate, Ticket, Verdict,
 };
 
-/// One who waits for its turn.
+/// A request that waits for its turn.
 pub(super) struct Waiter {
     pub(super) since: Moment,
     pub(super) limit: Limit,
@@ -17,26 +17,28 @@ pub(super) struct Waiter {
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
-/// A key's level and those who wait.
+/// A key's level and waiters.
 pub(super) enum Book {
-    /// All of it is here.
+    /// Kept completely here.
     Own(Queue<Waiter>),
-    /// The store hands out the times, and here is what it has told.
+    /// Departure times come from the store; the waiters and their times are kept here.
     Shared(SharedBook),
 }
 
-/// What is known here of a key that is kept in the store, and those who wait here.
+/// The local state of a key that is kept in the store, and its waiters at this gateway.
 pub(super) struct SharedBook {
     zone: Rc<Shared>,
     key: Key,
     line: Line<Waiter, Charge>,
-    /// How the key stood when the store told last, and what was charged here since, while the store was out.
+    /// The key's state as the store last reported it.
+    ///
+    /// Charges made here since then, while the store was unavailable, are added.
     bucket: Bucket,
     /// The rate in force.
     rate: Rate,
-    /// Whether some wait for times that were told while the store was out.
+    /// Whether any waiter has a time that was assigned while the store was unavailable.
     alone: bool,
-    /// How many of those the store is asked to replace.
+    /// How many of those times the store is being asked to replace.
     placing: usize,
 }
 
@@ -58,7 +60,9 @@ impl Book {
         }
     }
 
-    /// The bucket at the rate of this gateway's file, by which it is kept when the actor has gone: another may be in force.
+    /// The bucket converted to the rate of this gateway's file. Another rate may be in force.
+    ///
+    /// It is kept in this form when the actor has gone.
     pub(super) fn bucket_of_file(&self, now: Moment) -> Bucket {
         let mut bucket = self.bucket();
         if let Self::Shared(book) = self
@@ -101,7 +105,7 @@ impl Book {
         }
     }
 
-    /// Takes out one who leaves before its turn; those behind it move up.
+    /// Removes a waiter that leaves before its turn. The waiters behind it move up.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         match self {
             Self::Own(queue) => {
@@ -111,17 +115,17 @@ impl Book {
         }
     }
 
-    /// Gives back what a turn was charged that was not used.
+    /// Gives back the charge of an unused turn.
     pub(super) fn refund(&mut self, charge: Charge, now: Moment) {
         match (self, charge) {
             (Self::Own(queue), Charge::Own(charge)) => queue.refund(charge, now),
             (Self::Shared(book), charge) => book.refund(charge),
-            // A zone that is kept elsewhere now has other actors.
+            // A zone that has moved to another store has other actors.
             (Self::Own(_), _) => {}
         }
     }
 
-    /// Sends all who wait away.
+    /// Removes and returns all waiters.
     pub(super) fn dismiss(&mut self) -> Vec<Waiter> {
         match self {
             Self::Own(queue) => queue.dismiss(),
@@ -135,7 +139,7 @@ impl Book {
         }
     }
 
-    /// Forgets what was charged for others than those who wait.
+    /// Forgets all charges except those of the waiters.
     pub(super) fn forget(&mut self, now: Moment) {
         match self {
             Self::Own(queue) => queue.forget(now),
@@ -161,12 +165,12 @@ impl SharedBook {
         &self.zone
     }
 
-    /// Goes on as the zone's settings are now.
+    /// Adopts the zone's new settings.
     pub(super) fn adopt(&mut self, zone: Rc<Shared>) {
         self.zone = zone;
     }
 
-    /// Goes on as the store has told: at the rate in force, and from how the key stands.
+    /// Takes over what the store reported: the rate in force and the key's state.
     pub(super) fn learn(&mut self, decision: &Decision, now: Moment) {
         self.follow(decision.in_force, now);
         if let Account::Bucket(bucket) = decision.account {
@@ -174,7 +178,7 @@ impl SharedBook {
         }
     }
 
-    /// Decides without the store, from what it told last.
+    /// Decides without the store, from the state it last reported.
     pub(super) fn decide(&mut self, limit: Limit, now: Moment) -> Verdict {
         self.bucket.decide(self.rate, limit, now)
     }
@@ -183,7 +187,7 @@ impl SharedBook {
         self.line.depth() == 0
     }
 
-    /// Whether one with this `delay` has to wait for others first.
+    /// Whether a request with this `delay` has to wait behind others.
     pub(super) fn is_busy(&self, delay: u32) -> bool {
         self.line.is_busy(delay)
     }
@@ -205,8 +209,10 @@ impl SharedBook {
         }
     }
 
-    /// With which delays those wait whose times are to be asked of the store, now that it is back: until they have times of
-    /// the schedule that all share, they leave beside those who do.
+    /// Delays of the waiters whose times the store should now replace, because it is back.
+    ///
+    /// Until these waiters have times on the shared schedule, they leave in addition to the
+    /// waiters that do.
     pub(super) fn take_unplaced(&mut self) -> Vec<u32> {
         if !self.alone || self.placing > 0 || self.zone.is_out() {
             return Vec::new();
@@ -219,17 +225,17 @@ impl SharedBook {
         delays
     }
 
-    /// One of them was told, or not.
+    /// The store has answered one of these requests, or failed to.
     pub(super) fn placed(&mut self) {
         self.placing = self.placing.saturating_sub(1);
     }
 
-    /// No more of them are asked for, unless the store is out again, and then back.
+    /// Asks for no more replacements, unless the store goes out again and comes back.
     pub(super) fn stays_alone(&mut self) {
         self.alone = self.zone.is_out();
     }
 
-    /// Has one who waits for a time of this gateway's alone wait for one of the store's.
+    /// Replaces a time that this gateway assigned alone by one from the store.
     pub(super) fn exchange(&mut self, delay: u32, due: Moment, charge: Charge) {
         let is_old = |charge: &Charge| *charge == Charge::Alone;
         if let Err(charge) = self.line.exchange(delay, is_old, (due, charge)) {
@@ -237,7 +243,7 @@ impl SharedBook {
         }
     }
 
-    /// Those who wait keep their times, and newcomers come behind them.
+    /// The waiters keep their times. Later requests come behind them.
     fn forget(&mut self, now: Moment) {
         let times = self.line.times();
         let told = times.filter_map(|(delay, due, charge)| match charge {
@@ -270,7 +276,10 @@ impl SharedBook {
         }
     }
 
-    /// Goes on at the rate in force: who waits since before it keeps its place, as all gateways reckon it.
+    /// Switches to the rate in force.
+    ///
+    /// A waiter from before the change keeps its place: its remaining time is scaled from `since`
+    /// on, in the same way at all gateways.
     pub(super) fn follow(&mut self, in_force: InForce, now: Moment) {
         if in_force.rate == self.rate {
             return;
@@ -289,7 +298,7 @@ impl SharedBook {
     }
 }
 
-/// How long one request takes to leak, in seconds.
+/// Time in which one request leaks, in seconds.
 #[allow(clippy::cast_precision_loss)]
 fn interval(rate: Rate) -> f64 {
     rate.ticks_per_request() as f64 / rate.ticks_per_nano() as f64

@@ -15,18 +15,17 @@ use crate::limit::{
     Account, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
 };
 use crate::metrics::Rejected;
-use crate::pacer::{Alarm, Bell};
+use crate::pacer::Alarm;
 use book::{Book, SharedBook, Waiter};
 
-/// Owns one key's bucket and queue, and lets its waiters go, one at a time, each when it is due.
+/// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
 pub(super) struct KeyActor {
     book: Book,
     shard: Rc<Shard>,
     published: Rc<Published>,
-    alarm: Alarm,
-    /// Heard from the first waiter on: most keys never have one.
-    bell: Option<Bell>,
-    /// Whether the gateway's time is up: nobody is let wait any more.
+    /// Created when the first request waits. Most keys never have a waiter.
+    alarm: Option<Alarm>,
+    /// Whether the gateway stops: no request may wait any more.
     dismissed: bool,
 }
 
@@ -40,13 +39,11 @@ impl KeyActor {
             }
             None => Book::Own(Queue::new(rate, bucket, shard.pacer.now())),
         };
-        let (alarm, bell) = shard.pacer.alarm();
         Self {
             book,
             shard,
             published,
-            alarm,
-            bell: Some(bell),
+            alarm: None,
             dismissed: false,
         }
     }
@@ -85,19 +82,21 @@ impl KeyActor {
                 self.grant(reply, limit, Charge::Own(charge), excess, Some(until), now);
             }
             (Verdict::Reject(refusal), ..) => answer_rejected(reply, refusal.into_rejection(now)),
-            // Whatever is not rejected is charged.
+            // Every request that is not rejected is charged.
             (_, None, _) => {}
         }
     }
 
-    /// Hears the bell from now on.
+    /// Has an alarm from now on.
     fn listen(&mut self, ctx: &mut Context<Self>) {
-        if let Some(bell) = self.bell.take() {
+        if self.alarm.is_none() {
+            let (alarm, bell) = self.shard.pacer.alarm();
+            self.alarm = Some(alarm);
             Self::add_stream(bell, ctx);
         }
     }
 
-    /// Lets those go whose turn has come.
+    /// Releases all waiters that are due.
     fn drain(&mut self, now: Moment) {
         while let Some(Departure {
             due,
@@ -117,7 +116,7 @@ impl KeyActor {
         }
     }
 
-    /// Hands out a turn. Where nobody is there to take it, its charge goes back.
+    /// Grants a turn. If the receiver has gone, gives the charge back.
     fn grant(
         &mut self,
         reply: oneshot::Sender<Answer>,
@@ -142,14 +141,18 @@ impl KeyActor {
         }
     }
 
-    /// Handles something that happens now: those who are due leave first, so that neither a late wake-up nor a flood
-    /// of messages holds them up; then `event`; then the supervisor is shown how things stand.
+    /// Handles an event at the present moment.
+    ///
+    /// Waiters that are due leave first, so neither a late wake-up nor a flood of messages delays
+    /// them. Then `event` runs. Then the new state is published to the supervisor.
     fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
         let now = self.shard.pacer.now();
         self.drain(now);
         event(self, now);
         self.drain(now);
-        self.alarm.set(self.book.due());
+        if let Some(alarm) = &self.alarm {
+            alarm.set(self.book.due());
+        }
         self.publish(now);
     }
 
@@ -159,7 +162,7 @@ impl KeyActor {
             .set(self.published.pending.get().saturating_sub(1));
     }
 
-    /// A message is on its way here, other than from the supervisor.
+    /// Notes that one more message is on its way, from elsewhere than the supervisor.
     fn expect_one_more(&self) {
         self.published.pending.set(self.published.pending.get() + 1);
     }
@@ -170,7 +173,7 @@ impl KeyActor {
         self.shard.count_waiters(&self.published, self.book.depth());
     }
 
-    /// Rejects those who waited here; returns how many of them were still there.
+    /// Rejects these waiters. Returns how many of them were still there.
     fn send_away(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
         let (bucket, rate) = (self.book.bucket(), self.book.rate());
         let told = waiters.into_iter().filter_map(|waiter| {
@@ -213,7 +216,7 @@ impl Handler<Probe> for KeyActor {
         self.at_now(|actor, now| {
             let (bucket, rate) = (actor.book.bucket(), actor.book.rate());
             let refusal = bucket.refuses(rate, probe.limit, now);
-            // Where the asker has gone there is nobody to tell.
+            // The caller may have gone.
             let _gone = probe
                 .reply
                 .send(refusal.map(|refusal| refusal.into_rejection(now)));
@@ -278,7 +281,7 @@ impl Handler<ForgetKey> for KeyActor {
             };
             actor.book.forget(now);
             let sent_away = actor.send_away(waiters, now);
-            // Where the asker has gone there is nobody to tell.
+            // The caller may have gone.
             let _gone = forget.reply.send(Some(sent_away));
         });
     }
@@ -303,6 +306,6 @@ impl Refusal {
 }
 
 pub(super) fn answer_rejected(reply: oneshot::Sender<Answer>, rejection: Rejection) {
-    // Where the asker has gone there is nobody to tell, and nothing was charged.
+    // The caller may have gone. Nothing was charged, so there is nothing to give back.
     let _gone = reply.send(Answer::Rejected(rejection));
 }

@@ -1,4 +1,4 @@
-//! What the store has told of a key, or has not.
+//! Handles the store's answers about a key, and their absence.
 
 use std::rc::Rc;
 
@@ -65,7 +65,7 @@ impl Handler<Placed> for KeyActor {
 }
 
 impl KeyActor {
-    /// Once the store is back, has it hand out times for those who were let in without it.
+    /// Once the store is back, asks it for times for the waiters accepted without it.
     pub(super) fn return_to_store(&mut self, ctx: &mut Context<Self>) {
         let Book::Shared(book) = &mut self.book else {
             return;
@@ -77,14 +77,16 @@ impl KeyActor {
         }
     }
 
-    /// Has the store decide; nobody parks or ends this actor meanwhile.
+    /// Asks the store to decide. The actor is neither parked nor ended before the answer.
     pub(super) fn ask(&self, zone: &Rc<Shared>, join: Join, ctx: &mut Context<Self>) {
         self.expect_one_more();
         zone.ask(join, ctx.address().recipient());
     }
 
-    /// Goes on as the zone's settings are now. Those who wait follow when the store knows of the rate; where nobody does, the
-    /// store learns of it from the next that joins.
+    /// Adopts the zone's present settings.
+    ///
+    /// Waiters follow a new rate when the store knows of it. If nothing waits, the store learns
+    /// the rate from the next join.
     pub(super) fn adopt_settings(&mut self, now: Moment, ctx: &mut Context<Self>) {
         let (Book::Shared(book), Some(zone)) = (&mut self.book, self.shard.sharing()) else {
             return;
@@ -139,7 +141,7 @@ impl KeyActor {
             ..
         } = join;
         match limit.delay {
-            // Whoever came first leaves first, also where a newcomer is told to pass.
+            // First in, first out: a request that may pass still waits behind earlier waiters.
             Delay::Above(delay) if !dry_run && (due.is_some() || book.is_busy(delay)) => {
                 let waiter = Waiter {
                     since,

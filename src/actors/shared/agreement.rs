@@ -3,28 +3,30 @@ use std::time::Duration;
 
 use crate::limit::Moment;
 
-/// For how long no other rate has to be met before all are taken to have the same again: another gateway's rate is in force
-/// only at the keys that it was asked for, so of two answers one may have it and the next not.
+/// How long no other rate must be seen before all gateways count as agreeing again.
+///
+/// Another gateway's rate is in force only at the keys that it asked for. So one answer may show
+/// that rate and the next may not.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// Whether all gateways that share a zone have the same rate in their files, as far as this one is told.
+/// Whether all gateways that share a zone have the same rate, as far as this gateway knows.
 #[derive(Debug, Default)]
 pub(in crate::actors) struct Agreement {
-    /// When another rate was met last, in nanoseconds; 0 while all agree.
+    /// When another rate was last seen, in nanoseconds; 0 while all agree.
     differed: AtomicU64,
 }
 
-/// What is news in an answer of the store.
+/// A change in whether the gateways agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
     /// Another gateway has another rate.
     Differs,
-    /// All have the same again.
+    /// All gateways have the same rate again.
     Settled,
 }
 
 impl Agreement {
-    /// Takes note of a rate in force, and whether it differs from that of this gateway's file.
+    /// Records the rate in force: whether it differs from this gateway's file.
     pub(super) fn note(&self, differs: bool, now: Moment) -> Option<News> {
         if differs {
             let before = self.differed.swap(now.as_nanos().max(1), Ordering::Relaxed);
@@ -34,14 +36,14 @@ impl Agreement {
         if before == 0 || now.since(Moment::from_nanos(before)) < SETTLED {
             return None;
         }
-        // Another worker may be telling it, or have met another rate just now.
+        // Another worker may be reporting this, or may have seen another rate just now.
         let settled =
             self.differed
                 .compare_exchange(before, 0, Ordering::Relaxed, Ordering::Relaxed);
         settled.is_ok().then_some(News::Settled)
     }
 
-    /// This gateway's file has another rate now: what was met before it counts no more.
+    /// This gateway's file has a new rate: what was seen before no longer counts.
     pub(in crate::actors) fn start_again(&self) {
         if self.differed.load(Ordering::Relaxed) > 0 {
             self.differed.store(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a courier carries.
+//! The operations that a courier carries to the store.
 
 use std::rc::Rc;
 
@@ -9,20 +9,20 @@ use crate::actors::messages::Join;
 use crate::limit::{Limit, Moment};
 use crate::store::{self, Charge, Refund, Retune};
 
-/// A join to be decided.
+/// A join for the store to decide.
 pub(super) struct Ask {
     pub(super) zone: Rc<Shared>,
     pub(super) key: Vec<u8>,
     pub(super) limit: Limit,
-    /// When it came.
+    /// When the request joined.
     pub(super) since: Moment,
     pub(super) back: Back,
 }
 
-/// Who is told what the store decided.
+/// Receives the store's decision.
 pub(super) enum Back {
     Join(Join, Recipient<Told>),
-    /// For one who waits with this `delay` already.
+    /// For a waiter with this `delay`, which needs a new time.
     Place(u32, Recipient<Placed>),
 }
 

@@ -17,18 +17,18 @@ use crate::metrics::StoreResult;
 use crate::pacer::Pacer;
 use crate::store::{self, Answer, Charge, Error, Refund, Retune, Store};
 
-/// While so many batches are under way the next one gathers until one of them is back, or this is over.
+/// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.
 const ENOUGH_UNDER_WAY: usize = 4;
 const GATHERED: Duration = Duration::from_millis(1);
-/// How many of its kind one batch takes at most, so that it does not hold up Redis for others.
+/// Most operations of one kind in a batch, so that it does not hold up Redis for others.
 const MOST: usize = 256;
-/// How often a store that is out is tried.
+/// How often a store that is unavailable is tried.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
-/// Carries what a worker asks of the store: what comes at the same moment travels together.
+/// Carries a worker's operations to the store. Operations of the same moment share a batch.
 ///
-/// When the store fails, it is not asked again until it can be written to, which is tried in between. Meanwhile all are told at
-/// once that it decides nothing.
+/// When the store fails, it is not asked again until a write succeeds, which is tried at
+/// intervals. Meanwhile every caller is told at once that there is no decision.
 pub(super) struct Courier {
     remote: Arc<Remote>,
     store: Store,
@@ -39,7 +39,7 @@ pub(super) struct Courier {
     retunes: RefCell<Vec<Retuning>>,
     /// Whether refunds or retunes are under way.
     tidying: Cell<bool>,
-    /// Whether the next batch is about to go.
+    /// Whether the next batch is about to be sent.
     gathering: Cell<bool>,
     under_way: Cell<usize>,
     back: Notify,
@@ -85,7 +85,7 @@ impl Courier {
         }
     }
 
-    /// Connects before anybody asks.
+    /// Connects before the first operation.
     fn connect(self: &Rc<Self>) {
         let courier = Rc::clone(self);
         actix_rt::spawn(async move {
@@ -112,7 +112,10 @@ impl Courier {
         self.gather();
     }
 
-    /// What cannot be given back is lost: its key is paced too slowly once, never too fast.
+    /// Gives a charge back.
+    ///
+    /// A charge that cannot be given back is lost: its key is paced too slowly once, never too
+    /// fast.
     pub(super) fn refund(self: &Rc<Self>, zone: Rc<Shared>, key: Vec<u8>, charge: Charge) {
         if self.out.get() {
             return zone.count(StoreResult::Skipped);
@@ -163,7 +166,7 @@ impl Courier {
         });
     }
 
-    /// Has the next batch go once all who come at this moment have come.
+    /// Sends the next batch after all operations of this moment have arrived.
     fn gather(self: &Rc<Self>) {
         if self.joins.borrow().is_empty() || self.gathering.replace(true) {
             return;
@@ -206,8 +209,10 @@ impl Courier {
         }
     }
 
-    /// Has refunds and retunes go, one batch after the other: nobody waits for them, and all at once those of thousands of
-    /// waiters or keys would hold up the joins behind them for longer than the timeout.
+    /// Sends refunds and retunes, one batch after another.
+    ///
+    /// No request waits for them. Sent all at once, those of thousands of waiters or keys would
+    /// delay the joins behind them for longer than the timeout.
     fn tidy(self: &Rc<Self>) {
         if self.tidying.replace(true) {
             return;
@@ -220,7 +225,7 @@ impl Courier {
         });
     }
 
-    /// Whether there were any.
+    /// Sends a batch of refunds. Returns whether there were any.
     async fn carry_refunds(self: &Rc<Self>) -> bool {
         let batch = some_of(&self.refunds);
         if batch.is_empty() {
@@ -234,7 +239,7 @@ impl Courier {
         true
     }
 
-    /// Whether there were any.
+    /// Sends a batch of retunes. Returns whether there were any.
     async fn carry_retunes(self: &Rc<Self>) -> bool {
         let batch = some_of(&self.retunes);
         if batch.is_empty() {
@@ -254,7 +259,7 @@ impl Courier {
         true
     }
 
-    /// Measures a round trip.
+    /// Runs an operation and measures its round trip.
     async fn within<T>(&self, asked: impl Future<Output = T>) -> T {
         let began = self.pacer.now();
         let answer = asked.await;
@@ -283,7 +288,7 @@ impl Courier {
         }
     }
 
-    /// Counts an operation, and takes note where the store is out.
+    /// Counts an operation, and notes if the store is unavailable.
     fn tell_of(self: &Rc<Self>, zone: &Shared, error: Option<&Error>) {
         zone.count(match error {
             None => StoreResult::Ok,
@@ -298,7 +303,7 @@ impl Courier {
         }
     }
 
-    /// Asks no more until the store is back.
+    /// Stops asking until the store is back.
     fn give_up(self: &Rc<Self>, error: &Error) {
         if self.out.replace(true) {
             return;
@@ -336,14 +341,16 @@ impl Courier {
     }
 }
 
-/// The first of those who gather, as many as go at once.
+/// Takes the first of the gathered operations, as many as fit in a batch.
 fn some_of<T>(gathered: &RefCell<Vec<T>>) -> Vec<T> {
     let mut gathered = gathered.borrow_mut();
     let count = gathered.len().min(MOST);
     gathered.drain(..count).collect()
 }
 
-/// A worker's part in an outage; over when dropped, be it that nobody asks this store any more.
+/// A worker's part in an outage.
+///
+/// It ends when this is dropped, also when the store is no longer used.
 struct Out {
     remote: Arc<Remote>,
     is_back: bool,

@@ -1,4 +1,4 @@
-//! Zones that gateways share: their buckets are in a store, and here are those who wait.
+//! Zones shared by several gateways: the buckets are in a store, the waiters are here.
 //!
 //! ```text
 //! KeyActor, ZoneSupervisor ──Ask──▶ Courier (one a worker) ──a batch──▶ the store
@@ -6,7 +6,8 @@
 //!            └───────────Told───────────┘
 //! ```
 //!
-//! Courier and actors of a worker live on one thread. What the store tells of time is told in the gateway's own.
+//! The courier and the actors of a worker run on one thread. Times from the store are converted to
+//! the gateway's clock.
 
 mod agreement;
 mod ask;
@@ -31,13 +32,13 @@ use ask::{Ask, Back};
 use courier::Courier;
 pub use remote::Remote;
 
-/// How a zone is shared, as its settings have it.
+/// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     pub(super) remote: Arc<Remote>,
     pub(super) pace: Pace,
     pub(super) on_failure: OnStoreFailure,
-    /// Whether the store goes by another rate than this gateway's file.
+    /// Whether the store uses another rate than this gateway's file.
     pub(super) agreement: Arc<Agreement>,
 }
 
@@ -48,53 +49,55 @@ impl PartialEq for Sharing {
     }
 }
 
-/// What the store decided, in the gateway's own time.
+/// The store's decision, with times on the gateway's clock.
 #[derive(Clone, Debug)]
 pub(super) struct Decision {
     pub(super) verdict: Verdict,
-    /// How the key stands after it.
+    /// The key's state after the decision.
     pub(super) account: Account,
-    /// Unless it was rejected.
+    /// The charge; `None` if the request was rejected.
     pub(super) charge: Option<Charge>,
     pub(super) in_force: InForce,
 }
 
-/// The rate by which the store paces a key, and since when, if it was changed while the key was known.
+/// The rate at which the store paces a key.
+///
+/// `since` is when it took effect, if it was changed while the key was known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct InForce {
     pub(super) rate: Rate,
     pub(super) since: Option<Moment>,
 }
 
-/// The store decided nothing, and the zone goes on by its `on_store_failure`.
+/// The store decided nothing. The zone falls back to its `on_store_failure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Untold;
 
-/// The answer to a join that the store was asked for.
+/// The answer to a join sent to the store.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct Told {
     pub(super) join: Join,
-    /// When it came.
+    /// When the request joined.
     pub(super) since: Moment,
     pub(super) decision: Result<Decision, Untold>,
 }
 
-/// The answer to one who was let in without the store, and is to have a time of its schedule.
+/// The answer for a waiter that was accepted without the store and needs a time on its schedule.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct Placed {
-    /// With which it waits.
+    /// The waiter's delay.
     pub(super) delay: u32,
     pub(super) decision: Result<Decision, Untold>,
 }
 
-/// The answer to a retune: the rate that the key goes on at.
+/// The answer to a retune: the rate that the key now has.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct Retuned(pub(super) Result<InForce, Untold>);
 
-/// A shared zone, as its actors on one worker know it.
+/// A shared zone, as its actors on one worker see it.
 pub(super) struct Shared {
     courier: Rc<Courier>,
     zone: String,
@@ -129,7 +132,7 @@ impl Shared {
         self.pace.rate()
     }
 
-    /// Has the store decide a join. `back` is told.
+    /// Asks the store to decide a join. `back` receives the answer.
     pub(super) fn ask(self: &Rc<Self>, join: Join, back: Recipient<Told>) {
         let key = self.name(&join.key);
         self.courier.ask(Ask {
@@ -141,14 +144,16 @@ impl Shared {
         });
     }
 
-    /// Whether the store is not asked at present.
+    /// Whether the store is unavailable and is not asked at present.
     pub(super) fn is_out(&self) -> bool {
         self.courier.is_out()
     }
 
-    /// Has the store hand out a time for one who was let in without it and waits with this `delay`. `back` is told.
+    /// Asks the store for a time for a waiter that was accepted without it.
+    ///
+    /// `back` receives the answer.
     pub(super) fn place(self: &Rc<Self>, key: &Key, delay: u32, back: Recipient<Placed>) {
-        // It was accepted already.
+        // The request was accepted already, so nothing may reject it.
         let limit = Limit {
             burst: u32::MAX,
             delay: Delay::Above(delay),
@@ -163,22 +168,27 @@ impl Shared {
         });
     }
 
-    /// Gives a charge back that was not used.
+    /// Gives back the charge of an unused turn.
     pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: Charge) {
         self.courier.refund(Rc::clone(self), self.name(key), charge);
     }
 
-    /// Brings the rate of this gateway's file into force for a key at which some wait.
+    /// Puts the rate of this gateway's file into force for a key that has waiters.
     pub(super) fn retune(self: &Rc<Self>, key: &Key, back: Recipient<Retuned>) {
         self.courier.retune(Rc::clone(self), self.name(key), back);
     }
 
-    /// Forgets what a key was charged, by whichever gateway; where some wait here, what is behind the `last` of them.
+    /// Forgets what any gateway has charged to a key.
+    ///
+    /// If requests wait here, forgets only what was charged behind `last`, the charge of the last
+    /// waiter.
     pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<Charge>) {
         self.courier.forget(Rc::clone(self), self.name(key), last);
     }
 
-    /// What the store calls a key. Another algorithm keeps another kind of state.
+    /// The key's name in the store.
+    ///
+    /// It includes the algorithm, because each keeps another kind of state.
     fn name(&self, key: &Key) -> Vec<u8> {
         [self.zone.as_bytes(), self.algorithm.name().as_bytes(), key].join(&b':')
     }
@@ -187,7 +197,7 @@ impl Shared {
         self.metrics.count_operations(result, 1);
     }
 
-    /// Takes note of the rate in force. The gateway's clock shows `at` when the store's shows `now`.
+    /// Notes the rate in force. The gateway's clock shows `at` when the store's clock shows `now`.
     fn follows(&self, told: store::InForce, now: Moment, at: Moment) -> InForce {
         self.compare(told.rate, told.differs);
         InForce {
@@ -196,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// Shows the rate in force, and tells once where another gateway's file has another rate, and once where they agree again.
+    /// Shows the rate in force, and logs when gateways begin to differ and when they agree again.
     fn compare(&self, rate: Rate, differs: bool) {
         let (zone, own) = (&self.zone, self.pace.rate());
         if differs {

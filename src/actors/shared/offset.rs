@@ -2,28 +2,31 @@ use std::time::Duration;
 
 use crate::limit::Moment;
 
-/// For how long a sample counts, at least. Clocks drift by less than a microsecond in this time where they are kept.
+/// How long a sample counts, at least.
+///
+/// Synchronized clocks drift less than a microsecond in this time.
 const KEPT: Duration = Duration::from_secs(10);
 
 /// How far the gateway's clock is ahead of the store's.
 ///
-/// An answer is received later than the store's clock showed what it tells, by as long as it took to come. So of several
-/// answers the one that took the shortest tells the most: the smallest difference of the last seconds counts.
+/// An answer arrives later than the time it reports, by its travel time. So the fastest of several
+/// answers is the most exact: the smallest difference of the last seconds counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Offset {
-    /// The smallest differences in nanoseconds, of the present span and the one before it.
+    /// The smallest differences in nanoseconds, of the present span and of the one before it.
     present: Option<i128>,
     before: Option<i128>,
     began: Moment,
 }
 
 impl Offset {
-    /// The gateway's moment when the store's clock showed `told`, of an answer received at `received`, which took less than
-    /// `most`.
+    /// Converts `told` on the store's clock to the gateway's clock.
+    ///
+    /// The answer was received at `received` and took less than `most`.
     pub(super) fn own(&mut self, told: Moment, received: Moment, most: Duration) -> Moment {
         let sample = i128::from(received.as_nanos()) - i128::from(told.as_nanos());
         let most = i128::try_from(most.as_nanos()).unwrap_or(i128::MAX);
-        // No answer takes so long: one of the clocks was set.
+        // No answer takes that long: one of the clocks was changed.
         if self.least().is_some_and(|least| sample - least > most) {
             *self = Self::default();
         }
@@ -72,7 +75,7 @@ mod tests {
             offset.own(at(22_000_000), at(22_000_400), MOST),
             at(22_000_400)
         );
-        // Set forward, and far back.
+        // The store's clock is set forward, then far back.
         assert_eq!(
             offset.own(at(33_000_000), at(23_000_000), MOST),
             at(23_000_000)

@@ -8,28 +8,30 @@ use crate::limit::Moment;
 use crate::metrics::StoreMetrics;
 use crate::store::Error;
 
-/// How often it is told that the store refuses requests.
+/// How often a refusal by the store is logged.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
-/// The store that the file names, as all workers know it. It is out while any of them cannot ask it.
+/// The store named in the file, shared by all workers.
+///
+/// It is unavailable while any worker cannot reach it.
 pub struct Remote {
     settings: Redis,
     outage: Mutex<Outage>,
-    /// When it was last told that the store refused something.
+    /// When a refusal by the store was last logged.
     refused: Mutex<Option<Moment>>,
     metrics: StoreMetrics,
 }
 
 #[derive(Debug, Default)]
 struct Outage {
-    /// How many workers cannot ask it.
+    /// Number of workers that cannot reach the store.
     workers: usize,
     since: Moment,
     reason: String,
 }
 
 impl Remote {
-    /// The store of these settings. Nobody asks it yet.
+    /// The store with these settings. Does not connect.
     #[must_use]
     pub fn new(settings: Redis) -> Self {
         Self {
@@ -40,20 +42,20 @@ impl Remote {
         }
     }
 
-    /// Where it is, and how long is waited for it.
+    /// The store's address and timeout.
     #[must_use]
     pub fn settings(&self) -> &Redis {
         &self.settings
     }
 
-    /// Since when it is out and why, if it is.
+    /// When the present outage began and why; `None` if the store is available.
     #[must_use]
     pub fn outage(&self) -> Option<(Moment, String)> {
         let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         (outage.workers > 0).then(|| (outage.since, outage.reason.clone()))
     }
 
-    /// A worker cannot ask it any more.
+    /// Records that a worker can no longer reach the store.
     pub(super) fn lost(&self, error: &Error) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.workers += 1;
@@ -64,7 +66,10 @@ impl Remote {
         }
     }
 
-    /// A worker that could not ask it can again, if `is_back`; else it asks another by now, and nothing is known of this one.
+    /// Ends a worker's outage.
+    ///
+    /// `is_back` says whether the store can be reached again. If not, the worker uses another
+    /// store by now, and the state of this one is unknown.
     pub(super) fn found(&self, is_back: bool) {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         outage.workers = outage.workers.saturating_sub(1);
@@ -74,7 +79,9 @@ impl Remote {
         }
     }
 
-    /// The store refused something of `zone`, but is there. It is told of the first, and once a minute while it goes on.
+    /// Logs that the store refused an operation of `zone`, although it is available.
+    ///
+    /// The first refusal is logged, then one a minute while it goes on.
     pub(super) fn refused(&self, zone: &str, error: &Error) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let now = clock::now();
@@ -85,12 +92,12 @@ impl Remote {
         tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests go on by their zone's on_store_failure");
     }
 
-    /// Tells Prometheus whether it is asked, or out.
+    /// Updates the metric that shows whether the store is available.
     pub fn show_metrics(&self) {
         self.metrics.show_up(self.outage().is_none());
     }
 
-    /// A batch was answered, or given up.
+    /// Records the round trip of a batch that was answered or given up.
     pub(super) fn asked(&self, span: Duration) {
         self.metrics.asked(span);
     }

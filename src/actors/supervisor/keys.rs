@@ -9,21 +9,24 @@ use smallvec::SmallVec;
 
 use crate::limit::{Account, Moment};
 
-/// A key's bytes. Those of most keys, any address among them, lie in the table itself: a key that has a piece of memory
-/// of its own, taken between those of actors that come and go, leaves holes that nothing fits into.
+/// A key's bytes.
+///
+/// Most keys, for example any IP address, are stored in the table itself. A key with an allocation
+/// of its own, made between the allocations of short-lived actors, leaves holes in memory that fit
+/// nothing else.
 type Name = SmallVec<[u8; 40]>;
 
-/// No index.
+/// Stands for no index.
 const NONE: u32 = u32::MAX;
 
-/// All keys that a supervisor remembers, active and parked, each of both in the order in which they were used last.
+/// All keys that a supervisor remembers, active and parked, each group ordered by last use.
 ///
-/// They lie in one table without gaps, so that they can be walked in small steps, with everything going on in between.
-/// Whoever walks from the end to the front sees every key that stays, whatever comes and goes meanwhile: into a place
-/// that becomes free the last key moves, which has been seen. Such a key may be seen twice. An index is good until the
-/// next key is removed.
+/// They are stored in one table without gaps, so they can be walked in small steps while other
+/// work goes on in between. A walk from the end to the front sees every key that stays, whatever
+/// is added or removed meanwhile: a removed key's slot is filled with the last key, which the walk
+/// has already seen. Such a key may be seen twice. An index is valid until the next removal.
 ///
-/// `A` is what is known of a key that has an actor.
+/// `A` is the data of a key that has an actor.
 pub(super) struct Keys<A> {
     known: IndexMap<Name, Known<A>, RandomState>,
     active: Order,
@@ -34,19 +37,19 @@ pub(super) struct Keys<A> {
 pub(super) struct Known<A> {
     pub(super) state: State<A>,
     pub(super) used: Moment,
-    /// Its neighbours in the order of its state.
+    /// The neighbours in the order of its state, by last use.
     older: u32,
     newer: u32,
 }
 
 pub(super) enum State<A> {
-    /// It has an actor.
+    /// The key has an actor.
     Active(A),
     /// Only its account is kept.
     Parked(Account),
 }
 
-/// One of the two orders.
+/// One of the two orders, as a linked list of indexes.
 struct Order {
     oldest: u32,
     newest: u32,
@@ -121,7 +124,7 @@ impl<A> Keys<A> {
         self.known.get_mut(key)
     }
 
-    /// Adds a key that is not known yet, as the one of its state that was used last.
+    /// Adds an unknown key as the most recently used one of its state.
     pub(super) fn add(&mut self, key: &[u8], state: State<A>, now: Moment) -> u32 {
         let known = Known {
             state,
@@ -135,7 +138,7 @@ impl<A> Keys<A> {
         index
     }
 
-    /// Makes a key the one of its state that was used last, and that `now`.
+    /// Makes a key the most recently used one of its state, used at `now`.
     pub(super) fn touch(&mut self, index: u32, now: Moment) {
         self[index].used = now;
         if self[index].newer != NONE {
@@ -144,7 +147,9 @@ impl<A> Keys<A> {
         }
     }
 
-    /// Gives a key another state, among whose keys it then is the one that was used last; returns the state before.
+    /// Changes a key's state and makes it the most recently used one of the new state.
+    ///
+    /// Returns the previous state.
     pub(super) fn replace(&mut self, index: u32, state: State<A>) -> State<A> {
         self.part(index);
         let before = std::mem::replace(&mut self[index].state, state);
@@ -177,7 +182,7 @@ impl<A> Keys<A> {
         Some(self.parked.oldest).filter(|oldest| *oldest != NONE)
     }
 
-    /// The keys of the same state as the one at `first`, from that on, in the order in which they were used.
+    /// The keys of the same state from `first` on, in order of last use.
     pub(super) fn from(&self, first: Option<u32>) -> impl Iterator<Item = (u32, &Known<A>)> {
         let mut next = first.unwrap_or(NONE);
         std::iter::from_fn(move || {
@@ -195,7 +200,9 @@ impl<A> Keys<A> {
         self.known.values_mut().filter_map(Known::parked_mut)
     }
 
-    /// Up to `most` keys from just before the index `end` to the front, and where to go on, 0 at the end.
+    /// Up to `most` keys from just before index `end` towards the front.
+    ///
+    /// Also returns the index to continue from; 0 at the end.
     pub(super) fn walk(
         &self,
         end: usize,
@@ -221,7 +228,7 @@ impl<A> Keys<A> {
         }
     }
 
-    /// Puts a key that is in no order at the end of its own.
+    /// Appends a key that is in no order to the order of its state.
     fn append(&mut self, index: u32) {
         let order = self.order(index);
         let last = std::mem::replace(&mut order.newest, index);
@@ -235,21 +242,23 @@ impl<A> Keys<A> {
         (known.older, known.newer) = (last, NONE);
     }
 
-    /// Takes a key out of its order.
+    /// Removes a key from its order.
     fn part(&mut self, index: u32) {
         let (older, newer) = (self[index].older, self[index].newer);
         self.order(index).len -= 1;
         self.join(older, newer, index);
     }
 
-    /// Makes the neighbours of the key at `index` know where it is, as it has just moved there.
+    /// Updates the neighbours of the key that has just moved to `index`.
     fn relink(&mut self, index: u32) {
         let (older, newer) = (self[index].older, self[index].newer);
         self.join(older, index, index);
         self.join(index, newer, index);
     }
 
-    /// Makes two keys neighbours in the order of the one at `of`; where one of them is none, the other is its end.
+    /// Links two keys as neighbours in the order of the key at `of`.
+    ///
+    /// If one of them is `NONE`, the other becomes that end of the order.
     fn join(&mut self, older: u32, newer: u32, of: u32) {
         if older == NONE {
             self.order(of).oldest = newer;
@@ -278,7 +287,7 @@ impl<A> IndexMut<u32> for Keys<A> {
     }
 }
 
-/// Memory ends long before this many keys.
+/// Converts an index. Memory runs out long before this many keys.
 fn narrow(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(NONE)
 }

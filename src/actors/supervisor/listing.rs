@@ -1,4 +1,4 @@
-//! What operators ask of a zone's keys, answered in steps that hold up no drain.
+//! Operators' queries about a zone's keys, answered in steps that delay no drain.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::super::messages::{FROM_THE_END, Forget, ForgetKey, Key, Survey, Walk}
 use super::ZoneSupervisor;
 use super::keys::State;
 
-/// How many keys an operator's question looks at before others have their turn: a fraction of a millisecond.
+/// How many keys one step of a query visits: a fraction of a millisecond.
 const WALK_MOST: usize = 500;
 
 impl Handler<Survey> for ZoneSupervisor {
@@ -33,7 +33,7 @@ impl Handler<Survey> for ZoneSupervisor {
             count.oldest_wait = count.oldest_wait.max(state.oldest_wait);
             count.top.show(state);
         });
-        // Where the asker has gone there is nobody to tell.
+        // The caller may have gone.
         let _gone = reply.send((count, before));
     }
 }
@@ -61,7 +61,7 @@ impl Handler<Walk> for ZoneSupervisor {
                 },
             });
         }
-        // Where the asker has gone there is nobody to tell.
+        // The caller may have gone.
         let _gone = reply.send((top, before));
     }
 }
@@ -81,7 +81,7 @@ impl Handler<Forget> for ZoneSupervisor {
         }
         let elsewhere = self.shard.sharing().map(|zone| zone.forget(&key, None));
         let parked = known.and_then(|index| self.keys.remove(index));
-        // Where the asker has gone there is nobody to tell.
+        // The caller may have gone.
         let _gone = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
     }
 }

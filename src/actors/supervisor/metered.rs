@@ -1,4 +1,4 @@
-//! Keys of the algorithms that let nobody wait. They need no actor: their supervisor decides at once.
+//! Keys of the algorithms without waiting. They need no actor: their supervisor decides at once.
 
 use std::rc::Rc;
 
@@ -36,13 +36,13 @@ impl ZoneSupervisor {
         self.tell(join, answer, now);
     }
 
-    /// Has the store decide a join.
+    /// Asks the store to decide a join.
     pub(super) fn ask(&mut self, zone: &Rc<Shared>, join: Join, ctx: &mut Context<Self>) {
         self.asked += 1;
         zone.ask(join, ctx.address().recipient());
     }
 
-    /// Goes by what the store decided, or by what the zone does without it.
+    /// Applies the store's decision, or the zone's fallback if there is none.
     fn told(&mut self, Told { join, decision, .. }: Told, now: Moment) {
         let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
         let own = self.tuning.rate;
@@ -75,14 +75,14 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Answers a join. Where nobody is there to take a turn, its charge goes back.
+    /// Answers a join. If the receiver of a turn has gone, gives the charge back.
     fn tell(&mut self, join: Join, answer: Answer, now: Moment) {
         if let Err(Answer::Turn(grant)) = join.reply.send(answer) {
             self.take_back(&join.key, grant.charge, now);
         }
     }
 
-    /// Gives back what a turn was charged that was not used.
+    /// Gives back the charge of an unused turn.
     pub(super) fn take_back(&mut self, key: &Key, charge: Charge, now: Moment) {
         match charge {
             Charge::Own(charge) => {
@@ -100,7 +100,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// The account of a key that is used now; `None` where the zone has no room for one more.
+    /// The account of a key that is used now; `None` if the zone is full.
     fn account(&mut self, key: &Key, now: Moment) -> Option<&mut Account> {
         let index = if let Some(index) = self.keys.find(key) {
             self.keys.touch(index, now);
@@ -115,7 +115,7 @@ impl ZoneSupervisor {
     }
 }
 
-/// The answer by a verdict, of a key whose account is as it stands after it.
+/// Turns a verdict into an answer. `account` is the key's state after the verdict.
 fn answer(
     account: &Account,
     rate: Rate,

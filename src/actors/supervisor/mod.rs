@@ -1,4 +1,4 @@
-//! Who owns a zone's keys on one worker.
+//! The supervisor: owns a zone's keys on one worker.
 
 mod keys;
 mod listing;
@@ -23,20 +23,22 @@ use crate::metrics::{Rejected, ZoneMetrics};
 use crate::pacer::{Alarm, Bell, Pacer};
 use keys::{Keys, Known, State};
 
-/// Owns a zone's keys on one worker: wakes an actor for each key that is used, parks it when it is idle, forgets the
-/// key when it has drained, and makes room when the zone is full.
+/// Owns a zone's keys on one worker.
+///
+/// It wakes an actor for each key that is used, parks the actor when it is idle, forgets the key
+/// when it has drained, and evicts keys when the zone is full.
 pub(super) struct ZoneSupervisor {
     zone: String,
     tuning: Tuning,
     shard: Rc<Shard>,
     keys: Keys<Active>,
     alarm: Alarm,
-    /// Heard from the start of the actor on.
+    /// Taken when the actor starts.
     bell: Option<Bell>,
     phase: Phase,
-    /// Joins that a store decides, of a zone without actors.
+    /// Number of joins that the store is deciding, in a zone without actors.
     asked: usize,
-    /// What the gauges of keys show of this supervisor's.
+    /// This supervisor's share of the key gauges: active and parked.
     shown: (usize, usize),
 }
 
@@ -49,9 +51,9 @@ struct Active {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// The zone left the file: it ends when the last waiter has gone.
+    /// The zone has left the file: the supervisor ends when the last waiter has gone.
     Retiring,
-    /// The gateway's time is up: nobody is accepted any more.
+    /// The gateway stops: no request is accepted any more.
     Dismissed,
 }
 
@@ -78,13 +80,15 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Wakes an actor for `key`, from its parked bucket if there is one. `None` where the zone has no room.
+    /// Wakes an actor for `key`, from its parked bucket if there is one.
+    ///
+    /// Returns `None` if the zone is full.
     fn wake(&mut self, key: &Key, now: Moment) -> Option<&Active> {
         let known = self.keys.find(key);
         let bucket = match known {
             Some(index) => match self.keys[index].state {
                 State::Parked(Account::Bucket(bucket)) => bucket,
-                // Keys of other algorithms have nobody waiting, and no actor.
+                // Keys of other algorithms have no waiters and no actor.
                 _ => return None,
             },
             None if self.has_room() || self.evict() => Bucket::new(),
@@ -113,11 +117,13 @@ impl ZoneSupervisor {
         self.keys.len() < self.tuning.max_keys.get()
     }
 
-    /// Why a key that is known would reject a request, if it would: told by the bucket as its actor showed it last, unless
-    /// something is on its way there that may change it. A rejection changes nothing, so that a flood of them need not
-    /// take the actor's time.
+    /// Returns why a known key would reject a request, if it would.
+    ///
+    /// Uses the bucket that the key's actor last published, unless a message is pending there that
+    /// may change it. A rejection changes nothing, so a flood of rejections need not take the
+    /// actor's time.
     fn refuses(&self, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
-        // What is known here of a shared zone may be old.
+        // Local state of a shared zone may be out of date.
         if self.shard.sharing().is_some() {
             return None;
         }
@@ -168,7 +174,7 @@ impl Active {
         self.actor.do_send(message);
     }
 
-    /// Ends the actor, whose bucket is as it was published.
+    /// Ends the actor. Its bucket is the published one.
     fn end(&self) {
         self.actor.do_send(End);
     }
@@ -219,7 +225,7 @@ impl Handler<Join> for ZoneSupervisor {
                 active.tell(join);
                 return self.keys.touch(index, now);
             }
-            // Only a panic closes an actor that was not told to end.
+            // An actor that was not told to end closes only through a panic.
             tracing::error!(zone = self.zone, "a key's actor was gone; it is replaced");
             self.shard.count_waiters(&active.published, 0);
             let account = Account::Bucket(active.published.bucket.get());
@@ -238,7 +244,7 @@ impl Handler<Probe> for ZoneSupervisor {
     fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
         let now = self.shard.pacer.now();
         if self.shard.sharing().is_some() {
-            // What is known here of a shared zone may be old, and would turn requests away that the store accepts.
+            // Local state of a shared zone may be out of date and reject what the store accepts.
             let _gone = probe.reply.send(None);
             return;
         }
@@ -252,7 +258,7 @@ impl Handler<Probe> for ZoneSupervisor {
             Some((_, State::Parked(account))) => refuses(account),
             _ => refuses(&Account::new(self.tuning.algorithm)),
         };
-        // Where the asker has gone there is nobody to tell.
+        // The caller may have gone.
         let _gone = probe
             .reply
             .send(refusal.map(|refusal| refusal.into_rejection(now)));
@@ -263,7 +269,8 @@ impl Handler<Leave> for ZoneSupervisor {
     type Result = ();
 
     fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
-        // Who leaves is waiting, or was answered just before: a key that is not active has no waiters.
+        // A request that leaves is waiting or was answered just before. A key that is not active
+        // has no waiters.
         if let Some(active) = self.keys.get(&leave.key).and_then(Known::active) {
             active.tell(leave);
         }
@@ -299,7 +306,7 @@ impl Handler<Retune> for ZoneSupervisor {
         self.shard.share(shared(&self.zone, &tuning, &self.shard));
         let before = std::mem::replace(&mut self.tuning, tuning);
         let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
-        // Actors of a shared zone go on with other settings of it, too.
+        // Actors of a shared zone also adopt other changes of its settings.
         if before.rate != rate || self.tuning.sharing.is_some() {
             for active in self.keys.each_active() {
                 active.tell(RetuneKey(rate));

@@ -1,4 +1,4 @@
-//! What becomes of keys that are not used: actors are parked, drained keys forgotten, and room is made in a full zone.
+//! Handles unused keys: parks actors, forgets drained keys, and evicts keys of a full zone.
 
 use std::time::Duration;
 
@@ -9,23 +9,26 @@ use super::keys::State;
 use super::{Active, Phase, ZoneSupervisor};
 use crate::limit::{Account, Moment};
 
-/// How long an actor may be idle before only its bucket is kept.
+/// How long an actor may be idle before it is parked: only its bucket is kept.
 const PARK_AFTER: Duration = Duration::from_secs(2);
-/// With more actors than this those that have been idle longest are parked whenever another wakes. They take some
-/// 1.2 KB each, and to wake one costs less than a microsecond.
+/// With more actors than this, the longest idle are parked whenever another wakes.
+///
+/// An actor takes some 1.2 KB; waking one costs less than a microsecond.
 const MANY: usize = 4_000;
 /// How often the supervisor looks for keys to park and to forget.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
-/// How soon again where there was more to do than one sweep does.
+/// How soon the next sweep comes if there was more work than one sweep does.
 const AGAIN: Duration = Duration::from_millis(5);
-/// How many keys one sweep parks, and how many it forgets or looks at in vain, so that it never holds up the worker for
-/// long. A zone of slow rates may have more old keys than this that have not drained; `max_keys` bounds them.
+/// How many keys one sweep parks, and how many it examines to forget.
+///
+/// This bounds the time that a sweep takes on the worker. A zone of slow rates may have more old
+/// keys than this that have not drained; `max_keys` bounds them.
 const MOST: usize = 1_000;
 
 impl ZoneSupervisor {
     /// Forgets the least recently used key that has no waiters, as nginx does when a zone is full.
     pub(super) fn evict(&mut self) -> bool {
-        // Parked keys have been idle for longer than any quiet active one.
+        // Parked keys have been idle for longer than any quiet active key.
         let oldest = self.keys.oldest_parked();
         let Some(index) = oldest.or_else(|| self.oldest_quiet()) else {
             return false;
@@ -37,10 +40,11 @@ impl ZoneSupervisor {
         true
     }
 
-    /// The least recently used actor that nobody waits at.
+    /// The least recently used actor without waiters.
     fn oldest_quiet(&mut self) -> Option<u32> {
         let active = self.keys.active();
-        // Without a look at each: a flood of new keys on a zone full of waiters must stay cheap.
+        // Do not look at each actor: a flood of new keys in a zone full of waiters must stay
+        // cheap.
         if self.shard.busy() >= active {
             return None;
         }
@@ -56,7 +60,7 @@ impl ZoneSupervisor {
         None
     }
 
-    /// Parks the actors that have been idle; `false` where there may be more of them than one sweep parks.
+    /// Parks idle actors. Returns `false` if there may be more than one sweep parks.
     fn park_idle(&mut self, now: Moment) -> bool {
         let most = self.keys.active().min(MOST);
         for _ in 0..most {
@@ -69,9 +73,12 @@ impl ZoneSupervisor {
         most < MOST
     }
 
-    /// Parks actors where there are many. Else a flood of keys would be one of actors, too.
+    /// Parks idle actors if there are many.
     ///
-    /// It looks at two, as at one of them somebody may wait: looking at one alone falls behind those who wake.
+    /// Otherwise a flood of keys would become a flood of actors.
+    ///
+    /// It tries two, because one of them may have waiters: with only one, parking would fall
+    /// behind the actors that wake.
     pub(super) fn park_some_of_many(&mut self, now: Moment) {
         for _ in 0..2 {
             if self.keys.active() > MANY {
@@ -80,7 +87,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Parks the least recently used actor, unless somebody waits there: that is being in use.
+    /// Parks the least recently used actor, unless it has waiters: then it counts as used now.
     fn park_oldest(&mut self, now: Moment) {
         let Some(index) = self.keys.oldest_active() else {
             return;
@@ -97,7 +104,7 @@ impl ZoneSupervisor {
         }
     }
 
-    /// Forgets the keys that have drained and have been idle for `idle_timeout`; `false` where there may be more.
+    /// Forgets drained keys that were idle for `idle_timeout`; `false` if there may be more.
     fn forget_drained(&mut self, now: Moment) -> bool {
         let Tuning {
             rate, idle_timeout, ..
@@ -109,7 +116,7 @@ impl ZoneSupervisor {
             .take(MOST)
             .filter(|(_, known)| known.parked().is_some_and(is_drained));
         let mut drained: Vec<u32> = drained.map(|(index, _)| index).collect();
-        // From the back on, as the last key moves into each place that becomes free.
+        // From the back on: the last key moves into each slot that becomes free.
         drained.sort_unstable_by(|one, other| other.cmp(one));
         for index in &drained {
             self.keys.remove(*index);
@@ -118,8 +125,9 @@ impl ZoneSupervisor {
         drained.len() < MOST
     }
 
-    /// Goes on to `max_keys` where it was lowered while more keys than that had waiters; `false` where there may be more
-    /// to forget.
+    /// Evicts keys down to `max_keys`. Returns `false` if there may be more to evict.
+    ///
+    /// Needed if `max_keys` was lowered while more keys than that had waiters.
     fn shrink(&mut self) -> bool {
         let max_keys = self.tuning.max_keys.get();
         (0..MOST).any(|_| self.keys.len() <= max_keys || !self.evict())
@@ -144,7 +152,7 @@ impl ZoneSupervisor {
         self.alarm.set(Some(now + pause));
     }
 
-    /// Whether nobody waits at any key.
+    /// Whether nothing waits at any key.
     fn is_quiet(&self) -> bool {
         let mut active = self.keys.each_active();
         self.asked == 0 && active.all(|active| active.published.is_quiet())

@@ -91,7 +91,7 @@ impl From<Broken> for ErrorView {
     }
 }
 
-/// In UTC, to the millisecond.
+/// The time in UTC, with milliseconds.
 fn timestamp(moment: Moment) -> String {
     let millis = i64::try_from(moment.as_nanos() / 1_000_000).unwrap_or(i64::MAX);
     let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);

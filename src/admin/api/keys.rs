@@ -9,7 +9,7 @@ use crate::access::{escape_unquoted, unescape};
 use crate::actors::{Key, Order, Waiters};
 use crate::admin::{Admin, reply};
 
-/// How many keys are listed at most.
+/// Most keys in one list.
 const MOST: usize = 1_000;
 
 #[derive(Deserialize)]
@@ -133,8 +133,10 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResp
     }
 }
 
-/// The zone and the key that a path names, from its bytes as they were sent: a router would take an encoded slash for
-/// another one. The key is `None` where no key of ours is written so.
+/// The zone and the key that a path names.
+///
+/// It reads the path as it was sent, because a router would treat an encoded slash as a separator.
+/// The key is `None` if its text is not a valid escaped key.
 fn named(path: &str) -> (String, Option<Key>) {
     let rest = path.strip_prefix("/api/zones/").unwrap_or_default();
     let (zone, key) = rest.split_once("/keys/").unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! The gateway as JSON. What each path takes and says is in the README.
+//! The gateway as JSON. The README describes what each path takes and returns.
 
 mod config;
 mod keys;

@@ -40,9 +40,9 @@ struct ZoneView {
 #[derive(Serialize)]
 struct LimitView {
     route: String,
-    /// Of an algorithm that lets nobody wait: how many at once.
+    /// The `burst` of the limit. Without a queue: how many requests pass at once.
     burst: u32,
-    /// How many pass at once above the rate; `None` with `nodelay`: all of them.
+    /// How many requests pass at once above the rate; `None` with `nodelay`: all of them.
     delay: Option<u32>,
     nodelay: bool,
     max_wait_seconds: Option<f64>,
@@ -101,7 +101,7 @@ pub(super) async fn one(admin: Data<Admin>, name: Path<String>) -> HttpResponse 
     }
 }
 
-/// The zone called so, and its index.
+/// The zone of this name, and its index.
 pub(super) fn find<'g>(gateway: &'g Gateway, name: &str) -> Option<(usize, &'g Arc<Zone>)> {
     let mut zones = gateway.zones().iter().enumerate();
     zones.find(|(_, zone)| zone.settings().name == name)
@@ -114,7 +114,7 @@ pub(super) fn no_such_zone(gateway: &Gateway, name: &str) -> HttpResponse {
     reply::error(StatusCode::NOT_FOUND, message)
 }
 
-/// A worker did not say in time what its part of a zone is doing.
+/// The response if a worker does not report its part of a zone in time.
 fn busy() -> HttpResponse {
     reply::error(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -164,7 +164,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<ZoneView> {
     })
 }
 
-/// What the routes ask of a zone, in the order of the file.
+/// The limits that routes have in a zone, in the order of the file.
 fn limits(gateway: &Gateway, zone: usize) -> Vec<LimitView> {
     let queues = gateway.zone(zone).settings().algorithm.queues();
     let mut limits = Vec::new();

@@ -44,7 +44,10 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 }
 
 impl Asset {
-    /// Another text has another tag, so that a browser asks again for what it has, and gets what this program has.
+    /// A tag that changes with the text.
+    ///
+    /// A browser checks it before it uses its copy, so that it always gets the text of this
+    /// program.
     fn tag(&self) -> EntityTag {
         let mut hasher = DefaultHasher::new();
         self.text.hash(&mut hasher);

@@ -1,4 +1,4 @@
-// The live page. Whatever comes from the gateway reaches the document as text, never as markup.
+// The live page. All text from the gateway is inserted as text, never as markup.
 
 const KEPT = 600; // seconds of history
 const RECENT = 10; // samples that "now" averages over
@@ -350,7 +350,7 @@ class Plot {
         });
       }
     }
-    // A limit far above what happens would press what happens flat; the legend says its value anyway.
+    // A limit far above the values would flatten their curve. The legend shows it anyway.
     const hidden = limit > most * 5 && most > 0;
     const all = hidden ? most : Math.max(most, limit);
     return { ...axis(all * (stacked ? 1 : 1.04), this.integers), hidden };
@@ -371,7 +371,7 @@ class Plot {
     context.textAlign = "center";
     const every = view.range === 600 ? 120 : 30;
     const form = view.range === 600 ? minuteForm : clockForm;
-    // Round times of the clock on the wall, whatever the zone of its time.
+    // Round times of the local clock, in any time zone.
     const shift = new Date(now * 1000).getTimezoneOffset() * 60;
     for (let t = Math.ceil((now - view.range - shift) / every) * every + shift; t <= now; t += every) {
       const label = form.format(t * 1000);
@@ -416,7 +416,7 @@ class Plot {
       bin.values.forEach((value, i) => {
         if (!value) return;
         context.fillStyle = ink[this.series[i].ink];
-        // What is rare and matters stays visible.
+        // Rare and important values stay visible.
         const tall = Math.max(y(below) - y(below + value), this.series[i].ink === "rejected" ? 1.5 : 0);
         context.fillRect(from, y(below) - tall, thick, tall);
         below += value;
@@ -669,7 +669,8 @@ function showZones(zones) {
       cards.delete(name);
     }
   }
-  // With few zones the file's order, so that nothing moves; with many, those in need first, but never under a hand.
+  // With few zones: the file's order, so that nothing moves. With many: the zones in most need
+  // first. While the pointer or the focus is on the list, only an added or removed zone changes it.
   const many = zones.length > FEW;
   const list = $("zones");
   const held = list.matches(":hover") || list.querySelector(":focus-visible") || view.cursor !== null;
@@ -749,7 +750,8 @@ function turnFor(zone, settings, reason) {
 
 const requests = (n) => (Math.round(n) === 1 ? "1 request" : `${whole(n)} requests`);
 
-// An origin most of whose requests of the last samples got no answer, whatever its servers are said to be.
+// An origin for which most requests of the last samples failed, even if its servers are reported
+// as healthy.
 function failing() {
   const [first, ...rest] = known.samples.slice(-RECENT - 1);
   for (const now of rest.length ? last().origins : []) {
@@ -821,7 +823,7 @@ function showAnswer(zones) {
   say($("what"), ...what);
   say($("why"), ...why);
   say($("turn"), ...turn);
-  // A screen reader is told what changed in kind, not each number.
+  // A screen reader hears a change of state, not each number.
   const kind = `${state} ${state === "passing" ? "" : zones[0]?.name}`;
   if ($("spoken").dataset.kind !== kind) {
     $("spoken").dataset.kind = kind;
@@ -997,7 +999,7 @@ function showNotices() {
   let lines = [];
   if (error) {
     const told = known.config?.error?.problems ?? [];
-    // The first problem comes with each sample; the others when they have been asked for.
+    // Each sample has only the first problem. The others come from a request to the API.
     const same = told.length > 0 && told[0].line === error.line && told[0].message === error.message;
     const problems = same ? told : [error];
     lines = problems.slice(0, 5).map(({ line, column, message }) => [{ bold: `line ${line}${column ? `, column ${column}` : ""}` }, `: ${visible(message)}`]);
@@ -1064,7 +1066,7 @@ async function askAll() {
     known.config = config;
     known.origins = origins.origins;
   } catch {
-    // The link tells whether the gateway is there; the next look comes soon.
+    // The stream shows whether the gateway is reachable, and the next request comes soon.
   }
   asking = false;
   drawSoon();
@@ -1130,7 +1132,7 @@ function connect() {
   });
   source.addEventListener("error", () => {
     lost();
-    // The browser tries again by itself, but not after an answer that is no stream.
+    // The browser reconnects by itself, except after a response that is not a stream.
     if (source.readyState === EventSource.CLOSED) retryLater();
   });
 }

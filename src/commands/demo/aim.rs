@@ -7,21 +7,21 @@ use crate::config::{
 };
 use crate::limit::{Limit, Rate};
 
-/// What the demo takes from the settings: the first route with limits, as the crowd calls it.
+/// What the demo takes from the settings: the first route with limits, and how to request it.
 #[derive(Clone, Debug)]
 pub(super) struct Aim {
-    /// Where the crowd connects; always loopback.
+    /// The address that the crowd connects to. Always loopback.
     pub(super) gateway: SocketAddr,
     pub(super) admin: Option<SocketAddr>,
-    /// Where the sample origin listens; at least one.
+    /// The addresses that the sample origin listens on. At least one.
     pub(super) servers: Vec<ServerUrl>,
-    /// Of the origin.
+    /// The name of the origin.
     pub(super) origin: String,
-    /// What the crowd asks for.
+    /// The method of the crowd's requests.
     pub(super) method: String,
     pub(super) target: String,
     pub(super) headers: Vec<(String, String)>,
-    /// Of the route's zones the one that sets the pace: the slowest.
+    /// The zone that sets the pace: the slowest of the route's zones.
     pub(super) zone: String,
     pub(super) rate: Rate,
     pub(super) limit: Limit,
@@ -89,7 +89,7 @@ impl Aim {
     }
 }
 
-/// Where clients on this machine reach an address, if they can without leaving it.
+/// The loopback address at which clients on this machine reach `listen`, if there is one.
 fn callable(listen: &Listen) -> Option<SocketAddr> {
     let Listen::Tcp(address) = listen else {
         return None;
@@ -102,7 +102,9 @@ fn callable(listen: &Listen) -> Option<SocketAddr> {
     (ip.is_loopback() && address.port() != 0).then_some(SocketAddr::new(ip, address.port()))
 }
 
-/// What a request needs for these keys not to come out empty, which would leave it unlimited: a query and fields.
+/// The query and fields that a request needs so that these keys are not empty.
+///
+/// An empty key would leave the request unlimited.
 fn naming<'a>(keys: impl Iterator<Item = &'a KeyTemplate>) -> (String, Vec<(String, String)>) {
     let (mut query, mut headers) = (String::new(), Vec::new());
     for part in keys.flat_map(KeyTemplate::parts) {

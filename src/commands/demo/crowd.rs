@@ -7,7 +7,9 @@ use super::aim::Aim;
 use super::origin::CROWD;
 use super::tally::{Counts, TENTHS, Tally};
 
-/// When requests come, all of a burst at once: the tenth of a ten-second round, and how many. 12.9 a second.
+/// When bursts come: the tenth within a ten-second round, and the number of requests.
+///
+/// All requests of a burst come at once. The average is 12.9 requests a second.
 const BURSTS: [(u64, usize); 11] = [
     (0, 24),
     (13, 6),
@@ -24,14 +26,16 @@ const BURSTS: [(u64, usize); 11] = [
 
 const ROUND: u64 = 100;
 
-/// How long after its tenth began a burst comes: then what leaves at a usual rate leaves well inside a tenth, and
-/// jitter does not carry it over into the next bar.
+/// How long after its tenth began a burst is sent.
+///
+/// At usual rates the departures then fall well inside a tenth, and jitter does not carry them into
+/// the next bar.
 const INTO_THE_TENTH: Duration = Duration::from_millis(15);
 
-/// Requests that may be on their way at once; past it the crowd stays at home.
+/// Maximum number of requests in flight. At this limit the crowd sends no more.
 const MOST_IN_FLIGHT: usize = 256;
 
-/// The clients.
+/// The clients of the demo.
 pub(super) struct Crowd {
     client: Client,
     tally: Tally,
@@ -40,7 +44,7 @@ pub(super) struct Crowd {
 impl Crowd {
     pub(super) fn new(tally: Tally) -> Self {
         let connector = Connector::new().limit(MOST_IN_FLIGHT);
-        // They wait as long as the queue takes.
+        // No timeout: clients wait as long as the queue takes.
         let client = Client::builder()
             .connector(connector)
             .disable_timeout()
@@ -48,7 +52,7 @@ impl Crowd {
         Self { client, tally }
     }
 
-    /// Sends the burst of a tenth, counted from the start, if there is one.
+    /// Sends the burst of a tenth, if it has one. Tenths are counted from the start.
     pub(super) fn come(&self, aim: &Aim, tenth: u64) {
         let round = tenth % ROUND;
         let burst = BURSTS
@@ -90,12 +94,13 @@ async fn call(request: ClientRequest, tally: Tally) {
         tally.with(Counts::failed);
         return;
     };
-    // Read to its end, so that the connection serves the next one; what it says does not matter.
+    // The body is read to its end so that the connection can be reused. Its content does not
+    // matter.
     let _body = response.body().await;
     let (status, headers) = (response.status(), response.headers());
     tally.with(|counts| match status.is_success() {
         true => counts.answered(),
-        // Only a rejection says when to come again: the sample origin never does.
+        // Only a rejection has Retry-After: the sample origin never sends it.
         false if headers.contains_key(header::RETRY_AFTER) => counts.rejected(),
         false => counts.failed(),
     });

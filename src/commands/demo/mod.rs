@@ -1,7 +1,8 @@
-//! `drip demo`: bursts in, an even stream out, before one's eyes.
+//! `drip demo`: bursts in, an even stream out, shown live.
 //!
-//! One process holds the gateway on the file's own settings, a sample origin that listens where the file says, and a
-//! crowd of clients. What is shown is counted by crowd and origin themselves, not taken from the gateway.
+//! One process runs the gateway with the file's own settings, a sample origin that listens where
+//! the file says, and a crowd of clients. The crowd and the origin count what is shown; the numbers
+//! do not come from the gateway.
 
 mod aim;
 mod crowd;
@@ -45,7 +46,7 @@ pub fn demo(file: &Path) -> ExitCode {
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the lines has seen enough.
+        // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("drip: {error}");
@@ -57,7 +58,7 @@ pub fn demo(file: &Path) -> ExitCode {
 async fn play(file: &Path, text: String, settings: Settings) -> io::Result<()> {
     let aim = Aim::of(&settings)
         .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
-    // What goes well, and what is rejected, is to be seen in the picture.
+    // The picture shows what succeeds and what is rejected, so the log leaves it out.
     let _log = Logging::start(&Log {
         level: settings.log.level.min(Level::Warn),
         ..settings.log.clone()
@@ -68,7 +69,8 @@ async fn play(file: &Path, text: String, settings: Settings) -> io::Result<()> {
     let (tell, told) = watch::channel(None);
     let mut signals = Signals::listen()?;
     actix_rt::spawn(origin::listen(&aim, tally.clone())?);
-    // Interrupted, the gateway would let its queues drain. Here nobody needs the answers, so the demo ends first.
+    // When interrupted, the gateway would drain its queues. The demo does not need those answers,
+    // so it ends first.
     tokio::select! {
         () = interrupted(&mut signals) => {}
         served = serve::serve(file.to_owned(), text, settings, tell) => served.map_err(|error| remedy(error, file))?,
@@ -93,7 +95,7 @@ fn remedy(error: io::Error, file: &Path) -> io::Error {
     )
 }
 
-/// Sends the crowd, and shows what becomes of it, a line a second.
+/// Sends the crowd's requests, and shows the result as one line a second.
 async fn show(
     mut aim: Aim,
     mut told: watch::Receiver<Option<Arc<Gateway>>>,
@@ -101,7 +103,7 @@ async fn show(
     screen: &mut Screen<'_>,
 ) -> io::Result<()> {
     if told.wait_for(Option::is_some).await.is_err() {
-        // The gateway has ended, and says itself why.
+        // The gateway has ended, and reports the reason itself.
         return std::future::pending().await;
     }
     let crowd = Crowd::new(tally.clone());
@@ -119,7 +121,7 @@ async fn show(
     loop {
         tokio::select! {
             _ = ticks.tick() => {
-                // To the nearest, because ticks come up to a millisecond late.
+                // Rounded to the nearest, because ticks come up to a millisecond late.
                 let tenth = nearest_tenth(began, clock::now());
                 let second = tenth / TENTHS as u64;
                 if second > seconds {
@@ -139,7 +141,7 @@ async fn show(
                     Ok(new) => {
                         tally.with(|counts| counts.retune(new.rate.interval()));
                         screen.changed(&aim, &new)?;
-                        // Where the gateway listens is settled until a restart.
+                        // The address that the gateway listens on does not change until a restart.
                         aim = Aim { gateway: aim.gateway, ..new };
                     }
                     Err(error) => screen.unclear(&error)?,

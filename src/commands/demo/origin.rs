@@ -12,10 +12,12 @@ use super::tally::Tally;
 use crate::clock;
 use crate::config::{Scheme, ServerUrl};
 
-/// The `User-Agent` by which the origin tells the crowd from others who call the gateway meanwhile.
+/// The `User-Agent` that marks the crowd's requests.
+///
+/// The origin uses it to tell them from those of other clients that call the gateway meanwhile.
 pub(super) const CROWD: &str = "drip-demo";
 
-/// Serves the sample origin, on a thread of its own, wherever the file says that it is.
+/// Serves the sample origin, on its own thread, at the addresses that the file names.
 pub(super) fn listen(aim: &Aim, tally: Tally) -> io::Result<Server> {
     let tally = Data::new(tally);
     let mut http = HttpServer::new(move || {

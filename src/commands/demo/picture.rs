@@ -4,14 +4,14 @@ use super::aim::Aim;
 use super::tally::Second;
 use super::words::milliseconds;
 
-/// Columns of the bar of those who wait.
+/// Width of the bar of waiting requests, in columns.
 const WIDTH: usize = 10;
 
 /// The names of the columns.
 pub(super) const HEADING: &str =
     "      in              waiting         out             one every  rejected  rate";
 
-/// Draws the lines, in colours or without.
+/// Draws the lines, with or without colours.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Picture {
     pub(super) colours: bool,
@@ -26,13 +26,13 @@ enum Colour {
 }
 
 impl Picture {
-    /// Where to turn the knob.
+    /// A line that says where to change the rate.
     pub(super) fn knob(self, place: &str, aim: &Aim) -> String {
         let rate = self.paint(Colour::Cyan, format!("{place}  rate = \"{}\"", aim.rate));
         format!("  {rate}   <- edit, save, and watch the pace change; Ctrl-C ends")
     }
 
-    /// One second.
+    /// The line of one second.
     pub(super) fn line(self, number: u64, second: &Second, aim: &Aim) -> String {
         let arrivals = self.paint(Colour::Yellow, sparkline(&second.came));
         let departures = self.paint(Colour::Green, sparkline(&second.left));
@@ -57,7 +57,7 @@ impl Picture {
         line
     }
 
-    /// Something that happened between two lines.
+    /// A note about an event between two lines.
     pub(super) fn note(self, text: &str) -> String {
         self.paint(Colour::Cyan, format!("      {text}"))
     }
@@ -79,7 +79,7 @@ impl Picture {
     }
 }
 
-/// A bar a number, from one up to eight and more.
+/// One bar for each number, from one up to eight and more.
 fn sparkline(numbers: &[u32]) -> String {
     let bar = |number: &u32| match number {
         0 => '·',
@@ -95,7 +95,7 @@ fn sparkline(numbers: &[u32]) -> String {
     numbers.iter().map(bar).collect()
 }
 
-/// How much of `most` is taken. Whoever is there shows.
+/// A bar that shows how much of `most` is taken. Even a single waiting request shows.
 fn bar(taken: usize, most: u32) -> String {
     let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
     let full = taken

@@ -1,6 +1,6 @@
 use toml::de::DeTable;
 
-/// The line, from 1, on which the rate of a zone stands in the text of a file.
+/// The line number, from 1, of the rate of a zone in the text of a file.
 pub(super) fn of_rate(text: &str, zone: &str) -> Option<usize> {
     let file = DeTable::parse(text).ok()?;
     let zones = file.get_ref().get("zones")?.get_ref().as_table()?;

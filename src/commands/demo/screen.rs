@@ -9,15 +9,15 @@ use super::tally::{Second, Total};
 use super::{place, words};
 use crate::config;
 
-/// Lines between two headings, so that one is always in sight.
+/// Lines between two headings, so that one is always visible.
 const HEADING_EVERY: u64 = 20;
 
-/// Standard output. Where nobody reads it any more, an error ends the demo.
+/// Standard output. If the reader closes it, the error ends the demo.
 #[derive(Debug)]
 pub(super) struct Screen<'a> {
     file: &'a Path,
     picture: Picture,
-    /// How many have been shown.
+    /// Number of seconds shown so far.
     seconds: u64,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Screen<'a> {
         say(self.picture.line(self.seconds, second, aim))
     }
 
-    /// The file was saved, and is in force.
+    /// Notes that the file was saved and is in force.
     pub(super) fn changed(&self, old: &Aim, new: &Aim) -> io::Result<()> {
         let place = self.place(new);
         let text = if (&old.zone, old.rate) == (&new.zone, new.rate) {
@@ -63,7 +63,7 @@ impl<'a> Screen<'a> {
         say(self.picture.note(&text))
     }
 
-    /// The file was saved, and leaves nothing to show.
+    /// Notes that the file was saved and leaves nothing to show.
     pub(super) fn unclear(&self, error: &AimError) -> io::Result<()> {
         say(self
             .picture
@@ -71,12 +71,12 @@ impl<'a> Screen<'a> {
     }
 
     pub(super) fn summary(&self, total: &Total) -> io::Result<()> {
-        // The terminal has shown ^C on the line.
+        // The terminal has printed ^C on the line.
         let gap = if io::stdout().is_terminal() { "\n" } else { "" };
         say(format!("{gap}{}", words::summary(self.seconds, total)))
     }
 
-    /// The file, and the line in it where the rate stands.
+    /// The file, and the line number of the rate.
     fn place(&self, aim: &Aim) -> String {
         let file = self.file.display();
         let text = config::read(self.file).ok();

@@ -4,7 +4,7 @@ use super::aim::Aim;
 use super::tally::Total;
 use crate::limit::Delay;
 
-/// What is going on here, for whoever sees it for the first time.
+/// An introduction for users who see the demo for the first time.
 pub(super) fn introduction(aim: &Aim) -> String {
     let servers = aim.servers.iter().map(ToString::to_string);
     let mut text = format!(
@@ -23,7 +23,7 @@ pub(super) fn introduction(aim: &Aim) -> String {
     text + "  a bar below  is a tenth of a second: ▁ one request, █ eight or more\n"
 }
 
-/// What the gateway does to the route.
+/// Describes what the gateway does to the route.
 fn promise(aim: &Aim) -> String {
     let every = milliseconds(aim.rate.interval().as_secs_f64(), 1).replace(".0 ", " ");
     let (burst, status) = (aim.limit.burst, aim.reject_status);
@@ -46,7 +46,7 @@ fn promise(aim: &Aim) -> String {
     }
 }
 
-/// The end of it.
+/// The summary at the end.
 pub(super) fn summary(seconds: u64, total: &Total) -> String {
     let Total {
         came,
@@ -72,7 +72,7 @@ pub(super) fn summary(seconds: u64, total: &Total) -> String {
     line
 }
 
-/// Seconds, as people read gaps.
+/// Formats seconds as milliseconds.
 pub(super) fn milliseconds(seconds: f64, decimals: usize) -> String {
     format!("{:.decimals$} ms", seconds * 1000.0)
 }

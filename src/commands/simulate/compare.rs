@@ -1,4 +1,4 @@
-//! Who is better and who is worse off under another file.
+//! Compares how each key fares under several files.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -9,12 +9,14 @@ use foldhash::fast::RandomState;
 use crate::access::escape;
 use crate::replay::{Outcome, Spread, remembered};
 
-/// Of how many keys it is known how each fared; of more, only all together.
+/// Maximum number of keys that are followed one by one.
+///
+/// Requests of further keys are only counted together.
 const MOST_KEYS: usize = 1 << 20;
-/// How many of each side are shown.
+/// Maximum number of keys shown for each side.
 const SHOWN: usize = 10;
 
-/// What became of all requests under one file.
+/// The outcome of all requests under one file.
 pub(super) struct Total {
     requests: u64,
     passed: u64,
@@ -24,20 +26,20 @@ pub(super) struct Total {
     waits: Spread,
 }
 
-/// What became of the requests of one key under one file.
+/// The outcome of the requests of one key under one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Fate {
-    /// Or taken by no route: who is answered 404 is no better off.
+    /// Includes requests that no route takes: a client that gets 404 is no better off.
     rejected: u64,
-    /// In nanoseconds, all requests together.
+    /// Sum over all requests, in nanoseconds.
     waited: u64,
 }
 
-/// How each key fared under each of several files.
+/// The outcome for each key under each of several files.
 pub(super) struct Keys {
     files: usize,
     fates: HashMap<Box<[u8]>, Box<[Fate]>, RandomState>,
-    /// Requests of keys that are not known singly.
+    /// Requests of keys beyond [`MOST_KEYS`].
     beyond: u64,
 }
 
@@ -66,7 +68,7 @@ impl Total {
         }
     }
 
-    /// How many were taken by no route.
+    /// Requests that no route takes.
     pub(super) fn unrouted(&self) -> u64 {
         self.unrouted
     }
@@ -81,7 +83,7 @@ impl Keys {
         }
     }
 
-    /// What became of a request of `key`, under each file.
+    /// Adds the outcome of one request of `key` under each file.
     pub(super) fn add(&mut self, key: &[u8], outcomes: &[Option<Outcome>]) {
         let key = &*remembered(key);
         let fates = if let Some(fates) = self.fates.get_mut(key) {
@@ -101,14 +103,16 @@ impl Keys {
         }
     }
 
-    /// Who is better and who is worse off under the file `nth`, by name, than under the first.
+    /// Reports which keys are better and worse off under file number `nth` than under the first.
+    ///
+    /// `name` and `first` are the names of these files.
     fn tell(&self, text: &mut String, nth: usize, name: &str, first: &str) {
         let (mut better, mut worse, mut same) = (Vec::new(), Vec::new(), 0u64);
         for (key, fates) in &self.fates {
             let (Some(before), Some(after)) = (fates.first(), fates.get(nth)) else {
                 continue;
             };
-            // Whoever is rejected less often is better off; then whoever waits less.
+            // Fewer rejections is better. If those are equal, less waiting is better.
             match after.cmp(before) {
                 std::cmp::Ordering::Less => better.push((key, *before, *after)),
                 std::cmp::Ordering::Greater => worse.push((key, *before, *after)),
@@ -153,7 +157,7 @@ impl Keys {
     }
 }
 
-/// What became of the requests under each file, by its name; the first is the one that the others are compared with.
+/// A summary of the requests under each file, by its name. The others are compared with the first.
 pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
     let mut text = String::new();
     let longest = totals.iter().map(|(name, _)| name.chars().count()).max();

@@ -1,4 +1,4 @@
-//! What came, waited and went on over time, and a picture of it.
+//! Counts of requests over time, and a chart of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,22 +6,22 @@ use std::collections::BinaryHeap;
 use crate::plot::{Chart, Panel, number, seconds};
 use crate::replay::{Join, Outcome, Timeline};
 
-/// Columns of a timeline are a millisecond wide at first.
+/// Initial width of a timeline column: one millisecond, in nanoseconds.
 const FINEST: u64 = 1_000_000;
 
 const CAME: usize = 0;
 const LEFT: usize = 1;
 const REJECTED: usize = 2;
-/// Those that wait: when they came, and when they left.
+/// Requests that wait, counted when they join and when they leave.
 const JOINED: usize = 3;
 const DRAINED: usize = 4;
-/// The most that waited at once.
+/// The highest number of requests that waited at once.
 const DEEPEST: usize = 5;
 
 /// What happened under one file.
 pub(super) struct Flow {
     line: Timeline<6>,
-    /// When those leave who wait.
+    /// Departure times of the requests that wait.
     waiting: BinaryHeap<Reverse<u64>>,
     end: u64,
 }
@@ -53,7 +53,7 @@ impl Flow {
         }
     }
 
-    /// Those leave whose time has come by `now`.
+    /// Counts the waiting requests that are due by `now` as departed.
     fn drain(&mut self, now: u64) {
         while let Some(Reverse(due)) = self
             .waiting
@@ -69,19 +69,19 @@ impl Flow {
         }
     }
 
-    /// Nobody comes any more.
+    /// Ends the trace: all waiting requests depart.
     pub(super) fn end(&mut self) {
         self.drain(u64::MAX);
     }
 
-    /// How wide columns have to be so that most have some requests, in nanoseconds.
+    /// The column width at which most columns contain some requests, in nanoseconds.
     fn width(&self) -> u64 {
         let came: u64 = self.line.columns().iter().map(|column| column[CAME]).sum();
         let columns = usize::try_from(came / 3).unwrap_or(usize::MAX);
         self.line.width_of(columns.clamp(8, 120))
     }
 
-    /// A row as so many a second, in columns that are so wide.
+    /// A row as requests a second, in columns of at least `width` nanoseconds.
     fn pace(&self, row: usize, width: u64) -> Vec<(f64, f64)> {
         let line = self.line.coarser(width);
         let width = seconds(line.width());
@@ -94,7 +94,7 @@ impl Flow {
         points
     }
 
-    /// How many of a row there were by then.
+    /// The running total of a row.
     fn total(&self, row: usize) -> Vec<(f64, f64)> {
         let mut total = 0;
         let totals = self.line.columns().iter().map(|column| {
@@ -104,7 +104,7 @@ impl Flow {
         stairs(totals, seconds(self.line.width()))
     }
 
-    /// How many waited, at most, in each column.
+    /// The highest number of waiting requests in each column.
     fn depth(&self) -> Vec<(f64, f64)> {
         let mut waiting = 0u64;
         let depths = self.line.columns().iter().map(|column| {
@@ -118,7 +118,7 @@ impl Flow {
     }
 }
 
-/// Values of columns, each held to the end of its own.
+/// Turns column values into points of a step line. The last value is held to the end of its column.
 fn stairs(values: impl Iterator<Item = f64>, width: f64) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     let mut at = 0.0;
@@ -137,7 +137,7 @@ pub(super) fn picture(title: &str, flows: &[(&str, &Flow)]) -> Chart {
         .map(|(_, flow)| seconds(flow.end.saturating_sub(flow.line.begin())))
         .fold(0.0, f64::max);
     let mut chart = Chart::new(title).x_label("seconds").same_x();
-    // The same for all, so that they look the same where they are.
+    // All panels use the same width, so that equal traffic looks equal in each.
     let width = flows
         .iter()
         .map(|(_, flow)| flow.width())
@@ -190,7 +190,7 @@ mod tests {
         flow.end();
         let depth = flow.depth();
         let at = |time: f64| depth.iter().rfind(|(from, _)| *from <= time).unwrap().1;
-        // To the column: of 20 seconds, about 16 ms.
+        // Precise to one column: for 20 seconds, about 16 ms.
         let depths = [0.0, 5.0, 9.9, 10.1, 19.9, 20.1].map(|time| at(time).to_string());
         assert_eq!(depths, ["2", "2", "2", "1", "1", "0"]);
         let last = |row| flow.total(row).last().unwrap().1.to_string();

@@ -1,4 +1,4 @@
-//! `drip simulate`: what would have become of this traffic?
+//! `drip simulate`: what would these settings do to this traffic?
 
 mod compare;
 mod flow;
@@ -31,7 +31,9 @@ pub struct Wanted {
     trace: PathBuf,
 }
 
-/// Replays a trace against `file`, and prints a line for each request; or compares `file` with others.
+/// Replays a trace against `file`.
+///
+/// Prints a line for each request, or compares `file` with others.
 #[must_use]
 pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
     let mut all = Vec::new();
@@ -63,7 +65,7 @@ pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
     let replayed = opened.and_then(|trace| replay.run(&name, trace));
     progress.finish_and_clear();
     match replayed {
-        // Whoever reads the output has seen enough.
+        // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{}: {error}", trace.display());
@@ -84,7 +86,7 @@ fn name_of(file: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What files are called: their names, or where two have the same one, as they were given.
+/// The names shown for the files: the file name, or the path as given if two names are the same.
 fn names(files: &[(&Path, Settings)]) -> Vec<String> {
     let name = |(file, _): &(&Path, Settings)| {
         let name = name_of(file);
@@ -98,7 +100,7 @@ fn names(files: &[(&Path, Settings)]) -> Vec<String> {
     files.iter().map(name).collect()
 }
 
-/// One file, and what becomes of the trace under it.
+/// One file and the results of replaying the trace under it.
 struct Run<'a> {
     simulator: Simulator<'a>,
     total: Total,
@@ -116,10 +118,10 @@ impl<'a> Run<'a> {
 }
 
 struct Replay<'a> {
-    /// The file first, then those that it is compared with.
+    /// The file first, then the files that it is compared with.
     runs: Vec<Run<'a>>,
     keys: Keys,
-    /// Where each request is to be printed.
+    /// Set if each request is printed.
     rows: Option<Rows>,
     is_drawn: bool,
     read: u64,

@@ -1,4 +1,4 @@
-//! A line of CSV for each request.
+//! Writes one line of CSV for each request.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -7,7 +7,7 @@ use crate::access::escape;
 use crate::limit::Moment;
 use crate::replay::{Line, Outcome};
 
-/// Standard output, to which the lines go.
+/// Writes the lines to standard output.
 pub(super) struct Rows(BufWriter<StdoutLock<'static>>);
 
 impl Rows {
@@ -55,7 +55,7 @@ fn write_seconds(out: &mut impl Write, moment: Moment) -> io::Result<()> {
     )
 }
 
-/// A field of CSV: in quotes where it has a comma.
+/// A CSV field, quoted if it contains a comma.
 fn field(text: &str) -> Cow<'_, str> {
     if text.contains(',') {
         format!("\"{text}\"").into()

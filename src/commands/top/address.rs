@@ -4,11 +4,11 @@ use std::str::FromStr;
 use http::uri::Authority;
 use thiserror::Error;
 
-/// Where a gateway's admin port is: a host and a port.
+/// The address of a gateway's admin port: a host and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address(Authority);
 
-/// Why a text names no admin port.
+/// Error for a text that is not the address of an admin port.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("write HOST:PORT or http://HOST:PORT, such as 127.0.0.1:9090")]
 pub struct NoAddress;
@@ -24,7 +24,7 @@ impl FromStr for Address {
             .parse()
             .map_err(|_| NoAddress)?;
         let whole = !authority.host().is_empty() && authority.port_u16().is_some();
-        // What stands before an @ would be a secret on the command line, and nobody asks for it.
+        // The part before an @ would be a secret on the command line. drip does not need it.
         let usable = whole && !authority.as_str().contains('@');
         usable.then_some(Self(authority)).ok_or(NoAddress)
     }

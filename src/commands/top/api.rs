@@ -1,4 +1,6 @@
-//! What the admin API answers, as far as it is shown. What an older gateway does not say is empty or zero.
+//! The parts of the admin API's answers that are shown.
+//!
+//! Fields that an older gateway does not send are empty or zero.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +24,7 @@ pub(super) struct Zone {
     pub(super) max_keys: u64,
     pub(super) idle_timeout_seconds: f64,
     pub(super) limits: Vec<Limit>,
-    /// Since the gateway started, by what became of a request.
+    /// Requests since the gateway started, by outcome.
     pub(super) totals: Totals,
     pub(super) rejections: BTreeMap<Plain, u64>,
     pub(super) keys: Keys,
@@ -82,7 +84,7 @@ pub(super) struct Server {
     pub(super) failed: u64,
 }
 
-/// The state of the file. Its settings are shown a zone at a time, not from here.
+/// The state of the file. Its settings are shown one zone at a time, and not taken from here.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Config {
@@ -112,12 +114,12 @@ pub(super) struct History {
     pub(super) samples: Vec<Sample>,
 }
 
-/// One second.
+/// The sample of one second.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Sample {
     pub(super) seq: u64,
-    /// Unix seconds, by the gateway's clock.
+    /// Unix time in seconds, by the gateway's clock.
     pub(super) time: f64,
     pub(super) zones: Vec<ZoneSample>,
     pub(super) deepest: Vec<Deep>,
@@ -137,7 +139,7 @@ impl Sample {
 #[serde(default)]
 pub(super) struct ZoneSample {
     pub(super) name: Plain,
-    /// Requests a second in force for each key.
+    /// The rate in force for each key, in requests a second.
     pub(super) rate: f64,
     pub(super) passed: u64,
     pub(super) delayed: u64,
@@ -152,14 +154,16 @@ pub(super) struct ZoneSample {
 }
 
 impl ZoneSample {
-    /// Those that went on in this second.
+    /// Requests that went on in this second.
     pub(super) fn out(&self) -> u64 {
         self.passed
             .saturating_add(self.delayed)
             .saturating_add(self.dry_run)
     }
 
-    /// Those that came in this second, `before` waiting at its beginning: who is not counted yet waits.
+    /// Requests that came in this second, when `before` requests waited at its beginning.
+    ///
+    /// A request that came and has no other outcome yet is waiting.
     pub(super) fn came(&self, before: u64) -> u64 {
         let ended = self.out().saturating_add(self.rejected);
         let ended = ended.saturating_add(self.cancelled);
@@ -167,7 +171,7 @@ impl ZoneSample {
     }
 }
 
-/// A key with many waiting.
+/// A key with many waiting requests.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Deep {

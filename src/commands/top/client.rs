@@ -1,4 +1,4 @@
-//! Asks the admin port.
+//! A client of the admin port.
 
 use std::future::poll_fn;
 use std::io;
@@ -17,13 +17,13 @@ use tokio::time::timeout;
 use super::address::Address;
 use super::plain::Plain;
 
-/// For an answer, and between two events: one comes every second.
+/// Timeout for an answer and between two events. An event comes every second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest answer that is read.
+/// Maximum size of an answer, in bytes.
 const LONGEST: usize = 64 << 20;
 
-/// Why there is no news.
+/// Why the gateway cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum Lost {
     #[error("{0}")]
@@ -45,7 +45,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(address: Address) -> Self {
-        // The timeout of awc would also end the live events.
+        // awc's own timeout would also end the live events.
         let client = awc::Client::builder().disable_timeout().finish();
         Self { client, address }
     }
@@ -81,7 +81,7 @@ impl Client {
 
 type Read = Result<Bytes, awc::error::PayloadError>;
 
-/// The next bytes of an answer; none at its end.
+/// The next bytes of an answer, or `None` at its end.
 pub(super) async fn next<S>(response: &mut ClientResponse<S>) -> Result<Option<Bytes>, Lost>
 where
     S: Stream<Item = Read> + Unpin,

@@ -1,4 +1,4 @@
-//! Listens to the gateway, and goes on trying when it is gone.
+//! Receives the gateway's samples, and reconnects when the gateway is unreachable.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use super::api::{Config, History, Origins, Problem, Sample, Zones};
 use super::client::{Client, Lost, next, parse, strange};
 use super::sse::{Event, Reader};
 
-/// Between two tries to reach the gateway.
+/// Pause between two tries to reach the gateway.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What the gateway says, or that it says nothing any more.
+/// What the gateway reports, or the loss of the connection.
 #[derive(Debug)]
 pub(super) enum News {
     Zones(Zones),
     Origins(Origins),
     Config(Config),
-    /// Seconds that have passed, and the gateway listens again.
+    /// The samples of past seconds. The first event after each connect.
     History(Vec<Sample>),
     Sample(Sample),
     Lost(Lost),
@@ -28,14 +28,16 @@ pub(super) enum News {
 pub(super) struct Feed {
     client: Client,
     tell: Sender<News>,
-    /// The last sample heard, so that after a pause only what is new is sent.
+    /// The id of the last sample received.
+    ///
+    /// After a reconnect the gateway sends only newer samples.
     last: Option<String>,
 }
 
 /// Why the feed stops.
 enum Stop {
     Lost(Lost),
-    /// Nobody listens.
+    /// The receiver is gone.
     Unheard,
 }
 
@@ -45,7 +47,7 @@ impl From<Lost> for Stop {
     }
 }
 
-/// The news of the gateway at `address`, from now on.
+/// Starts a feed of the gateway at `address`, and returns its receiver.
 pub(super) fn listen(address: Address) -> Receiver<News> {
     let (tell, told) = channel(16);
     let feed = Feed {
@@ -96,7 +98,7 @@ impl Feed {
         Ok(())
     }
 
-    /// The state of the file that a sample tells of, if it was one.
+    /// Passes an event on. Returns the state of the file if the event is a sample.
     async fn pass_on(
         &mut self,
         path: &'static str,
@@ -115,14 +117,16 @@ impl Feed {
         }
         let sample: Sample = parse(path, event.data.as_bytes())?;
         let id = event.id.unwrap_or_else(|| sample.seq.to_string());
-        // It goes into a header.
+        // The id goes into a header.
         self.last = id.bytes().all(|byte| byte.is_ascii_digit()).then_some(id);
         let state = (sample.reload, sample.error.clone());
         self.tell(News::Sample(sample)).await?;
         Ok(Some(state))
     }
 
-    /// Asks again for what samples do not say; for the file only where a sample says that it changed.
+    /// Fetches what samples do not contain.
+    ///
+    /// Fetches the file's state only when a sample says that it changed.
     async fn refresh(
         &self,
         known: &mut Option<FileState>,
@@ -144,5 +148,5 @@ impl Feed {
     }
 }
 
-/// Of a sample: how often the file was put into force, and what is wrong with it.
+/// From a sample: how often the file was put into force, and its error if it has one.
 type FileState = (u64, Option<Problem>);

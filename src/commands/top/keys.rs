@@ -1,4 +1,4 @@
-//! What keys do.
+//! Maps typed keys to actions.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -14,7 +14,7 @@ pub(super) enum Action {
     Help,
 }
 
-/// For the help, in its order.
+/// Keys and their descriptions, in the order that the help shows them.
 pub(super) const HELP: [(&str, &str); 7] = [
     ("q, Esc, Ctrl-C", "quit"),
     ("↑ ↓, k j", "select a zone, or scroll keys and origins"),

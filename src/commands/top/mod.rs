@@ -1,7 +1,7 @@
-//! `drip top`: the gateway as it is, a second at a time, in a terminal.
+//! `drip top`: the gateway's state in a terminal, updated every second.
 //!
-//! `feed` hears by `client` what the admin port says, `model` knows what follows from it, `page` what the one who looks
-//! has chosen, and `view` draws both.
+//! `feed` receives the admin port's samples through `client`. `model` derives values from them,
+//! `page` holds what the user has chosen, and `view` draws both.
 
 mod address;
 mod api;
@@ -29,15 +29,17 @@ use self::feed::News;
 use self::model::Model;
 use crate::clock;
 
-/// For the first second of a gateway that has just started.
+/// Time to wait for the first sample of a gateway that has just started.
 const FIRST: Duration = Duration::from_secs(3);
 
-/// Shows the gateway whose admin port is at `address`, until told to quit; once where nobody can see it change.
+/// Shows the gateway whose admin port is at `address`, until told to quit.
+///
+/// Shows it once if the output is not a terminal.
 #[must_use]
 pub fn top(address: &Address) -> ExitCode {
     match actix_rt::System::new().block_on(show(address)) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the lines has seen enough.
+        // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("drip top: {error}");
@@ -62,7 +64,7 @@ async fn show(address: &Address) -> io::Result<()> {
     stdout.flush()
 }
 
-/// What the gateway says at first: all of it, or as much as it says in time.
+/// The first state that the gateway sends: all of it, or the part that arrives in time.
 async fn first(feed: &mut Receiver<News>) -> Result<Model, Lost> {
     let mut model = Model::default();
     let hear = async {

@@ -1,4 +1,6 @@
-//! What is known of the gateway, and what follows from it. No clock, no I/O.
+//! The state of the gateway as far as it is known, and the values derived from it.
+//!
+//! No clock, no I/O.
 
 use std::collections::VecDeque;
 
@@ -8,7 +10,7 @@ use super::feed::News;
 use super::plain::Plain;
 use crate::limit::Moment;
 
-/// Seconds that are kept: as many as a gateway tells of.
+/// Seconds of history that are kept, the same number as the gateway keeps.
 const SECONDS: usize = 600;
 
 #[derive(Clone, Debug, Default)]
@@ -34,7 +36,7 @@ pub(super) enum Link {
     },
 }
 
-/// A zone now, and its depth before.
+/// A zone now, and its depth over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Row {
     pub(super) name: Plain,
@@ -48,21 +50,21 @@ pub(super) struct Row {
     pub(super) oldest: f64,
     pub(super) p95: Option<f64>,
     pub(super) keys: u64,
-    /// One a second, the last one last.
+    /// One value a second; the most recent is last.
     pub(super) depths: Vec<u64>,
 }
 
-/// A zone over time: seconds before now (so below zero) and values.
+/// A zone over time, as pairs of a time in seconds before now (zero or negative) and a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Course {
     pub(super) depth: Vec<(f64, f64)>,
     pub(super) out: Vec<(f64, f64)>,
     pub(super) rate: Vec<(f64, f64)>,
-    /// When the file was put into force anew.
+    /// Times at which the file was reloaded.
     pub(super) retunes: Vec<f64>,
 }
 
-/// In what order keys are shown.
+/// The order in which keys are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sort {
     #[default]
@@ -85,7 +87,7 @@ impl Model {
             }
             News::Sample(sample) => self.keep(sample),
             News::Lost(why) => {
-                // Lost since the first try that failed.
+                // `since` is the time of the first failed try.
                 let since = match self.link {
                     Link::Lost { since, .. } => since,
                     Link::Opening | Link::Open { .. } => now,
@@ -97,7 +99,7 @@ impl Model {
 
     fn keep(&mut self, sample: Sample) {
         if self.now().is_some_and(|last| sample.seq <= last.seq) {
-            // Another process counts from its beginning.
+            // A new gateway process starts counting again.
             self.samples.clear();
         }
         self.samples.push_back(sample);
@@ -106,18 +108,18 @@ impl Model {
         }
     }
 
-    /// Whether every part has been told once.
+    /// Whether every part has been received at least once.
     pub(super) fn is_whole(&self) -> bool {
         let details = self.config.is_some() && self.zones.is_some() && self.origins.is_some();
         details && self.now().is_some()
     }
 
-    /// The last second.
+    /// The sample of the last second.
     pub(super) fn now(&self) -> Option<&Sample> {
         self.samples.back()
     }
 
-    /// Whether the gateway lets its queues drain, and ends.
+    /// Whether the gateway is stopping: its queues drain, then it ends.
     pub(super) fn is_stopping(&self) -> bool {
         self.now().is_some_and(|sample| sample.stopping)
     }
@@ -140,7 +142,8 @@ impl Model {
         let depths: Vec<u64> = seen.map(|zone| zone.depth).collect();
         let now = self.now().and_then(|sample| sample.zone(&zone.name));
         let now = now.cloned().unwrap_or_default();
-        // In the first second that is known, who waits may have come before it.
+        // In the first known second, the waiting requests may have come before it. So its depth
+        // counts as the depth before.
         let before = depths.iter().rev().nth(1).copied();
         Row {
             name: zone.name.clone(),

@@ -1,4 +1,4 @@
-//! What the one who looks has chosen.
+//! What the user has chosen on the page.
 
 use super::api::Zone;
 use super::keys::Action;
@@ -18,19 +18,21 @@ const PANELS: [Panel; 4] = [Panel::Zones, Panel::Settings, Panel::Keys, Panel::O
 
 #[derive(Debug, Default)]
 pub(super) struct Page {
-    /// By name, because a new file may move it. The first where there is none of that name.
+    /// By name, because a new file may move the zone.
+    ///
+    /// If no zone has that name, the first is selected.
     selected: Option<Plain>,
     pub(super) panel: Panel,
     pub(super) sort: Sort,
     pub(super) help: bool,
     /// Lines of the panel that are scrolled away.
     pub(super) scroll: usize,
-    /// What was known when it was paused.
+    /// The model at the time of the pause.
     paused: Option<Box<Model>>,
 }
 
 impl Page {
-    /// Does it; false where it was to quit.
+    /// Carries out an action. Returns false if the action is to quit.
     pub(super) fn act(&mut self, action: Action, model: &Model) -> bool {
         match action {
             Action::Quit => return false,
@@ -52,7 +54,7 @@ impl Page {
         true
     }
 
-    /// What is to be shown.
+    /// The model to show: the paused one if the page is paused.
     pub(super) fn shown<'a>(&'a self, model: &'a Model) -> &'a Model {
         self.paused.as_deref().unwrap_or(model)
     }
@@ -61,7 +63,7 @@ impl Page {
         self.paused.is_some()
     }
 
-    /// The place of the selected zone.
+    /// The index of the selected zone.
     pub(super) fn selected(&self, zones: &[Zone]) -> usize {
         let named = |zone: &Zone| self.selected.as_ref() == Some(&zone.name);
         zones.iter().position(named).unwrap_or_default()

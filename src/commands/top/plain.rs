@@ -4,9 +4,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::access::is_printable;
 
-/// Text from elsewhere that can do nothing to a terminal: what is not printable stands as `\u{NN}`.
+/// Text from outside with unprintable characters escaped as `\u{NN}`.
 ///
-/// Keys come escaped already. This is for a gateway, or something that answers in its place, that does not do so.
+/// It cannot control the terminal. A gateway sends its keys escaped already. This protects against
+/// a gateway that does not, or another server at that address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Plain(String);
 

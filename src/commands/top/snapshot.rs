@@ -1,4 +1,4 @@
-//! What is known, as lines for people and scripts.
+//! The state of the gateway as text, for people and scripts.
 
 use super::address::Address;
 use super::model::{Model, Row, Sort};
@@ -9,7 +9,7 @@ const HEADING: [&str; 10] = [
     "zone", "rate", "in/s", "out/s", "depth", "deepest", "oldest", "p95", "rej/s", "keys",
 ];
 
-/// The whole of it; ends with a line feed.
+/// The whole text. It ends with a line feed.
 pub(super) fn text(address: &Address, model: &Model) -> String {
     let mut lines = Vec::new();
     if let Some(config) = &model.config {
@@ -84,7 +84,7 @@ fn zone(row: &Row) -> Vec<String> {
     ]
 }
 
-/// Rows below each other, the columns at `left` as texts, the others as numbers.
+/// Aligns rows in columns. The columns in `left` are texts, the others numbers.
 fn columns(rows: &[Vec<String>], left: &[usize]) -> Vec<String> {
     let count = rows.first().map_or(0, Vec::len);
     let wide = |text: &str| ratatui::text::Span::raw(text).width();

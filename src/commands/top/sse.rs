@@ -1,8 +1,8 @@
-//! Server-sent events, as the HTML standard has them.
+//! Server-sent events, as the HTML standard defines them.
 
 use thiserror::Error;
 
-/// More than ten minutes of a gateway with many zones.
+/// The longest event, in bytes: more than ten minutes of a gateway with many zones.
 const LONGEST: usize = 64 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,18 +12,18 @@ pub(super) struct Event {
     pub(super) data: String,
 }
 
-/// An event had no end.
+/// The error for an event that is too long.
 #[derive(Debug, Error)]
 #[error("an event of more than {LONGEST} bytes")]
 pub(super) struct TooLong;
 
-/// Takes bytes as they come, gives events as they end.
+/// Takes bytes as they come, and returns events as they end.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     /// A line that has not ended.
     line: Vec<u8>,
     event: Event,
-    /// The last byte was a carriage return, which a line feed may belong to.
+    /// Set if the last byte was a carriage return. A line feed may follow that belongs to it.
     returned: bool,
 }
 
@@ -67,7 +67,7 @@ impl Reader {
                 self.event.data.push_str(value);
                 self.event.data.push('\n');
             }
-            // A comment keeps the connection alive; other fields say nothing here.
+            // A comment keeps the connection alive. Other fields have no meaning here.
             _ => {}
         }
         None

@@ -1,4 +1,4 @@
-//! The terminal while the page is on it, and as it was afterwards.
+//! The terminal: draws the page on it, and restores it afterwards.
 
 use std::io;
 use std::thread;
@@ -18,10 +18,12 @@ use super::view::{Paint, View};
 use crate::clock;
 use crate::commands::signals::Signals;
 
-/// How long something has been so is shown to the second.
+/// Durations are shown to the second, so the page is drawn at least once a second.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Gives the terminal back, however the page ends. A panic does so before it is reported.
+/// Restores the terminal when the page ends for any reason.
+///
+/// After a panic this happens before the report.
 struct Restore;
 
 impl Drop for Restore {
@@ -30,7 +32,7 @@ impl Drop for Restore {
     }
 }
 
-/// Draws what is heard, and does what keys say, until told to quit.
+/// Draws what the feed reports, and acts on typed keys, until told to quit.
 pub(super) async fn watch(
     address: &Address,
     mut feed: Receiver<News>,
@@ -57,7 +59,7 @@ pub(super) async fn watch(
         tokio::select! {
             Some(news) = feed.recv() => {
                 model.hear(news, clock::now());
-                // Those that came together are drawn together.
+                // News that came together is drawn together.
                 while let Ok(news) = feed.try_recv() {
                     model.hear(news, clock::now());
                 }
@@ -72,7 +74,7 @@ pub(super) async fn watch(
                 Some(Err(error)) => return Err(error),
                 None => break,
             },
-            // Whichever it is: a terminal that hangs up is gone as well.
+            // Any signal ends the page: a terminal that hangs up is gone too.
             _ = signals.next() => break,
             _ = ticks.tick() => {}
         }
@@ -85,7 +87,7 @@ fn draw(terminal: &mut DefaultTerminal, view: &View) -> io::Result<()> {
     terminal.draw(|frame| view.draw(frame)).map(drop)
 }
 
-/// What is typed. The thread that reads it ends with the process.
+/// Keyboard input. The thread that reads it ends with the process.
 fn input() -> Receiver<io::Result<Event>> {
     let (tell, told) = channel(16);
     thread::spawn(move || {

@@ -2,13 +2,13 @@ use super::{Fields, Node, index, values};
 use crate::config::{RouteLimit, Zone};
 use crate::limit::{Algorithm, Delay, Limit, Rate};
 
-/// What limits can name: all zones by name, and those with which nothing is wrong.
+/// The zones that limits can name: all names, and the zones without problems.
 pub(super) struct Zones<'a> {
     pub(super) names: &'a [&'a str],
     pub(super) zones: &'a [Option<Zone>],
 }
 
-/// Reads a route's limits, `max_wait` left open. `None` where something is wrong with one.
+/// Reads a route's limits, without `max_wait`. Returns `None` if one of them is wrong.
 pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
     let Some(items) = node.items() else {
         return node.expected("a list such as [{ zone = \"per_client\", burst = 20 }]");
@@ -48,7 +48,7 @@ fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
     (zone, limit)
 }
 
-/// Of a zone in which requests wait.
+/// Reads a limit of a zone in which requests wait.
 fn queued(fields: &mut Fields) -> Option<Limit> {
     let burst = fields.optional("burst", 0, values::whole(0..=u32::MAX));
     let delay_node = fields.get("delay");
@@ -75,7 +75,9 @@ fn queued(fields: &mut Fields) -> Option<Limit> {
     })
 }
 
-/// Of a zone whose algorithm says yes or no at once: so many requests, of which all but one are its burst.
+/// Reads a limit of a zone whose algorithm passes or rejects a request at once.
+///
+/// The resulting `burst` is the number of allowed requests minus one.
 fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limit> {
     for name in ["delay", "nodelay"] {
         if let Some(node) = fields.get(name) {

@@ -1,4 +1,4 @@
-//! The file as written: each table is read by a file of its own here.
+//! Reads the file. Each table has a module here.
 
 mod limits;
 mod log;
@@ -28,35 +28,40 @@ use super::near::nearest;
 use super::read::{Fields, Node, Report};
 use super::{LoadError, Problem, Problems, Settings};
 
-/// Reads and checks a file. The admin port may be open to others than this host where the environment has
-/// `DRIP_ADMIN_TOKEN`.
+/// Reads and checks a file.
+///
+/// The admin port may be open to other hosts if the environment has `DRIP_ADMIN_TOKEN`.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or something is wrong with it: then everything that is.
+/// Returns an error if the file cannot be read, or if it has problems. The error then has all of
+/// them.
 pub fn load(path: &Path) -> Result<Settings, LoadError> {
     Ok(parse(&read(path)?, path, has_admin_token())?)
 }
 
-/// Whether the environment has a `DRIP_ADMIN_TOKEN`, which requests to the admin port then need.
+/// Whether the environment has a `DRIP_ADMIN_TOKEN`.
+///
+/// Requests to the admin port that change something must then show it.
 #[must_use]
 pub fn has_admin_token() -> bool {
     admin_token().is_some()
 }
 
-/// The `DRIP_ADMIN_TOKEN` of the environment, if it has one that is not empty. Blanks around it do not count: a file that
-/// a token comes from mostly ends with a new line.
+/// The `DRIP_ADMIN_TOKEN` of the environment, if it is set and not empty.
+///
+/// White space around it is removed: a file that a token comes from usually ends with a new line.
 #[must_use]
 pub fn admin_token() -> Option<Vec<u8>> {
     let token = env::var_os("DRIP_ADMIN_TOKEN").map(OsString::into_encoded_bytes)?;
     Some(token.trim_ascii().to_vec()).filter(|token| !token.is_empty())
 }
 
-/// Reads a file, without a look at what it says.
+/// Reads a file as text, without checking its content.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is not UTF-8.
+/// Returns an error if the file cannot be read, or is not UTF-8.
 pub fn read(path: &Path) -> Result<String, LoadError> {
     let failed = |source: io::Error| LoadError::Read {
         path: path.to_owned(),
@@ -70,13 +75,15 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
     })
 }
 
-/// Checks the text of a file. `path` is where it is from: messages name it, and relative file names in it are
-/// relative to its folder. `admin_token`: whether requests to the admin port need a token, so that it may be
-/// open to others than this host.
+/// Checks the text of a file.
+///
+/// `path` is the file's path: messages name it, and relative file names in the text begin at its
+/// folder. `admin_token` says whether a token protects the admin port, so that it may be open to
+/// other hosts.
 ///
 /// # Errors
 ///
-/// Something is wrong with it: then everything that is, by place.
+/// Returns an error with all problems of the text, sorted by place.
 pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Problems> {
     let (file, errors) = DeTable::parse_recoverable(text);
     let report = Report::new(text, &errors);
@@ -134,11 +141,13 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     })
 }
 
-/// What routes call origins or zones by, in the order of the file.
+/// The names of origins or zones, in the order of the file.
 type Names<'r> = Vec<&'r str>;
 
-/// Reads a table of named things. Each name is there even where its thing is wrong, so that a route that uses
-/// it is not blamed.
+/// Reads a table of named things, such as `[origins]`.
+///
+/// A thing that is wrong still has its name in the result, so that a route that uses it is not
+/// reported too.
 fn named<'r, T>(
     node: Node<'r>,
     read: impl Fn(Fields<'r>, String) -> Option<T>,
@@ -161,7 +170,7 @@ fn named<'r, T>(
     )
 }
 
-/// The names that a message lists: a file may have thousands.
+/// A list of names for a message, shortened because a file may have thousands.
 fn list(names: &[&str]) -> String {
     const MOST: usize = 20;
     let shown = names[..names.len().min(MOST)].join(", ");
@@ -171,7 +180,7 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// The index of what a route names.
+/// The index of the name in `node`. Reports a problem if no such name exists.
 fn index(node: Node, table: &str, names: &[&str]) -> Option<usize> {
     let name = values::text(node)?;
     let index = names.iter().position(|known| *known == name);

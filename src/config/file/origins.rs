@@ -7,7 +7,7 @@ use http::uri::PathAndQuery;
 use super::{Fields, Names, Node, named, url, values};
 use crate::config::{Health, HostRule, Origin};
 
-/// As many as the semaphore that counts them can.
+/// Largest `max_in_flight`: a number that the semaphore can count.
 const MOST_IN_FLIGHT: usize = 1_000_000_000;
 const MAX_HEADER_SIZE: usize = 64 * 1024;
 
@@ -63,7 +63,7 @@ fn host(node: Node) -> Option<HostRule> {
     }
 }
 
-/// Reads `[origins.NAME.health]`; `None` where it has no path.
+/// Reads `[origins.NAME.health]`; `None` if it has no path.
 fn health(mut fields: Fields) -> Option<Health> {
     let path = fields.required("path", "\"/healthz\"", |node| {
         values::parsed(node, "a path such as \"/healthz\"", health_path)

@@ -1,4 +1,4 @@
-//! What must hold of any file.
+//! Properties of any file.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::testing::{bytes, config, replay};
 
 const PATH: &str = "/etc/drip/gateway.toml";
 
-/// Each place is one of the text, and each message one line of print.
+/// Each problem has a place in the text, and a message of one printable line.
 fn are_told_well(text: &str, problems: &Problems) -> Result<(), TestCaseError> {
     prop_assert!(!problems.problems.is_empty());
     let lines = text.split('\n').collect::<Vec<_>>();
@@ -72,7 +72,7 @@ fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     let again = parse(&shown, Path::new("/elsewhere/gateway.toml"), false);
     prop_assert_eq!(again, Ok(settings.clone()), "{}", shown);
     prop_assert_eq!(show(&settings), shown);
-    // Whoever may open the admin port to others may also leave it closed.
+    // A file that is valid without a token is also valid with one.
     prop_assert_eq!(parse(text, Path::new(PATH), true), Ok(settings));
     Ok(())
 }
@@ -82,7 +82,7 @@ fn the_corpus_holds() {
     replay("gateways", holds);
 }
 
-/// What goes between the quotes of a value, as it is.
+/// The text between the quotes of a value.
 fn value() -> impl Strategy<Value = String> {
     let folder = prop::sample::select(vec![
         "rates",
@@ -110,7 +110,7 @@ proptest! {
         holds(&bytes)?;
     }
 
-    /// Any text in the place of any value of a file that is right.
+    /// Any text in place of any value of a valid file.
     #[test]
     fn so_is_any_value(which: prop::sample::Index, value in value()) {
         let whole = include_str!("../../../tests/corpus/gateways/everything.toml");
@@ -133,7 +133,7 @@ proptest! {
     }
 }
 
-/// Files that are large because they are something else are told so at once.
+/// Large files that are not a configuration do not take long.
 #[test]
 fn a_large_file_takes_no_longer_than_its_size() {
     let count = 20_000;

@@ -4,7 +4,7 @@ use super::limits::{self, Zones};
 use super::{Fields, Node, index, values};
 use crate::config::{Dialects, PathPattern, Route};
 
-/// Reads the `[[routes]]`; `None` stands for one in which something is wrong.
+/// Reads the `[[routes]]`; `None` stands for a route with a problem.
 pub(super) fn read(node: Node, origins: &[&str], zones: &Zones) -> Vec<Option<Route>> {
     let Some(tables) = node.items() else {
         node.expected::<()>("[[routes]] in double brackets, once for each route");
@@ -29,7 +29,7 @@ pub(super) fn read(node: Node, origins: &[&str], zones: &Zones) -> Vec<Option<Ro
     routes
 }
 
-/// What a route takes, by which it is told from others.
+/// The requests that a route takes. No two routes may take the same.
 #[derive(Clone, PartialEq)]
 struct Taken {
     path: PathPattern,

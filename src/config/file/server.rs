@@ -51,7 +51,7 @@ pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Serv
     server
 }
 
-/// Reads the addresses, of which no two may meet.
+/// Reads the client addresses and the admin address, and reports two that conflict.
 fn addresses(
     fields: &mut Fields,
     folder: &Path,
@@ -99,7 +99,9 @@ fn listen(node: Node, folder: &Path) -> Vec<Listen> {
     addresses
 }
 
-/// Whether the kernel would refuse one of them because of the other. Port 0 is a new one each time.
+/// Whether two addresses conflict, so that the kernel would refuse one of them.
+///
+/// Port 0 never conflicts, because the kernel picks a new port each time.
 fn meet(one: &Listen, other: &Listen) -> bool {
     let (Listen::Tcp(one), Listen::Tcp(other)) = (one, other) else {
         return one == other;

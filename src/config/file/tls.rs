@@ -5,7 +5,7 @@ use toml::de::DeTable;
 use super::{Fields, Node, Report, values};
 use crate::config::{CertPair, Problems, Tls};
 
-/// Reads `[server.tls]`: which files there are, not what is in them. `None` where something is wrong.
+/// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
 pub(super) fn read(node: Node, folder: &Path) -> Option<Tls> {
     let mut fields = Fields::of(node, "[server.tls]".to_owned())?;
     let certs = fields.required("cert", "\"server.pem\"", |node| {
@@ -37,10 +37,10 @@ pub(super) fn read(node: Node, folder: &Path) -> Option<Tls> {
     })
 }
 
-/// Says at their names in `text` why files of `[server.tls]` cannot be used.
+/// Reports why files of `[server.tls]` cannot be used, at their names in `text`.
 ///
-/// `text` is what the settings were read from, `path` its file. `unusable` has for each such file
-/// the index of its pair, its field (`cert` or `key`) and the reason.
+/// `text` is the text that the settings were read from, and `path` its file. `unusable` has for
+/// each such file the index of its pair, its field (`cert` or `key`) and the reason.
 #[must_use]
 pub fn unusable_certificates(
     text: &str,
@@ -61,10 +61,10 @@ pub fn unusable_certificates(
     Problems::new(path, report.into_problems())
 }
 
-/// A file where it is named, under its absolute name; `None` where that is wrong.
+/// A named file: its place in the text and its absolute path; `None` if it is wrong.
 type File<'r> = Option<(Node<'r>, PathBuf)>;
 
-/// One file, or a list of them that must not be empty.
+/// One file, or a list of files that must not be empty.
 fn files<'r>(node: Node<'r>, example: &str, folder: &Path) -> Option<Vec<File<'r>>> {
     let items = match node.items() {
         Some(_) => {
@@ -81,7 +81,7 @@ fn files<'r>(node: Node<'r>, example: &str, folder: &Path) -> Option<Vec<File<'r
     Some(items.into_iter().map(file).collect())
 }
 
-/// Says which files are named a second time.
+/// Reports files that are named a second time.
 fn twice(files: &[File]) {
     let files = files.iter().flatten().collect::<Vec<_>>();
     for (index, (item, name)) in files.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The servers of an origin.
+//! Reads the servers of an origin.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU16;
@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{Node, values};
 use crate::config::{Host, Scheme, ServerUrl};
 
-/// Reads one server. A socket file is relative to `folder`.
+/// Reads one server. The path of a socket file is relative to `folder`.
 pub(super) fn read(node: Node, folder: &Path) -> Option<ServerUrl> {
     const WHAT: &str = "a server such as \"http://127.0.0.1:9000\"";
     values::parsed(node, WHAT, |text| match text.strip_prefix("unix:") {
@@ -76,7 +76,7 @@ fn name_or_v4(text: &str) -> Option<Host> {
     if let Ok(address) = text.parse() {
         return Some(Host::Address(IpAddr::V4(address)));
     }
-    // The dot after the last label says that no search list is to be tried.
+    // A dot after the last label means that the resolver must not use its search list.
     let labels = text.strip_suffix('.').unwrap_or(text);
     let fits = |label: &str| {
         let known = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';

@@ -1,4 +1,4 @@
-//! Values that stand alone: each reader says what is wrong, and then gives `None`.
+//! Reads single values: each reader reports a wrong value and then returns `None`.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub(super) fn text(node: Node<'_>) -> Option<&str> {
     text.or_else(|| node.expected("a text in quotes"))
 }
 
-/// A text that something else reads; `what` is what it should be.
+/// A text that `parse` reads; `what` says in a message what it should be.
 pub(super) fn parsed<T, E: Display>(
     node: Node,
     what: &str,
@@ -59,7 +59,7 @@ where
     }
 }
 
-/// A duration, also zero.
+/// A duration, zero included.
 pub(super) fn duration(node: Node) -> Option<Duration> {
     let span = node.value.as_str().and_then(parse_duration);
     let span = span.filter(|span| *span <= LONGEST_DURATION);
@@ -68,7 +68,7 @@ pub(super) fn duration(node: Node) -> Option<Duration> {
     })
 }
 
-/// A duration that is never zero: nothing could be done in no time.
+/// A duration that is never zero, because nothing can be done in no time.
 pub(super) fn timeout(node: Node) -> Option<Duration> {
     let span = duration(node)?;
     if span.is_zero() {
@@ -79,7 +79,7 @@ pub(super) fn timeout(node: Node) -> Option<Duration> {
 
 /// A time after which the kernel probes a silent TCP connection; zero: never.
 ///
-/// Linux counts it in whole seconds and takes at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
+/// Linux counts it in whole seconds, and accepts at most 32767 of them (tcp(7), `TCP_KEEPIDLE`).
 pub(super) fn tcp_keepalive(node: Node) -> Option<Duration> {
     const RANGE: RangeInclusive<Duration> =
         Duration::from_secs(1)..=Duration::from_secs(9 * 60 * 60);
@@ -90,7 +90,7 @@ pub(super) fn tcp_keepalive(node: Node) -> Option<Duration> {
     Some(span)
 }
 
-/// A size in bytes, also zero.
+/// A size in bytes, zero included.
 pub(super) fn size(node: Node) -> Option<u64> {
     let bytes = match node.value {
         DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
@@ -103,14 +103,14 @@ pub(super) fn size(node: Node) -> Option<u64> {
     })
 }
 
-/// The most that a head may have, in bytes.
+/// The largest allowed size of a head, in bytes.
 pub(super) fn head_size(node: Node) -> Option<usize> {
     let bytes = usize::try_from(size(node)?).ok();
     let fits = bytes.filter(|bytes| (1024..=1024 * 1024).contains(bytes));
     fits.or_else(|| node.expected("a size from 1KB to 1MB"))
 }
 
-/// `"none"`, which gives `None`, or a duration.
+/// A duration, or `"none"`, which gives `None`.
 pub(super) fn patience(node: Node) -> Option<Duration> {
     if node.value.as_str() == Some("none") {
         return None;
@@ -141,7 +141,7 @@ pub(super) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T
     }
 }
 
-/// A list without repetitions; `example` is how one is written.
+/// A list without duplicates; `example` shows in a message how to write it.
 pub(super) fn list<T: PartialEq>(
     example: &str,
     read: impl Fn(Node) -> Option<T>,
@@ -174,8 +174,10 @@ pub(super) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>>
     items
 }
 
-/// A network, or an address alone. Bits that do not count are cleared, and IPv4 in IPv6 becomes IPv4, as the
-/// addresses it is compared with are.
+/// A network, or a single address.
+///
+/// Bits after the prefix are cleared. IPv4 in IPv6 becomes IPv4, as in the addresses that are
+/// compared with the network.
 pub(super) fn network(node: Node) -> Option<IpNet> {
     let network = node.value.as_str().and_then(|text| {
         let alone = || text.parse::<IpAddr>().map(IpNet::from);
@@ -194,7 +196,7 @@ pub(super) fn network(node: Node) -> Option<IpNet> {
     })
 }
 
-/// A whole number from 1.
+/// A whole number from 1 to `most`.
 pub(super) fn at_least_one(most: NonZeroUsize) -> impl FnOnce(Node) -> Option<NonZeroUsize> {
     move |node| whole(1..=most.get())(node).and_then(NonZeroUsize::new)
 }

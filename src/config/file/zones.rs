@@ -57,10 +57,13 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
     })
 }
 
-/// Past this many requests a period, the times of all of them would take too much memory for each key.
+/// Most requests in a period for `sliding_window_log`.
+///
+/// It remembers the time of each request, and more of them would take too much memory for each
+/// key.
 const LONGEST_LOG: u32 = 100_000;
 
-/// Whether a zone can count so: windows count whole requests.
+/// Whether the algorithm can count at this rate: windows count whole requests.
 fn fits(node: Node, algorithm: Algorithm, rate: Rate) -> bool {
     if !algorithm.has_windows() {
         return true;

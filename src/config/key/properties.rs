@@ -1,11 +1,11 @@
-//! What must hold of any text that may be a key.
+//! Properties of any text that may be a key.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{config, replay_text, text};
 
-/// The template's variables in braces and the text between them, read letter by letter; `None` where it is none.
+/// The template with variables in angle brackets, read letter by letter; `None` if it is invalid.
 fn naive(text: &str) -> Option<String> {
     let mut letters = text.chars().peekable();
     let mut out = String::new();

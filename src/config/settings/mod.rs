@@ -18,17 +18,18 @@ pub use store::{Keeper, OnStoreFailure, Redis};
 use super::KeyTemplate;
 use crate::limit::{Algorithm, Rate};
 
-/// Everything a gateway is told by its file, checked: indices point at what is there, names are unique,
-/// numbers are in range.
+/// The checked settings from a gateway's file.
+///
+/// Indices are valid, names are unique, and numbers are in range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The gateway's own side: addresses, workers, patience with clients.
+    /// `[server]`: addresses, workers, and timeouts and limits for clients.
     pub server: Server,
     /// In the order of the file; at least one.
     pub origins: Vec<Origin>,
     /// In the order of the file; may be empty.
     pub zones: Vec<Zone>,
-    /// Where zones are kept that are shared.
+    /// The Redis that keeps shared zones.
     pub redis: Redis,
     /// In the order of the file; at least one.
     pub routes: Vec<Route>,
@@ -37,9 +38,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The route that takes a request, and its index: the longest matching path wins; of those with the same path one
-    /// that names the host before one that does not; then the first in the file. What is not known of the request, its
-    /// host or its method, rules no route out.
+    /// The route that takes a request, and its index.
+    ///
+    /// The longest matching path wins. Of routes with the same path, a route that names the host
+    /// wins over a route that does not. Then the first route in the file wins. A host or a method
+    /// that is `None`, because it is not known, excludes no route.
     #[must_use]
     pub fn route(
         &self,
@@ -63,13 +66,15 @@ impl Settings {
             .iter()
             .enumerate()
             .filter(|(_, route)| takes(route));
-        // Of equals `max_by_key` takes the last, and the first is wanted.
+        // `max_by_key` returns the last of equal items. Reversed, that is the first in the file.
         matching
             .rev()
             .max_by_key(|(_, route)| (route.path.precedence(), route.host.is_some()))
     }
 
-    /// The same with the password of the store left out, for those who may see the settings and not their file.
+    /// The same settings without the store's password.
+    ///
+    /// For readers that may see the settings but not the file.
     #[must_use]
     pub fn without_secrets(&self) -> Self {
         let mut settings = self.clone();
@@ -77,7 +82,7 @@ impl Settings {
         settings
     }
 
-    /// What differs from the settings that the process was started with, and cannot change while it runs.
+    /// Names of the fields that differ from `started_with` and take effect only after a restart.
     #[must_use]
     pub fn needing_restart(&self, started_with: &Self) -> Vec<&'static str> {
         let (new, old) = (&self.server, &started_with.server);
@@ -99,46 +104,48 @@ impl Settings {
     }
 }
 
-/// `[zones.NAME]`: a bucket for each value of a key.
+/// `[zones.NAME]`: one bucket for each value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zone {
     /// Letters, digits, `_`, `-` and `.`.
     pub name: String,
-    /// What tells one bucket from another.
+    /// What distinguishes one bucket from another.
     pub key: KeyTemplate,
-    /// How fast each bucket leaks; of windows, how many requests each takes and how long it is.
+    /// How fast each bucket leaks. For windows: requests in each window, and its length.
     pub rate: Rate,
     /// How the requests of a key are counted.
     pub algorithm: Algorithm,
-    /// Remembered keys, over all workers.
+    /// Most keys that are remembered, over all workers.
     pub max_keys: NonZeroUsize,
-    /// A drained key is forgotten after this.
+    /// A drained key is forgotten after this time.
     pub idle_timeout: Duration,
     /// IPv6 addresses in keys are cut to this many bits, 0 to 128.
     pub ipv6_prefix: u8,
     /// Client addresses that are never limited.
     pub exempt: Vec<IpNet>,
-    /// Who keeps the buckets.
+    /// Which store keeps the buckets.
     pub store: Keeper,
-    /// What goes on without it; of a zone in memory, nothing.
+    /// What happens when the store fails. Has no effect on a zone in memory.
     pub on_store_failure: OnStoreFailure,
 }
 
 impl Zone {
-    /// Whether requests of this client are never limited here.
+    /// Whether requests of this client are never limited in this zone.
     #[must_use]
     pub fn is_exempt(&self, client: IpAddr) -> bool {
         self.exempt.iter().any(|net| net.contains(&client))
     }
 
-    /// `address` cut to `ipv6_prefix` where it is of IPv6: whoever has one address there has a whole prefix.
+    /// `address`, cut to `ipv6_prefix` bits if it is IPv6.
+    ///
+    /// A client that has one IPv6 address usually has a whole prefix of them.
     #[must_use]
     pub fn cut(&self, address: IpAddr) -> IpAddr {
         cut(address, self.ipv6_prefix)
     }
 }
 
-/// `address` cut to `prefix` bits where it is of IPv6.
+/// `address`, cut to `prefix` bits if it is IPv6.
 pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -156,20 +163,20 @@ pub(crate) fn cut(address: IpAddr, prefix: u8) -> IpAddr {
 pub struct Log {
     /// The least severe message that is written.
     pub level: Level,
-    /// Of both logs.
+    /// Format of both logs.
     pub format: Format,
     /// Where the access log goes.
     pub access: Access,
 }
 
-/// How severe a message is, the most severe first.
+/// Severity of a message, from most to least severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Something does not work.
     Error,
-    /// Something will not work for long.
+    /// Something will stop working soon.
     Warn,
-    /// What an operator wants to know on a good day.
+    /// What an operator wants to know in normal operation.
     Info,
     /// What a developer of the gateway wants to know.
     Debug,
@@ -177,22 +184,22 @@ pub enum Level {
     Trace,
 }
 
-/// How a line of a log is written.
+/// Format of a line in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// Plain text, for people.
     Text,
-    /// One object a line.
+    /// One JSON object for each line.
     Json,
 }
 
 /// Where the access log goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Nowhere.
+    /// Nowhere: there is no access log.
     Off,
     /// Standard output.
     Stdout,
-    /// A file, absolute.
+    /// A file, with its absolute path.
     File(PathBuf),
 }

@@ -12,78 +12,86 @@ use http::uri::PathAndQuery;
 pub struct Origin {
     /// Letters, digits, `_`, `-` and `.`.
     pub name: String,
-    /// At least one, none of them twice.
+    /// At least one, without duplicates.
     pub servers: Vec<ServerUrl>,
-    /// Never zero.
+    /// Longest time to open a connection; never zero.
     pub connect_timeout: Duration,
-    /// Until the whole response head; never zero.
+    /// Longest time until the whole response head has arrived; never zero.
     pub response_timeout: Duration,
-    /// Longest pause between two bytes of an answer's body, and longest time in which the origin takes no
-    /// byte of a request's body; never zero.
+    /// Longest pause in a body; never zero.
+    ///
+    /// It is the longest time between two bytes of a response's body, and the longest time in
+    /// which the origin takes no byte of a request's body.
     pub body_timeout: Duration,
     /// Longest time without a byte in either direction on an upgraded connection; never zero.
     pub tunnel_timeout: Duration,
-    /// Of a response's head, in bytes: 1024 to 1048576.
+    /// Largest response head, in bytes: 1024 to 1048576.
     pub max_header_size: usize,
-    /// Requests at the origin at once, over all keys and workers; `None`: no limit.
+    /// Most requests at the origin at once, over all keys and workers; `None`: no limit.
     pub max_in_flight: Option<NonZeroUsize>,
-    /// How long a request whose turn has come waits for a free place.
+    /// How long a request that has its turn waits for a free place at the origin.
     pub queue_timeout: Duration,
-    /// Failures in a row that take one of several servers out; at least 1.
+    /// Consecutive failures after which a server is not used; at least 1.
+    ///
+    /// Applies only to an origin with several servers.
     pub max_fails: u32,
-    /// For how long.
+    /// How long such a server is not used.
     pub fail_timeout: Duration,
-    /// Idle connections kept per worker and server; 0: none.
+    /// Idle connections kept for each worker and server; 0: none.
     pub keep_alive: usize,
-    /// What the origin is told that it is called.
+    /// The `Host` that the origin gets.
     pub host: HostRule,
-    /// How its servers are asked whether they are well; `None`: they are not.
+    /// Health checks of the servers; `None`: there are none.
     pub health: Option<Health>,
 }
 
-/// `[origins.NAME.health]`.
+/// `[origins.NAME.health]`: how servers are probed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Health {
-    /// What is asked for; begins with `/`, and may have a query.
+    /// Path of the probe; begins with `/`, and may have a query.
     pub path: PathAndQuery,
-    /// Between two questions; never zero.
+    /// Time between two probes; never zero.
     pub interval: Duration,
-    /// From connecting to the head of the answer; never zero, and may be longer than the interval.
+    /// Time limit of a probe, from connecting to the response head; never zero.
+    ///
+    /// It may be longer than the interval.
     pub timeout: Duration,
-    /// Failures in a row that make a server unhealthy; at least 1.
+    /// Consecutive failures that make a server unhealthy; at least 1.
     pub unhealthy_after: u32,
-    /// Good answers in a row that make it healthy again; at least 1.
+    /// Consecutive good responses that make it healthy again; at least 1.
     pub healthy_after: u32,
 }
 
 /// The `Host` that an origin gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostRule {
-    /// The client's.
+    /// The client's `Host`.
     Preserve,
-    /// The server's own, as its URL has it.
+    /// The server's own host, as in its URL.
     Origin,
-    /// This one.
+    /// This text.
     Literal(String),
 }
 
-/// One server of an origin, written as in the file.
+/// One server of an origin, as the file writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ServerUrl {
     /// `http://host:port` or `https://host:port`.
     Tcp {
         /// Whether the connection is encrypted.
         scheme: Scheme,
-        /// Where it is, and over TLS whom its certificate is for.
+        /// The host to connect to. Over TLS, the certificate must be for this host.
         host: Host,
-        /// The scheme's own where the file names none.
+        /// The port; the scheme's default if the file names none.
         port: NonZeroU16,
     },
-    /// `unix:/path`: plain HTTP through a socket file, absolute and short enough for the kernel.
+    /// `unix:/path`: plain HTTP through a socket file.
+    ///
+    /// The path is absolute, and short enough for the kernel.
     Unix(PathBuf),
 }
 
-/// What is spoken over a TCP connection.
+/// The protocol over a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Plain HTTP.
@@ -95,15 +103,18 @@ pub enum Scheme {
 /// The host of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Host {
-    /// In lowercase: labels of up to 63 letters, digits, `-` and `_`, 253 bytes in all.
+    /// A name in lowercase.
+    ///
+    /// It has labels of up to 63 letters, digits, `-` and `_`, and at most 253 bytes in all.
     Name(String),
-    /// An address.
+    /// An IP address.
     Address(IpAddr),
 }
 
 impl ServerUrl {
-    /// What `Host` names it: without the port where that is the scheme's own, and `localhost` behind a socket file,
-    /// as nginx has it.
+    /// The server's name in a `Host` field, as nginx writes it.
+    ///
+    /// The port is left out if it is the scheme's default. A socket file is called `localhost`.
     #[must_use]
     pub fn authority(&self) -> String {
         match self {
@@ -125,7 +136,7 @@ impl fmt::Display for ServerUrl {
 }
 
 impl Scheme {
-    /// The port where none is named: 80 or 443.
+    /// The port if the URL has none: 80 or 443.
     #[must_use]
     pub fn default_port(self) -> NonZeroU16 {
         const HTTP: NonZeroU16 = NonZeroU16::new(80).unwrap();
@@ -147,7 +158,7 @@ impl fmt::Display for Scheme {
 }
 
 impl Host {
-    /// As resolvers and certificates have it: an IPv6 address stands without its brackets.
+    /// The host as resolvers and certificates write it: an IPv6 address has no brackets.
     #[must_use]
     pub fn bare(&self) -> Cow<'_, str> {
         match self {
@@ -157,7 +168,7 @@ impl Host {
     }
 }
 
-/// As a URL has it: an IPv6 address stands in brackets.
+/// As in a URL: an IPv6 address is in brackets.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -5,28 +5,30 @@ use crate::limit::Limit;
 /// One of the `[[routes]]`. No two have the same path, host and methods.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
-    /// Which paths it takes.
+    /// The paths that it takes.
     pub path: PathPattern,
-    /// Which host, in lowercase, without a port; `None`: every one.
+    /// The host that it takes, in lowercase, without a port; `None`: every host.
     pub host: Option<String>,
-    /// Which methods; empty: every one.
+    /// The methods that it takes; empty: every method.
     pub methods: Vec<String>,
     /// Index into [`super::Settings::origins`].
     pub origin: usize,
-    /// The zones it asks, each once; empty: it only forwards.
+    /// Its limits, each zone at most once; empty: the route only forwards.
     pub limits: Vec<RouteLimit>,
-    /// Decide, count and log, but pass everything at once.
+    /// Dry run: decide, count and log, but pass every request at once.
     pub dry_run: bool,
-    /// 400 to 599.
+    /// Status of a rejection, 400 to 599.
     pub reject_status: u16,
-    /// The body of a rejection.
+    /// Body of a rejection.
     pub reject_body: String,
-    /// Which fields tell the client about its limits.
+    /// Header fields that tell the client about its limits.
     pub headers: Dialects,
 }
 
 impl Route {
-    /// What logs and metrics call it: its path as written, after its host if it has one.
+    /// The route's name in logs and metrics.
+    ///
+    /// It is the path as written, after the host if the route has one.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.host {
@@ -36,17 +38,17 @@ impl Route {
     }
 }
 
-/// Which paths a route takes, compared byte by byte as nginx compares prefixes.
+/// The paths that a route takes, compared byte by byte as nginx compares prefixes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathPattern {
-    /// `"/fast"`: every path that begins so, `/fast.html` too.
+    /// `"/fast"`: every path that begins with it, also `/fast.html`.
     Prefix(String),
-    /// `"= /fast"`: this path alone.
+    /// `"= /fast"`: this path only.
     Exact(String),
 }
 
 impl PathPattern {
-    /// Whether the route takes this path, which comes without its query.
+    /// Whether the route takes this path, which has no query.
     #[must_use]
     pub fn matches(&self, path: &[u8]) -> bool {
         match self {
@@ -57,8 +59,9 @@ impl PathPattern {
 }
 
 impl PathPattern {
-    /// Of the patterns that match a path, the one with the highest precedence wins: the longest, and of the same
-    /// length the exact one.
+    /// Precedence of the pattern: of the patterns that match a path, the highest wins.
+    ///
+    /// The longest pattern wins, and of two with the same length the exact one.
     #[must_use]
     pub fn precedence(&self) -> (usize, bool) {
         match self {
@@ -77,22 +80,22 @@ impl fmt::Display for PathPattern {
     }
 }
 
-/// What a route asks of one zone.
+/// One limit of a route, in one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteLimit {
     /// Index into [`super::Settings::zones`].
     pub zone: usize,
-    /// The numbers; a delay is never above its burst, and `max_wait` is the route's.
+    /// The limit's values. `delay` is never above `burst`; `max_wait` is the route's.
     pub limit: Limit,
 }
 
-/// Which header fields tell a client about its limits.
+/// Header fields that tell a client about its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialects {
-    /// `X-RateLimit-Limit` and its kin.
+    /// `X-RateLimit-Limit` and related fields.
     pub x_ratelimit: bool,
     /// `RateLimit` and `RateLimit-Policy`, the IETF draft.
     pub ratelimit: bool,
-    /// `Server-Timing`: how long the request queued.
+    /// `Server-Timing`: how long the request waited in the queue.
     pub server_timing: bool,
 }

@@ -9,51 +9,55 @@ use ipnet::IpNet;
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// Where clients connect; at least one, none of them twice.
+    /// Addresses for clients; at least one, without duplicates.
     pub listen: Vec<Listen>,
-    /// The admin port; `None`: there is none.
+    /// Address of the admin port; `None`: there is none.
     pub admin: Option<SocketAddr>,
     /// Worker threads, at most 1024.
     pub workers: NonZeroUsize,
-    /// Peers whose [`Server::forwarded_header`] is believed.
+    /// Peers whose [`Server::forwarded_header`] is trusted.
     pub trusted_proxies: Vec<IpNet>,
     /// The field in which a trusted peer names its client.
     pub forwarded_header: ForwardedHeader,
-    /// Past it, new connections wait in the kernel's backlog.
+    /// Most connections at once; further ones wait in the kernel's backlog.
     pub max_connections: NonZeroUsize,
-    /// How long an idle client connection is kept; zero: none is.
+    /// How long an idle client connection is kept; zero: idle connections are closed.
     pub keep_alive: Duration,
-    /// Silence on a TCP connection after which the kernel checks that the other side is still there, on
-    /// client and origin connections: 1 s to 9 h; `None`: it does not check.
+    /// Idle time after which the kernel probes the peer of a TCP connection; `None`: never.
+    ///
+    /// It is from 1 s to 9 h, and applies to client and origin connections.
     pub tcp_keepalive: Option<Duration>,
-    /// For the whole head of a request; never zero.
+    /// Longest time for the whole head of a request; never zero.
     pub header_timeout: Duration,
-    /// Between two reads of a request's body; never zero.
+    /// Longest time between two reads of a request's body; never zero.
     pub body_timeout: Duration,
-    /// Of a request's head, in bytes: 1024 to 1048576.
+    /// Largest head of a request, in bytes: 1024 to 1048576.
     pub max_header_size: usize,
-    /// Of a request's body, in bytes; `None`: no limit.
+    /// Largest body of a request, in bytes; `None`: no limit.
     pub max_body_size: Option<NonZeroU64>,
-    /// How long a stop lets the queues drain; zero: not at all.
+    /// How long the queues may drain when the gateway stops; zero: not at all.
     pub shutdown_timeout: Duration,
-    /// What clients are shown where they connect by TLS; `None`: they do not.
+    /// Certificates for TLS connections of clients; `None`: no TLS.
     pub tls: Option<Tls>,
 }
 
 /// `[server.tls]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// At least one, no certificate twice. A client gets the one that is for the name that it asks for, and where
-    /// none is, the first.
+    /// Certificates with their keys: at least one, no certificate twice.
+    ///
+    /// A client gets the certificate for the name that it asks for, and otherwise the first.
     pub pairs: Vec<CertPair>,
 }
 
-/// The files of a certificate. That they are there, and fit each other, is not checked here.
+/// The files of a certificate.
+///
+/// Whether they exist and belong together is not checked here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertPair {
-    /// The certificate and what leads from it to its root, absolute.
+    /// Absolute path of the certificate and its chain up to the root.
     pub cert: PathBuf,
-    /// The private key, absolute.
+    /// Absolute path of the private key.
     pub key: PathBuf,
 }
 
@@ -62,16 +66,18 @@ pub struct CertPair {
 pub enum ForwardedHeader {
     /// `X-Forwarded-For`.
     XForwardedFor,
-    /// `Forwarded`, as RFC 7239 has it.
+    /// `Forwarded`, RFC 7239.
     Forwarded,
 }
 
-/// Where clients connect.
+/// An address for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// An address and port; `[::]` takes IPv4 too. Port 0 is one that the kernel picks.
+    /// An address and port.
+    ///
+    /// `[::]` accepts IPv4 too. For port 0 the kernel picks a port.
     Tcp(SocketAddr),
-    /// A socket file, absolute.
+    /// Absolute path of a socket file.
     Unix(PathBuf),
 }
 

@@ -2,14 +2,14 @@ use std::time::Duration;
 
 use crate::store::Url;
 
-/// `[redis]`: where the buckets are that gateways share.
+/// `[redis]`: where the buckets are that several gateways share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redis {
-    /// Where it is.
+    /// Address of the Redis.
     pub url: Url,
-    /// How long a request waits for its answer, above zero.
+    /// How long a request waits for the response of Redis; never zero.
     pub timeout: Duration,
-    /// What each of its keys begins with.
+    /// Prefix of each key in Redis.
     pub prefix: String,
 }
 
@@ -23,31 +23,31 @@ impl Default for Redis {
     }
 }
 
-/// Who keeps a zone's buckets.
+/// Which store keeps a zone's buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeper {
-    /// This gateway, for itself.
+    /// The memory of this gateway, for this gateway only.
     #[default]
     Memory,
-    /// Redis, for all gateways that ask it.
+    /// Redis, shared by all gateways that use it.
     Redis,
 }
 
 impl Keeper {
-    /// With their names in a file.
+    /// All values with their names in the file.
     pub const NAMED: [(&'static str, Self); 2] = [("memory", Self::Memory), ("redis", Self::Redis)];
 
-    /// Its name in a file.
+    /// The name in the file.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMED[self as usize].0
     }
 }
 
-/// What becomes of the requests that a store does not decide in time.
+/// What happens to requests that the store does not decide in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStoreFailure {
-    /// This gateway paces them by itself, from the level that the store told it last.
+    /// This gateway paces them itself, from the level that the store reported last.
     #[default]
     Local,
     /// They pass.
@@ -57,14 +57,14 @@ pub enum OnStoreFailure {
 }
 
 impl OnStoreFailure {
-    /// With their names in a file.
+    /// All values with their names in the file.
     pub const NAMED: [(&'static str, Self); 3] = [
         ("local", Self::Local),
         ("open", Self::Open),
         ("closed", Self::Closed),
     ];
 
-    /// Its name in a file.
+    /// The name in the file.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMED[self as usize].0

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::limit::{Delay, show_duration};
 
-/// Writes settings as a `gateway.toml` with every value in force, which reads back as the same settings.
+/// Writes settings as a `gateway.toml` with all values, which reads back as the same settings.
 #[must_use]
 pub fn show(settings: &Settings) -> String {
     let mut out = Page(String::new());
@@ -164,7 +164,7 @@ fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
         .limits
         .iter()
         .map(|limit| show_limit(*limit, &settings.zones));
-    // A route has one max_wait, which each of its limits carries.
+    // A route has one `max_wait`, and each of its limits contains it.
     let max_wait = route.limits.first().and_then(|limit| limit.limit.max_wait);
     out.title("[[routes]]");
     out.field("path", quote(&route.path.to_string()));
@@ -222,7 +222,7 @@ fn log(out: &mut Page, settings: &Settings) {
     out.field("access", quote(&access));
 }
 
-/// A name as TOML's key: bare where it may be.
+/// A name as a TOML key: without quotes if TOML allows that.
 fn key(name: &str) -> String {
     if name.contains('.') {
         quote(name)
@@ -235,7 +235,7 @@ fn head_size(bytes: usize) -> String {
     quote(&show_size(bytes as u64))
 }
 
-/// File names: one alone, several as a list.
+/// File names: one as a string, several as a list.
 fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
     let alone = names.len() == 1;
     let mut names = names.map(|name| quote(&name.display().to_string()));

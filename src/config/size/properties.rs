@@ -1,4 +1,4 @@
-//! What must hold of any text that may be a size.
+//! Properties of any text that may be a size.
 
 use proptest::prelude::*;
 

@@ -3,16 +3,18 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, path};
 
-/// As many symbolic links as the kernel follows.
+/// Most symbolic links in a path, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// The folders in which it is decided what `path` leads to: that of the file itself, and those of every
-/// symbolic link on the way. Where the way breaks off, the last folder that is there.
+/// The folders that decide which file `path` leads to.
+///
+/// These are the file's own folder, and the folder of every symbolic link on the way. If the path
+/// breaks off, the last one is the last folder that exists.
 pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
     let mut folders = BTreeSet::new();
     let mut here = PathBuf::new();
     let mut links = 0;
-    // The way still to go, the next step last.
+    // The components that remain, the next one last.
     let mut way = steps(&path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     while let Some(step) = way.pop() {
         if step == ".." {
@@ -42,7 +44,9 @@ pub(super) fn folders(path: &Path) -> BTreeSet<PathBuf> {
     folders
 }
 
-/// The components of a path, the first one last. An absolute one begins at the root, which joins as such.
+/// The components of a path, the first one last.
+///
+/// An absolute path begins with the root; joining the root replaces the path before it.
 fn steps(path: &Path) -> Vec<OsString> {
     let steps = path.components().filter(|step| *step != Component::CurDir);
     steps

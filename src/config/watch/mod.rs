@@ -1,7 +1,8 @@
-//! Says when the file has changed.
+//! Watches the configuration file for changes.
 //!
-//! What happens in the folders around the file is only a reason to look at it: whether it changed is told by
-//! its [`Stamp`]. So every style of saving works, and a log that grows in the same folder disturbs nothing.
+//! An event in the folders around the file is only a reason to look at the file. Its [`Stamp`]
+//! decides whether it changed. So every way of saving a file works, and a log that grows in the
+//! same folder has no effect.
 
 mod folders;
 mod stamp;
@@ -23,28 +24,31 @@ use self::folders::folders;
 use self::stamp::Stamp;
 use super::{LoadError, read};
 
-/// The file is read when nothing has been written to it for so long.
+/// The file is read when it has not changed for this time.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// At least so long between two looks, however busy the folder is.
+/// Shortest time between two looks at the file, however busy its folder is.
 const BREATH: Duration = Duration::from_millis(5);
 
-/// At most so long between two looks: network file systems tell of nothing.
+/// Longest time between two looks at the file: network file systems send no events.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Watches one file, through renames, removals and symbolic links.
 #[derive(Debug)]
 pub struct Watcher {
     path: PathBuf,
-    /// The text last told; `None` after an error.
+    /// The text that was returned last; `None` after an error.
     text: Option<String>,
-    /// Of the file when it was last read; `None`: read by others.
+    /// Stamp of the file when it was last read.
+    ///
+    /// `None`: the file must be read again, because the last text was given to [`Watcher::start`],
+    /// or may be incomplete.
     read_at: Option<Stamp>,
-    /// Of the file when it was last looked at.
+    /// Stamp of the file at the last look.
     seen: Stamp,
     inotify: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
-    /// Has room for one notice, which is enough to look.
+    /// Notified by events. It keeps one notification, which is enough.
     stirred: Arc<Notify>,
 }
 
@@ -52,19 +56,20 @@ pub struct Watcher {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: cannot be watched: {source}", path.display())]
 pub struct WatchError {
-    /// The file, or the folder of it that cannot be watched.
+    /// The file, or its folder that cannot be watched.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: notify::Error,
 }
 
 impl Watcher {
-    /// Watches the file at `path`, of which `text` is already known. Whatever was written since that was read
-    /// counts as a change.
+    /// Watches the file at `path`, whose content is known to be `text`.
+    ///
+    /// A write after `text` was read counts as a change.
     ///
     /// # Errors
     ///
-    /// The system has no watch to give, or the file's folder is not there.
+    /// Returns an error if the system has no watch left, or if the file's folder does not exist.
     pub fn start(path: PathBuf, text: String) -> Result<Self, WatchError> {
         let stirred = Arc::new(Notify::new());
         let bell = Arc::clone(&stirred);
@@ -95,12 +100,15 @@ impl Watcher {
         Ok(this)
     }
 
-    /// Waits until the file has changed and been quiet for 50 ms; gives its text, never the one it gave last.
-    /// After an error the next text counts as changed whatever it says. Dropping the future loses nothing.
+    /// Waits until the file has changed and been quiet for 50 ms; returns its text.
+    ///
+    /// The text is never the same as the one returned last, but after an error any text counts as
+    /// changed. Dropping the future loses no change.
     ///
     /// # Errors
     ///
-    /// The file has become unreadable, or stays missing: told once, until that changes.
+    /// Returns an error if the file has become unreadable, or stays missing. The error is returned
+    /// once, until the file changes.
     pub async fn changed(&mut self) -> Result<String, LoadError> {
         loop {
             if Some(self.look()) == self.read_at {
@@ -111,7 +119,7 @@ impl Watcher {
             let told = self.text.take();
             let found = read(&self.path);
             if Stamp::of(&self.path) != stamp {
-                // It was written to again while it was read.
+                // The file was written to again while it was read.
                 self.text = told;
                 continue;
             }
@@ -123,21 +131,24 @@ impl Watcher {
         }
     }
 
-    /// Reads the file now, changed or not, quiet or not; [`Watcher::changed`] does not tell that text again.
+    /// Reads the file now, whether or not it has changed or is quiet.
+    ///
+    /// [`Watcher::changed`] does not return the same text again.
     ///
     /// # Errors
     ///
-    /// The file cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn read(&mut self) -> Result<String, LoadError> {
         let stamp = Stamp::of(&self.path);
         let found = read(&self.path);
-        // What was read may be half of what is being written, and its stamp that of the whole.
+        // The text may be incomplete if the file is being written, although `stamp` is that of the
+        // complete file. So after a success `changed` must read again.
         self.read_at = found.is_err().then_some(stamp);
         self.text = found.as_ref().ok().cloned();
         found
     }
 
-    /// Waits until nothing has happened to the file for a while.
+    /// Waits until the file has not changed for [`QUIET`].
     async fn settle(&mut self) -> Stamp {
         let mut stamp = self.look();
         let mut quiet_at = Instant::now() + QUIET;
@@ -153,14 +164,14 @@ impl Watcher {
         }
     }
 
-    /// Waits for a reason to look.
+    /// Waits for a reason to look at the file.
     async fn stir(&self) {
         sleep(BREATH).await;
-        // That the time ran out is a reason, too.
+        // A timeout is also a reason to look.
         let _ = timeout(PATIENCE, self.stirred.notified()).await;
     }
 
-    /// Looks at the file, and after the watches: they hang on folders, which may have been replaced.
+    /// Looks at the file, and renews the watches if its folders have been replaced.
     fn look(&mut self) -> Stamp {
         let folders = folders(&self.path);
         let stamp = Stamp::of(&self.path);
@@ -169,22 +180,22 @@ impl Watcher {
             return stamp;
         }
         for folder in &self.watched {
-            // Fails where the folder is gone, and its watch with it.
+            // Fails if the folder is gone, and its watch with it.
             let _ = self.inotify.unwatch(folder);
         }
         let inotify = &mut self.inotify;
         self.watched = folders
             .into_iter()
-            // What cannot be watched now is tried again at the next look.
+            // A folder that cannot be watched now is tried again at the next look.
             .filter(|folder| inotify.watch(folder, RecursiveMode::NonRecursive).is_ok())
             .collect();
-        // What was written before the new watches were there has rung no bell.
+        // A write before the new watches existed caused no event.
         self.seen = Stamp::of(&self.path);
         self.seen
     }
 }
 
-/// Whether an event says no more than that somebody read something; we do so at every look.
+/// Whether an event only reports a read. Each look at the file causes such events.
 fn only_read(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access != AccessKind::Close(AccessMode::Write),

@@ -2,9 +2,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What tells, without reading a file, that it is not what it was.
+/// Identity, size and times of a file: shows a change without reading the file.
 ///
-/// The time of the last change of the inode is in it, which tools that set a file's own time back cannot hide.
+/// It contains the time of the last change of the inode, which tools that reset a file's
+/// modification time cannot hide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stamp {
     Missing,
@@ -18,7 +19,7 @@ pub(super) enum Stamp {
 }
 
 impl Stamp {
-    /// Of the file that `path` leads to now.
+    /// The stamp of the file that `path` leads to now.
     pub(super) fn of(path: &Path) -> Self {
         fs::metadata(path).map_or(Self::Missing, |file| Self::File {
             device: file.dev(),
@@ -29,7 +30,7 @@ impl Stamp {
         })
     }
 
-    /// Whether it is one file with perhaps another content.
+    /// Whether both are the same file, perhaps with different content.
     pub(super) fn is_same_file(self, other: Self) -> bool {
         let identity = |stamp| match stamp {
             Self::Missing => None,

@@ -1,4 +1,5 @@
-//! In real time, because the kernel's is. Bounds are generous, so that a busy machine passes too.
+//! These tests run in real time, because the kernel's events do. Bounds are generous, so that the
+//! tests pass on a busy machine.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -10,10 +11,10 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Well over the time in which a change takes effect, well under the time between two looks without a reason.
+/// Longer than a change takes to be seen, shorter than the time between looks without events.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Long enough for a change to be told, if there were one.
+/// Long enough for a change to be reported, if there were one.
 const A_WHILE: Duration = Duration::from_millis(250);
 
 struct Setting {
@@ -37,7 +38,7 @@ impl Setting {
     }
 }
 
-/// A folder with a file that says "old", which is watched.
+/// A watched folder with a file that contains "old".
 fn setting() -> Setting {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gateway.toml");
@@ -137,7 +138,9 @@ async fn a_file_in_a_folder_made_anew() {
     }
 }
 
-/// A Kubernetes volume: the file is a link through `..data`, which is swapped to a new folder at each change.
+/// A Kubernetes volume: the file is a link through `..data`.
+///
+/// Each change replaces `..data` with a link to a new folder.
 #[tokio::test]
 async fn a_symlink_swapped() {
     let folder = tempfile::tempdir().unwrap();
@@ -161,7 +164,7 @@ async fn a_symlink_swapped() {
     let file = folder.path().join("..v2/gateway.toml");
     let mut setting = Setting { folder, watcher };
     setting.becomes("new").await;
-    // The folder that the link leads to now is watched, too.
+    // The folder that the link now leads to is watched too.
     fs::write(file, "newer").unwrap();
     setting.becomes("newer").await;
 }

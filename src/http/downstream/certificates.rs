@@ -14,53 +14,53 @@ use tokio_rustls::rustls::sign::CertifiedKey;
 
 use crate::config::{CertPair, Tls};
 
-/// How often it is looked whether the files have changed.
+/// Interval between checks for changed certificate files.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The certificates that the gateway shows to clients, as their files have them at present.
+/// The certificates that the gateway presents to clients, reloaded when their files change.
 pub struct Certificates {
     pairs: Vec<CertPair>,
     provider: CryptoProvider,
-    /// The first is shown where no other is for the name that the client asks for.
+    /// The first one is the default, for clients that ask for no name or an unknown one.
     in_force: RwLock<Vec<Loaded>>,
 }
 
-/// A pair of files, and what they made.
+/// The contents of a pair of files, and the key made from them.
 #[derive(Clone)]
 struct Loaded {
     text: (Vec<u8>, Vec<u8>),
     key: Arc<CertifiedKey>,
 }
 
-/// Why a certificate cannot be shown.
+/// Why a certificate cannot be used.
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// A file cannot be read.
     #[error("{file}: {source}")]
     Unreadable {
-        /// Which.
+        /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file has nothing of the kind in it.
+    /// A file does not contain the expected PEM section.
     #[error("{file}: {what}: {source}")]
     NotPem {
-        /// Which.
+        /// The file.
         file: String,
-        /// What was looked for.
+        /// What was expected.
         what: &'static str,
-        /// What was found.
+        /// The error of the PEM parser.
         source: pem::Error,
     },
-    /// The key is another certificate's, or of an unknown kind.
+    /// The key belongs to another certificate, or its kind is unknown.
     #[error("{key} is not the key of {cert}: {source}")]
     NoPair {
-        /// The certificate's file.
+        /// The file of the certificate.
         cert: String,
-        /// The key's file.
+        /// The file of the key.
         key: String,
-        /// What is wrong.
+        /// The reason.
         source: tokio_rustls::rustls::Error,
     },
 }
@@ -70,7 +70,8 @@ impl Certificates {
     ///
     /// # Errors
     ///
-    /// Where one cannot be read, is no PEM, or does not fit the other of its pair.
+    /// Returns an error if a file cannot be read or is not PEM, or if a key does not match its
+    /// certificate.
     pub fn load(tls: &Tls) -> Result<Self, CertificateError> {
         let provider = ring::default_provider();
         let load = |pair| make(pair, read(pair)?, &provider);
@@ -82,8 +83,10 @@ impl Certificates {
         })
     }
 
-    /// Takes renewed certificates as their files change. A pair that does not fit, perhaps as only one of its files is
-    /// written yet, leaves the old one in force.
+    /// Watches the files and puts renewed certificates into force.
+    ///
+    /// If a pair does not match, perhaps because only one of its files is written yet, the old
+    /// certificate stays in force.
     pub async fn follow(self: Arc<Self>) {
         let mut told = None;
         loop {

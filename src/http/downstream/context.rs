@@ -2,15 +2,15 @@ use std::fmt::Write;
 
 use super::peer::Peer;
 
-/// What is known of a client's connection: both ends, and how fields tell of them.
+/// The two ends of a client's connection, and the client's address as header fields show it.
 #[derive(Debug)]
 pub struct ConnectionContext {
     peer: Peer,
-    /// The peer's address as text; empty on a unix socket.
+    /// The address of the peer as text; empty on a unix socket.
     address: AddressText,
 }
 
-/// Room for an IPv6 address, written once for all requests of a connection.
+/// Text of an address, with room for IPv6: written once for all requests of a connection.
 #[derive(Debug)]
 struct AddressText {
     text: [u8; 45],
@@ -37,19 +37,19 @@ impl ConnectionContext {
             length: 0,
         };
         if let Some(ip) = peer.ip() {
-            // The longest address fits in.
+            // The longest address fits.
             let _fits = write!(address, "{ip}");
         }
         Self { peer, address }
     }
 
-    /// Both ends of the connection.
+    /// Returns both ends of the connection.
     #[must_use]
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// The other end's address as fields tell it; `None` on a unix socket.
+    /// Returns the address of the peer as header fields show it; `None` on a unix socket.
     #[must_use]
     pub fn address(&self) -> Option<&[u8]> {
         let text = &self.address.text[..usize::from(self.address.length)];

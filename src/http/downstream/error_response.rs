@@ -4,7 +4,9 @@ use crate::http::message::BadRequest;
 use crate::http::message::date::with_date;
 use crate::limit::Moment;
 
-/// A whole answer that says why a request is not read, after which the connection closes.
+/// Builds the complete response to a request that cannot be read.
+///
+/// The connection closes after it.
 pub(super) fn error_response(refusal: BadRequest, now: Moment) -> Vec<u8> {
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
     let reason = status.canonical_reason().unwrap_or_default();

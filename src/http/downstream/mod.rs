@@ -1,11 +1,11 @@
-//! The leg to the clients: their connections, from the first byte to the last.
+//! The side to the clients: their connections, from the first byte to the last.
 //!
-//! | | |
+//! | module | what it is |
 //! |---|---|
 //! | `http1`, `http2` | a connection over either version |
-//! | `stream` | what a request's service sees of its client, over either |
+//! | `stream` | the client as a request's service uses it, over either version |
 //! | `tls`, `certificates`, `socket` | encrypted and plain connections |
-//! | `context`, `peer`, `timeouts`, `stop`, `error_response` | what goes with them |
+//! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
 
 mod certificates;
 mod context;

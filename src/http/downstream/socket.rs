@@ -10,27 +10,31 @@ use tokio_rustls::server::TlsStream;
 
 /// A client's connection, plain or encrypted.
 pub trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
-    /// The socket underneath.
+    /// Returns the socket underneath.
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Ready once there is something to read, or the end, in the kernel.
+    /// Ready when the kernel has bytes to read, or the end of the connection.
     fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()>;
 
-    /// Ready once the peer has closed, reset, or shut its sending side, even where bytes from before are still unread.
+    /// Ready when the peer has closed, reset, or shut its sending side.
+    ///
+    /// This sees the end even if earlier bytes are still unread.
     fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
-/// Whether the peer has closed, reset, or shut its sending side, even where bytes from before are still unread.
+/// Returns whether the peer has closed, reset, or shut its sending side.
+///
+/// This sees the end even if earlier bytes are still unread.
 pub(super) fn has_left(socket: BorrowedFd<'_>) -> bool {
     let at_once = Timespec::default();
     let mut asked = [PollFd::new(&socket, PollFlags::RDHUP)];
     poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Ready once the peer has left.
+/// Ready when the peer has left.
 ///
-/// Mostly nothing is unread while a client waits, so that the next thing to read is its end. Only where something is, a
-/// wait is begun that looks for the end alone.
+/// Usually nothing is unread while a client waits, so the next thing to read is the end. Only if
+/// bytes are unread, this also starts a wait for the end alone.
 pub(super) fn gone<S: Socket>(socket: &S) -> impl Future<Output = ()> {
     let mut closed = None;
     poll_fn(move |cx| {
@@ -44,7 +48,8 @@ pub(super) fn gone<S: Socket>(socket: &S) -> impl Future<Output = ()> {
     })
 }
 
-// The runtime tells of a closed peer whoever waits for urgent data, and nothing else: it does not register for that.
+// The runtime reports a closed peer to a task that waits for urgent data. It reports nothing else
+// to that task, because it does not register for urgent data.
 macro_rules! closed {
     ($socket:expr) => {
         Box::pin(async move {

@@ -9,14 +9,14 @@ use slab::Slab;
 use crate::clock;
 use crate::limit::Moment;
 
-/// Whether the gateway is stopping, as the connections of one worker see it.
+/// Whether the gateway is stopping, for all connections of one worker.
 #[derive(Debug, Default)]
 pub struct StopSignal {
     stopped_at: Cell<Option<Moment>>,
     sleepers: RefCell<Slab<Option<Waker>>>,
 }
 
-/// A connection that is told of the stop while it waits, until this is dropped.
+/// A connection that is woken when the gateway stops, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Sleeper {
     signal: Rc<StopSignal>,
@@ -24,7 +24,7 @@ pub(super) struct Sleeper {
 }
 
 impl StopSignal {
-    /// From now on each connection ends with the answer that is under way.
+    /// Tells all connections to end after their current response.
     pub fn stop(&self) {
         self.stopped_at.set(Some(clock::now()));
         for (_, waker) in self.sleepers.borrow().iter() {
@@ -34,7 +34,7 @@ impl StopSignal {
         }
     }
 
-    /// Whether the gateway is stopping.
+    /// Returns whether the gateway is stopping.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.stopped_at.get().is_some()
@@ -49,7 +49,7 @@ impl StopSignal {
 }
 
 impl Sleeper {
-    /// Ready once the gateway is stopping.
+    /// Ready when the gateway is stopping.
     pub(super) fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.signal.is_stopping() {
             return Poll::Ready(());
@@ -63,12 +63,12 @@ impl Sleeper {
         Poll::Pending
     }
 
-    /// Whether the gateway is stopping.
+    /// Returns whether the gateway is stopping.
     pub(super) fn is_stopping(&self) -> bool {
         self.signal.is_stopping()
     }
 
-    /// When the gateway was told to stop; the present moment where it was not.
+    /// Returns when the gateway was told to stop, or the present time if it was not.
     pub(super) fn stopped_at(&self) -> Moment {
         self.signal.stopped_at.get().unwrap_or_else(clock::now)
     }

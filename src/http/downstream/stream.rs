@@ -11,9 +11,11 @@ use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
 use crate::limit::Moment;
 use crate::pacer::Priority;
 
-/// Answers the requests of clients.
+/// Serves the requests of clients.
 pub trait RequestService: 'static {
-    /// Answers one request that `began` when its head came. Dropped before it is done where the client has left.
+    /// Serves one request, whose head arrived at `began`.
+    ///
+    /// If the client leaves, the future is dropped before it is done.
     fn serve<C: ClientStream>(
         &self,
         head: &RequestHead,
@@ -22,41 +24,43 @@ pub trait RequestService: 'static {
         context: &ConnectionContext,
     ) -> impl Future<Output = Result<(), Aborted>>;
 
-    /// Takes note of a request that was refused before it could be read.
+    /// Records a request that was refused before it could be read.
     fn refused(&self, status: u16, context: &ConnectionContext);
 
-    /// Ready with the present moment when this worker may take on the next request: departures that are due go first.
+    /// Ready with the present time when this worker may start the next request.
+    ///
+    /// Departures that are due go first.
     fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment>;
 }
 
-/// A request that did not come to its end.
+/// A request that did not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborted {
-    /// Its client has left.
+    /// The client has left.
     ClientGone,
-    /// Its answer broke off: the client must see that it is not whole.
+    /// The response broke off: the client must see that it is incomplete.
     AnswerBroken,
 }
 
 /// What a client does that ends its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ClientError {
-    /// It has left: closed or reset its connection or stream, or shut its sending side.
+    /// The client has left: it closed or reset its connection or stream, or shut its sending side.
     #[error("the client has left")]
     Gone,
-    /// Nothing of its body came for `body_timeout`.
+    /// No byte of the body arrived for `body_timeout`.
     #[error("the client's body came too slowly")]
     TooSlow,
-    /// Its body is longer than `max_body_size`.
+    /// The body is longer than `max_body_size`.
     #[error("the client's body is too large")]
     TooLarge,
-    /// Its body is not framed as its head says.
+    /// The framing of the body is invalid.
     #[error("the client's body is malformed")]
     Malformed,
 }
 
 impl ClientError {
-    /// The status that tells the client, where it can still be told.
+    /// Returns the status for the client, if it can still receive a response.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -68,72 +72,80 @@ impl ClientError {
     }
 }
 
-/// Calls its argument with each field: name, value.
+/// Calls its argument with the name and value of each field.
 pub type EachField<'a> = &'a dyn Fn(&mut dyn FnMut(&[u8], &[u8]));
 
-/// An answer's head, as the protocol of the client is to write it.
+/// The head of a response, independent of the client's protocol.
 #[derive(Clone, Copy)]
 pub struct Response<'a> {
-    /// From 100 to 999.
+    /// The status, from 100 to 999.
     pub status: u16,
-    /// The words behind it; may be empty.
+    /// The reason phrase, which may be empty.
     pub reason: &'a [u8],
-    /// How long the body is that follows.
+    /// The length of the body that follows.
     pub length: BodyLength,
-    /// The length that is told of a body that does not follow, as after `HEAD` and with a 304.
+    /// The `Content-Length` of a body that does not follow, as after `HEAD` and with a 304.
     pub told_length: Option<u64>,
-    /// The `Date` that is added; `None` where there is one among the fields.
+    /// The time for an added `Date`; `None` if the fields already have one.
     pub date: Option<Moment>,
-    /// The protocol that a 101 changes to.
+    /// The protocol that a 101 switches to.
     pub upgrade: Option<&'a [u8]>,
-    /// All fields but those of framing, connection and missing date.
+    /// All fields, except those for framing, for the connection, and the added `Date`.
     pub fields: EachField<'a>,
 }
 
-/// The client's side of one request: its body, and the answer to it, over any version of HTTP.
+/// The client's side of one request: the request's body and the response, over any HTTP version.
 pub trait ClientStream {
-    /// Ready once the client has left. To be waited for while nothing is read from it.
+    /// Ready when the client has left.
+    ///
+    /// For use while nothing is read from the client.
     fn gone(&self) -> impl Future<Output = ()>;
 
-    /// Whether the client has left, as far as can be seen without reading. Over HTTP/1 nobody is woken for it: it must be
-    /// asked again.
+    /// Returns whether the client has left, as far as this can be seen without reading.
+    ///
+    /// Over HTTP/1 the task is not woken when this changes: the caller must ask again.
     fn has_left(&self, cx: &mut Context<'_>) -> bool;
 
-    /// Reads the next piece of the request's body into the empty `piece`. Ready with nothing only at its end.
+    /// Reads the next piece of the request's body into the empty `piece`.
+    ///
+    /// Ready with an empty piece only at the end of the body.
     ///
     /// # Errors
     ///
-    /// Where the client has left, is too slow, or sends what is no body.
+    /// Returns an error if the client has left, is too slow, or sends an invalid body.
     fn poll_body(
         &mut self,
         cx: &mut Context<'_>,
         piece: &mut Buffer,
     ) -> Poll<Result<(), ClientError>>;
 
-    /// Whether all of the request's body was read.
+    /// Returns whether the whole body of the request was read.
     fn body_is_over(&self) -> bool;
 
-    /// The fields behind the request's body.
+    /// Returns the trailer fields of the request.
     fn trailers(&self) -> Option<&Trailers>;
 
-    /// Reads and drops what has come of a body that nobody wants. Where that is not all of it, nothing else can follow on
-    /// its connection.
+    /// Reads and drops the part of an unwanted body that has arrived.
+    ///
+    /// If that is not the whole body, the connection cannot carry another request.
     fn drain_body(&mut self, cx: &mut Context<'_>);
 
-    /// Sends an interim answer, at the latest with the next call that sends.
+    /// Sends an interim response, no later than with the next call that sends.
     fn interim(&mut self, status: u16, reason: &[u8], fields: EachField<'_>);
 
-    /// Begins the answer. Its head is sent with the first piece, or when it is flushed.
+    /// Begins the response. Its head is sent with the first piece of the body, or with a flush.
     fn begin(&mut self, response: &Response<'_>);
 
-    /// Whether the answer has begun.
+    /// Returns whether the response has begun.
     fn has_begun(&self) -> bool;
 
-    /// Sends a piece of the answer's body. Ready once there is room for the next one; `piece` is empty then.
+    /// Sends a piece of the response's body.
+    ///
+    /// Ready when there is room for the next piece; `piece` is empty then.
     ///
     /// # Errors
     ///
-    /// Where the client has left, or takes nothing for `body_timeout`.
+    /// Returns an error if the client has left, or accepts no bytes for `body_timeout`.
     fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -141,26 +153,27 @@ pub trait ClientStream {
         then: Then<'_>,
     ) -> Poll<Result<(), ClientError>>;
 
-    /// Sends what is still to be sent.
+    /// Sends all bytes that wait to be sent.
     ///
     /// # Errors
     ///
-    /// As [`Self::poll_send`].
+    /// The same as for [`Self::poll_send`].
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ClientError>>;
 
-    /// Takes the bytes that came behind the request.
+    /// Takes the bytes that arrived after the request.
     fn take_ahead(&mut self) -> Buffer;
 
-    /// The connection itself, once it has changed protocols; `None` where it cannot.
+    /// Returns the connection itself after it has switched protocols; `None` if it cannot.
     fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin>;
 }
 
-/// What comes of `future`, unless the client leaves before. It stays where it is pinned: taken by value it would have
-/// room here once more.
+/// Waits for `future`, unless the client leaves first.
+///
+/// The future is passed pinned: passed by value, it would need room here a second time.
 ///
 /// # Errors
 ///
-/// Where the client leaves.
+/// Returns an error if the client leaves.
 pub async fn unless_gone<C: ClientStream, F: Future>(
     client: &C,
     mut future: Pin<&mut F>,

@@ -5,18 +5,18 @@ use crate::config::Server;
 /// Timeouts and size limits for one client connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// For a whole head.
+    /// Time for a whole head.
     pub(super) header: Duration,
-    /// Between two requests; zero: none follows.
+    /// Idle time between two requests. Zero: the connection carries only one.
     pub(super) keep_alive: Duration,
-    /// For any byte of a body, either way.
+    /// Time without any byte of a body, in either direction.
     pub(super) body: Duration,
-    /// Bytes of a head.
+    /// Maximum size of a head in bytes.
     pub(super) max_header_size: usize,
 }
 
 impl Timeouts {
-    /// As the settings have them.
+    /// Takes the values from the settings.
     #[must_use]
     pub fn of(server: &Server) -> Self {
         Self {

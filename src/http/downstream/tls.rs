@@ -15,16 +15,16 @@ use super::stream::RequestService;
 use super::timeouts::Timeouts;
 use super::{http1, http2};
 
-/// TLS on the clients' side.
+/// TLS for connections from clients.
 #[derive(Clone)]
 pub struct TlsServer(TlsAcceptor);
 
 impl TlsServer {
-    /// TLS 1.2 and 1.3 with `certificates`; clients choose between HTTP/2 and HTTP/1.1.
+    /// Accepts TLS 1.2 and 1.3 with `certificates`, and offers HTTP/2 and HTTP/1.1.
     ///
     /// # Errors
     ///
-    /// Where the cryptography at hand cannot do TLS.
+    /// Returns an error if the cryptography provider does not support these versions.
     pub fn new(certificates: Arc<Certificates>) -> Result<Self, rustls::Error> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
@@ -34,7 +34,7 @@ impl TlsServer {
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }
 
-    /// Serves a connection to its end, in the protocol that its client chooses.
+    /// Serves a connection to its end, in the protocol that the client chooses.
     pub async fn serve<A: RequestService>(
         self,
         socket: TcpStream,
@@ -43,7 +43,7 @@ impl TlsServer {
         stop: Rc<StopSignal>,
         service: Rc<A>,
     ) {
-        // A slow handshake counts as a slow head. Each step is boxed, so that none has room for another's.
+        // A slow handshake counts as a slow head. Each step is boxed to keep this future small.
         let handshake = Box::pin(timeout(timeouts.header, self.0.accept(socket)));
         let Ok(Ok(socket)) = handshake.await else {
             return;

@@ -1,4 +1,4 @@
-//! Bodies as they pass: taken out of one message's framing, put into another's.
+//! Bodies in transit: taken out of one message's framing and put into another's.
 
 use std::io::Write;
 
@@ -9,10 +9,10 @@ use super::chunks::{Chunks, InvalidChunk};
 use super::fields::Trailers;
 use super::framing::BodyLength;
 
-/// A body that does not come to its end.
+/// A body that does not end as it should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
-    /// A chunk is none, or a trailer is malformed.
+    /// A chunk is invalid, or a trailer is malformed.
     #[error("the body is not in chunks as it says")]
     Chunks,
     /// The connection ended before the body did.
@@ -32,16 +32,16 @@ pub struct BodyDecoder(State);
 
 #[derive(Debug)]
 enum State {
-    /// That many bytes are still to come.
+    /// Number of bytes that are still to come.
     Length(u64),
-    // Boxed: few bodies are chunked, and every connection has room for this.
+    // Boxed: few bodies are chunked, but every connection would need the room.
     Chunked(Box<Chunks>),
     UntilClose,
     Over(Trailers),
 }
 
 impl BodyDecoder {
-    /// For a body of this length.
+    /// Creates a decoder for a body of this length.
     #[must_use]
     pub fn new(length: BodyLength) -> Self {
         Self(match length {
@@ -52,14 +52,16 @@ impl BodyDecoder {
         })
     }
 
-    /// Whether all of the body has come.
+    /// Returns whether the whole body has been received.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.0, State::Over(_))
     }
 
-    /// How many bytes of the connection surely belong to the body, so that nothing behind it is read; as many as
-    /// there are where nobody can say.
+    /// Returns how many of the next bytes certainly belong to the body.
+    ///
+    /// A read of no more than this leaves the next message unread. `usize::MAX` if that is not
+    /// known.
     #[must_use]
     pub fn read_limit(&self) -> usize {
         match self.0 {
@@ -68,12 +70,14 @@ impl BodyDecoder {
         }
     }
 
-    /// Decodes what is in `bytes`: leaves the data of the body at their beginning. Returns how much data there is, and
-    /// how many of `bytes` belonged to the body; what is behind them belongs to the next message.
+    /// Decodes `bytes`, and moves the data of the body to their start.
+    ///
+    /// Returns the number of data bytes, and how many of `bytes` belonged to the body. The bytes
+    /// after those belong to the next message.
     ///
     /// # Errors
     ///
-    /// Where a chunk is none.
+    /// Returns an error if a chunk is invalid.
     pub fn decode(&mut self, bytes: &mut [u8]) -> Result<(usize, usize), BodyError> {
         match &mut self.0 {
             State::Length(left) => {
@@ -103,8 +107,9 @@ impl BodyDecoder {
         }
     }
 
-    /// How much data of a body that turned out invalid the last call to [`Self::decode`] left at the beginning of its
-    /// bytes: it was right, and may go on.
+    /// Returns how many data bytes came before the error in the last [`Self::decode`].
+    ///
+    /// They are valid and at the start of its bytes, so they may be forwarded.
     #[must_use]
     pub fn salvaged(&self) -> usize {
         match &self.0 {
@@ -113,11 +118,11 @@ impl BodyDecoder {
         }
     }
 
-    /// The connection has ended: that is the end of the body, or amid it.
+    /// Notes that the connection has ended.
     ///
     /// # Errors
     ///
-    /// Where more was to come.
+    /// Returns an error if the body is not complete.
     pub fn end_of_connection(&mut self) -> Result<(), BodyError> {
         match self.0 {
             State::UntilClose => self.0 = State::Over(Trailers::default()),
@@ -127,7 +132,7 @@ impl BodyDecoder {
         Ok(())
     }
 
-    /// The fields behind a body that is over.
+    /// Returns the trailer fields of a complete body.
     #[must_use]
     pub fn trailers(&self) -> Option<&Trailers> {
         match &self.0 {
@@ -144,7 +149,7 @@ pub struct BodyEncoder {
 }
 
 impl BodyEncoder {
-    /// For a body of this length.
+    /// Creates an encoder for a body of this length.
     #[must_use]
     pub fn new(length: BodyLength) -> Self {
         Self {
@@ -155,7 +160,7 @@ impl BodyEncoder {
     /// Appends a piece of the body to `out`.
     pub fn put(self, data: &[u8], out: &mut Buffer) {
         if self.chunked && !data.is_empty() {
-            // Writing into a buffer does not fail.
+            // A write to a buffer does not fail.
             let _written = write!(out, "{:x}\r\n", data.len());
             out.put(data);
             out.put(b"\r\n");
@@ -164,7 +169,7 @@ impl BodyEncoder {
         }
     }
 
-    /// Frames all that is in `buffer` as one piece of the body, where it is.
+    /// Frames the whole content of `buffer` as one piece of the body, in place.
     pub fn frame(self, buffer: &mut Buffer) {
         if !self.chunked || buffer.is_empty() {
             return;
@@ -173,7 +178,7 @@ impl BodyEncoder {
         let length = {
             let mut room = &mut size[..];
             let all = room.len();
-            // A buffer is far shorter than what eight digits can say.
+            // The length of a buffer fits in eight digits.
             let _written = write!(room, "{:x}\r\n", buffer.len());
             all - room.len()
         };
@@ -187,7 +192,7 @@ impl BodyEncoder {
         }
     }
 
-    /// Appends what ends the body.
+    /// Appends the end of the body.
     pub fn finish(self, trailers: Option<&Trailers>, out: &mut Buffer) {
         if !self.chunked {
             return;
@@ -200,7 +205,7 @@ impl BodyEncoder {
     }
 }
 
-/// Appends a field's line.
+/// Appends the line of a field.
 #[inline]
 pub fn put_field(out: &mut Buffer, name: &[u8], value: &[u8]) {
     out.put(name);

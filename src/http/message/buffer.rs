@@ -1,4 +1,4 @@
-//! A worker's buffers: taken while bytes are on their way, given back as soon as they are empty.
+//! A worker's buffers: taken while bytes are in transit, returned as soon as they are empty.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,30 +10,34 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes that one read puts into a buffer at most.
+/// Maximum number of bytes that one read puts into a buffer.
 pub const READ_SIZE: usize = 16 * 1024;
-/// Room before the bytes of a body for the size of their chunk, and behind them for the chunk's end and the last chunk.
+/// Bytes kept free before a body for the size line of a chunk.
 pub(super) const CHUNK_HEADROOM: usize = 10;
-/// Room for the fields that a proxy adds to a head that filled a read, and for what frames a chunk.
+/// Extra bytes for the fields that a proxy adds to a full head, and for the framing of a chunk.
 const SLACK: usize = 1024;
 /// Size of a pooled buffer in bytes.
 const CAPACITY: usize = READ_SIZE + SLACK;
-/// Empty buffers that a worker keeps: 2 MB at most.
+/// Maximum number of empty buffers that a worker keeps: about 2 MB.
 const MAX_POOLED: usize = 128;
 
-/// Counts one worker's buffers. Only its thread writes, so that counting costs no more than a store.
+/// The buffer counts of one worker.
+///
+/// Only the worker's thread writes them, so counting costs no more than a store.
 #[derive(Debug, Default)]
+// No other worker's lies in the same cache lines.
+#[repr(align(128))]
 struct PoolStats {
     in_use: AtomicUsize,
     pooled: AtomicUsize,
 }
 
-/// Counts the buffers of all workers, for metrics.
+/// The number of buffers of all workers, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferStats {
-    /// Buffers that hold bytes on their way.
+    /// Buffers that hold bytes in transit.
     pub in_use: usize,
-    /// Empty buffers that workers keep for the next bytes.
+    /// Empty buffers that the workers keep.
     pub pooled: usize,
 }
 
@@ -43,7 +47,10 @@ thread_local! {
     static POOL: Pool = Pool::start();
 }
 
-/// The pool of one thread. The buffer given back last is taken first, since the processor still has it at hand.
+/// The pool of one thread.
+///
+/// The buffer returned last is taken first, because it is most likely still in the processor's
+/// cache.
 #[derive(Debug)]
 struct Pool {
     empty: RefCell<Vec<Vec<u8>>>,
@@ -76,7 +83,7 @@ impl Pool {
         let less = in_use.saturating_sub(1);
         self.stats.in_use.store(less, Ordering::Relaxed);
         let mut empty = self.empty.borrow_mut();
-        // One that grew for a large head is not kept.
+        // A buffer that grew for a large head is not kept.
         if bytes.len() == CAPACITY && empty.len() < MAX_POOLED {
             empty.push(bytes);
             self.stats.pooled.store(empty.len(), Ordering::Relaxed);
@@ -84,7 +91,7 @@ impl Pool {
     }
 }
 
-/// The buffers of all threads of this process.
+/// Returns the number of buffers of all threads of this process.
 #[must_use]
 pub fn stats() -> BufferStats {
     let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,8 +103,10 @@ pub fn stats() -> BufferStats {
     all
 }
 
-/// Bytes between being read and being written: [`READ_SIZE`] of them and a little more, or as many as a large head
-/// needs. Dropped, the buffer goes back to its pool.
+/// Bytes between a read and a write.
+///
+/// A buffer holds [`READ_SIZE`] bytes and a little more, or as many as a large head needs. When
+/// dropped, it returns to its pool.
 pub struct Buffer {
     bytes: Vec<u8>,
     start: usize,
@@ -105,7 +114,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer from this thread's pool.
+    /// Takes an empty buffer from this thread's pool.
     #[must_use]
     pub fn take() -> Self {
         Self {
@@ -115,56 +124,56 @@ impl Buffer {
         }
     }
 
-    /// The bytes that are in it.
+    /// Returns the bytes in the buffer.
     #[must_use]
     pub fn filled(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    /// The same, to be changed in place.
+    /// Returns the bytes in the buffer, mutable.
     pub fn filled_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.end]
     }
 
-    /// How many bytes are in it.
+    /// Returns the number of bytes in the buffer.
     #[must_use]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Whether nothing was ever taken out of what is in it.
+    /// Returns whether the buffer holds bytes, and none were consumed.
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.start == 0 && !self.is_empty()
     }
 
-    /// Empties it.
+    /// Empties the buffer.
     pub fn clear(&mut self) {
         (self.start, self.end) = (0, 0);
     }
 
-    /// Empties it, and leaves room before what comes next for the size of a chunk.
+    /// Empties the buffer, and leaves room before the next bytes for the size of a chunk.
     pub fn clear_for_body(&mut self) {
         (self.start, self.end) = (CHUNK_HEADROOM, CHUNK_HEADROOM);
     }
 
-    /// Takes the first `count` bytes out.
+    /// Removes the first `count` bytes.
     pub fn consume(&mut self, count: usize) {
         self.start = (self.start + count).min(self.end);
     }
 
-    /// Keeps the first `count` bytes only.
+    /// Keeps only the first `count` bytes.
     pub fn truncate(&mut self, count: usize) {
         self.end = self.end.min(self.start + count);
     }
 
-    /// Appends bytes. The buffer grows where it must.
+    /// Appends bytes. The buffer grows if necessary.
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
         let end = self.end + bytes.len();
@@ -180,29 +189,33 @@ impl Buffer {
         self.bytes.resize(end.next_multiple_of(CAPACITY), 0);
     }
 
-    /// Whether `count` more bytes fit in without growing.
+    /// Returns whether `count` more bytes fit without growing.
     #[must_use]
     pub fn has_room_for(&self, count: usize) -> bool {
         self.end + count <= self.bytes.len()
     }
 
-    /// Puts bytes before the others; there must be [room](Self::clear_for_body) for them.
+    /// Inserts bytes before the others.
+    ///
+    /// There must be [room](Self::clear_for_body) for them.
     pub(super) fn put_before(&mut self, bytes: &[u8]) {
         let start = self.start - bytes.len();
         self.bytes[start..self.start].copy_from_slice(bytes);
         self.start = start;
     }
 
-    /// Whether `count` bytes fit in before the others.
+    /// Returns whether `count` bytes fit before the others.
     pub(super) fn has_headroom_for(&self, count: usize) -> bool {
         self.start >= count
     }
 
-    /// Reads up to `limit` bytes behind those that are in it; grows where there is no room for any. Zero: the end.
+    /// Reads up to `limit` bytes after the present ones, and returns how many.
+    ///
+    /// Grows the buffer if it has no room. Zero means the end.
     ///
     /// # Errors
     ///
-    /// Those of the reader.
+    /// Returns an error if the reader does.
     pub fn poll_fill<R: AsyncRead + Unpin>(
         &mut self,
         cx: &mut Context<'_>,
@@ -226,11 +239,11 @@ impl Buffer {
         Poll::Ready(Ok(count))
     }
 
-    /// Writes all that is in it.
+    /// Writes all bytes.
     ///
     /// # Errors
     ///
-    /// Those of the writer; one that takes nothing is at its end.
+    /// Returns an error if the writer does, or if the writer accepts no bytes.
     pub fn poll_drain<W: AsyncWrite + Unpin>(
         &mut self,
         cx: &mut Context<'_>,
@@ -250,7 +263,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
-        // A thread that ends has no pool any more.
+        // A thread that is ending has no pool any more.
         let _ended = POOL.try_with(|pool| pool.give_back(bytes));
     }
 }

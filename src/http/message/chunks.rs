@@ -1,26 +1,28 @@
-//! Chunked bodies, read byte by byte and strictly (RFC 9112, section 7.1).
+//! Decodes chunked bodies byte by byte and strictly (RFC 9112, section 7.1).
 
 use super::fields::Trailers;
 
-/// Most bytes of the chunk extensions and trailers of one body, all together.
+/// Maximum number of bytes of all chunk extensions and trailers of one body.
 const MAX_OVERHEAD: usize = 16 * 1024;
 
-/// Most hexadecimal digits of a chunk's size: more than any size needs, fewer than overflow.
+/// Maximum number of hexadecimal digits of a chunk's size.
+///
+/// This is more than any size needs, and few enough not to overflow.
 const MAX_DIGITS: u8 = 15;
 
-/// How far a chunked body has been read.
+/// The state of a chunked body while it is decoded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Chunks {
     at: At,
     /// Bytes of extensions and trailers so far.
     overhead: usize,
-    /// The lines after the last chunk, as they came.
+    /// The lines after the last chunk, as received.
     trailers: Vec<u8>,
-    /// Bytes of data that stood before the byte that must not stand there.
+    /// Bytes of data before the invalid byte.
     salvaged: usize,
 }
 
-/// A byte of a chunked body that must not stand where it does, or trailers that are malformed.
+/// An invalid byte in a chunked body, or malformed trailers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InvalidChunk;
 
@@ -30,7 +32,7 @@ enum At {
         size: u64,
         digits: u8,
     },
-    /// In blanks behind the size: an extension follows, or the end of the line.
+    /// In the blanks after the size: an extension or the end of the line follows.
     Blank {
         size: u64,
     },
@@ -45,7 +47,7 @@ enum At {
     },
     DataReturn,
     DataEnd,
-    /// In a line after the last chunk; `empty` while nothing of it has come.
+    /// In a line after the last chunk; `empty` if the line has no bytes yet.
     Trailer {
         empty: bool,
     },
@@ -66,8 +68,9 @@ impl Chunks {
         self.at == At::Over
     }
 
-    /// Decodes `bytes`, which come next: moves the data in them to their beginning. Returns how long it is, and how many
-    /// of `bytes` belonged to the body.
+    /// Decodes the next `bytes`, and moves the data in them to their start.
+    ///
+    /// Returns the number of data bytes, and how many of `bytes` belonged to the body.
     pub(super) fn decode(&mut self, bytes: &mut [u8]) -> Result<(usize, usize), InvalidChunk> {
         let (mut read, mut data) = (0, 0);
         while read < bytes.len() && !self.is_over() {
@@ -100,7 +103,7 @@ impl Chunks {
         Ok((data, read))
     }
 
-    /// How much data the last call decoded before what is invalid.
+    /// Returns how many data bytes the last call decoded before the invalid byte.
     pub(super) fn salvaged(&self) -> usize {
         self.salvaged
     }
@@ -109,16 +112,16 @@ impl Chunks {
         self.salvaged = data;
     }
 
-    /// The trailers of a body that is over.
+    /// Returns the trailers of a complete body.
     pub(super) fn trailers(&self) -> Result<Trailers, InvalidChunk> {
-        // Mostly there are none: then this is the empty line alone.
+        // Most bodies have no trailers: then this is only the empty line.
         match self.trailers.as_slice() {
             [] | b"\r\n" => Ok(Trailers::default()),
             section => Trailers::parse(section).ok_or(InvalidChunk),
         }
     }
 
-    /// Where the next byte leads; `None` where it must not stand there.
+    /// Returns the state after the next byte; `None` if the byte is invalid.
     fn step(&mut self, byte: u8) -> Option<At> {
         if matches!(
             self.at,

@@ -1,4 +1,4 @@
-//! The present time as a `Date` field tells it (RFC 9110, section 5.6.7), made once a second and thread.
+//! The value of the `Date` field (RFC 9110, section 5.6.7), built once per second and thread.
 
 use std::cell::RefCell;
 

@@ -1,20 +1,20 @@
-//! The fields of a head: ranges of its bytes, with the well-known ones recognised once.
+//! The fields of a message's head: ranges of its bytes, with the well-known names recognized once.
 
 use httparse::Header;
 use smallvec::SmallVec;
 
-/// Most fields of a request.
+/// Maximum number of fields in a request.
 pub const MAX_REQUEST_FIELDS: usize = 256;
-/// Most fields of an answer.
+/// Maximum number of fields in a response.
 pub const MAX_RESPONSE_FIELDS: usize = 512;
-/// Most fields behind a body.
+/// Maximum number of trailer fields.
 const MAX_TRAILERS: usize = 128;
 
-/// A field that the gateway itself reads or replaces.
+/// The name of a field, as far as the gateway reads or replaces the field itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FieldName {
-    /// One that only passes.
+    /// Any other field: the gateway only forwards it.
     Other,
     /// `Authorization`
     Authorization,
@@ -32,7 +32,9 @@ pub enum FieldName {
     Forwarded,
     /// `Host`
     Host,
-    /// A field of one hop that says nothing here: `Keep-Alive`, `Proxy-Connection`, `HTTP2-Settings`.
+    /// A hop-by-hop field that the gateway does not read.
+    ///
+    /// `Keep-Alive`, `Proxy-Connection`, `HTTP2-Settings`.
     Hop,
     /// `RateLimit`
     RateLimit,
@@ -52,15 +54,16 @@ pub enum FieldName {
     XForwardedHost,
     /// `X-Forwarded-Proto`
     XForwardedProto,
-    /// Another field that tells where a request came from, such as `X-Real-IP`, or one of these with `_` for `-`,
-    /// which some origins read alike.
+    /// Another field that says where a request came from, such as `X-Real-IP`.
+    ///
+    /// Also such a name with `_` in place of `-`: some origins read both alike.
     Origination,
-    /// One of the three `X-RateLimit-…` that the gateway writes.
+    /// One of the three `X-RateLimit-…` fields that the gateway writes.
     XRateLimit,
 }
 
 impl FieldName {
-    /// What the gateway knows of a field's name.
+    /// Recognizes a field's name.
     #[must_use]
     pub fn of(name: &[u8]) -> Self {
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
@@ -94,7 +97,9 @@ impl FieldName {
         }
     }
 
-    /// Whether it ends at this hop (RFC 9110, section 7.6.1, and what history added).
+    /// Returns whether the field is hop-by-hop and ends at this gateway.
+    ///
+    /// These are the fields of RFC 9110, section 7.6.1, and fields of older practice.
     #[must_use]
     pub fn is_of_one_hop(self) -> bool {
         matches!(
@@ -108,7 +113,7 @@ impl FieldName {
         )
     }
 
-    /// Whether it tells where a request came from: only a trusted peer's word is taken.
+    /// Returns whether the field says where a request came from: only trusted peers may set it.
     #[must_use]
     pub fn tells_origination(self) -> bool {
         matches!(
@@ -121,7 +126,9 @@ impl FieldName {
         )
     }
 
-    /// Whether `Connection` cannot name it away: without it the message would mean something else.
+    /// Returns whether the field stays even if `Connection` lists it.
+    ///
+    /// Without such a field the message would mean something else.
     #[must_use]
     pub fn is_kept(self) -> bool {
         matches!(
@@ -142,7 +149,7 @@ fn is_like(name: &[u8], known: &[u8]) -> bool {
     name.iter().zip(known).all(same)
 }
 
-/// Where a part of a head stands in its bytes.
+/// The position of a part of a head in the bytes of the head.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     start: u32,
@@ -151,7 +158,7 @@ pub(super) struct Span {
 
 impl Span {
     pub(super) fn new(start: usize, length: usize) -> Self {
-        // Heads are far shorter: their size is limited to a few MB in the file.
+        // Heads are far shorter: the configuration limits their size to a few MB.
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             start: narrow(start),
@@ -159,7 +166,7 @@ impl Span {
         }
     }
 
-    /// The span of `part`, which is a slice of `whole`.
+    /// Returns the span of `part`, which must be a slice of `whole`.
     pub(super) fn of(whole: &[u8], part: &[u8]) -> Self {
         let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
         Self::new(start, part.len())
@@ -173,7 +180,7 @@ impl Span {
     }
 }
 
-/// Where a field stands in the bytes of its head.
+/// The position of a field in the bytes of its head.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     name_start: u32,
@@ -183,7 +190,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// `None` where the name is too long to be one.
+    /// Returns `None` if the name is too long for a field name.
     pub(super) fn new(name: Span, known: FieldName, value: Span) -> Option<Self> {
         Some(Self {
             name_start: name.start,
@@ -201,11 +208,13 @@ impl Field {
     }
 }
 
-/// A table of fields, before it is known how many there are.
+/// A table of fields, built before their number is known.
 pub(super) type FieldTable = SmallVec<[Field; 32]>;
 
-/// Makes the table of what was parsed from a request's `head`, and tells which names it has. `None` where a name is too
-/// long to be one, or where a line ends in a bare line feed, which the parser takes (RFC 9112, section 2.2).
+/// Builds the table of a request's fields, and the bit set of the names in it.
+///
+/// Returns `None` if a name is too long, or if a line ends in a bare line feed: the parser accepts
+/// that (RFC 9112, section 2.2), the gateway does not.
 pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[Field]>, u32)> {
     let (mut table, mut present) = (Vec::with_capacity(parsed.len()), 0);
     for header in parsed {
@@ -220,7 +229,9 @@ pub(super) fn strict_table(head: &[u8], parsed: &[Header<'_>]) -> Option<(Box<[F
     is_strict.then(|| (table.into_boxed_slice(), present))
 }
 
-/// Makes the table of what was parsed from `head`, however its lines end. `None` where a name is too long to be one.
+/// Builds the table of the parsed fields of `head`, whatever its line endings.
+///
+/// Returns `None` if a name is too long.
 pub(super) fn lenient_table(head: &[u8], parsed: &[Header<'_>]) -> Option<FieldTable> {
     parsed.iter().map(|header| field(head, header)).collect()
 }
@@ -231,22 +242,22 @@ fn field(head: &[u8], header: &Header<'_>) -> Option<Field> {
     Field::new(Span::of(head, name), FieldName::of(name), value)
 }
 
-/// The names that a table has.
+/// Returns the bit set of the names in a table.
 pub(super) fn present(table: &[Field]) -> u32 {
     table.iter().fold(0, |all, field| all | field.known.bit())
 }
 
-/// The fields of a head, in their order.
+/// The fields of a head, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     pub(super) head: &'a [u8],
     pub(super) table: &'a [Field],
-    /// The bits of the names that occur.
+    /// The bit set of the names that occur.
     pub(super) present: u32,
 }
 
 impl<'a> Fields<'a> {
-    /// Every field: what is known of it, its name as it was sent, and its value without the blanks around it.
+    /// Returns every field: its known name, its name as sent, and its trimmed value.
     #[must_use]
     pub fn iter(self) -> impl DoubleEndedIterator<Item = (FieldName, &'a [u8], &'a [u8])> {
         self.table.iter().map(move |field| {
@@ -259,13 +270,13 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Whether the field occurs.
+    /// Returns whether the field occurs.
     #[must_use]
     pub fn has(self, known: FieldName) -> bool {
         self.present & known.bit() != 0
     }
 
-    /// The values of a well-known field, in their order.
+    /// Returns the values of a well-known field, in order.
     #[must_use]
     pub fn all(self, known: FieldName) -> impl DoubleEndedIterator<Item = &'a [u8]> {
         let table = if self.has(known) { self.table } else { &[] };
@@ -276,27 +287,27 @@ impl<'a> Fields<'a> {
             .map(|(.., value)| value)
     }
 
-    /// The first value of a well-known field.
+    /// Returns the first value of a well-known field.
     #[must_use]
     pub fn first(self, known: FieldName) -> Option<&'a [u8]> {
         self.all(known).next()
     }
 
-    /// The values of the fields called `name`, in their order.
+    /// Returns the values of the fields called `name`, in order.
     pub fn named(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.iter()
             .filter(move |(_, found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(.., value)| value)
     }
 
-    /// The elements of a well-known field that is a list, without the blanks around them.
+    /// Returns the elements of a well-known list field, without the blanks around them.
     pub fn elements(self, known: FieldName) -> impl Iterator<Item = &'a [u8]> {
         self.all(known)
             .flat_map(|line| line.split(|byte| *byte == b','))
             .map(without_blanks)
     }
 
-    /// Whether `Connection` names this field, so that it goes no further.
+    /// Returns whether `Connection` lists this field, so that the field is not forwarded.
     #[must_use]
     pub fn names_away(self, known: FieldName, name: &[u8]) -> bool {
         self.has(FieldName::Connection)
@@ -307,8 +318,9 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Text without the blanks around it (RFC 9110, section 5.5): a form feed, or a carriage return without its line feed, is
-/// not one of them.
+/// Removes the blanks around a text (RFC 9110, section 5.5).
+///
+/// A form feed is not a blank, nor is a carriage return without its line feed.
 #[must_use]
 pub fn without_blanks(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
@@ -317,7 +329,7 @@ pub fn without_blanks(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// The fields behind a body that may go on.
+/// The trailer fields of a body that may be forwarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailers(Vec<Line>);
 
@@ -325,8 +337,10 @@ pub struct Trailers(Vec<Line>);
 type Line = (Box<[u8]>, Box<[u8]>);
 
 impl Trailers {
-    /// The fields of `section`, which ends with an empty line; those that frame, route or tell who asks are left out
-    /// (RFC 9110, section 6.5.1). `None` where one of them is malformed.
+    /// Parses a trailer section, which ends with an empty line.
+    ///
+    /// Fields for framing, routing or authentication are left out (RFC 9110, section 6.5.1).
+    /// Returns `None` if a field is malformed.
     #[must_use]
     pub fn parse(section: &[u8]) -> Option<Self> {
         let mut lines = [httparse::EMPTY_HEADER; MAX_TRAILERS];
@@ -341,33 +355,33 @@ impl Trailers {
         (end == section.len()).then_some(trailers)
     }
 
-    /// Adds a field, unless it is one that must not stand behind a body.
+    /// Adds a field, unless it is not allowed as a trailer.
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
         if may_trail(name) {
             self.0.push((name.into(), value.into()));
         }
     }
 
-    /// Those of the fields whose name `stays`.
+    /// Returns the fields whose name `stays` accepts.
     #[must_use]
     pub fn filtered(&self, stays: impl Fn(&[u8]) -> bool) -> Self {
         let fields = self.0.iter().filter(|(name, _)| stays(name));
         Self(fields.cloned().collect())
     }
 
-    /// Every field: its name and its value.
+    /// Returns every field: its name and its value.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.0.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Fields that change what a message means, and so must be known before its body.
+/// Fields that change what a message means, so they must be known before its body.
 const NEVER_TRAILING: [&[u8]; 25] = [
     b"age",
     b"authorization",

@@ -1,33 +1,35 @@
-//! How the body of a message is framed, read strictly (RFC 9112, section 6; RFC 9110, section 8.6).
+//! How the body of a message is framed, read strictly.
 //!
-//! A request that two readers could take for two different ones is refused before anybody acts on it: whatever stands
-//! before or behind the gateway may pick the other reading.
+//! See RFC 9112, section 6, and RFC 9110, section 8.6.
+//!
+//! The gateway refuses a request that two readers could read differently, before any part of the
+//! gateway acts on it: a server before or behind the gateway may read it the other way.
 
 use super::fields::{FieldName, Fields, without_blanks};
 use super::request::{BadRequest, Version};
 use super::response::InvalidResponse;
 
-/// How long the body of a message is.
+/// The length of a message's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
-    /// There is none, and nothing in the head says so.
+    /// No body, and no length in the head.
     None,
-    /// That many bytes.
+    /// A number of bytes.
     Length(u64),
-    /// Chunks say so as they come.
+    /// Chunks, each with its own size.
     Chunked,
-    /// It ends with the connection; of answers only.
+    /// The body ends with the connection. Only responses have this.
     UntilClose,
 }
 
 impl BodyLength {
-    /// Whether no byte of a body follows the head.
+    /// Returns whether no byte of a body follows the head.
     #[must_use]
     pub fn is_empty(self) -> bool {
         matches!(self, Self::None | Self::Length(0))
     }
 
-    /// The number of bytes, where it is known.
+    /// Returns the number of bytes, if it is known.
     #[must_use]
     pub fn exact(self) -> Option<u64> {
         match self {
@@ -38,19 +40,20 @@ impl BodyLength {
     }
 }
 
-/// How the body of a request is framed.
+/// Reads how the body of a request is framed.
 ///
 /// # Errors
 ///
-/// Where its length could be read in two ways: a length beside a transfer coding, lengths that differ, one that is more
-/// than digits, a coding other than `chunked`, or chunks in HTTP/1.0.
+/// Returns an error if the length can be read in two ways: a length beside a transfer coding,
+/// lengths that differ, a length that is not only digits, a coding other than `chunked`, or chunks
+/// in HTTP/1.0.
 pub fn of_request(fields: Fields<'_>, version: Version) -> Result<BodyLength, BadRequest> {
     if !fields.has(FieldName::ContentLength) && !fields.has(FieldName::TransferEncoding) {
         return Ok(BodyLength::None);
     }
     let mut lengths = fields.all(FieldName::ContentLength);
     let length = match lengths.next() {
-        // Also `3` and `03` are two: what goes on is one of them.
+        // `3` and `03` also differ: only one of them is forwarded.
         Some(first) if lengths.all(|other| other == first) => {
             Some(number(first).ok_or(BadRequest::Length)?)
         }
@@ -68,13 +71,15 @@ pub fn of_request(fields: Fields<'_>, version: Version) -> Result<BodyLength, Ba
     Ok(BodyLength::Chunked)
 }
 
-/// How the body of an answer with this `status` is framed, and the length that it tells of a body that does not follow;
-/// `to_head`: it answers `HEAD`.
+/// Reads how the body of a response is framed, and the length of a body that does not follow.
+///
+/// `to_head`: it is the response to a `HEAD` request.
 ///
 /// # Errors
 ///
-/// Where it tells several lengths, or is coded otherwise than in chunks (RFC 9112, section 6.1). Chunks overrule a length
-/// (section 6.3), and a length told several times is one.
+/// Returns an error if the head has several lengths, or a coding other than `chunked` (RFC 9112,
+/// section 6.1). Chunks override a length (section 6.3), and a length that is repeated counts as
+/// one.
 pub fn of_response(
     fields: Fields<'_>,
     status: u16,
@@ -112,7 +117,7 @@ pub fn of_response(
     })
 }
 
-/// A whole number in digits alone: no sign, no list, nothing that overflows.
+/// Parses a whole number of digits only: no sign, no list, no overflow.
 fn number(text: &[u8]) -> Option<u64> {
     let text = without_blanks(text);
     let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);

@@ -1,8 +1,9 @@
-//! HTTP/1 messages as bytes: where a head ends, what its fields are, how its body is framed, and how bodies pass.
+//! HTTP/1 messages as bytes: heads, fields, framing and bodies.
 //!
-//! A head is parsed once, where it was read. What is kept of it are its bytes and a table of ranges
-//! ([`fields`]), which routing, keys and forwarding read. Both legs share one strict rule for framing
-//! ([`framing`]), one decoder and one encoder of bodies ([`body`]), and one pool of buffers a worker ([`buffer`]).
+//! A head is parsed once, in the buffer that it was read into. The gateway keeps its bytes and a
+//! table of ranges ([`fields`]); routing, keys and forwarding read that table. Both sides,
+//! downstream and upstream, share one strict rule for framing ([`framing`]), one decoder and one
+//! encoder for bodies ([`body`]), and one pool of buffers per worker ([`buffer`]).
 
 pub mod body;
 pub mod buffer;

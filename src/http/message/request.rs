@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::fields::{self, Field, FieldName, Fields, MAX_REQUEST_FIELDS, Span};
 use super::framing::{self, BodyLength};
 
-/// The version of HTTP that a message is in.
+/// The HTTP version of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// HTTP/1.0
@@ -19,7 +19,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// As logs show it: `HTTP/1.1`.
+    /// Returns the name that logs show, such as `HTTP/1.1`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Version {
         }
     }
 
-    /// The version whose minor number was parsed.
+    /// Returns the version with this parsed minor number.
     pub(super) fn of_minor(minor: Option<u8>) -> Self {
         if minor == Some(0) {
             Self::Http10
@@ -39,34 +39,34 @@ impl Version {
     }
 }
 
-/// Why a request is not read. The text tells its client what would be right.
+/// Why the gateway refuses to read a request. The message tells the client how to correct it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BadRequest {
-    /// Its first line or a field is malformed.
+    /// The first line or a field is malformed.
     #[error("The request is malformed: each line ends in CR LF, and a field is `name: value`")]
     Malformed,
-    /// Its target has a byte that splits a line, or a fragment.
+    /// The target contains a space, a control character or a fragment.
     #[error("The target has a space, a control character or a fragment: escape it as %XX")]
     TargetByte,
-    /// Its target is none.
+    /// The target is neither a path nor an absolute URL, nor `*`.
     #[error("The target must be a path, an absolute URL or, for OPTIONS, *")]
     Target,
-    /// Its body could be read in two ways.
+    /// The length of the body can be read in two ways.
     #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
     Length,
-    /// A chunk of its body is none.
+    /// The body has an invalid chunk.
     #[error("The body is not in chunks as it says")]
     Chunks,
-    /// It did not come in time.
+    /// The request did not arrive in time.
     #[error("The request took too long")]
     TooSlow,
-    /// Its head is too large.
+    /// The head is too large.
     #[error("The head of the request is too large")]
     HeadTooLarge,
 }
 
 impl BadRequest {
-    /// The status that tells its client.
+    /// Returns the status of the response to the client.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -77,7 +77,7 @@ impl BadRequest {
     }
 }
 
-/// A request's head: its bytes as they came, and where its parts are in them.
+/// The head of a request: its bytes as received, and where its parts are.
 #[derive(Debug)]
 pub struct RequestHead {
     bytes: Box<[u8]>,
@@ -89,26 +89,29 @@ pub struct RequestHead {
     target: Span,
     /// The authority of an absolute target, or `:authority`.
     authority: Option<Span>,
-    /// The path of the target with its query, which may both be empty.
+    /// The path of the target with its query. Both may be empty.
     path: Span,
 }
 
 impl RequestHead {
-    /// Parses the head that `bytes` begin with, and says how long it is; `None` where it has not come whole. Empty lines
-    /// before it must have been taken away.
+    /// Parses the head at the start of `bytes`, and returns it with its length.
+    ///
+    /// Returns `None` if the head is not complete yet. The caller must first remove empty lines
+    /// before the head.
     ///
     /// # Errors
     ///
-    /// Where it is malformed, or could be read in two ways.
+    /// Returns an error if the head is malformed, or can be read in two ways.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, BadRequest> {
         match bytes {
             b"\r" => return Ok(None),
-            // The parser would skip these, too.
+            // These bytes are refused here, because the parser would skip them.
             [b'\r' | b'\n', ..] => return Err(BadRequest::Malformed),
             _ => {}
         }
         match Self::parse_as(bytes, bytes) {
-            // The parser takes a target for text, and one of other bytes for none.
+            // httparse accepts only text as a target. The parser gets a copy with the other bytes
+            // replaced.
             Err(httparse::Error::Token) if !first_line(bytes).is_ascii() => {
                 let mut text = bytes.to_vec();
                 let behind_method = text.iter_mut().skip_while(|byte| **byte != b' ');
@@ -125,7 +128,7 @@ impl RequestHead {
         })
     }
 
-    /// Parses `text`, which differs from `bytes` in the target alone.
+    /// Parses `text`, which differs from `bytes` only in the target.
     #[allow(clippy::type_complexity)]
     fn parse_as(
         text: &[u8],
@@ -170,11 +173,13 @@ impl RequestHead {
         Ok(request)
     }
 
-    /// The head of a request that came over HTTP/2; `body_follows`: it did not end with its head.
+    /// Builds the head of an HTTP/2 request.
+    ///
+    /// `body_follows`: the stream did not end with the head.
     ///
     /// # Errors
     ///
-    /// Where it tells two lengths, or is too large.
+    /// Returns an error if the head has two different lengths, or is too large.
     pub fn of_http2(head: &http::request::Parts, body_follows: bool) -> Result<Self, BadRequest> {
         let mut bytes = Vec::with_capacity(256);
         let mut put = |part: &[u8]| {
@@ -227,50 +232,50 @@ impl RequestHead {
         Ok(request)
     }
 
-    /// Its method.
+    /// Returns the method.
     #[must_use]
     pub fn method(&self) -> &[u8] {
         self.method.in_bytes(&self.bytes)
     }
 
-    /// Whether it asks for a head alone.
+    /// Returns whether the method is `HEAD`.
     #[must_use]
     pub fn is_head(&self) -> bool {
         self.method() == b"HEAD"
     }
 
-    /// Its target as it was sent.
+    /// Returns the target as sent.
     #[must_use]
     pub fn target(&self) -> &[u8] {
         self.target.in_bytes(&self.bytes)
     }
 
-    /// The path of its target with its query, as they were sent; both may be empty.
+    /// Returns the path and query of the target, as sent. Both may be empty.
     #[must_use]
     pub fn path_and_query(&self) -> &[u8] {
         self.path.in_bytes(&self.bytes)
     }
 
-    /// The authority of an absolute target, or of an HTTP/2 request.
+    /// Returns the authority of an absolute target, or of an HTTP/2 request.
     #[must_use]
     pub fn authority(&self) -> Option<&[u8]> {
         self.authority
             .map(|authority| authority.in_bytes(&self.bytes))
     }
 
-    /// Its version.
+    /// Returns the HTTP version.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// How its body is framed.
+    /// Returns how the body is framed.
     #[must_use]
     pub fn length(&self) -> BodyLength {
         self.length
     }
 
-    /// Its fields.
+    /// Returns the fields.
     #[must_use]
     pub fn fields(&self) -> Fields<'_> {
         Fields {
@@ -280,7 +285,9 @@ impl RequestHead {
         }
     }
 
-    /// Whether sending it twice does what sending it once does (RFC 9110, section 9.2.2).
+    /// Returns whether sending the request twice has the same effect as sending it once.
+    ///
+    /// See RFC 9110, section 9.2.2.
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         let method = self.method();
@@ -288,13 +295,17 @@ impl RequestHead {
         idempotent.contains(&method)
     }
 
-    /// Whether its client waits for an interim answer before it sends the body (RFC 9110, section 10.1.1).
+    /// Returns whether the client waits for an interim response before it sends the body.
+    ///
+    /// See RFC 9110, section 10.1.1.
     #[must_use]
     pub fn expects_continue(&self) -> bool {
         self.version != Version::Http10 && self.fields().has(FieldName::Expect)
     }
 
-    /// Whether its client reads trailers (RFC 9110, section 10.1.4). Over HTTP/2 every client does.
+    /// Returns whether the client accepts trailers (RFC 9110, section 10.1.4).
+    ///
+    /// Every HTTP/2 client does.
     #[must_use]
     pub fn takes_trailers(&self) -> bool {
         match self.version {
@@ -307,14 +318,14 @@ impl RequestHead {
         }
     }
 
-    /// Whether its connection may carry another request (RFC 9112, section 9.3).
+    /// Returns whether the connection may carry another request (RFC 9112, section 9.3).
     #[must_use]
     pub fn keeps_alive(&self) -> bool {
         keeps_alive(self.fields(), self.version)
     }
 }
 
-/// Whether the sender of a message with these fields keeps its connection (RFC 9112, section 9.3).
+/// Returns whether the sender of these fields keeps its connection open (RFC 9112, section 9.3).
 pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
     let says = |wanted: &[u8]| {
         let mut options = fields.elements(FieldName::Connection);
@@ -323,7 +334,9 @@ pub(super) fn keeps_alive(fields: Fields<'_>, version: Version) -> bool {
     !says(b"close") && (version != Version::Http10 || says(b"keep-alive"))
 }
 
-/// The authority of a target, where it is absolute, and its path with the query (RFC 9112, section 3.2).
+/// Splits a target into its authority, if it is absolute, and its path with the query.
+///
+/// See RFC 9112, section 3.2.
 fn parts_of(head: &[u8], target: Span) -> Result<(Option<Span>, Span), BadRequest> {
     let bytes = target.in_bytes(head);
     if memchr::memchr(b'#', bytes).is_some() {
@@ -358,7 +371,7 @@ fn first_line(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-/// Why a head that the parser refused is refused.
+/// Finds out why the parser refused a head.
 fn cause(bytes: &[u8]) -> BadRequest {
     let line = first_line(bytes);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -382,8 +395,10 @@ fn cause(bytes: &[u8]) -> BadRequest {
     }
 }
 
-/// Where the head that `bytes` begin with ends, if it does yet: after its first empty line, however lines end. The first
-/// `searched` bytes were looked through before, in vain.
+/// Returns where the head at the start of `bytes` ends, if it is complete.
+///
+/// The head ends after its first empty line, whatever the line endings. `searched`: how many bytes
+/// an earlier call searched without finding the end.
 #[must_use]
 pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
     let from = searched.saturating_sub(2);
@@ -394,8 +409,9 @@ pub fn end_of_head(bytes: &[u8], searched: usize) -> Option<usize> {
     })
 }
 
-/// How many bytes of empty lines stand before a request; one that a client sends after a body is to be ignored (RFC
-/// 9112, section 2.2).
+/// Counts the bytes of empty lines before a request.
+///
+/// A server ignores an empty line that a client sends after a body (RFC 9112, section 2.2).
 #[must_use]
 pub fn empty_lines(bytes: &[u8]) -> usize {
     let mut at = 0;

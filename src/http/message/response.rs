@@ -1,4 +1,4 @@
-//! The head of an answer, parsed where it was read.
+//! The head of a response, parsed in the buffer that it was read into.
 
 use std::mem::MaybeUninit;
 
@@ -8,53 +8,57 @@ use super::fields::{self, FieldTable, Fields, MAX_RESPONSE_FIELDS, Span};
 use super::framing::{self, BodyLength};
 use super::request::{Version, keeps_alive};
 
-/// What is wrong with an origin's answer.
+/// What is invalid in an origin's response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum InvalidResponse {
-    /// It is no HTTP/1.
+    /// It is not HTTP/1.
     #[error("it is not HTTP/1")]
     Malformed,
-    /// Its head is longer than `max_header_size`, or has too many fields.
+    /// The head is longer than `max_header_size`, or has too many fields.
     #[error("its head is too large")]
     HeadTooLarge,
-    /// Its body is coded otherwise than in chunks: nobody asked for it (RFC 9112, section 6.1).
+    /// The body has a transfer coding other than `chunked`.
+    ///
+    /// The gateway asks for no other coding (RFC 9112, section 6.1).
     #[error("its body is coded otherwise than in chunks")]
     Coding,
-    /// It tells several lengths (RFC 9110, section 8.6).
+    /// It has several different lengths (RFC 9110, section 8.6).
     #[error("it tells several lengths")]
     Length,
-    /// It changes to a protocol that was not asked for.
+    /// It switches to a protocol that the request did not ask for.
     #[error("it changes to a protocol that was not asked for")]
     Protocol,
-    /// A chunk of its body is none, or a trailer is malformed.
+    /// A chunk of the body is invalid, or a trailer is malformed.
     #[error("its body is not in chunks as it says")]
     Chunks,
 }
 
-/// An answer's head, in the buffer that it was read to.
+/// The head of a response, in the buffer that it was read into.
 #[derive(Debug)]
 pub struct ResponseHead<'a> {
     head: &'a [u8],
     table: FieldTable,
     present: u32,
     reason: Span,
-    /// From 100 to 999.
+    /// The status, from 100 to 999.
     pub status: u16,
     /// HTTP/1.0 or 1.1.
     pub version: Version,
-    /// How the body after it is framed.
+    /// How the body is framed.
     pub length: BodyLength,
-    /// The length that it tells of a body that does not follow, as after `HEAD` and with a 304.
+    /// The `Content-Length` of a body that does not follow, as after `HEAD` and with a 304.
     pub told_length: Option<u64>,
 }
 
 impl<'a> ResponseHead<'a> {
-    /// Parses the head that `bytes` begin with, and says how long it is; `None` where it has not come whole. `to_head`:
-    /// it answers `HEAD`. Line feeds alone are taken for ends of lines, since what goes on is written anew.
+    /// Parses the head at the start of `bytes`, and returns it with its length.
+    ///
+    /// Returns `None` if the head is not complete yet. `to_head`: it is the response to a `HEAD`
+    /// request. A bare line feed also ends a line, because the gateway writes a new head.
     ///
     /// # Errors
     ///
-    /// Where it is malformed, or does not say how long its body is in one way.
+    /// Returns an error if the head is malformed, or if the length of the body is ambiguous.
     pub fn parse(bytes: &'a [u8], to_head: bool) -> Result<Option<(Self, usize)>, InvalidResponse> {
         let mut fields = [const { MaybeUninit::uninit() }; MAX_RESPONSE_FIELDS];
         let mut parsed = httparse::Response::new(&mut []);
@@ -89,7 +93,7 @@ impl<'a> ResponseHead<'a> {
         Ok(Some((response, end)))
     }
 
-    /// Its fields.
+    /// Returns the fields.
     #[must_use]
     pub fn fields(&self) -> Fields<'_> {
         Fields {
@@ -99,19 +103,21 @@ impl<'a> ResponseHead<'a> {
         }
     }
 
-    /// The words behind the status; may be empty.
+    /// Returns the reason phrase, which may be empty.
     #[must_use]
     pub fn reason(&self) -> &[u8] {
         self.reason.in_bytes(self.head)
     }
 
-    /// Whether another answer follows it (RFC 9110, section 15.2); 101 is the last one.
+    /// Returns whether another response follows this one (RFC 9110, section 15.2).
+    ///
+    /// A 101 is the last response.
     #[must_use]
     pub fn is_interim(&self) -> bool {
         matches!(self.status, 100..200) && self.status != 101
     }
 
-    /// Whether its connection may carry another request.
+    /// Returns whether the connection may carry another request.
     #[must_use]
     pub fn keeps_alive(&self) -> bool {
         keeps_alive(self.fields(), self.version) && self.length != BodyLength::UntilClose

@@ -1,4 +1,4 @@
-//! A message on its way out: its head and the pieces of its body, in as few writes as they fit into.
+//! Sends a message, its head and the pieces of its body, in as few writes as possible.
 
 use std::io;
 use std::pin::Pin;
@@ -11,24 +11,26 @@ use super::buffer::Buffer;
 use super::fields::Trailers;
 use super::framing::BodyLength;
 
-/// Writes one message after the other. It holds a buffer only while bytes wait to be written.
+/// Writes messages one after another.
+///
+/// It holds a buffer only while bytes wait to be written.
 #[derive(Debug)]
 pub struct Sender {
-    /// The head, and what followed it into the same write.
+    /// The head, and what goes into the same write.
     out: Option<Buffer>,
     encoder: BodyEncoder,
-    /// Whether the piece at hand is in its framing.
+    /// Whether the current piece is already framed.
     framed: bool,
-    /// Whether the message's end is, too.
+    /// Whether the end of the message is already framed.
     finished: bool,
 }
 
 /// What follows a piece of a body.
 #[derive(Clone, Copy, Debug)]
 pub enum Then<'a> {
-    /// More of it.
+    /// More of the body.
     More,
-    /// Its end.
+    /// The end of the body, with its trailers.
     End(Option<&'a Trailers>),
 }
 
@@ -44,42 +46,44 @@ impl Default for Sender {
 }
 
 impl Sender {
-    /// Where the next head is to be written.
+    /// Returns the buffer that the next head is written to.
     pub fn head(&mut self) -> &mut Buffer {
         self.out.get_or_insert_with(Buffer::take)
     }
 
-    /// The head is written: a body of this length follows.
+    /// Begins the body of this length, after its head is written.
     pub fn begin_body(&mut self, length: BodyLength) {
         self.encoder = BodyEncoder::new(length);
         self.framed = false;
         self.finished = false;
     }
 
-    /// Whether there is something to send, of which nothing was written.
+    /// Returns whether bytes wait to be sent and none of them were written.
     #[must_use]
     pub fn is_untouched(&self) -> bool {
         self.out.as_ref().is_some_and(Buffer::is_untouched)
     }
 
-    /// Whether a head is still to be sent.
+    /// Returns whether a head waits to be sent.
     #[must_use]
     pub fn has_head(&self) -> bool {
         self.out.is_some()
     }
 
-    /// Throws away what was not sent.
+    /// Discards what was not sent.
     pub fn discard(&mut self) {
         self.out = None;
         self.framed = false;
     }
 
-    /// Sends the next piece of the body, and what is still to be sent before it. Ready once all of it is written; then
-    /// the buffer is empty. Until then it must be called with the same piece.
+    /// Sends the next piece of the body, and all bytes before it.
+    ///
+    /// Ready when all bytes are written; the piece is empty then. Until then the caller must pass
+    /// the same piece.
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Returns an error if the connection fails.
     pub fn poll_send<W: AsyncWrite + Unpin>(
         &mut self,
         cx: &mut Context<'_>,
@@ -99,9 +103,9 @@ impl Sender {
         Poll::Ready(Ok(()))
     }
 
-    /// Puts a piece into its framing: behind the head where that is still to be sent and both fit into one write.
+    /// Frames a piece: after the head, if that is still to be sent and both fit into one write.
     fn frame(&mut self, piece: &mut Buffer, then: Then<'_>) {
-        // Room for the size of a chunk and the end of the body.
+        // Room for the size of a chunk and for the end of the body.
         const FRAMING: usize = 64;
         let last = match &mut self.out {
             Some(out) if out.has_room_for(piece.len() + FRAMING) => {
@@ -122,11 +126,11 @@ impl Sender {
         }
     }
 
-    /// Sends what is still to be sent but for pieces at hand.
+    /// Sends all waiting bytes, but not the current piece.
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Returns an error if the connection fails.
     pub fn poll_flush<W: AsyncWrite + Unpin>(
         &mut self,
         cx: &mut Context<'_>,

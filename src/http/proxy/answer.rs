@@ -1,4 +1,4 @@
-//! The head of an origin's answer, and what the client gets of it.
+//! The head of an origin's response, and the part of it that the client gets.
 
 use super::forward::{Answer, Attempt, Failure, Forward};
 use super::{heads, ratelimit_headers};
@@ -7,11 +7,11 @@ use crate::http::message::{BodyLength, FieldName, InvalidResponse, ResponseHead,
 use crate::http::upstream::{Connection, InFlight, OriginError};
 
 impl<C: ClientStream> Forward<'_, '_, C> {
-    /// Takes the head of an answer, if it has come whole, and begins the client's answer with it.
+    /// Takes the head of a response if it is complete, and begins the client's response with it.
     pub(super) fn take_head(
         &mut self,
         connection: &mut Connection,
-        in_flight: &InFlight,
+        in_flight: &InFlight<'_>,
     ) -> Result<Option<Answer>, Attempt> {
         let received = connection.received();
         if received.is_empty() {
@@ -54,7 +54,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         Ok(Some(answer))
     }
 
-    /// Interim answers go on (RFC 9110, section 15.2), but for a 100 that the client does not wait for.
+    /// Forwards an interim response (RFC 9110, section 15.2).
+    ///
+    /// A 100 is not forwarded if the client does not wait for one.
     fn pass_interim(&mut self, head: &ResponseHead<'_>) {
         let request = self.info.head;
         if request.version() == Version::Http10 {
@@ -70,8 +72,8 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         self.client.interim(head.status, head.reason(), &fields);
     }
 
-    /// Begins the client's answer.
-    fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight) {
+    /// Begins the client's response.
+    fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
         let now = self.worker.pacer.now();
         let took = now.since(self.began);
         in_flight.answered(took);

@@ -7,20 +7,25 @@ use crate::config::{ForwardedHeader, Server};
 use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields};
 
-/// Who sent a request.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client {
-    /// The other end of the connection; `None` on a unix socket.
+    /// The address of the peer; `None` on a unix socket.
     pub(super) peer: Option<IpAddr>,
-    /// The client itself, `$remote_addr`: the peer, or whom trusted peers name.
+    /// The address of the client, `$remote_addr`.
+    ///
+    /// The peer, or the address that trusted peers name.
     pub(super) address: Option<IpAddr>,
-    /// Whether the peer's word on where the request came from is taken.
+    /// Whether the peer may say where the request came from.
     pub(super) trusted: bool,
 }
 
 impl Client {
-    /// The client of a request: the rightmost address, the peer's first, that is not a trusted proxy's. Where a trusted
-    /// peer's field is garbage, or names nobody, it is the peer.
+    /// Finds the client of a request.
+    ///
+    /// It is the peer, unless the peer is a trusted proxy. Then it is the rightmost address in the
+    /// peer's field that is not a trusted proxy. If that field is invalid or names no address, it
+    /// is the peer.
     pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
         let peer = peer.ip();
         let is_trusted = |address: &IpAddr| {
@@ -44,7 +49,7 @@ impl Client {
 }
 
 impl Client {
-    /// The client of a connection on which nothing could be read.
+    /// Returns the client of a connection on which no request could be read.
     pub(super) fn of_peer(peer: &Peer) -> Self {
         let address = peer.ip();
         Self {
@@ -55,14 +60,17 @@ impl Client {
     }
 }
 
-/// The rightmost address in the field that is not trusted; the leftmost where all are. `None` where there is none, or
-/// something that is no address stands in the way. Whatever stands further left is a client's own word, and not read.
+/// Returns the rightmost address in the field that is not trusted.
+///
+/// If all are trusted it is the leftmost. Returns `None` if there is no address, or if an element
+/// before the result is not an address. Elements further left are not read: the client itself may
+/// have written them.
 fn named(
     fields: Fields<'_>,
     field: ForwardedHeader,
     is_trusted: impl Fn(&IpAddr) -> bool,
 ) -> Option<IpAddr> {
-    /// The last first.
+    /// Returns the elements of a line, the last one first.
     type Elements = fn(&[u8]) -> Vec<&[u8]>;
     type Address = fn(&[u8]) -> Option<IpAddr>;
     let (name, elements, address): (_, Elements, Address) = match field {
@@ -92,9 +100,11 @@ fn named(
     leftmost
 }
 
-/// The parts of `text`, the last first, between separators that do not stand in quotes (RFC 9110, section 5.6.4). It is
-/// read from its end, of which proxies made sure: else whoever opens a quote at its beginning swallows what they write
-/// after it, up to their own first quote. A quote that nothing opens is nothing but a character.
+/// Splits `text` at separators outside of quotes, and returns the last part first.
+///
+/// See RFC 9110, section 5.6.4. The text is read from its end, because proxies wrote the end. Read
+/// from its start, a quote that a client opens there would swallow what the proxies write after
+/// it, up to the first quote of their own. A quote that is never opened is an ordinary character.
 fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     let (mut parts, mut end, mut at) = (Vec::new(), text.len(), text.len());
     while let Some((before, byte)) = text[..at].split_last().map(|(byte, before)| (before, byte)) {
@@ -110,7 +120,9 @@ fn split_unquoted(text: &[u8], separator: u8) -> Vec<&[u8]> {
     parts
 }
 
-/// Where the quote stands that opens what is closed behind `text`: the last one that is not escaped.
+/// Returns the position of the opening quote for a quote that is closed after `text`.
+///
+/// It is the last quote that is not escaped.
 fn opening(text: &[u8]) -> Option<usize> {
     let mut end = text.len();
     loop {
@@ -126,7 +138,7 @@ fn opening(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The `for` of one element of `Forwarded` (RFC 7239, section 4).
+/// Reads the `for` of one element of `Forwarded` (RFC 7239, section 4).
 fn read_element(element: &[u8]) -> Option<IpAddr> {
     let pairs = split_unquoted(element, b';').into_iter().rev();
     let value = pairs.filter_map(|pair| {
@@ -140,7 +152,9 @@ fn read_element(element: &[u8]) -> Option<IpAddr> {
     read_node(unquoted.unwrap_or(value))
 }
 
-/// An address, with a port or without: `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
+/// Reads an address, with or without a port.
+///
+/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`.
 fn read_node(text: &[u8]) -> Option<IpAddr> {
     let text = str::from_utf8(text).ok()?;
     let (address, rest) = match text.strip_prefix('[') {
@@ -148,7 +162,7 @@ fn read_node(text: &[u8]) -> Option<IpAddr> {
         None if text.matches(':').count() == 1 => text.split_at(text.find(':')?),
         None => (text, ""),
     };
-    // The port may be hidden behind a name (RFC 7239, section 6); either way it is of no interest.
+    // The port may be a name that hides it (RFC 7239, section 6). It is not used either way.
     let port = rest.strip_prefix(':').is_some_and(|port| !port.is_empty());
     let address: IpAddr = address.parse().ok().filter(|_| rest.is_empty() || port)?;
     Some(address.to_canonical())
@@ -208,7 +222,7 @@ mod tests {
             ("[::ffff:10.0.0.1]:9", &["198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1:9", &["nonsense"], "10.0.0.1"),
             ("10.0.0.1:9", &["198.51.100.1, , "], "198.51.100.1"),
-            // What a client wrote left of its own address does not matter.
+            // The text that a client wrote to the left of its own address does not matter.
             ("10.0.0.1:9", &["\"garbage, 198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1:9", &["caf\u{e9}, 198.51.100.1"], "198.51.100.1"),
             ("10.0.0.1:9", &["caf\u{e9}", "198.51.100.1"], "198.51.100.1"),

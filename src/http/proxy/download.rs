@@ -1,4 +1,4 @@
-//! The body of an answer on its way to the client, a piece at a time, and what follows a 101.
+//! The body of a response on its way to the client, piece by piece, and the bytes after a 101.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,12 +12,14 @@ use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Trailers};
 use crate::http::upstream::Connection;
 
-impl<C: ClientStream> Forward<'_, '_, C> {
-    /// Carries the answer's body. The request is at the origin until the last byte of it has come; then the connection
-    /// serves others, however long the client takes.
+impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
+    /// Forwards the body of the response.
+    ///
+    /// The request counts as in flight until the last byte has arrived from the origin. Then the
+    /// connection serves other requests, even if the client is slow.
     pub(super) async fn carry_body(
         &mut self,
-        at_origin: &mut AtOrigin,
+        at_origin: &mut AtOrigin<'r>,
         keeps: bool,
     ) -> Result<(), Failure> {
         while let Some((connection, _)) = at_origin {
@@ -50,7 +52,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         self.info.head.takes_trailers().then(passing)
     }
 
-    /// The next piece of the answer's body; an empty one at its end.
+    /// Returns the next piece of the response's body, which is empty at the end.
     async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
         let limit = self.settings().body_timeout;
         let fields = self.info.fields();
@@ -61,7 +63,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             Poll::Pending => None,
         };
         if piece.is_none() {
-            // The client has what there is while more is waited for.
+            // The client gets all bytes so far while the gateway waits for more.
             let coming = poll_fn(|cx| {
                 let uploaded = upload.poll(cx, *client, connection, fields)?;
                 let flushed = client.poll_flush(cx)?;
@@ -93,7 +95,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
     }
 
-    /// Sends a piece of the answer's body, and goes on with the request's meanwhile.
+    /// Sends a piece of the response's body, and continues with the request's body meanwhile.
     async fn send_piece(
         &mut self,
         connection: &mut Connection,
@@ -108,8 +110,10 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         Ok(())
     }
 
-    /// Carries bytes both ways after a 101. The request is at the origin until both sides have ended.
-    pub(super) async fn carry_tunnel(&mut self, at_origin: AtOrigin) -> Result<(), Failure> {
+    /// Forwards bytes both ways after a 101.
+    ///
+    /// The request counts as in flight until both sides have ended.
+    pub(super) async fn carry_tunnel(&mut self, at_origin: AtOrigin<'r>) -> Result<(), Failure> {
         let Some((connection, _in_flight)) = at_origin else {
             return Err(Failure::Broken);
         };

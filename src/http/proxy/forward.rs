@@ -1,9 +1,8 @@
-//! A request at the origin: out over a kept connection or a new one, and its answer back.
+//! Forwards a request to the origin over an idle or a new connection, and its response back.
 
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -19,17 +18,17 @@ use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unle
 use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
 use crate::limit::Moment;
 
-/// Interval between checks for a client that left while the origin takes nothing of its upload.
+/// Interval between checks for a client that left while the origin accepts none of its upload.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Why a request got no answer, or not all of one.
+/// Why a request got no response, or only a part of one.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The client is to blame.
+    /// The client caused it.
     Client(ClientError),
-    /// The origin gave no answer.
+    /// The origin gave no response.
     Origin(OriginError),
-    /// The answer broke off after it had begun.
+    /// The response broke off after it had begun.
     Broken,
 }
 
@@ -42,38 +41,40 @@ impl From<ClientError> for Failure {
 /// One request on its way to its origin.
 pub(super) struct Forward<'a, 'r, C> {
     pub(super) worker: &'a Worker,
-    pub(super) gateway: &'a Gateway,
+    pub(super) gateway: &'r Gateway,
     pub(super) route: &'a Route,
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) context: &'a ConnectionContext,
     pub(super) client: &'a mut C,
     pub(super) record: &'a mut RequestRecord<'r>,
     pub(super) upload: Upload,
-    /// When it had its place at the origin; before, when it asked for one.
+    /// When the request got its slot at the origin; before that, when it began to wait for one.
     pub(super) began: Moment,
     /// When it had a connection to be sent on.
     pub(super) sent: Moment,
-    /// Whether the client has had the interim answer that it waits for.
+    /// Whether the client has received the interim response that it waits for.
     pub(super) continued: bool,
-    /// Whether any head of an answer has come, interim ones too: then the request is not sent again.
+    /// Whether the head of any response has arrived, even an interim one.
+    ///
+    /// If so, the request is not sent again.
     pub(super) any_head: bool,
-    /// The fields that the answer's `Connection` names, where trailers may follow.
+    /// The fields that the response's `Connection` lists, if trailers may follow.
     pub(super) named_away: Vec<Box<[u8]>>,
 }
 
-/// What a request has at its origin, until the last byte of the answer has come.
-pub(super) type AtOrigin = Option<(Connection, InFlight)>;
+/// The connection and the slot of a request, until the last byte of the response has arrived.
+pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
 
-/// What came of looking for an answer's head.
+/// The kind of head that was read.
 pub(super) enum Answer {
     Interim,
     Switched,
     Final { keeps: bool },
 }
 
-/// Why one connection gave no answer.
+/// Why one connection gave no response.
 pub(super) enum Attempt {
-    /// It was closed or broke before any byte of an answer.
+    /// The connection was closed or broke before any byte of a response.
     Closed(io::Error),
     Failed(Failure),
 }
@@ -85,7 +86,7 @@ impl From<ClientError> for Attempt {
 }
 
 impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
-    /// A request that its limits let go on.
+    /// Creates the forwarding of a request that has passed its limits.
     pub(super) fn new(
         worker: &'a Worker,
         route: &'a Route,
@@ -112,11 +113,12 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
     }
 
-    /// Takes the request to its origin and its answer back to the client.
+    /// Sends the request to its origin and forwards the response to the client.
     ///
-    /// It is sent once more, on a new connection, where a kept one broke that the server was perhaps just closing: if
-    /// nothing of it had been written, or the method is idempotent and there is no body. Where a server cannot be reached
-    /// the other connection is to another server.
+    /// If an idle connection breaks, perhaps because the server was just closing it, the request
+    /// is sent once more on a new connection. This is done only if none of the request had been
+    /// written, or if the method is idempotent and there is no body. If a server cannot be
+    /// reached, the other connection is to another server.
     pub(super) async fn run(&mut self) -> Result<(), Failure> {
         let answered = self.exchange().await;
         if let Err(Failure::Origin(error)) = &answered {
@@ -127,18 +129,19 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         answered
     }
 
-    fn origin(&self) -> &'a Origin {
+    fn origin(&self) -> &'r Origin {
         self.gateway.origin(self.route.origin)
     }
 
-    pub(super) fn settings(&self) -> &'a config::Origin {
+    pub(super) fn settings(&self) -> &'r config::Origin {
         self.origin().settings()
     }
 
     async fn exchange(&mut self) -> Result<(), Failure> {
         let head = self.info.head;
         let again = head.is_idempotent() && head.length().is_empty();
-        // What cannot be sent twice is not sent on a connection that the server has closed.
+        // A request that cannot be sent twice does not use a connection that the server has
+        // closed.
         let mut at_origin = None;
         {
             let finding = match self.find_kept(!again)? {
@@ -146,7 +149,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                     at_origin = Some(found);
                     None
                 }
-                // Boxed, as mostly there is one: what waits for an answer should be small.
+                // Boxed, because usually there is an idle connection, and the state of a waiting
+                // request should be small.
                 Err(picked) => Some(Box::pin(self.find(picked, !again))),
             };
             if let Some(finding) = finding {
@@ -178,18 +182,21 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
     }
 
-    /// A place at a server and a connection that was kept to it. `Err`: the place alone where there is none, and nothing
-    /// where places are few. `verified`: no connection that the server has closed.
+    /// Picks a server and takes an idle connection to it, without waiting.
+    ///
+    /// Returns `Err` with the picked server if it has no idle connection, and `Err(None)` if slots
+    /// are limited and must be waited for. `verified`: skips connections that the server has
+    /// closed.
     fn find_kept(
         &mut self,
         verified: bool,
-    ) -> Result<Result<(Connection, InFlight), Option<InFlight>>, Failure> {
+    ) -> Result<Result<(Connection, InFlight<'r>), Option<InFlight<'r>>>, Failure> {
         if self.settings().max_in_flight.is_some() {
             return Ok(Err(None));
         }
         let in_flight = self.origin().pick(None, self.began);
         let in_flight = in_flight.map_err(Failure::Origin)?;
-        self.record.server = Some(Arc::clone(in_flight.server()));
+        self.record.server = Some(in_flight.server());
         let kept = self.worker.pools.of(in_flight.at()).take(verified);
         Ok(match kept {
             Some(kept) => Ok((kept, in_flight)),
@@ -197,17 +204,17 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         })
     }
 
-    /// A place at a server, once there is one, unless it was `picked`, and a connection to it.
+    /// Waits for a slot at a server, unless one was `picked`, and finds a connection to it.
     async fn find(
         &mut self,
-        picked: Option<InFlight>,
+        picked: Option<InFlight<'r>>,
         verified: bool,
-    ) -> Result<(Connection, InFlight), Failure> {
+    ) -> Result<(Connection, InFlight<'r>), Failure> {
         let mut in_flight = match picked {
             Some(picked) => picked,
             None => self.wait_for_place().await?,
         };
-        self.record.server = Some(Arc::clone(in_flight.server()));
+        self.record.server = Some(in_flight.server());
         let kept = self.worker.pools.of(in_flight.at()).take(verified);
         let connection = match kept {
             Some(kept) => kept,
@@ -216,7 +223,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         Ok((connection, in_flight))
     }
 
-    async fn wait_for_place(&mut self) -> Result<InFlight, Failure> {
+    async fn wait_for_place(&mut self) -> Result<InFlight<'r>, Failure> {
         let place = pin!(self.origin().admit(self.began));
         let place = unless_gone(&*self.client, place).await?;
         self.began = self.worker.pacer.now();
@@ -224,23 +231,24 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         place.map_err(Failure::Origin)
     }
 
-    /// Replaces the connection of a request that it broke on.
+    /// Replaces the connection of a request after it broke.
     async fn begin_again(
         &mut self,
-        in_flight: &mut InFlight,
+        in_flight: &mut InFlight<'r>,
         connection: &mut Connection,
         source: io::Error,
     ) -> Result<(), Failure> {
-        let before = Arc::clone(in_flight.server());
+        let before = in_flight.server();
         let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
         if !self.upload.has_begun() {
             self.upload.restart();
             self.write_head(connection, in_flight);
-        } else if before == *in_flight.server() || self.settings().host != HostRule::Origin {
+        } else if before == in_flight.server() || self.settings().host != HostRule::Origin {
             self.upload.resume();
             connection.take_over(&mut broken);
         } else {
-            // The head names the other server, and what follows it was read already.
+            // The head that waits to be sent names the first server. It cannot be replaced,
+            // because body bytes after it were already read.
             let server = before.to_string();
             let error = OriginError::Broken { server, source };
             return Err(self.failed(in_flight, Failure::Origin(error)));
@@ -248,7 +256,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         Ok(())
     }
 
-    fn write_head(&self, connection: &mut Connection, in_flight: &InFlight) {
+    fn write_head(&self, connection: &mut Connection, in_flight: &InFlight<'_>) {
         let upgrade = heads::asked_upgrade(self.info.head);
         let (host, server) = (&self.settings().host, in_flight.server());
         let sender = connection.sender();
@@ -263,15 +271,17 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         sender.begin_body(self.info.head.length());
     }
 
-    /// A new connection, to another server where the first cannot be reached: nothing was sent yet.
-    async fn connect(&mut self, in_flight: &mut InFlight) -> Result<Connection, Failure> {
+    /// Opens a new connection, to another server if the first cannot be reached.
+    ///
+    /// This is safe because nothing was sent yet.
+    async fn connect(&mut self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
         let connection = self.connect_to_any(in_flight).await;
         self.sent = self.worker.pacer.now();
-        self.record.server = Some(Arc::clone(in_flight.server()));
+        self.record.server = Some(in_flight.server());
         connection
     }
 
-    async fn connect_to_any(&self, in_flight: &mut InFlight) -> Result<Connection, Failure> {
+    async fn connect_to_any(&self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
         let first = match self.connect_to(in_flight).await? {
             Ok(connection) => return Ok(connection),
             Err(error) => self.failed(in_flight, Failure::Origin(error)),
@@ -286,15 +296,15 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     async fn connect_to(
         &self,
-        in_flight: &InFlight,
+        in_flight: &InFlight<'_>,
     ) -> Result<Result<Connection, OriginError>, ClientError> {
         let pool = self.worker.pools.of(in_flight.at());
         let connecting = pool.connect(self.settings(), self.origin().dialer());
         unless_gone(&*self.client, pin!(connecting)).await
     }
 
-    /// Notes that the server gave no answer, where it is to blame.
-    fn failed(&self, in_flight: &InFlight, failure: Failure) -> Failure {
+    /// Records that the server gave no response, if the server caused it.
+    fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
             in_flight.failed(error.outcome(), now.since(self.began), now);
@@ -302,11 +312,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         failure
     }
 
-    /// Sends the request on this connection, and waits for the head of its answer.
+    /// Sends the request on this connection, and waits for the head of the response.
     async fn answer(
         &mut self,
         connection: &mut Connection,
-        in_flight: &InFlight,
+        in_flight: &InFlight<'_>,
     ) -> Result<Answer, Attempt> {
         loop {
             let head = self.take_head(connection, in_flight)?;
@@ -320,11 +330,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         }
     }
 
-    /// Waits for more of an answer's head, and sends the request meanwhile.
+    /// Waits for more of a response's head, and sends the request meanwhile.
     async fn receive(
         &mut self,
         connection: &mut Connection,
-        in_flight: &InFlight,
+        in_flight: &InFlight<'_>,
     ) -> Result<(), Attempt> {
         let (limit, stall) = (
             self.settings().response_timeout,
@@ -347,7 +357,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                     return Poll::Ready(Ok(Some(received)));
                 }
                 if upload.is_stalled() {
-                    // Nothing is read from the client meanwhile, which would tell.
+                    // Nothing is read from the client meanwhile, so a read cannot detect that it
+                    // has left.
                     if client.has_left(cx) {
                         return Poll::Ready(Err(ClientError::Gone));
                     }
@@ -358,7 +369,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                     }
                 }
                 let since = (*sent).max(upload.last_piece());
-                // An origin that takes nothing has no longer than one that sends nothing.
+                // An origin that accepts nothing gets no more time than one that sends nothing.
                 let limit = if upload.is_stalled() {
                     limit.min(stall)
                 } else {
@@ -378,7 +389,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             received = unless_gone(&**client, pin!(waiting)).await?;
         }
         if received.is_none() {
-            // Where the machine stood still, timers are seen to be due before the answer is seen to be there.
+            // After a pause of the whole machine the runtime reports timers as due before it
+            // reports the response. So this looks once more.
             tokio::task::yield_now().await;
             let at_last = poll_fn(|cx| Poll::Ready(connection.poll_receive(cx))).await;
             received = match at_last {

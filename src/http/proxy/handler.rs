@@ -20,7 +20,7 @@ use crate::limit::Moment;
 use crate::pacer::Priority;
 
 impl RequestService for Worker {
-    /// Serves one request, from its head to the last byte of its answer.
+    /// Serves one request, from its head to the last byte of its response.
     #[expect(
         clippy::manual_async_fn,
         reason = "an async fn has room for its arguments twice"
@@ -50,13 +50,14 @@ impl RequestService for Worker {
             let mut reply = refused;
             if let Some(route) = route {
                 let mut forward = Forward::new(self, route, &info, context, client, &mut record);
-                // Boxed: whoever waits for a turn, or is answered here, needs no room for it.
+                // Boxed: a request that waits for a turn, or gets its response here, does not need
+                // the room.
                 let forwarded = Box::pin(async move { forward.run().await }).await;
                 if let Err(failure) = forwarded {
                     reply = Some(answer_to(failure, client.has_begun())?);
                 }
             } else {
-                // What is not all here closes the connection after the answer.
+                // If the body is not completely here, the connection closes after the response.
                 poll_fn(|cx| {
                     client.drain_body(cx);
                     Poll::Ready(())
@@ -86,7 +87,9 @@ impl RequestService for Worker {
     }
 }
 
-/// Finds the route of a request and waits for its turn. `Err` is the answer where it goes no further.
+/// Finds the route of a request and waits for its turn.
+///
+/// Returns `Err` with the response if the request goes no further.
 async fn admit<'a>(
     worker: &Worker,
     gateway: &'a Gateway,
@@ -121,7 +124,7 @@ async fn admit<'a>(
     }
 }
 
-/// The answer to a request that could not be forwarded, where its client can still be told.
+/// Returns the response for a failed request, if the client can still receive one.
 fn answer_to(failure: Failure, has_begun: bool) -> Result<Reply<'static>, Aborted> {
     match failure {
         Failure::Client(ClientError::Gone) => Err(Aborted::ClientGone),

@@ -1,4 +1,4 @@
-//! Heads as they go on: which fields pass to the origin and back, which end here, which are added.
+//! Forwarded heads: which fields pass to the origin and back, which end here, which are added.
 
 use super::request_info::RequestInfo;
 use crate::config::{HostRule, ServerUrl};
@@ -8,8 +8,10 @@ use crate::http::message::{
     BodyLength, Buffer, FieldName, Fields, RequestHead, ResponseHead, Version,
 };
 
-/// Writes the head of a request as the origin gets it: fields of one hop end here, and so does what a peer that is not
-/// trusted says of where the request came from. `upgrade`: the protocol that it asks to change to.
+/// Writes the head of a request for the origin.
+///
+/// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
+/// request came from. `upgrade`: the protocols that the request asks to switch to.
 pub(super) fn write_request(
     out: &mut Buffer,
     info: &RequestInfo<'_>,
@@ -28,7 +30,7 @@ pub(super) fn write_request(
     }
     out.put(target);
     out.put(b" HTTP/1.1\r\n");
-    // The authority of an absolute target goes before the field (RFC 9112, section 3.2.2).
+    // The authority of an absolute target overrides the field (RFC 9112, section 3.2.2).
     let named = head.authority().or_else(|| fields.first(FieldName::Host));
     match (host, named) {
         (HostRule::Preserve, Some(named)) => put_field(out, b"Host", named),
@@ -75,7 +77,9 @@ pub(super) fn put_number_field(out: &mut Buffer, name: &[u8], number: u64) {
     put_field(out, name, itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Writes what a trusted peer says of whom it forwards for, and the peer after it; of any other peer, the peer alone.
+/// Writes `X-Forwarded-For`: a trusted peer's own list and then the peer.
+///
+/// For any other peer, only the peer.
 fn put_forwarded_for(out: &mut Buffer, info: &RequestInfo<'_>, context: &ConnectionContext) {
     let Some(peer) = context.address() else {
         if info.client.trusted {
@@ -96,7 +100,9 @@ fn put_forwarded_for(out: &mut Buffer, info: &RequestInfo<'_>, context: &Connect
     out.put(b"\r\n");
 }
 
-/// Calls `put` with each field of an answer that goes on to the client. `trailers`: it gets those behind the body, too.
+/// Calls `put` with each field of a response that is forwarded to the client.
+///
+/// `trailers`: the client gets the trailer fields, too.
 pub(super) fn each_passing(
     head: &ResponseHead<'_>,
     trailers: bool,
@@ -116,8 +122,9 @@ pub(super) fn each_passing(
     }
 }
 
-/// The protocols that a request asks to change its connection to (RFC 9110, section 7.8). HTTP/2 is none that is spoken
-/// so.
+/// Returns the protocols that a request asks to switch to (RFC 9110, section 7.8).
+///
+/// Returns `None` if one of them is HTTP/2, which the gateway does not speak this way.
 pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
     let fields = head.fields();
     let is_asked = head.version() == Version::Http11 && fields.has(FieldName::Upgrade);
@@ -135,7 +142,7 @@ fn asks_to_upgrade(fields: Fields<'_>) -> bool {
     options.any(|option| option.eq_ignore_ascii_case(b"upgrade"))
 }
 
-/// Whether an answer changes to a protocol that was `asked` for.
+/// Returns whether a response switches to a protocol that the request `asked` for.
 pub(super) fn is_switched_as_asked(head: &ResponseHead<'_>, asked: Option<&[u8]>) -> bool {
     let Some(asked) = asked else { return false };
     let mut chosen = head.fields().elements(FieldName::Upgrade).peekable();

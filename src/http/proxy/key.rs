@@ -6,16 +6,22 @@ use crate::config::{Variable, Zone};
 use crate::http::message::FieldName;
 use crate::target;
 
-/// The longest key, as in nginx. A request with a longer one is not limited in that zone, and an error is logged.
+/// Maximum length of a key, as in nginx.
+///
+/// A request with a longer key is not limited in that zone, and an error is logged.
 const LONGEST: usize = 65_535;
 
 thread_local! {
-    /// Where keys are put together, as long as the longest so far: at most the head of a request.
+    /// The buffer in which keys are built.
+    ///
+    /// It keeps the capacity of the longest key so far, which is at most a request's head.
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// The key that a zone takes of a request; `None` where the request is not limited there: its key comes out empty, or
-/// its client is exempt.
+/// Builds a request's key for a zone.
+///
+/// Returns `None` if the zone does not limit the request: the key is empty, or the client is
+/// exempt.
 pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Option<Key> {
     if info
         .client
@@ -50,7 +56,7 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) 
         Variable::RemoteAddr => {
             match info.client.address {
                 Some(address) => write(key, zone.cut(address)),
-                // Whoever comes through a unix socket is one client, as in nginx.
+                // All clients of a unix socket count as one client, as in nginx.
                 None => key.extend_from_slice(b"unix:"),
             }
         }
@@ -85,8 +91,10 @@ fn add(key: &mut Vec<u8>, variable: &Variable, zone: &Zone, info: &RequestInfo) 
     }
 }
 
-/// The value of a cookie in a line of `Cookie`; the first counts, and names are compared without regard to case. As in
-/// nginx there may be blanks around its `=`, and it may stand behind a comma, but ends at a semicolon only.
+/// Returns the value of a cookie in a line of `Cookie`.
+///
+/// The first one counts, and names are compared without regard to case. As in nginx, blanks around
+/// the `=` are allowed, and a cookie may follow a comma, but ends only at a semicolon.
 fn cookie<'a>(mut line: &'a [u8], name: &str) -> Option<&'a [u8]> {
     loop {
         line = without_blanks(line);
@@ -108,7 +116,7 @@ fn without_blanks(text: &[u8]) -> &[u8] {
 
 fn write(key: &mut Vec<u8>, value: impl std::fmt::Display) {
     use std::io::Write;
-    // Writing to memory does not fail.
+    // A write to memory does not fail.
     let _written = write!(key, "{value}");
 }
 
@@ -153,7 +161,7 @@ mod tests {
         of(&FIELDS)
     }
 
-    /// The same with another value of this field.
+    /// Returns the same request with another value of this field.
     fn with(name: &str, value: &[u8]) -> (RequestHead, &'static str) {
         let mut fields = FIELDS.to_vec();
         fields.retain(|(other, _)| *other != name);

@@ -1,4 +1,4 @@
-//! A request's way through all the limits of its route.
+//! All limits of a route, applied to one request.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use crate::gateway::Gateway;
 use crate::limit::{Excess, Moment};
 use crate::metrics::{LimitStatus, Rejected};
 
-/// What one limit has said of a request.
+/// The verdict of one limit about a request.
 #[derive(Debug)]
 pub(super) struct LimitVerdict<'r> {
     pub(super) wanted: &'r RouteLimit,
@@ -26,41 +26,47 @@ pub(super) struct LimitVerdict<'r> {
     pub(super) outlook: Outlook,
 }
 
-/// What all limits together have said: `decisive` first, the others after it.
+/// The verdicts of all limits together: the decisive one first, then the others.
 #[derive(Debug)]
 pub(super) struct LimitOutcome<'r> {
     pub(super) verdicts: SmallVec<[LimitVerdict<'r>; 1]>,
     /// How long the request waited for its turns.
     pub(super) waited: Duration,
-    /// Set where the request must not go on: the reason of the only verdict.
+    /// Set if the request must not continue: the reason of the only verdict.
     pub(super) rejected: Option<Rejected>,
 }
 
 impl<'r> LimitOutcome<'r> {
-    /// The limit that made the request's status: the one that rejected it, or else the one that made it wait longest.
+    /// Returns the limit that set the request's status.
+    ///
+    /// It is the limit that rejected the request, or else the one that made it wait longest.
     pub(super) fn decisive(&self) -> Option<&LimitVerdict<'r>> {
         self.verdicts.first()
     }
 }
 
-/// Where a request waits, for as long as it does: if its client leaves, this is all that is known of it.
+/// Where a request waits, as long as it waits.
+///
+/// If its client leaves, this is all that is known of the request.
 #[derive(Debug)]
 pub(super) struct WaitingPlace {
-    /// Index of the first zone that it joined.
+    /// Index of the first zone that the request joined.
     pub(super) zone: usize,
     pub(super) key: Key,
     pub(super) since: Moment,
 }
 
-/// A limit that counts the request, under this key.
+/// A limit that counts the request, with its key there.
 struct PendingLimit<'r> {
     wanted: &'r RouteLimit,
     key: Key,
 }
 
-/// Joins all zones of the route at once and waits until the last lets the request go on, or the first rejects it. Then
-/// the other turns are dropped, and their charges go back; several zones are asked beforehand, so that this is rare.
-/// Meanwhile `place` tells where it waits, since it `began`.
+/// Joins all zones of the route at once, and waits for all turns or the first rejection.
+///
+/// After a rejection the other turns are dropped, which refunds their charges. If there are
+/// several zones, they are probed first, so that this is rare. While the request waits, `place`
+/// says where, and that it has waited since `began`.
 pub(super) async fn wait<'r>(
     worker: &Worker,
     gateway: &'r Gateway,
@@ -90,7 +96,7 @@ pub(super) async fn wait<'r>(
             Err(rejection) => Err((first, rejection)),
         }
     } else {
-        // Boxed: most routes have one limit, and whoever waits should be small.
+        // Boxed: most routes have one limit, and a waiting request should be small.
         Box::pin(join_all(gateway, route, first, others)).await
     };
     *place = None;
@@ -117,7 +123,7 @@ pub(super) async fn wait<'r>(
     }
 }
 
-/// The limits that count the request, the first by itself.
+/// Returns the limits that count the request, the first one separately.
 fn pending<'r>(
     gateway: &Gateway,
     route: &'r Route,
@@ -130,7 +136,7 @@ fn pending<'r>(
     (pending.next(), pending.collect())
 }
 
-/// The verdicts of several limits, once all have given a turn; or the first rejection, and whose it is.
+/// Returns the verdicts of several limits when all have given a turn, or the first rejection.
 async fn join_all<'r>(
     gateway: &'r Gateway,
     route: &'r Route,
@@ -165,7 +171,9 @@ async fn join_all<'r>(
     Ok(verdicts)
 }
 
-/// The first rejection by any of the zones, and which of `asked` it is, before any of them charges the request.
+/// Returns the first rejection by any of the zones, and its index in `asked`.
+///
+/// No zone charges the request for this.
 async fn probe(
     gateway: &Gateway,
     asked: &[PendingLimit<'_>],
@@ -204,13 +212,13 @@ async fn probe(
     Some((index, rejection))
 }
 
-/// What has become of a join that is waited for together with others.
+/// The state of one of several joins.
 enum Asked<'r> {
     Joining(Joining<'r>),
     Joined(Turn<'r>),
 }
 
-/// All turns; or the first rejection, and which of `joining` it is.
+/// Returns all turns, or the first rejection and its index in `joining`.
 async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Vec<Turn<'r>>, (usize, Rejection)> {
     let mut asked: Vec<Asked<'r>> = joining.into_iter().map(Asked::Joining).collect();
     poll_fn(|cx| {
@@ -254,7 +262,7 @@ impl<'r> PendingLimit<'r> {
         }
     }
 
-    /// The verdict of a limit that gave a turn, and when that was due, where it had to be waited for.
+    /// Returns the verdict of a limit that gave a turn, and when a delayed turn was due.
     fn granted(self, turn: Turn<'_>, dry_run: bool) -> (LimitVerdict<'r>, Option<Moment>) {
         let grant = turn.take();
         let verdict = LimitVerdict {

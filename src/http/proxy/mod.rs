@@ -1,4 +1,6 @@
-//! A request's way through the gateway: find its route, take its key, wait for its turn, forward it to the origin.
+//! The path of a request through the gateway.
+//!
+//! The gateway finds its route, takes its key, waits for its turn, and forwards it to the origin.
 
 mod answer;
 mod client;

@@ -1,4 +1,4 @@
-//! The fields that tell a client about its limits, in the three forms of the file.
+//! The header fields that tell a client about its limits, in the three forms that the file offers.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -9,10 +9,10 @@ use crate::config::Dialects;
 use crate::gateway::Gateway;
 use crate::http::message::FieldName;
 
-/// Writes a field: its name and its value.
+/// Writes a field, given its name and its value.
 type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
 
-/// Whether what an origin says in this field gives way to what the gateway says.
+/// Returns whether the gateway's own value replaces an origin's value of this field.
 pub(super) fn replaces(which: Dialects, known: FieldName) -> bool {
     match known {
         FieldName::XRateLimit => which.x_ratelimit,
@@ -21,7 +21,7 @@ pub(super) fn replaces(which: Dialects, known: FieldName) -> bool {
     }
 }
 
-/// Writes the fields that `which` asks for.
+/// Writes the fields that `which` selects.
 pub(super) fn write(
     put: Put<'_>,
     which: Dialects,
@@ -40,7 +40,9 @@ pub(super) fn write(
     }
 }
 
-/// What the tightest limit says: the one that lets the fewest through, or that makes them wait longest.
+/// Writes the `X-RateLimit-…` fields for the tightest limit.
+///
+/// It is the limit that lets the fewest requests through, or makes them wait longest.
 fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome<'_>) {
     let tightness = |verdict: &&LimitVerdict<'_>| {
         let outlook = verdict.outlook;
@@ -66,8 +68,11 @@ fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome<'_>) {
     }
 }
 
-/// draft-ietf-httpapi-ratelimit-headers-11: the quota is what an empty bucket takes at once, its window how long a full
-/// one takes to empty; `t` is when there will be one more than remain.
+/// Writes the fields of draft-ietf-httpapi-ratelimit-headers-11.
+///
+/// The quota is the number of requests that an empty bucket accepts at once, its window the time
+/// that a full bucket takes to empty. `t` is the time until one more request than remain is
+/// possible.
 fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome<'_>) {
     let (mut policies, mut states) = (String::new(), String::new());
     for LimitVerdict {
@@ -79,7 +84,7 @@ fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome<'_>) {
         let window = whole_seconds(settings.rate.time_for(quota)).max(1);
         let (remaining, next) = (outlook.remaining, whole_seconds(outlook.one_more_in));
         let comma = if policies.is_empty() { "" } else { ", " };
-        // Writing to a string does not fail.
+        // A write to a string does not fail.
         let _ = write!(policies, "{comma}\"{name}\";q={quota};w={window}");
         let _ = write!(states, "{comma}\"{name}\";r={remaining};t={next}");
     }
@@ -89,7 +94,9 @@ fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome<'_>) {
     }
 }
 
-/// What the origin says of its own times stays beside it.
+/// Writes `Server-Timing`.
+///
+/// The origin's own `Server-Timing` is kept beside it.
 fn server_timing(put: Put<'_>, waited: Duration, origin_took: Option<Duration>) {
     let millis = |span: Duration| span.as_secs_f64() * 1e3;
     let mut timing = format!("queue;dur={:.1}", millis(waited));
@@ -99,7 +106,7 @@ fn server_timing(put: Put<'_>, waited: Duration, origin_took: Option<Duration>) 
     put(b"Server-Timing", timing.as_bytes());
 }
 
-/// Whole seconds, rounded up: a client that waits this long does not come too early.
+/// Returns whole seconds, rounded up: a client that waits this long does not come too early.
 pub(super) fn whole_seconds(span: Duration) -> u64 {
     span.as_secs() + u64::from(span.subsec_nanos() > 0)
 }

@@ -1,6 +1,5 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
@@ -12,31 +11,34 @@ use crate::limit::Moment;
 use crate::metrics::LimitStatus;
 use crate::pacer::Pacer;
 
-/// What is logged and counted where the client left before an answer had begun, as in nginx.
+/// The status in log and metrics if the client left before a response began, as in nginx.
 const CLIENT_GONE: u16 = 499;
 
-/// One request, from its head to the last byte of its answer. However it ends, it is counted and logged once: when this
-/// is dropped.
+/// One request, from its head to the last byte of its response.
+///
+/// It is counted and logged exactly once, however it ends: when this is dropped.
 pub(super) struct RequestRecord<'r> {
     pub(super) gateway: &'r Gateway,
     pacer: &'r Pacer,
     pub(super) began: Moment,
     client: Option<IpAddr>,
-    /// `None` where it could not be read.
+    /// `None` if the request could not be read.
     head: Option<&'r RequestHead>,
     pub(super) route: Option<usize>,
-    /// Where it waits, while it does.
+    /// Where the request waits, while it waits.
     pub(super) place: Option<WaitingPlace>,
     pub(super) outcome: Option<LimitOutcome<'r>>,
-    /// The origin's server that was asked, and how long the head of its answer took.
-    pub(super) server: Option<Arc<ServerUrl>>,
+    /// The server that was asked. `origin_took` is the time until the head of its response.
+    pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
     status: u16,
     bytes: u64,
 }
 
 impl<'r> RequestRecord<'r> {
-    /// A request whose head has come; `None`: one that could not be read.
+    /// Creates the record of a request.
+    ///
+    /// `head` is `None` if the request could not be read.
     pub(super) fn new(
         gateway: &'r Gateway,
         pacer: &'r Pacer,
@@ -68,7 +70,7 @@ impl<'r> RequestRecord<'r> {
         self.bytes += bytes;
     }
 
-    /// How long it waited for its turns.
+    /// Returns how long the request waited for its turns.
     pub(super) fn waited(&self) -> Duration {
         let outcome = self.outcome.as_ref();
         outcome.map(|outcome| outcome.waited).unwrap_or_default()
@@ -78,7 +80,9 @@ impl<'r> RequestRecord<'r> {
         self.head.is_some_and(RequestHead::is_head)
     }
 
-    /// When the gateway's own answer begins: without another look at the clock where no origin was asked.
+    /// Returns the time at which the gateway's own response begins.
+    ///
+    /// The clock is read only if an origin was asked.
     pub(super) fn answered_at(&self) -> Moment {
         match self.server {
             Some(_) => self.pacer.now(),
@@ -86,13 +90,15 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
-    /// The route, and what its limits said.
+    /// Returns the route and the result of its limits.
     pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome<'r>)> {
         let route = self.gateway.settings().routes.get(self.route?)?;
         Some((route, self.outcome.as_ref()?))
     }
 
-    /// What the limits said; of a request whose client left while it waited, that.
+    /// Returns the result of the limits.
+    ///
+    /// If the client left while the request waited, this says so.
     fn limited(&self) -> Option<access::Limited<'_>> {
         let zone = |index| self.gateway.zone(index).settings().name.as_str();
         if let Some(WaitingPlace {
@@ -139,7 +145,6 @@ impl<'r> RequestRecord<'r> {
             route: route.map(Route::name),
             origin: self
                 .server
-                .as_ref()
                 .and(route)
                 .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
@@ -158,10 +163,10 @@ impl<'r> RequestRecord<'r> {
     }
 }
 
-/// What a request asked for, as its client wrote it.
+/// Returns what the request asked for, as its client wrote it.
 fn line(head: &RequestHead) -> access::Line<'_> {
     access::Line {
-        // A method is a token, and so text.
+        // A method is a token, so it is text.
         method: str::from_utf8(head.method()).unwrap_or_default(),
         target: Cow::Borrowed(head.target()),
         protocol: head.version().name(),

@@ -1,4 +1,4 @@
-//! The answers that the gateway gives itself.
+//! Responses that the gateway creates itself.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::http::message::{BodyLength, Buffer};
 use crate::http::upstream::OriginError;
 use crate::metrics::Rejected;
 
-/// A short answer in plain text.
+/// A short response in plain text.
 #[derive(Debug)]
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
     retry_after: Option<Duration>,
-    /// The methods that would be allowed.
+    /// The value of `Allow`: the methods that are allowed.
     allow: Option<&'static str>,
     text: Cow<'a, str>,
 }
@@ -34,7 +34,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// To a request that is not taken.
+    /// The response to a request that the gateway does not accept.
     pub(super) fn unfit(unfit: UnfitRequest) -> Self {
         match unfit {
             UnfitRequest::Connect => Self {
@@ -47,7 +47,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// To a request that its limits refused.
+    /// The response to a request that its limits rejected.
     pub(super) fn rejected(
         route: &'a Route,
         reason: Rejected,
@@ -67,7 +67,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Where the origin gave no answer.
+    /// The response if the origin gave none.
     pub(super) fn unanswered(error: &OriginError) -> Self {
         Self {
             retry_after: error.retry_after(),
@@ -75,7 +75,7 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Where the client is to blame.
+    /// The response to an error that the client caused.
     pub(super) fn client_error(error: ClientError) -> Self {
         Self::of_status(error.status())
     }
@@ -86,7 +86,9 @@ impl<'a> Reply<'a> {
         Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
     }
 
-    /// Begins it, with the fields that tell of the limits, and returns the body to send: none to `HEAD`.
+    /// Begins the response, with the fields for the limits, and returns the body to send.
+    ///
+    /// The body is empty for `HEAD`.
     pub(super) fn begin<C: ClientStream>(
         &self,
         client: &mut C,

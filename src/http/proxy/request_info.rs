@@ -8,34 +8,34 @@ use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
 use crate::target;
 
-/// What is read off a request once: who sent it and what for.
+/// The properties of a request that are read once: its sender and its target.
 pub(super) struct RequestInfo<'a> {
     pub(super) head: &'a RequestHead,
     pub(super) peer: &'a Peer,
     pub(super) client: Client,
-    /// Without a port, in lower case; empty where the request names none.
+    /// Without a port, in lower case; empty if the request names no host.
     pub(super) host: Cow<'a, str>,
-    /// As it is compared: decoded and resolved.
+    /// In the form for comparisons: decoded and resolved.
     pub(super) path: Cow<'a, [u8]>,
 }
 
-/// What makes a request one that the gateway does not take.
+/// Why the gateway does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnfitRequest {
-    /// It wants a tunnel.
+    /// It asks for a tunnel.
     Connect,
-    /// It names no host, several, or one that is none (RFC 9112, section 3.2).
+    /// It names no host, several hosts, or an invalid one (RFC 9112, section 3.2).
     Host,
-    /// It asks something else than `OPTIONS` of the whole server (RFC 9112, section 3.2.4).
+    /// Its target is `*`, but its method is not `OPTIONS` (RFC 9112, section 3.2.4).
     Asterisk,
-    /// It expects something else than `100-continue` (RFC 9110, section 10.1.1).
+    /// It expects something other than `100-continue` (RFC 9110, section 10.1.1).
     Expectation,
 }
 
 impl<'a> RequestInfo<'a> {
     pub(super) fn new(head: &'a RequestHead, peer: &'a Peer, server: &Server) -> Self {
         let (path, _) = split_query(head.path_and_query());
-        // What is asked of the whole server is asked of what has the whole of it.
+        // A request for the whole server belongs to the route for all paths.
         let path = match path {
             b"*" | b"" => b"/",
             path => path,
@@ -53,12 +53,12 @@ impl<'a> RequestInfo<'a> {
         self.head.fields()
     }
 
-    /// The target's query, without its question mark; empty where there is none.
+    /// Returns the query of the target, without the question mark; empty if there is none.
     pub(super) fn query(&self) -> &'a [u8] {
         split_query(self.head.path_and_query()).1
     }
 
-    /// Why the request is not taken, if it is not.
+    /// Returns why the gateway does not accept the request, if it does not.
     pub(super) fn unfit(&self) -> Option<UnfitRequest> {
         if self.head.method() == b"CONNECT" {
             return Some(UnfitRequest::Connect);
@@ -80,7 +80,7 @@ impl<'a> RequestInfo<'a> {
         let by_field = match (fields.next(), fields.next()) {
             (Some(field), None) => is_authority(field),
             (None, _) => match self.head.version() {
-                // HTTP/1.0 has no such field, HTTP/2 a pseudo-header in its place.
+                // HTTP/1.0 has no such field, and HTTP/2 has a pseudo-header instead.
                 Version::Http10 => true,
                 Version::Http2 => authority.is_some(),
                 Version::Http11 => false,
@@ -91,7 +91,7 @@ impl<'a> RequestInfo<'a> {
     }
 }
 
-/// The path of a target, and its query.
+/// Splits a target into its path and its query.
 fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'?', target) {
         Some(at) => (&target[..at], &target[at + 1..]),
@@ -99,10 +99,11 @@ fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Whether `text` is a host, with a port or without, as RFC 3986 (section 3.2.2) writes one, and nobody can take it for
-/// more. It may be empty (RFC 9112, section 3.2).
+/// Returns whether `text` is a host with or without a port, and nothing else.
+///
+/// The syntax is that of RFC 3986, section 3.2.2. The text may be empty (RFC 9112, section 3.2).
 fn is_authority(text: &[u8]) -> bool {
-    // Mostly it is a name or an address of plain letters, perhaps with a port.
+    // Usually it is a name or an address of plain letters, perhaps with a port.
     let port = text
         .iter()
         .rev()
@@ -132,7 +133,9 @@ fn is_authority(text: &[u8]) -> bool {
     host_is_good && port_is_good && (rest.is_empty() || rest.starts_with(':'))
 }
 
-/// Whether `name` is one, escaped or not, without an empty label within; nor a comma, by which fields are joined.
+/// Returns whether `name` is a valid host name, percent-encoded or not.
+///
+/// Empty labels inside the name are not allowed, nor are commas, which join fields.
 fn is_name(name: &[u8]) -> bool {
     let mut escaped = name.split(|byte| *byte == b'%');
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(byte);
@@ -147,8 +150,10 @@ fn is_name(name: &[u8]) -> bool {
         && !name.windows(2).any(|two| two == b"..")
 }
 
-/// The host that the request is for, without its port or a dot at its end, in lower case; empty where it names none.
-/// Bytes that are no text are kept apart, so that nobody escapes a limit by them.
+/// Returns the host of a request, without its port or a final dot, in lower case.
+///
+/// Empty if the request names no host. Bytes that are not text are escaped so that they stay
+/// distinct: otherwise a client could use them to escape a limit.
 fn host(head: &RequestHead) -> Cow<'_, str> {
     let named = head
         .authority()

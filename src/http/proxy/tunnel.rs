@@ -1,4 +1,4 @@
-//! A connection that has changed protocols: bytes both ways as they come.
+//! A connection that has switched protocols: bytes are forwarded both ways.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,10 +11,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::deadline::Deadline;
 use crate::http::message::Buffer;
 
-/// Time that one side has to end after the other has.
+/// Time that one side gets to end after the other has ended.
 const HALF_CLOSED: Duration = Duration::from_secs(30);
 
-/// One way of a tunnel. It holds a buffer only while there are bytes in it.
+/// One direction of a tunnel. It holds a buffer only while there are bytes in it.
 #[derive(Debug, Default)]
 struct Way {
     buffer: Option<Buffer>,
@@ -31,7 +31,9 @@ impl Way {
         }
     }
 
-    /// Moves bytes until there are none; ready once the end has come and was passed on. `moved` is set where any moved.
+    /// Moves all bytes that are here.
+    ///
+    /// Ready when the end has arrived and was passed on. Sets `moved` if any bytes moved.
     fn poll<R, W>(
         &mut self,
         cx: &mut Context<'_>,
@@ -80,8 +82,10 @@ impl Way {
     }
 }
 
-/// Carries bytes both ways until both sides have ended, one breaks, or neither says anything for `silence`. A side that is
-/// left alone is closed after 30 s. Returns how many bytes the client got.
+/// Forwards bytes both ways until the tunnel ends, and returns how many bytes the client got.
+///
+/// The tunnel ends when both sides have ended, when one breaks, or when both send nothing for
+/// `silence`. If only one side has ended, the tunnel closes after 30 s.
 pub(super) async fn carry<C, O>(
     client: &mut C,
     origin: &mut O,

@@ -1,4 +1,4 @@
-//! A request's body on its way to the origin, a piece at a time.
+//! A request's body on its way to the origin, piece by piece.
 
 use std::num::NonZeroU64;
 use std::task::{Context, Poll, ready};
@@ -10,16 +10,16 @@ use crate::http::message::{Buffer, FieldName, Fields, Trailers};
 use crate::http::upstream::Connection;
 use crate::limit::Moment;
 
-/// How far a request's body has come on its way to the origin.
+/// The progress of a request's body on its way to the origin.
 #[derive(Debug)]
 pub(super) struct Upload {
     phase: Phase,
-    /// Bytes that may still come; `None`: any.
+    /// Number of bytes that may still come; `None`: no limit.
     room: Option<u64>,
-    /// When the client's last piece came.
+    /// When the last piece from the client arrived.
     last_piece: Moment,
     has_begun: bool,
-    /// Once the body is over.
+    /// Set when the body is complete.
     trailers: Option<Trailers>,
 }
 
@@ -27,14 +27,16 @@ pub(super) struct Upload {
 enum Phase {
     Reading,
     Sending(Buffer),
-    /// All of it, the head included, is with the origin.
+    /// The origin has all of the request, its head included.
     Over,
-    /// The origin takes no more: it may have answered, or gone.
+    /// The origin accepts no more bytes: it may have responded, or be gone.
     Refused(Buffer),
 }
 
 impl Upload {
-    /// Of a request that has a body to come, or none. At most `most` bytes.
+    /// Creates the upload for a request with or without a body.
+    ///
+    /// `most`: maximum number of bytes of the body.
     pub(super) fn new(most: Option<NonZeroU64>) -> Self {
         Self {
             phase: Phase::Reading,
@@ -45,44 +47,48 @@ impl Upload {
         }
     }
 
-    /// Whether nothing more is sent.
+    /// Returns whether nothing more is sent.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over | Phase::Refused(_))
     }
 
-    /// Whether the origin has had all of it.
+    /// Returns whether the origin has all of the request.
     pub(super) fn is_complete(&self) -> bool {
         matches!(self.phase, Phase::Over)
     }
 
-    /// Whether a piece of the body waits for the origin to take it.
+    /// Returns whether a piece of the body waits for the origin to accept it.
     pub(super) fn is_stalled(&self) -> bool {
         matches!(self.phase, Phase::Sending(_))
     }
 
-    /// Whether any of the body was read: then the request can not be begun again.
+    /// Returns whether any of the body was read.
+    ///
+    /// If so, the request cannot be started again.
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// When the client's last piece came; the epoch where none did.
+    /// Returns when the last piece from the client arrived; the epoch if none did.
     pub(super) fn last_piece(&self) -> Moment {
         self.last_piece
     }
 
-    /// The request is sent once more: nothing of its body was read.
+    /// Prepares to send the request once more: nothing of its body was read yet.
     pub(super) fn restart(&mut self) {
         self.phase = Phase::Reading;
     }
 
-    /// The request goes on where another connection wrote nothing of it.
+    /// Prepares to continue on a new connection, after the old one wrote nothing of the request.
     pub(super) fn resume(&mut self) {
         if let Phase::Refused(piece) = std::mem::replace(&mut self.phase, Phase::Reading) {
             self.phase = Phase::Sending(piece);
         }
     }
 
-    /// Moves what can be moved. Ready once it is [over](Self::is_over). `fields`: those of the request's head.
+    /// Moves as many bytes as possible. Ready when the upload is [over](Self::is_over).
+    ///
+    /// `fields`: the fields of the request's head.
     pub(super) fn poll<C: ClientStream>(
         &mut self,
         cx: &mut Context<'_>,

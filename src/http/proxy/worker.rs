@@ -22,12 +22,13 @@ impl Deref for InForce {
     }
 }
 
-/// What one worker thread keeps for the requests that it serves.
+/// The state that one worker thread keeps for the requests that it serves.
 #[derive(Debug)]
 pub struct Worker {
     gateway: RefCell<watch::Receiver<Option<Arc<Gateway>>>>,
-    /// The gateway in force as this thread's requests hold it: counting them by an `Arc` would have all workers write to
-    /// one place for each request.
+    /// The gateway in force, as this thread's requests hold it.
+    ///
+    /// If requests held an `Arc`, all workers would write to one counter for each request.
     in_force: RefCell<Option<Rc<InForce>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,
@@ -35,7 +36,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// The state of the worker on this thread, which follows the gateway that `gateway` tells of.
+    /// Creates the state of the worker on this thread, which follows the gateway in `gateway`.
     #[must_use]
     pub fn new(gateway: watch::Receiver<Option<Arc<Gateway>>>) -> Rc<Self> {
         let worker = Rc::new(Self {
@@ -49,7 +50,7 @@ impl Worker {
         worker
     }
 
-    /// Takes each gateway that comes into force, and tells this worker's connections when it stops.
+    /// Follows the gateway in force, and tells this worker's connections when the gateway stops.
     async fn follow(self: Rc<Self>) {
         let mut gateways = self.gateway.borrow().clone();
         let Ok(mut stopping) = gateways.wait_for(Option::is_some).await.map(|gateway| {
@@ -67,7 +68,7 @@ impl Worker {
                     }
                 }
                 changed = gateways.changed() => {
-                    // The next request finds the new one.
+                    // The next request takes the new gateway.
                     self.in_force.take();
                     if changed.is_err() {
                         return;
@@ -77,13 +78,13 @@ impl Worker {
         }
     }
 
-    /// Tells when the gateway stops.
+    /// Returns the signal that the gateway is stopping.
     #[must_use]
     pub fn stop_signal(&self) -> Rc<StopSignal> {
         Rc::clone(&self.stop)
     }
 
-    /// The gateway in force, if the process has started.
+    /// Returns the gateway in force, if the process has started.
     pub(super) fn gateway_now(&self) -> Option<Rc<InForce>> {
         let (mut in_force, mut gateway) = (self.in_force.borrow_mut(), self.gateway.borrow_mut());
         if in_force.is_none() || gateway.has_changed().unwrap_or(false) {
@@ -95,12 +96,12 @@ impl Worker {
         in_force.clone()
     }
 
-    /// The gateway in force. Waits for it while the process starts.
+    /// Returns the gateway in force, and waits for it while the process starts.
     pub async fn gateway(&self) -> Rc<InForce> {
         if let Some(gateway) = self.gateway_now() {
             return gateway;
         }
-        // Boxed, as only the first clients of all wait here.
+        // Boxed, because only the first clients of all wait here.
         Box::pin(self.first_gateway()).await
     }
 
@@ -111,7 +112,7 @@ impl Worker {
             }
             let mut gateway = self.gateway.borrow().clone();
             if gateway.wait_for(Option::is_some).await.is_err() {
-                // The process failed to start, and is ending.
+                // The process failed to start and is ending.
                 std::future::pending::<()>().await;
             }
         }

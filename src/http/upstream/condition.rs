@@ -7,19 +7,24 @@ use metrics::Gauge;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
 
-/// Whether a server is asked, as far as that lies with itself: it is where neither requests nor health checks found it
-/// wanting.
+/// Whether requests may be sent to a server.
+///
+/// They may if neither failed requests nor health checks have taken it out.
 #[derive(Debug)]
 pub(super) struct Condition {
-    /// Requests that failed since the last answer.
+    /// Number of requests that failed since the last response.
     failures: AtomicU32,
-    /// The moment, in nanoseconds, until which these keep it out; zero while they do not.
+    /// The moment, in nanoseconds, until which failed requests keep the server out.
+    ///
+    /// Zero while they do not.
     out_until: AtomicU64,
-    /// Checks in a row that speak against what they have found it to be so far.
+    /// Number of health checks in a row that contradict `ill`.
     against: AtomicU32,
-    /// What they have found it to be; until there are any it is well.
+    /// Whether the health checks have found the server unhealthy; `false` before the first check.
     ill: AtomicBool,
-    /// 1 while it is asked. Set by one at a time: whoever is last has seen all changes.
+    /// 1 while requests may be sent to the server.
+    ///
+    /// One thread at a time sets it, so the last one has seen all changes.
     healthy: Mutex<Gauge>,
 }
 
@@ -43,9 +48,10 @@ impl Condition {
         !self.ill.load(Ordering::Relaxed)
     }
 
-    /// A request was answered.
+    /// Records that a request got a response.
     pub(super) fn answered(&self, url: &ServerUrl) {
-        // Loads are cheap and shared; stores are not, and after most answers there is nothing to change.
+        // Loads are cheap and shared between workers. Stores are not, and after most responses
+        // nothing changes.
         if self.failures.load(Ordering::Relaxed) > 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
@@ -56,7 +62,10 @@ impl Condition {
         }
     }
 
-    /// A request got no answer; `max_fails`: how many of these in a row take it out, if any do, and for how long.
+    /// Records that a request got no response.
+    ///
+    /// `max_fails`: how many failures in a row take the server out, and for how long; `None` if
+    /// failures do not take it out.
     pub(super) fn failed(&self, url: &ServerUrl, max_fails: Option<(u32, Duration)>, now: Moment) {
         let in_a_row = self
             .failures
@@ -73,7 +82,9 @@ impl Condition {
         }
     }
 
-    /// A check came out well, or it did not: why. Only one at a time checks.
+    /// Records the result of a health check: healthy, or why not.
+    ///
+    /// Only one check runs at a time.
     pub(super) fn checked(&self, url: &ServerUrl, found: Result<(), String>, health: &Health) {
         let ill = self.ill.load(Ordering::Relaxed);
         if found.is_err() == ill {
@@ -95,7 +106,7 @@ impl Condition {
         self.against.store(0, Ordering::Relaxed);
         self.ill.store(!ill, Ordering::Relaxed);
         if ill {
-            // The failures that keep it out until `fail_timeout` are of before its recovery.
+            // The failures that keep it out until `fail_timeout` happened before its recovery.
             self.failures.store(0, Ordering::Relaxed);
             self.out_until.store(0, Ordering::Relaxed);
         }
@@ -108,7 +119,7 @@ impl Condition {
         }
     }
 
-    /// From now on nobody checks it: then nothing speaks against it.
+    /// Ends the health checks: from now on they do not keep the server out.
     pub(super) fn unchecked(&self) {
         self.against.store(0, Ordering::Relaxed);
         self.ill.store(false, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! One connection to a server: a request out, an answer in, and then the next.
+//! One connection to a server: a request out, its response in, and then the next request.
 
 use std::io;
 use std::pin::Pin;
@@ -16,18 +16,22 @@ use crate::http::message::sender::Then;
 use crate::http::message::{BodyDecoder, BodyError, BodyLength, Buffer, Sender, Trailers};
 use crate::limit::Moment;
 
-/// A connection in use. Dropped, it is closed; [given back](Connection::give_back), it serves again.
+/// A connection in use.
+///
+/// When dropped, it closes. When [given back](Connection::give_back), it serves another request.
 #[derive(Debug)]
 pub struct Connection {
     stream: Stream,
     sender: Sender,
-    /// Bytes that have come and are not taken yet.
+    /// Bytes that are received but not used yet.
     received: Option<Buffer>,
     decoder: BodyDecoder,
-    /// Until when the server must say something. It outlives each request, as arming a timer is expensive.
+    /// The deadline for the server to send something.
+    ///
+    /// It outlives each request, because arming a timer is expensive.
     silence: Deadline,
     reused: bool,
-    /// Whether the rest of the answer's body is invalid.
+    /// Whether the rest of the response's body is invalid.
     is_broken: bool,
     pool: Weak<Pool>,
 }
@@ -40,9 +44,10 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Whether it can serve again: the server has neither closed it nor sent anything that nobody asked for.
+    /// Returns whether the connection can be used again.
     ///
-    /// This is what the runtime knows already. `surely` asks the kernel, too.
+    /// The server must not have closed it, nor sent bytes that belong to no response. This checks
+    /// what the runtime already knows. `surely` asks the kernel, too.
     pub(super) fn is_alive(&mut self, surely: bool) -> bool {
         if surely && self.stream.has_news() {
             return false;
@@ -78,7 +83,9 @@ impl Connection {
         }
     }
 
-    /// Goes back to its pool, unless bytes came behind its last answer. `most`: idle connections that are kept.
+    /// Returns the connection to its pool, unless bytes arrived after its last response.
+    ///
+    /// `most`: how many idle connections the pool keeps.
     pub fn give_back(mut self, most: usize) {
         let Some(pool) = self.pool.upgrade() else {
             return;
@@ -95,13 +102,15 @@ impl Connection {
         }
     }
 
-    /// Whether it has carried a request before: then the server may just be closing it.
+    /// Returns whether it has carried a request before.
+    ///
+    /// If so, the server may just be closing it.
     #[must_use]
     pub fn is_reused(&self) -> bool {
         self.reused
     }
 
-    /// Where the request goes.
+    /// Returns the sender for the request.
     pub fn sender(&mut self) -> &mut Sender {
         &mut self.sender
     }
@@ -111,11 +120,11 @@ impl Connection {
         self.sender = std::mem::take(&mut other.sender);
     }
 
-    /// Sends what is still to be sent.
+    /// Sends all bytes that wait to be sent.
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Returns an error if the connection fails.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.sender.poll_flush(cx, &mut self.stream)
     }
@@ -124,7 +133,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Returns an error if the connection fails.
     pub fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -134,13 +143,15 @@ impl Connection {
         self.sender.poll_send(cx, &mut self.stream, piece, then)
     }
 
-    /// Bytes that have come and are not taken yet.
+    /// Returns the bytes that are received but not used yet.
     #[must_use]
     pub fn received(&self) -> &[u8] {
         self.received.as_ref().map_or(&[], Buffer::filled)
     }
 
-    /// Takes the head of an answer out of what was received, behind which a body of this length follows.
+    /// Removes the head of a response from the received bytes.
+    ///
+    /// `length`: the length of the body that follows.
     pub fn take_head(&mut self, size: usize, length: BodyLength) {
         self.decoder = BodyDecoder::new(length);
         if let Some(received) = &mut self.received {
@@ -151,11 +162,11 @@ impl Connection {
         }
     }
 
-    /// Receives more of a head. Zero: the server has closed the connection.
+    /// Receives more of a head. Zero means that the server has closed the connection.
     ///
     /// # Errors
     ///
-    /// Those of the connection.
+    /// Returns an error if the connection fails.
     pub fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
         let read = buffer.poll_fill(cx, &mut self.stream, usize::MAX);
@@ -165,17 +176,18 @@ impl Connection {
         read
     }
 
-    /// Takes the next piece of the answer's body. Ready with an empty one only where that is the end.
+    /// Returns the next piece of the response's body, which is empty only at the end.
     ///
     /// # Errors
     ///
-    /// Where the connection broke, or what came is no body; [`io::ErrorKind::InvalidData`] for the latter.
+    /// Returns an error if the connection fails, or if the body is invalid:
+    /// [`io::ErrorKind::InvalidData`].
     pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
         if self.is_broken {
             return Poll::Ready(Err(into_io(BodyError::Chunks)));
         }
         if self.decoder.is_over() {
-            // What has come belongs to no answer.
+            // Received bytes belong to no response.
             return Poll::Ready(Ok(Buffer::take()));
         }
         let mut piece = self.received.take().unwrap_or_else(|| {
@@ -196,7 +208,7 @@ impl Connection {
             }
             let (data, used) = match self.decoder.decode(piece.filled_mut()) {
                 Ok(decoded) => decoded,
-                // What came before goes on first.
+                // The data before the error is forwarded first.
                 Err(_) if self.decoder.salvaged() > 0 => {
                     self.is_broken = true;
                     (self.decoder.salvaged(), piece.len())
@@ -204,7 +216,7 @@ impl Connection {
                 Err(error) => return Poll::Ready(Err(into_io(error))),
             };
             if used < piece.len() {
-                // Something came behind the answer that nobody asked for.
+                // Bytes after the response belong to no request.
                 let mut rest = Buffer::take();
                 rest.put(&piece.filled()[used..]);
                 self.received = Some(rest);
@@ -217,19 +229,19 @@ impl Connection {
         }
     }
 
-    /// Whether all of the answer's body was taken.
+    /// Returns whether the whole body of the response was taken.
     #[must_use]
     pub fn body_is_over(&self) -> bool {
         self.decoder.is_over()
     }
 
-    /// The fields behind the answer's body.
+    /// Returns the trailer fields of the response.
     #[must_use]
     pub fn trailers(&self) -> Option<&Trailers> {
         self.decoder.trailers()
     }
 
-    /// Ready once the server has said nothing for `limit`, counted from `since`.
+    /// Ready when the server has sent nothing for `limit`, counted from `since`.
     pub fn poll_silence(
         &mut self,
         cx: &mut Context<'_>,
@@ -240,18 +252,20 @@ impl Connection {
         self.silence.poll(cx)
     }
 
-    /// Ready once nothing has moved for `limit`, counted from the first call after [`Self::moved`].
+    /// Ready when no bytes have moved for `limit`.
+    ///
+    /// The time counts from the first call after [`Self::moved`].
     pub fn poll_stall(&mut self, cx: &mut Context<'_>, limit: Duration) -> Poll<()> {
         self.silence.start(limit);
         self.silence.poll(cx)
     }
 
-    /// Something has moved.
+    /// Notes that bytes have moved.
     pub fn moved(&mut self) {
         self.silence.stop();
     }
 
-    /// The bytes of a connection that has changed protocols: those that have come, and those still to come.
+    /// Returns the received bytes and the stream of a connection that has switched protocols.
     pub fn into_tunnel(self) -> (Option<Buffer>, Stream) {
         (self.received, self.stream)
     }
@@ -265,7 +279,7 @@ fn into_io(error: BodyError) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Whether the kernel has something to read there, or the end of the connection.
+/// Returns whether the kernel has bytes to read, or the end of the connection.
 pub(super) fn has_news(fd: impl std::os::fd::AsFd, flags: PollFlags) -> bool {
     let at_once = Timespec::default();
     let mut asked = [PollFd::new(&fd, flags)];

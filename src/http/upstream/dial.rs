@@ -15,10 +15,12 @@ use super::tls::Tls;
 use crate::config::{Host, Scheme, ServerUrl};
 use crate::http::tcp::set_keepalive;
 
-/// How long an address has before the next one of the same name is tried beside it (RFC 8305 says so).
+/// Time that an address has before the next address of the same name is tried beside it.
+///
+/// The value is that of RFC 8305.
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// How long until a full backlog is tried again.
+/// Interval between attempts while the backlog of a unix socket is full.
 const FULL: Duration = Duration::from_millis(5);
 
 /// Opens connections to servers, for all workers.
@@ -29,12 +31,12 @@ pub struct Dialer(Arc<Known>);
 struct Known {
     names: Names,
     tls: Tls,
-    /// `tcp_keepalive` in milliseconds; zero: off.
+    /// `tcp_keepalive` in milliseconds; zero means off.
     keepalive: AtomicU64,
 }
 
 impl Dialer {
-    /// Sets the `tcp_keepalive` of connections that are opened from now on.
+    /// Sets `tcp_keepalive` for connections that are opened from now on.
     pub fn set_keepalive(&self, idle: Option<Duration>) {
         let millis = idle.map_or(0, |idle| idle.as_millis());
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
@@ -70,8 +72,9 @@ impl Dialer {
     }
 }
 
-/// Connects to a socket file. Where its backlog is full the kernel says so at once instead of waiting, as it does over
-/// TCP: so the waiting is here.
+/// Connects to a unix socket, and waits while its backlog is full.
+///
+/// Over TCP the kernel waits. For a unix socket it returns an error at once, so the wait is here.
 async fn through(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
@@ -81,8 +84,10 @@ async fn through(path: &Path) -> io::Result<UnixStream> {
     }
 }
 
-/// The first connection that comes about. The addresses are tried in their order: the next one where one refuses, or
-/// has not answered for a while.
+/// Returns the first connection that succeeds.
+///
+/// The addresses are tried in order. The next one is tried if one refuses, or does not respond for
+/// a while.
 async fn first_of<T, C>(
     addresses: &[SocketAddr],
     connect: impl Fn(SocketAddr) -> C,
@@ -117,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// An address of each family on the same port, of which only the one that `listens` is listened on.
+    /// Returns an IPv4 and an IPv6 address with the same port, and a listener on only one of them.
     async fn one_of_two(listens: &str) -> (Vec<SocketAddr>, TcpListener) {
         let both = ["[::1]:0", "127.0.0.1:0"];
         let listener = TcpListener::bind(format!("{listens}:0")).await.unwrap();

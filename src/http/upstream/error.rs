@@ -6,69 +6,71 @@ use thiserror::Error;
 use crate::http::message::InvalidResponse;
 use crate::metrics::Outcome;
 
-/// Why an origin gave no answer.
+/// Why an origin gave no response.
 #[derive(Debug, Error)]
 pub enum OriginError {
-    /// It did not take a connection.
+    /// The server did not accept a connection.
     #[error("connecting to {server} failed: {source}")]
     Connect {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It did not take a connection in time.
+    /// The server did not accept a connection in time.
     #[error("connecting to {server} took longer than {limit:?}")]
     ConnectTimeout {
-        /// Which server.
+        /// The server.
         server: String,
         /// `connect_timeout`.
         limit: Duration,
     },
-    /// It did not begin to answer in time.
+    /// The server did not begin to respond in time.
     #[error("{server} did not answer within {limit:?}")]
     ResponseTimeout {
-        /// Which server.
+        /// The server.
         server: String,
         /// `response_timeout`.
         limit: Duration,
     },
-    /// Its connection was closed or broke before the head of an answer was whole.
+    /// The connection was closed or broke before the head of a response was complete.
     #[error("{server} gave no answer: {source}")]
     Broken {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What it sent cannot go on.
+    /// The server sent a response that cannot be forwarded.
     #[error("{server} gave an invalid answer: {invalid}")]
     Invalid {
-        /// Which server.
+        /// The server.
         server: String,
-        /// What is wrong with it.
+        /// What is wrong with the response.
         invalid: InvalidResponse,
     },
-    /// No place came free at it.
+    /// No slot at the origin came free.
     #[error("the origin {origin} had no free place for {limit:?}")]
     Full {
-        /// Which origin.
+        /// The origin.
         origin: String,
         /// `queue_timeout`.
         limit: Duration,
     },
-    /// All its servers are out, after failures or by their health checks.
+    /// All servers of the origin are out, after failures or by their health checks.
     #[error("no server of the origin {origin} is in; try again in {retry_after:?}")]
     AllOut {
-        /// Which origin.
+        /// The origin.
         origin: String,
-        /// How long until the first of them may be asked again.
+        /// Time until the first of them may be asked again.
         retry_after: Duration,
     },
 }
 
 impl OriginError {
-    /// The status that tells the client: 504 where time ran out, 502 where the origin failed, 503 where it is not asked.
+    /// Returns the status for the client.
+    ///
+    /// 504 if time ran out, 502 if the origin failed, 503 if it was not asked.
     #[must_use]
     pub fn status(&self) -> u16 {
         match self {
@@ -78,7 +80,7 @@ impl OriginError {
         }
     }
 
-    /// When the client may come again, where the origin was not asked.
+    /// Returns when the client may try again, if the origin was not asked.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -88,7 +90,7 @@ impl OriginError {
         }
     }
 
-    /// As it is counted.
+    /// Returns the outcome for the metrics.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {

@@ -1,12 +1,14 @@
-//! The leg to the origin: its servers and how they are doing, and connections that each worker keeps and reuses.
+//! The side to the origin: its servers, their health, and the connections of each worker.
 //!
-//! | | |
+//! | module | what it is |
 //! |---|---|
-//! | `servers`, `slots` | the servers of an origin, which of them is asked, and how many requests at once |
+//! | `servers`, `slots` | the servers of an origin, the choice of one, concurrent requests |
 //! | `server`, `condition` | one server, the requests at it, and whether it is in |
 //! | `prober`, `probe` | health checks |
-//! | `connection`, `pool`, `error` | a request's connection, those that are idle, and why there is no answer |
-//! | `dial`, `stream`, `tls`, `names`, `resolver` | new connections: over TCP, TLS and unix sockets, to addresses and names |
+//! | `connection`, `pool` | connections in use, and idle connections |
+//! | `error` | why there is no response |
+//! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
+//! | `names`, `resolver` | the addresses of names |
 
 mod condition;
 mod connection;

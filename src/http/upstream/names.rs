@@ -9,19 +9,23 @@ use tokio::time::{Instant, timeout};
 
 use super::resolver::{Resolve, System};
 
-/// How long addresses are taken as they are.
+/// Age below which addresses are used without a new lookup.
 const FRESH: Duration = Duration::from_secs(5);
-/// How long addresses are used while they are looked up anew; past it, who wants them waits a little first.
+/// Age below which addresses are used while a new lookup runs.
+///
+/// With older addresses a caller waits for the lookup first, but not longer than `PATIENCE`.
 const STALE: Duration = Duration::from_secs(30);
-/// How long one waits for new addresses who could use old ones.
+/// Maximum time that a caller with old addresses waits for new ones.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long a name that could not be looked up is not looked up again.
+/// Time until the next lookup of a name after a lookup that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
 type Addresses = Arc<[SocketAddr]>;
 
-/// The addresses of names, shared by all workers. A name is looked up by one at a time, however many ask for it and
-/// however long it takes; and where that fails, the addresses that it had before go on.
+/// The addresses of names, shared by all workers.
+///
+/// Only one lookup of a name runs at a time, however many callers ask and however long it takes.
+/// If it fails, the previous addresses stay in use.
 #[derive(Debug, Default)]
 pub(super) struct Names<R = System>(Arc<Shared<R>>);
 
@@ -33,28 +37,30 @@ struct Shared<R> {
 
 #[derive(Debug, Default)]
 struct Name {
-    /// What was found last, and when.
+    /// The last addresses found, and when.
     found: Option<(Addresses, Instant)>,
-    /// Why nothing was found since, and when.
+    /// Why the lookup has failed since then, and when.
     failed: Option<(String, Instant)>,
-    /// Closes with the end of the lookup that is under way.
+    /// Closes when the current lookup ends.
     lookup: Option<watch::Receiver<()>>,
 }
 
-/// What somebody who wants addresses is to do.
+/// What a caller that needs addresses must do.
 enum Plan {
     Use(Addresses),
     GiveUp(io::Error),
-    /// Wait for the end of the lookup; not long where there are old addresses.
+    /// Wait for the end of the lookup, but only briefly if there are old addresses.
     Wait(watch::Receiver<()>, Option<Addresses>),
 }
 
 impl<R: Resolve> Names<R> {
-    /// The addresses of `name`, best first, with a port that means nothing; at least one.
+    /// Returns the addresses of `name`, best first, and at least one.
+    ///
+    /// Their port has no meaning.
     ///
     /// # Errors
     ///
-    /// Where it has none, or nobody could tell.
+    /// Returns an error if the name has no address, or if the lookup failed.
     pub(super) async fn addresses(&self, name: &str) -> io::Result<Addresses> {
         match self.plan(name, Instant::now()) {
             Plan::Use(addresses) => Ok(addresses),
@@ -63,7 +69,7 @@ impl<R: Resolve> Names<R> {
                 let ended = async { while lookup.changed().await.is_ok() {} };
                 match old {
                     None => ended.await,
-                    // In time or not: then the old ones are the best that there is.
+                    // If the lookup took too long, the old addresses are the best that there are.
                     Some(_) => timeout(PATIENCE, ended).await.unwrap_or_default(),
                 }
                 self.0.known(name)
@@ -91,7 +97,7 @@ impl<R: Resolve> Names<R> {
                 None => Plan::GiveUp(known.error(name)),
             };
         }
-        // One whose task was dropped with its worker has ended too.
+        // A lookup whose task was dropped with its worker has ended, too.
         let running = |lookup: &&watch::Receiver<()>| lookup.has_changed().is_ok();
         let lookup = match known.lookup.as_ref().filter(running) {
             Some(lookup) => lookup.clone(),
@@ -117,11 +123,11 @@ impl<R: Resolve> Names<R> {
 
 impl<R> Shared<R> {
     fn names(&self) -> MutexGuard<'_, HashMap<String, Name>> {
-        // Whole at every moment, whoever panicked.
+        // A panic cannot leave the map inconsistent.
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The addresses that are known now, however old.
+    /// Returns the known addresses, whatever their age.
     fn known(&self, name: &str) -> io::Result<Addresses> {
         let names = self.names();
         let known = names.get(name);
@@ -146,7 +152,8 @@ impl<R> Shared<R> {
             Ok(_) => "it has no addresses".to_owned(),
             Err(error) => error.to_string(),
         };
-        // Once until it is resolved again. Where there are no addresses to go on with, the requests tell it.
+        // Logged once until the name is resolved again. If there are no old addresses, the failed
+        // requests report it.
         if known.failed.is_none() && known.found.is_some() {
             tracing::warn!(
                 name,
@@ -173,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers each lookup in turn, after a while.
+    /// Returns one of `answers` for each lookup in turn, after a delay.
     #[derive(Debug)]
     struct Script {
         takes: Duration,
@@ -215,7 +222,7 @@ mod tests {
 
     const QUICK: Duration = Duration::from_millis(1);
 
-    /// Lets a lookup that was begun in the background end.
+    /// Lets a lookup in the background end.
     async fn a_moment() {
         sleep(QUICK * 2).await;
     }

@@ -1,4 +1,4 @@
-//! A worker's idle connections, by server: the one used last is used next.
+//! The idle connections of a worker, by server. The connection used last is used next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,14 +14,14 @@ use super::error::OriginError;
 use super::server::Server;
 use crate::config::Origin;
 
-/// Interval between looks for idle connections that their server has closed.
+/// Interval between checks for idle connections that their server has closed.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
-/// A worker's idle connections, by server.
+/// The idle connections of a worker, by server.
 #[derive(Debug, Default)]
 pub struct Pools(Rc<RefCell<ByServer>>);
 
-/// By where the server lies in memory: each pool holds on to its own.
+/// Keyed by the server's address in memory, which stays unique because each pool holds its server.
 type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 
 /// The idle connections to one server.
@@ -33,7 +33,7 @@ pub struct Pool {
 }
 
 impl Pools {
-    /// The pool of a server. It ends when the server leaves the file.
+    /// Returns the pool of a server. The pool is dropped when the server leaves the file.
     pub(crate) fn of(&self, server: &Arc<Server>) -> Rc<Pool> {
         let key = Arc::as_ptr(server);
         let mut pools = self.0.borrow_mut();
@@ -45,7 +45,8 @@ impl Pools {
             idle: RefCell::default(),
             is_swept: Cell::default(),
         });
-        // A request that was waiting when its server left may still go there, but nothing is kept for others.
+        // A request that was waiting when its server left the file may still use the pool, but no
+        // connection is kept for others.
         if !server.is_retired() {
             pools.insert(key, Rc::clone(&pool));
             let (retirement, pools) = (server.retirement(), Rc::downgrade(&self.0));
@@ -61,8 +62,10 @@ impl Pools {
 }
 
 impl Pool {
-    /// The connection used last, which the server is least likely to have closed. `surely`: the kernel is asked whether
-    /// it is still good, as the request could not be sent twice.
+    /// Takes the connection used last, which the server is least likely to have closed.
+    ///
+    /// `surely`: asks the kernel whether it is still open, because the request cannot be sent
+    /// twice.
     pub(crate) fn take(self: &Rc<Self>, surely: bool) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         loop {
@@ -83,7 +86,7 @@ impl Pool {
         }
     }
 
-    /// A new connection, within `connect_timeout`.
+    /// Opens a new connection, within `connect_timeout`.
     pub(crate) async fn connect(
         self: &Rc<Self>,
         settings: &Origin,
@@ -105,7 +108,9 @@ impl Pool {
     }
 }
 
-/// Closes idle connections that their server has closed, until there is no other one.
+/// Closes idle connections that their server has closed.
+///
+/// Ends when no idle connection is left.
 async fn sweep(pool: std::rc::Weak<Pool>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;

@@ -12,12 +12,12 @@ use super::dial::Dialer;
 use super::server::Server;
 use crate::config::{Health, HostRule, ServerUrl};
 
-/// What is asked of one server, again and again.
+/// A health check of one server, repeated at an interval.
 #[derive(Clone, Debug)]
 pub(super) struct Check {
     server: Arc<Server>,
     health: Health,
-    /// What the server is told that it is called.
+    /// The value of `Host` in the check.
     host: String,
     dialer: Dialer,
 }
@@ -33,7 +33,7 @@ impl Check {
             server: Arc::clone(server),
             health: health.clone(),
             host: match host {
-                // There is no client whose name for it could be kept.
+                // A check has no client whose `Host` could be preserved.
                 HostRule::Preserve | HostRule::Origin => server.url().authority(),
                 HostRule::Literal(name) => name.clone(),
             },
@@ -41,14 +41,16 @@ impl Check {
         }
     }
 
-    /// Whether `other` asks the same of the same server.
+    /// Returns whether `other` is the same check of the same server.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.server, &other.server)
             && self.health == other.health
             && self.host == other.host
     }
 
-    /// Asks again and again, and tells the server's condition. Ends only by being dropped.
+    /// Repeats the check and records each result.
+    ///
+    /// Ends only when it is dropped.
     pub(super) async fn run(self) {
         let client = client(&self.dialer, self.server.url(), &self.health);
         let mut ticks = interval(self.health.interval);
@@ -63,13 +65,14 @@ impl Check {
     }
 
     async fn ask(&self, client: &Client) -> Result<(), String> {
-        // The name says nothing: it is the connector that knows where to go, and the server is told its own.
+        // The name has no meaning: the connector knows the server's address, and `Host` has its
+        // own value.
         let url = format!("http://server{}", self.health.path);
         let request = client
             .get(url)
             .insert_header((HOST.as_str(), self.host.as_str()))
             .insert_header(("user-agent", "drip"))
-            // Each check is also one of whether the server takes connections.
+            // Each check also tests whether the server accepts connections.
             .force_close();
         let answer = request.send().await.map_err(|error| error.to_string())?;
         let status = answer.status();
@@ -81,9 +84,11 @@ impl Check {
     }
 }
 
-/// awc over connections of our own: so it reaches unix sockets and TLS as requests do, by the same addresses and roots.
-/// Its flaws as the client of a proxy do no harm here, where only a status counts; of an interim answer, which nobody
-/// gives to a health check, it would be the wrong one.
+/// Creates an awc client over the gateway's own connections.
+///
+/// It reaches unix sockets and TLS in the same way as requests, with the same addresses and roots.
+/// The flaws of awc as a proxy's client do no harm here, where only the status counts. After an
+/// interim response the status would be the wrong one, but servers send none to a health check.
 fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> Client {
     let (dialer, server) = (dialer.clone(), server.clone());
     let open = fn_service(move |to: ConnectInfo<Uri>| {

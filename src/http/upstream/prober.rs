@@ -5,8 +5,9 @@ use actix_rt::task::JoinHandle;
 use super::probe::Check;
 use super::servers::Origin;
 
-/// Checks the servers of origins that have `health`, one task a server. There is one for the whole process, on the
-/// thread that follows the file.
+/// Checks the servers of origins that have `health`, in one task per server.
+///
+/// The process has one prober, on the thread that follows the file.
 #[derive(Debug, Default)]
 pub struct Prober(RefCell<Vec<UnderWay>>);
 
@@ -17,7 +18,9 @@ struct UnderWay {
 }
 
 impl Prober {
-    /// From now on checks the servers of `origins`, and no others. Checks that stay as they are go on undisturbed.
+    /// From now on checks the servers of `origins`, and no others.
+    ///
+    /// Checks that stay the same continue undisturbed.
     pub fn follow(&self, origins: &[Origin]) {
         let mut before = self.0.take();
         let after = origins.iter().flat_map(Origin::checks).map(|check| {

@@ -4,26 +4,28 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-/// Looks names up.
+/// Looks up names.
 pub(super) trait Resolve: Send + Sync + 'static {
-    /// The addresses of `name`, best first.
+    /// Returns the addresses of `name`, best first.
     fn resolve(&self, name: String) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
 }
 
-/// Asks as every program of the machine does: its files of hosts, then its name servers, in the order that it is set to.
+/// Uses getaddrinfo: the hosts file and then DNS, in the order that the system is configured for.
 #[derive(Debug, Default)]
 pub(super) struct System;
 
 impl Resolve for System {
-    /// Each on a thread of its own, not on a runtime's pool: a stop would wait for it there, and one slow name server
-    /// would hold up whatever else the pool is for.
+    /// Runs each lookup on a new thread, not on a runtime's pool.
+    ///
+    /// A runtime that stops would wait for its pool, and one slow DNS server would delay all other
+    /// work of the pool.
     async fn resolve(&self, name: String) -> io::Result<Vec<SocketAddr>> {
         let (tell, told) = oneshot::channel();
         thread::Builder::new()
             .name("resolver".to_owned())
             .spawn(move || {
                 let found = (&*name, 0).to_socket_addrs().map(Iterator::collect);
-                // Nobody waits any more where the worker that asked has ended.
+                // If the worker that asked has ended, no task waits for the result.
                 let _gone = tell.send(found);
             })?;
         told.await.map_err(io::Error::other)?

@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -8,24 +8,24 @@ use super::condition::Condition;
 use super::slots::Slot;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
-use crate::metrics::{Outcome, ServerMetrics};
+use crate::metrics::{Count, Outcome, ServerMetrics};
 
-/// One server of an origin, as long as it is in the file: reloads hand it on.
+/// One server of an origin, as long as it is in the file. Reloads keep it.
 #[derive(Debug)]
 pub(crate) struct Server {
-    url: Arc<ServerUrl>,
-    in_flight: AtomicUsize,
+    url: ServerUrl,
+    in_flight: Count,
     condition: Condition,
     metrics: ServerMetrics,
-    /// Asked for by each request, for which the lock of a channel would be too much.
+    /// Every request reads this, and a channel's lock would be too expensive for that.
     is_retired: AtomicBool,
     retirement: watch::Sender<()>,
 }
 
 /// A request at one of the servers, counted until this is dropped.
 #[derive(Debug)]
-pub struct InFlight {
-    server: Arc<Server>,
+pub struct InFlight<'o> {
+    server: &'o Arc<Server>,
     /// How many failures in a row take the server out, and for how long.
     max_fails: Option<(u32, Duration)>,
     slot: Option<Slot>,
@@ -35,8 +35,8 @@ impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
         let metrics = ServerMetrics::of(origin, &url.to_string());
         Self {
-            url: Arc::new(url.clone()),
-            in_flight: AtomicUsize::new(0),
+            url: url.clone(),
+            in_flight: Count::default(),
             condition: Condition::new(metrics.healthy.clone()),
             metrics,
             is_retired: AtomicBool::new(false),
@@ -52,21 +52,21 @@ impl Server {
         &self.metrics
     }
 
-    /// Tells Prometheus of what was counted.
+    /// Updates the metrics for Prometheus.
     pub(super) fn show_metrics(&self) {
         self.metrics.show(self.in_flight());
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        usize::try_from(self.in_flight.get()).unwrap_or(usize::MAX)
     }
 
-    /// Whether it is asked; `alone`: the origin has no other.
+    /// Returns whether requests may be sent to it. `alone`: the origin has no other server.
     pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
         self.condition.passes_checks() && (alone || self.out_for(now).is_zero())
     }
 
-    /// How long until it may be asked again; `check`: between two of its checks.
+    /// Returns the time until it may be asked again. `check`: the interval between its checks.
     pub(super) fn back_in(&self, check: Duration, now: Moment) -> Duration {
         if self.condition.passes_checks() {
             self.out_for(now)
@@ -75,22 +75,22 @@ impl Server {
         }
     }
 
-    /// For how long requests that failed still keep it out.
+    /// Returns the time for which failed requests still keep it out.
     fn out_for(&self, now: Moment) -> Duration {
         self.condition.out_until().since(now)
     }
 
-    /// A health check came out well, or it did not: why.
+    /// Records the result of a health check: healthy, or why not.
     pub(super) fn checked(&self, found: Result<(), String>, health: &Health) {
         self.condition.checked(&self.url, found, health);
     }
 
-    /// From now on nobody checks it.
+    /// Notes that no health check runs any more.
     pub(super) fn unchecked(&self) {
         self.condition.unchecked();
     }
 
-    /// It left the file.
+    /// Notes that it has left the file.
     pub(super) fn retire(&self) {
         self.is_retired.store(true, Ordering::Relaxed);
         self.retirement.send_replace(());
@@ -106,18 +106,18 @@ impl Server {
         let is_retired = self.is_retired();
         async move {
             if !is_retired {
-                // Where all who knew it are gone, it has left too.
+                // If every other holder is gone, it has left the file, too.
                 let _gone = retirement.changed().await;
             }
         }
     }
 }
 
-impl InFlight {
-    pub(super) fn new(server: &Arc<Server>, max_fails: Option<(u32, Duration)>) -> Self {
-        server.in_flight.fetch_add(1, Ordering::Relaxed);
+impl<'o> InFlight<'o> {
+    pub(super) fn new(server: &'o Arc<Server>, max_fails: Option<(u32, Duration)>) -> Self {
+        server.in_flight.add(1);
         Self {
-            server: Arc::clone(server),
+            server,
             max_fails,
             slot: None,
         }
@@ -133,45 +133,47 @@ impl InFlight {
         self.slot.take()
     }
 
-    /// Where the request is.
+    /// Returns the server that the request is at.
     #[must_use]
-    pub fn server(&self) -> &Arc<ServerUrl> {
+    pub fn server(&self) -> &'o ServerUrl {
         &self.server.url
     }
 
-    pub(crate) fn at(&self) -> &Arc<Server> {
-        &self.server
+    pub(crate) fn at(&self) -> &'o Arc<Server> {
+        self.server
     }
 
     pub(super) fn is_at(&self, server: &Arc<Server>) -> bool {
-        Arc::ptr_eq(&self.server, server)
+        Arc::ptr_eq(self.server, server)
     }
 
-    /// The head of an answer came after `took`.
+    /// Records that the head of a response arrived after `took`.
     pub fn answered(&self, took: Duration) {
         self.server.metrics.count(Outcome::Answered, took);
         self.server.condition.answered(&self.server.url);
     }
 
-    /// No answer came, for all of `took`. After `max_fails` of these in a row the server is out for `fail_timeout`;
-    /// from then on each further failure takes it out again, until it answers.
+    /// Records that no response came, for all of `took`.
+    ///
+    /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
+    /// further failure takes it out again, until it responds.
     pub fn failed(&self, outcome: Outcome, took: Duration, now: Moment) {
         let Server {
             condition,
             metrics,
             url,
             ..
-        } = &*self.server;
+        } = &**self.server;
         metrics.count(outcome, took);
         condition.failed(url, self.max_fails, now);
     }
 }
 
-impl Drop for InFlight {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.server.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.server.in_flight.subtract(1);
         if self.server.is_retired() {
-            // Nobody else shows its metrics any more.
+            // No other code updates its metrics any more.
             self.server.show_metrics();
         }
     }

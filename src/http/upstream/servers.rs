@@ -10,35 +10,37 @@ use crate::config::{self, ServerUrl};
 use crate::events::Throttle;
 use crate::limit::Moment;
 
-/// An origin's servers, and how they are doing: shared by all workers, and handed on at a reload.
+/// The servers of an origin and their state, shared by all workers and kept across reloads.
 #[derive(Debug)]
 pub struct Origin {
     settings: config::Origin,
     servers: Vec<Arc<Server>>,
     dialer: Dialer,
-    /// `None`: as many as there are.
+    /// `None`: no limit.
     slots: Option<Arc<Slots>>,
-    /// Log events of requests that got no answer.
+    /// Limits the log events for requests that got no response.
     unanswered: Throttle,
 }
 
-/// How a server is doing.
+/// The state of a server.
 #[derive(Debug)]
 pub struct ServerState<'o> {
-    /// As the file has it.
+    /// The URL as in the file.
     pub url: &'o ServerUrl,
-    /// Whether it is asked.
+    /// Whether requests may be sent to it.
     pub healthy: bool,
-    /// Requests at it.
+    /// Number of requests at it.
     pub in_flight: usize,
-    /// Requests that it answered.
+    /// Number of requests that it answered.
     pub answered: u64,
-    /// Requests that it did not answer.
+    /// Number of requests that it did not answer.
     pub failed: u64,
 }
 
 impl Origin {
-    /// The servers of `settings`, all of them in; connections to them are opened by `dialer`.
+    /// Creates the servers of `settings`, all of them in.
+    ///
+    /// `dialer` opens the connections to them.
     #[must_use]
     pub fn new(settings: config::Origin, dialer: Dialer) -> Self {
         let servers = settings
@@ -58,8 +60,9 @@ impl Origin {
         }
     }
 
-    /// The same origin under new settings: what is known of the servers that stay, stays, and requests at the origin keep
-    /// their places.
+    /// Returns the same origin under new settings.
+    ///
+    /// Servers that stay keep their state, and requests at the origin keep their slots.
     #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {
         let server = |url: &ServerUrl| {
@@ -94,21 +97,23 @@ impl Origin {
         }
     }
 
-    /// It left the file: connections to its servers are not kept any more.
+    /// Notes that the origin has left the file.
+    ///
+    /// Idle connections to its servers are not kept any more.
     pub fn retire(&self) {
         for server in &self.servers {
             server.retire();
         }
     }
 
-    /// Whether any server is asked.
+    /// Returns whether requests may be sent to any server.
     #[must_use]
     pub fn has_server_in(&self, now: Moment) -> bool {
         let alone = self.is_alone();
         self.servers.iter().any(|server| server.is_in(alone, now))
     }
 
-    /// How its servers are doing, in the order of the file.
+    /// Returns the state of its servers, in the order of the file.
     pub fn servers(&self, now: Moment) -> impl Iterator<Item = ServerState<'_>> {
         let alone = self.is_alone();
         self.servers.iter().map(move |server| ServerState {
@@ -120,14 +125,14 @@ impl Origin {
         })
     }
 
-    /// Tells Prometheus of what was counted.
+    /// Updates the metrics for Prometheus.
     pub fn show_metrics(&self) {
         for server in &self.servers {
             server.show_metrics();
         }
     }
 
-    /// What is to be checked of its servers, if anything.
+    /// Returns the health checks of its servers, if any.
     pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
         let health = self.settings.health.iter();
         let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
@@ -142,7 +147,7 @@ impl Origin {
         self.servers.len() == 1
     }
 
-    /// Tells the log of a request that got no answer; as a warning at most once a second.
+    /// Logs a request that got no response, as a warning at most once a second.
     pub fn tell_unanswered(&self, error: &OriginError, now: Moment) {
         let origin = &self.settings.name;
         if let Some(hidden) = self.unanswered.show(now) {
@@ -152,12 +157,12 @@ impl Origin {
         }
     }
 
-    /// Takes a place at the origin, and picks the server.
+    /// Waits for a slot at the origin, and picks the server.
     ///
     /// # Errors
     ///
-    /// Where no place came free within `queue_timeout`, or no server is in.
-    pub async fn admit(&self, now: Moment) -> Result<InFlight, OriginError> {
+    /// Returns an error if no slot came free within `queue_timeout`, or if no server is in.
+    pub async fn admit(&self, now: Moment) -> Result<InFlight<'_>, OriginError> {
         let slot = match &self.slots {
             None => None,
             Some(slots) => {
@@ -174,29 +179,39 @@ impl Origin {
         Ok(self.pick(None, now)?.with(slot))
     }
 
-    /// Moves on to another server than the one that `tried` is at; the place at the origin is kept.
+    /// Moves the request to another server than the one that it `tried`.
+    ///
+    /// It keeps its slot at the origin.
     ///
     /// # Errors
     ///
-    /// Where no other server is in.
-    pub fn another(&self, tried: &mut InFlight, now: Moment) -> Result<(), OriginError> {
+    /// Returns an error if no other server is in.
+    pub fn another<'o>(&'o self, tried: &mut InFlight<'o>, now: Moment) -> Result<(), OriginError> {
         let other = self.pick(Some(tried), now)?;
         *tried = other.with(tried.take_slot());
         Ok(())
     }
 
-    /// The settings in force.
+    /// Returns the settings in force.
     #[must_use]
     pub fn settings(&self) -> &config::Origin {
         &self.settings
     }
 
-    /// The server with the least in flight of those that are in and not `tried` yet; of equals the first in the file.
+    /// Picks the server with the fewest requests in flight.
+    ///
+    /// Servers that are out or that were `tried` are skipped. Of several with equally few requests
+    /// it is the first in the file.
     ///
     /// # Errors
     ///
-    /// Where no server is left: when the first of those that are out is asked again.
-    pub fn pick(&self, tried: Option<&InFlight>, now: Moment) -> Result<InFlight, OriginError> {
+    /// Returns an error if no server is left. It says when the first server that is out may be
+    /// asked again.
+    pub fn pick(
+        &self,
+        tried: Option<&InFlight<'_>>,
+        now: Moment,
+    ) -> Result<InFlight<'_>, OriginError> {
         let alone = self.is_alone();
         let untried = |server: &&Arc<Server>| tried.is_none_or(|tried| !tried.is_at(server));
         let candidates = self
@@ -205,7 +220,7 @@ impl Origin {
             .filter(untried)
             .filter(|server| server.is_in(alone, now));
         let Some(server) = candidates.min_by_key(|server| server.in_flight()) else {
-            // A server that fails its checks is in with one of the next at the earliest.
+            // A server that fails its checks can be in again after the next check at the earliest.
             let check = self.settings.health.as_ref();
             let check = check.map_or(Duration::ZERO, |health| health.interval);
             let back = self.servers.iter().map(|server| server.back_in(check, now));
@@ -214,7 +229,7 @@ impl Origin {
                 retry_after: back.min().unwrap_or_default(),
             });
         };
-        // A single server is always tried, whatever became of the requests before.
+        // A single server is always tried, even if earlier requests failed.
         let max_fails = (!alone).then_some((self.settings.max_fails, self.settings.fail_timeout));
         Ok(InFlight::new(server, max_fails))
     }

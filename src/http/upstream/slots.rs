@@ -3,16 +3,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
-/// The places at an origin, over all keys and workers, for `max_in_flight` requests at once. Who waits for one gets it in
-/// order of asking.
+/// The slots of an origin, over all keys and workers: at most `max_in_flight` requests at once.
+///
+/// Waiters get a slot in the order in which they asked.
 #[derive(Debug)]
 pub(super) struct Slots {
     free: Semaphore,
-    /// How many more are taken than there are, after their number was lowered.
+    /// How many more slots are taken than exist, after their number was lowered.
     owed: AtomicUsize,
 }
 
-/// One of the places, taken until this is dropped.
+/// One of the slots, taken until this is dropped.
 #[derive(Debug)]
 pub(super) struct Slot(Arc<Slots>);
 
@@ -25,13 +26,13 @@ impl Slots {
     }
 
     pub(super) async fn take(self: &Arc<Self>) -> Option<Slot> {
-        // Fails only where the semaphore was closed, and nobody closes it.
+        // Fails only on a closed semaphore, and this one is never closed.
         let permit = self.free.acquire().await.ok()?;
         permit.forget();
         Some(Slot(Arc::clone(self)))
     }
 
-    /// Changes how many there are. Who has one keeps it.
+    /// Changes the number of slots. Requests that have a slot keep it.
     pub(super) fn resize(&self, from: usize, to: usize) {
         for _ in from..to {
             self.give_back();

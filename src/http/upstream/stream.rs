@@ -10,18 +10,19 @@ use tokio_rustls::client::TlsStream;
 
 use super::connection::has_news;
 
-/// The bytes to and from a server.
+/// The byte stream to and from a server.
 #[derive(Debug)]
 pub enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
-    /// Boxed: the state of TLS is a kilobyte, which the others would carry too.
+    /// Boxed: the state of TLS takes a kilobyte, which the other variants would need, too.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
-    /// Whether the server has said something or closed, which nobody has read yet. Of TLS only the latter: its tickets
-    /// come unasked.
+    /// Returns whether the server has sent bytes that were not read yet, or has closed.
+    ///
+    /// For TLS only the close counts, because session tickets arrive unasked.
     pub(super) fn has_news(&self) -> bool {
         let any = PollFlags::IN | PollFlags::RDHUP;
         match self {
@@ -61,7 +62,7 @@ impl AsyncWrite for Stream {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            // The kernel has it as soon as it is written.
+            // The kernel has the bytes as soon as they are written.
             Self::Tcp(_) | Self::Unix(_) => Poll::Ready(Ok(())),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
         }
@@ -76,7 +77,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// What awc asks of a stream.
+/// The interface that awc requires of a stream.
 impl ActixStream for Stream {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
         match self {

@@ -12,7 +12,9 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::config::Host;
 
-/// TLS to the servers: each must have a certificate for its host that leads to one of the system's roots.
+/// TLS to the servers.
+///
+/// Each server needs a certificate for its host, signed by one of the system's roots.
 #[derive(Debug, Default)]
 pub(super) struct Tls(OnceCell<Arc<ClientConfig>>);
 
@@ -34,14 +36,16 @@ impl Tls {
     }
 }
 
-/// Reads the roots, on a thread where that may block. Where it fails the next connection tries again.
+/// Reads the roots, on a thread where this may block.
+///
+/// If it fails, the next connection tries again.
 async fn load() -> io::Result<Arc<ClientConfig>> {
     tokio::task::spawn_blocking(|| config(roots()?))
         .await
         .map_err(io::Error::other)?
 }
 
-/// The system's roots, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+/// Returns the system's roots, or those in `SSL_CERT_FILE` and `SSL_CERT_DIR`.
 fn roots() -> io::Result<RootCertStore> {
     let found = load_native_certs();
     let mut roots = RootCertStore::empty();

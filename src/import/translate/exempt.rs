@@ -1,4 +1,4 @@
-//! The well-known way to let some clients pass: a geo or a map that leaves their key empty.
+//! Translates the common way to exempt some clients: a geo or a map that makes their key empty.
 //!
 //! ```nginx
 //! geo $limit { default 1; 10.0.0.0/8 0; }
@@ -15,18 +15,18 @@ use super::scope::named;
 use crate::import::notes::Place;
 use crate::import::tree::Directive;
 
-/// What a zone's key comes to.
+/// The translation of a zone's key.
 #[derive(Debug, PartialEq)]
 pub(super) struct Exempting {
-    /// The key of whoever is limited, as nginx writes it.
+    /// The key of clients that are limited, as nginx writes it.
     pub(super) key: String,
-    /// Who is not.
+    /// The networks of clients that are not limited.
     pub(super) networks: Vec<String>,
-    /// Where it is said.
+    /// The places in the file that say so.
     pub(super) places: Vec<Place>,
 }
 
-/// The variables of `geo` and `map`, by name with their `$`.
+/// The variables of `geo` and `map`, by name without the `$`.
 pub(super) struct Variables<'t> {
     geos: HashMap<&'t str, Geo<'t>>,
     maps: HashMap<&'t str, Map<'t>>,
@@ -54,7 +54,7 @@ impl<'t> Variables<'t> {
         Self { geos, maps }
     }
 
-    /// What a key comes to that is one variable of a map; `None` where `exempt` cannot say it.
+    /// Translates a key that is one variable of a map; `None` if `exempt` cannot express it.
     pub(super) fn exempting(&self, key: &str) -> Option<Exempting> {
         let map = self.maps.get(bare(key)?)?;
         let source = bare(map.source)?;
@@ -65,13 +65,14 @@ impl<'t> Variables<'t> {
             }
             None => return None,
         };
-        // Whoever is not named must be limited, and nobody by another key.
+        // Clients that are not named must be limited, and all limited clients must have the same
+        // key.
         if default.is_empty() || networks.iter().any(|(_, key)| !["", default].contains(key)) {
             return None;
         }
         let (free, limited): (Vec<_>, Vec<_>) =
             networks.into_iter().partition(|(_, key)| key.is_empty());
-        // Of networks within each other the smallest holds, which `exempt` does not know.
+        // In nginx the smallest of nested networks decides. `exempt` has no such rule.
         let is_within =
             |(inner, _): &(IpNet, &str)| free.iter().any(|(outer, _)| outer.contains(inner));
         if free.is_empty() || limited.iter().any(is_within) {
@@ -89,7 +90,7 @@ impl<'t> Variables<'t> {
 }
 
 impl Geo<'_> {
-    /// What a map makes of each network.
+    /// The networks, each with the value that the map gives it.
     fn mapped<'m>(&self, map: &Map<'m>) -> Vec<(IpNet, &'m str)> {
         let networks = self.networks.iter();
         networks
@@ -99,7 +100,7 @@ impl Geo<'_> {
 }
 
 impl<'t> Map<'t> {
-    /// What it makes of a value; capitals mean nothing.
+    /// The result for a value. The comparison ignores case.
     fn of(&self, value: &str) -> &'t str {
         let known = self
             .values
@@ -108,7 +109,8 @@ impl<'t> Map<'t> {
         known.map_or(self.default, |(_, result)| *result)
     }
 
-    /// Its values where they are addresses, each as nginx would write it.
+    /// The map's values as addresses; `None` unless all are addresses in the form that nginx
+    /// writes.
     fn addresses(&self) -> Option<Vec<(IpNet, &'t str)>> {
         let address = |(text, result): &(&str, &'t str)| {
             let address: IpAddr = text.parse().ok()?;
@@ -119,7 +121,7 @@ impl<'t> Map<'t> {
     }
 }
 
-/// The name of a variable that stands alone.
+/// The name of a variable without `$` and braces; `None` if the text does not start with `$`.
 fn bare(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
     let inside = name
@@ -147,14 +149,14 @@ fn geo(directive: &Directive) -> Option<(&str, Geo<'_>)> {
             geo.default = value;
             continue;
         }
-        // Anything else, such as `proxy` or `delete`, makes it something else.
+        // Any other entry, such as `proxy` or `delete`, changes the meaning of the block.
         let network = entry.name.parse::<IpNet>();
         let network = network.or_else(|_| entry.name.parse::<IpAddr>().map(IpNet::from));
         let network = network.ok()?.trunc();
         if matches!(network, IpNet::V6(network) if network.addr().to_ipv4_mapped().is_some()) {
             return None;
         }
-        // Of a network that is named twice nginx takes the last.
+        // If a network is named twice, nginx takes the last.
         geo.networks.retain(|(known, _)| *known != network);
         geo.networks.push((network, value));
     }
@@ -175,7 +177,7 @@ fn map(directive: &Directive) -> Option<(&str, Map<'_>)> {
         match (&*entry.name, &entry.args[..]) {
             ("volatile", []) => {}
             ("default", [result]) => map.default = result,
-            // Patterns, and signs that are set off, are left alone.
+            // Patterns and escaped values are not translated.
             (value, [result]) if !value.starts_with(['~', '\\']) => {
                 map.values.push((value, result));
             }

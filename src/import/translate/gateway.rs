@@ -13,7 +13,7 @@ use crate::import::values;
 use crate::limit::show_duration;
 
 impl Translation<'_> {
-    /// `[server]` and `[server.tls]`.
+    /// The sections `[server]` and `[server.tls]`.
     pub(super) fn gateway(&mut self, http: &[Directive], servers: &[Server]) -> Vec<Section> {
         let before = self.notes.count();
         let mut section = Section {
@@ -33,7 +33,7 @@ impl Translation<'_> {
                 section.fields.push((ours, quote(&show_duration(span))));
             }
         }
-        // What nginx takes where nothing is said.
+        // nginx's default.
         let bodies = self
             .bodies
             .iter()
@@ -108,7 +108,7 @@ impl Translation<'_> {
                 .parse::<IpNet>()
                 .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
             match network.map(|network| network.trunc()) {
-                // Written as IPv4 where it is that.
+                // IPv4-mapped networks must be written as IPv4.
                 Ok(IpNet::V6(network)) if network.addr().to_ipv4_mapped().is_some() => {
                     self.notes.add(directive.place, format!("set_real_ip_from {text}: write it as IPv4; it is left out"));
                 }
@@ -170,7 +170,7 @@ impl Translation<'_> {
         Some(section)
     }
 
-    /// The first value of what drip has once for the whole gateway.
+    /// The first value of a directive that drip has once for the whole gateway.
     fn one_for_all<T: PartialEq>(
         &mut self,
         http: &[Directive],

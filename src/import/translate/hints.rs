@@ -1,9 +1,9 @@
-//! What is not translated, and what to do about it.
+//! Notes on directives that are not translated, and what to do about them.
 
 use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 
-/// Read elsewhere.
+/// Directives that other modules read.
 const HANDLED: [&str; 33] = [
     "include",
     "http",
@@ -40,7 +40,9 @@ const HANDLED: [&str; 33] = [
     "events",
 ];
 
-/// About nginx's own process, or what drip does by itself: nothing is lost without them.
+/// Directives about nginx's own process, or about things that drip does by itself.
+///
+/// They can be dropped.
 const IMMATERIAL: [&str; 54] = [
     "user",
     "worker_processes",
@@ -148,7 +150,7 @@ const HINTS: [(&str, &str); 23] = [
     ("mail", "drip speaks HTTP alone"),
 ];
 
-/// Notes what of a block nobody reads.
+/// Adds notes on the directives of a block that no module reads.
 pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, notes: &mut Notes) {
     for directive in block {
         let name = &*directive.name;
@@ -163,7 +165,7 @@ pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, note
     }
 }
 
-/// `proxy_set_header`: what drip tells an origin anyway is no loss.
+/// Adds a note on a `proxy_set_header`, unless drip sends that field to an origin anyway.
 fn field(directive: &Directive, notes: &mut Notes) {
     let [name, value] = &directive.args[..] else {
         return notes.add(

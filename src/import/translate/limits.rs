@@ -5,10 +5,10 @@ use crate::import::notes::Notes;
 use crate::import::tree::Directive;
 use crate::import::values;
 
-/// What `limit_req` and its kin say of a location.
+/// The `limit_req` directives of a location, and its related directives.
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
-    /// As TOML has them.
+    /// The limits in TOML syntax.
     pub(super) list: Vec<String>,
     pub(super) status: u32,
     pub(super) dry_run: bool,
@@ -54,7 +54,7 @@ impl Limits {
     }
 }
 
-/// The zone and the limit.
+/// The zone, and the limit in TOML syntax.
 fn limit<'z>(
     directive: &Directive,
     zones: &'z Zones,
@@ -106,7 +106,7 @@ fn limit<'z>(
     match delay {
         Some(0) => {}
         Some(delay) if delay <= burst => limit.extend([", delay = ", &delay.to_string()]),
-        // Nothing would ever wait.
+        // No request would ever wait.
         _ => limit += ", nodelay = true",
     }
     limit += " }";

@@ -78,7 +78,7 @@ fn address(text: &str) -> String {
     }
 }
 
-/// Those that can be listened on together: what an address for all takes is not named beside it.
+/// The addresses to listen on. An address is left out if a wildcard address already covers it.
 pub(super) fn together(listens: &[Listen]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for listen in listens {
@@ -102,7 +102,7 @@ pub(super) fn together(listens: &[Listen]) -> Vec<String> {
     kept
 }
 
-/// Whether the kernel would refuse one because of the other.
+/// Whether the kernel would refuse to bind one because of the other.
 pub(super) fn meet(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
         return false;

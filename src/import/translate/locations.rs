@@ -10,7 +10,7 @@ use crate::import::values;
 /// A location that became a route.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
-    /// As a route has it, `= ` before it where it is one path alone.
+    /// The path in the form of a route: with `= ` before it if it matches exactly.
     pub(super) path: String,
     pub(super) origin: String,
     pub(super) limits: Limits,
@@ -18,7 +18,7 @@ pub(super) struct Location {
     pub(super) place: Place,
 }
 
-/// The server around locations.
+/// The server that contains the locations.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'s> {
     pub(super) server: usize,
@@ -35,7 +35,7 @@ enum Kind<'d> {
 }
 
 impl Translation<'_> {
-    /// Adds the locations of a block, and those in them.
+    /// Adds the locations of a block and the locations nested in them.
     pub(super) fn locations(
         &mut self,
         block: &[Directive],
@@ -95,14 +95,14 @@ impl Translation<'_> {
                 Kind::Regex => {
                     self.notes.add(place, format!("location {shown}: drip has no regular expressions; its requests go to the longest path that matches"));
                 }
-                // Told of where it is used.
+                // Noted where it is used.
                 Kind::Named => {}
             }
             self.locations(inside, &scope, around, found);
         }
     }
 
-    /// Where the requests of a location go, and how many.
+    /// The origin of a location's requests, and their limits.
     fn forwarded(
         &mut self,
         location: &Directive,
@@ -129,7 +129,7 @@ impl Translation<'_> {
         let origin = self.origins.of(pass, &spot, &self.zones, &mut self.notes)?;
         let size = body_size(base.unwrap_or(scope), &mut self.notes);
         self.bodies.push(size);
-        // Whatever the first location limits is not limited a second time behind it.
+        // If the first location has limits, those of the named location do not apply as well.
         let limits = base
             .map(|base| Limits::read(base, &self.zones, &mut self.notes))
             .filter(|limits| !limits.list.is_empty());
@@ -137,7 +137,10 @@ impl Translation<'_> {
         Some((origin, limits))
     }
 
-    /// nginx redirects `/api` to a `location /api/` that forwards, unless `/api` has a location beside it.
+    /// Notes a redirect that drip does not make.
+    ///
+    /// nginx redirects `/api` to a `location /api/` that forwards, unless there is also a location
+    /// for `/api`.
     fn redirect(&mut self, beside: &[Directive], exact: bool, path: &str, place: Place) {
         let Some(bare) = path
             .strip_suffix('/')
@@ -151,7 +154,7 @@ impl Translation<'_> {
         }
     }
 
-    /// The named location that `try_files` ends with.
+    /// The named location at the end of `try_files`.
     fn fallback<'t>(
         &mut self,
         block: &[Directive],
@@ -198,7 +201,7 @@ fn kind(args: &[String]) -> Kind<'_> {
     }
 }
 
-/// 0 is no limit.
+/// The value of `client_max_body_size` in bytes. 0 means no limit.
 fn body_size(scope: &Scope, notes: &mut Notes) -> Option<u64> {
     let directive = scope.get("client_max_body_size")?;
     let text = directive.args.first().map_or("", String::as_str);

@@ -1,4 +1,4 @@
-//! From the tree to the settings.
+//! Translates the tree to settings.
 
 mod exempt;
 mod gateway;
@@ -26,7 +26,7 @@ use super::Files;
 use super::notes::Notes;
 use super::tree::Directive;
 
-/// What is gathered on the way.
+/// The state of a translation.
 struct Translation<'f> {
     files: &'f dyn Files,
     folder: PathBuf,
@@ -38,7 +38,7 @@ struct Translation<'f> {
     bodies: Vec<Option<u64>>,
 }
 
-/// The text of the settings, if there is anything to forward, and what needs a look.
+/// The text of the settings, if there is anything to forward, and the notes.
 pub(super) fn translate(
     tree: Vec<Directive>,
     mut notes: Notes,
@@ -52,7 +52,7 @@ pub(super) fn translate(
         .into_iter()
         .flat_map(|http| http.block.unwrap_or_default())
         .collect::<Vec<_>>();
-    // A file of a folder such as conf.d has no http around it.
+    // A file of a folder such as conf.d has no `http` block around its directives.
     http.extend(outside);
     let zones = Zones::read(&http, &mut notes);
     let told = |directive: &&Directive| !zones.exempting.contains(&directive.place);

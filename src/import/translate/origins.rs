@@ -11,27 +11,27 @@ use crate::import::tree::Directive;
 use crate::import::values;
 use crate::limit::show_duration;
 
-/// The origins that locations ask: one for each upstream and way of asking it.
+/// The origins of the locations: one for each combination of upstream and settings.
 #[derive(Default)]
 pub(super) struct Origins {
     pub(super) upstreams: HashMap<String, Upstream>,
     pub(super) sections: Vec<Section>,
-    /// The server whose connections each counts, if it counts those of one.
+    /// Each origin with the server that its connections are counted for, if not for all servers.
     pub(super) owners: Vec<(Section, Option<usize>)>,
     pub(super) names: Names,
 }
 
-/// Where a location stands.
+/// The location of a directive.
 pub(super) struct Spot<'s, 't> {
     pub(super) scope: &'s Scope<'t>,
-    /// Which of the servers.
+    /// Index of the server.
     pub(super) server: usize,
     pub(super) path: &'s str,
     pub(super) server_name: Option<&'s str>,
 }
 
 impl Origins {
-    /// The origin of a `proxy_pass`, by name.
+    /// The name of the origin for a `proxy_pass`.
     pub(super) fn of(
         &mut self,
         pass: &Directive,
@@ -45,7 +45,7 @@ impl Origins {
             notes.add(place, format!("proxy_pass {target}: only http:// and https:// are translated; this location is left out"));
             return None;
         };
-        // The target as the client sent it is what an origin gets.
+        // `$request_uri` is the target as the client sent it, which is what drip sends anyway.
         let rest = rest
             .strip_suffix("$request_uri")
             .filter(|rest| split(rest).1.is_empty())
@@ -116,7 +116,7 @@ impl Origins {
     }
 }
 
-/// The address and the URI part.
+/// Splits a target into the address and the URI.
 fn split(rest: &str) -> (&str, &str) {
     if let Some(socket) = rest.strip_prefix("unix:") {
         let end = socket.find(':').unwrap_or(socket.len());
@@ -145,7 +145,7 @@ fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
     }
 }
 
-/// How many requests may be at the origin, and the server that they are counted for if not for all.
+/// Maximum number of requests in flight, and the server that they are counted for if not for all.
 fn in_flight(
     upstream: &Upstream,
     spot: &Spot,
@@ -176,7 +176,7 @@ fn in_flight(
     (most.map(|most| most.min(1_000_000_000)), owner)
 }
 
-/// What `proxy_set_header Host` comes to; `None` where it is drip's own default.
+/// The host setting for `proxy_set_header Host`; `None` if it is drip's default.
 fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
     let fields = spot.scope.all("proxy_set_header");
     let field = fields.iter().find(|field| {

@@ -8,7 +8,7 @@ use crate::config::quote;
 pub(super) struct Section {
     pub(super) title: String,
     pub(super) comments: Vec<String>,
-    /// Values as TOML has them.
+    /// Names and their values in TOML syntax.
     pub(super) fields: Vec<(&'static str, String)>,
 }
 
@@ -31,18 +31,18 @@ impl Section {
     }
 }
 
-/// A list of texts.
+/// A TOML list of strings.
 pub(super) fn list(items: &[String]) -> String {
     let items = items.iter().map(|item| quote(item)).collect::<Vec<_>>();
     format!("[{}]", items.join(", "))
 }
 
-/// Names of tables, none of them twice.
+/// Names of tables, all different.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
-    /// A name like this one, of letters that a table's may have.
+    /// A unique name similar to `like`, with only the characters that a table name may have.
     pub(super) fn unique(&mut self, like: &str) -> String {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let mut base: String = like

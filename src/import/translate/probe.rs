@@ -1,4 +1,4 @@
-//! Whether the settings would take a value: they are asked.
+//! Checks whether the settings accept a value, by parsing a file with it.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 use crate::import::tree::Directive;
 
-/// The blocks around a directive, the outermost first: what is said further in holds.
+/// The blocks around a directive, the outermost first. An inner block overrides an outer one.
 #[derive(Clone, Default)]
 pub(super) struct Scope<'t>(Vec<&'t [Directive]>);
 
@@ -11,12 +11,14 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
-    /// The directive that holds here.
+    /// The directive that applies here.
     pub(super) fn get(&self, name: &str) -> Option<&'t Directive> {
         self.all(name).first().copied()
     }
 
-    /// The directives of a kind that adds up in one block, and of which a block with any inherits none.
+    /// All directives of a name that apply here, for a directive that may be repeated.
+    ///
+    /// A block with at least one of them inherits none.
     pub(super) fn all(&self, name: &str) -> Vec<&'t Directive> {
         let of = |block: &&'t [Directive]| named(block, name).collect::<Vec<_>>();
         let blocks = self.0.iter().rev().map(of);

@@ -8,7 +8,7 @@ use super::{Translation, hints, probe};
 use crate::import::notes::{Notes, Place};
 use crate::import::tree::Directive;
 
-/// More routes than a file may be given: each name of a server multiplies its locations.
+/// Maximum number of routes of the result. Each name of a server multiplies its locations.
 const MOST_ROUTES: usize = 5000;
 
 /// A `server` block.
@@ -16,7 +16,7 @@ pub(super) struct Server<'t> {
     pub(super) block: &'t [Directive],
     pub(super) place: Place,
     pub(super) listens: Vec<Listen>,
-    /// Those that a route can have.
+    /// The names that a route can match.
     names: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl Translation<'_> {
     pub(super) fn servers(&mut self, servers: &[Server], http: &Scope) {
         let tls = servers.iter().any(Server::has_tls);
         let mut order = (0..servers.len()).collect::<Vec<_>>();
-        // Of servers with one name, that with TLS stays.
+        // If several servers have one name, the server with TLS is kept.
         order.sort_by_key(|index| tls && !servers[*index].has_tls());
         let mut all = Vec::new();
         for (index, server) in servers.iter().enumerate() {
@@ -132,7 +132,9 @@ impl Translation<'_> {
         }
     }
 
-    /// Routes of any host must not take what is longer than a location of this host's own.
+    /// Copies this host's locations to the longer paths of routes for any host.
+    ///
+    /// Without the copies those routes would take requests of this host.
     fn fill(&mut self, own: &[Location], any: &[Location], host: &str, place: Place) {
         let has = own
             .iter()
@@ -206,7 +208,9 @@ impl Translation<'_> {
     }
 }
 
-/// The server that takes hosts without one: of the first address that is kept, the one that says so, or the first.
+/// The server for requests whose host matches no server name.
+///
+/// It is a server of the first address that is kept: the default server there, or else the first.
 fn default(servers: &[Server], order: &[usize], tls: bool) -> Option<usize> {
     let mut of_address: HashMap<&str, (usize, bool)> = HashMap::new();
     let mut first = None;
@@ -226,7 +230,7 @@ fn default(servers: &[Server], order: &[usize], tls: bool) -> Option<usize> {
             }
         }
     }
-    // Where no address is kept, the first server is as good as any.
+    // If no address is kept, take the first server.
     let of_first = first.and_then(|address| of_address.get(address));
     of_first.map(|(index, _)| *index).or(order.first().copied())
 }

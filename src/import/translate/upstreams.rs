@@ -13,15 +13,15 @@ use crate::limit::show_duration;
 /// A group of servers.
 #[derive(Clone, Default)]
 pub(super) struct Upstream {
-    /// Without their scheme.
+    /// Addresses without a scheme.
     pub(super) servers: Vec<String>,
     pub(super) fields: Vec<(&'static str, String)>,
-    /// What its servers take together at most.
+    /// Maximum number of connections of all its servers together.
     pub(super) most: Option<u32>,
     pub(super) comments: Vec<String>,
 }
 
-/// All of them by name; later ones of a name are left out.
+/// All upstreams by name. If a name is defined again, the later ones are left out.
 pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Upstream> {
     let mut upstreams = HashMap::new();
     for directive in named(http, "upstream") {
@@ -107,7 +107,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     }
     upstream.most = most.filter(|most| *most > 0);
     if let Some(count) = fails {
-        // 0 is never in nginx.
+        // In nginx 0 means never.
         let count = if count == 0 { u32::MAX } else { count };
         upstream.fields.push(("max_fails", count.to_string()));
     }
@@ -130,7 +130,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     upstream
 }
 
-/// Takes what the first server says for all.
+/// Takes the first server's value for all servers.
 fn pick<T: PartialEq>(
     of_all: &mut Option<T>,
     own: T,
@@ -147,7 +147,7 @@ fn pick<T: PartialEq>(
     of_all.get_or_insert(own);
 }
 
-/// nginx asks port 80 where an upstream's server has none.
+/// Adds port 80, nginx's default, to an upstream server without a port.
 fn with_port(address: &str) -> String {
     let behind = address
         .rsplit_once(']')

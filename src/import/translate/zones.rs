@@ -12,12 +12,12 @@ use crate::limit::Rate;
 /// The zones of `limit_req_zone` and `limit_conn_zone`.
 #[derive(Default)]
 pub(super) struct Zones {
-    /// What nginx's zones are called here; `None` where one is left out.
+    /// The names of nginx's zones in the settings; `None` for a zone that is left out.
     pub(super) requests: HashMap<String, Option<String>>,
-    /// Of connections: whether one count is for all, or for each server; `None` where it is for something else.
+    /// For zones of connections: counted in total or for each server; `None` for any other key.
     pub(super) connections: HashMap<String, Option<Counted>>,
     pub(super) sections: Vec<Section>,
-    /// The geos and maps that became `exempt`.
+    /// The places of the geos and maps that became `exempt`.
     pub(super) exempting: Vec<Place>,
     names: Names,
 }
@@ -95,7 +95,7 @@ impl Zones {
         section.text("key", &key.to_string());
         section.text("rate", &rate);
         match values::size(size) {
-            // nginx: a megabyte has about 8000 states of 128 bytes.
+            // nginx: a megabyte holds about 8000 states of 128 bytes.
             Some(bytes) if bytes > 0 => {
                 let keys = u128::from(bytes) * 8000 / (1 << 20);
                 section
@@ -147,9 +147,9 @@ fn key(text: &str) -> Result<KeyTemplate, String> {
     })
 }
 
-/// As drip writes it, and whether it had to be made slower.
+/// The rate in drip's form, and whether it had to be made slower.
 fn rate(text: Option<&str>) -> Result<(String, bool), String> {
-    // What nginx takes where nothing is said.
+    // nginx's default.
     let text = text.unwrap_or("1r/s");
     let (count, unit) = match text.split_once("r/") {
         Some((count, unit @ ("s" | "m"))) => (count, unit),

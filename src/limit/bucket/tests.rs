@@ -27,7 +27,7 @@ fn accepted(verdict: Verdict) -> bool {
     !matches!(verdict, Verdict::Reject(_))
 }
 
-/// When the request after `charged` others of the same moment leaves.
+/// When a request leaves that comes after `charged` others of the same moment.
 fn due_after(rate: Rate, charged: u64, start: Moment) -> Moment {
     let mut bucket = Bucket::new();
     bucket.decide(rate, limit(0, Delay::Above(0)), start);
@@ -382,7 +382,9 @@ enum Outcome {
 }
 
 impl Nginx {
-    /// `ngx_http_limit_req_lookup` and `ngx_http_limit_req_account`; `rate` in thousandths of a request a second.
+    /// `ngx_http_limit_req_lookup` and `ngx_http_limit_req_account`.
+    ///
+    /// `rate` is in thousandths of a request a second.
     fn decide(&mut self, rate: i64, limit: Limit, now: i64) -> Outcome {
         let excess = self.state.map_or(0, |(excess, last)| {
             (excess - rate * (now - last) / 1000 + 1000).max(0)
@@ -403,7 +405,7 @@ impl Nginx {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// With these rates and steps every division of nginx's goes without remainder: it rounds nothing.
+    /// With these rates and steps nginx's divisions leave no remainder, so nginx rounds nothing.
     #[test]
     fn the_verdicts_are_nginxs_where_it_does_not_round(
         (text, thousandths, step) in prop::sample::select(vec![

@@ -1,11 +1,11 @@
-//! What must hold of any text that may be a duration.
+//! What must hold for any text that may be a duration.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{config, replay_text, text};
 
-/// A duration in nanoseconds, read letter by letter.
+/// Parses a duration to nanoseconds, letter by letter.
 fn naive(text: &str) -> Option<u64> {
     let (mut count, mut digits, mut unit) = (0u128, 0, String::new());
     for c in text.chars() {

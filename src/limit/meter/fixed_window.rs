@@ -1,7 +1,9 @@
 use super::{Allowance, Metering, start, window};
 use crate::limit::{Excess, Moment, Rate};
 
-/// How many came in the present window. Windows begin at multiples of the period since the Unix epoch.
+/// Number of requests in the present window.
+///
+/// Windows begin at multiples of the period since the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedWindow {
     window: u64,
@@ -9,13 +11,13 @@ pub struct FixedWindow {
 }
 
 impl FixedWindow {
-    /// So many came in this window.
+    /// A meter with `count` requests in this window.
     pub(crate) fn counted(window: u64, count: u32) -> Self {
         Self { window, count }
     }
 
     fn count(&self, rate: Rate, now: Moment) -> u32 {
-        // The clock does not go back, so a window that is not the last one is over.
+        // The clock never goes back, so any other window than the last one is over.
         if self.window == window(rate, now).0 {
             self.count
         } else {
@@ -56,7 +58,8 @@ impl Metering for FixedWindow {
     }
 
     fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
-        // What came in this window counts in the one that it now is, if that is longer or not.
+        // Requests of the present window also count in the new one, whether it is longer or
+        // shorter.
         self.count = self.count(from, now);
         self.window = window(to, now).0;
     }

@@ -1,7 +1,7 @@
-//! The algorithms that let nobody wait: each says yes or no at once.
+//! The algorithms that never make a request wait: each accepts or rejects at once.
 //!
-//! All are asked the same way. What a key has been charged is its [`Meter`]; what it may be charged is the
-//! [`Allowance`] of the request's limit, so that limits with different numbers share one meter.
+//! All have the same interface. A [`Meter`] is what a key has been charged. An [`Allowance`] is
+//! what the request's limit allows, so limits with different numbers can share one meter.
 
 mod fixed_window;
 mod sliding_window_counter;
@@ -22,9 +22,11 @@ pub(crate) use token_bucket::TokenBucket;
 /// How many requests a key is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// How fast tokens come; of windows, the length of one.
+    /// How fast tokens arrive. For windows, the period is the window's length.
     pub rate: Rate,
-    /// How many at once: tokens that a bucket holds, or requests of one window. At least 1.
+    /// How many requests at once: the tokens that a bucket holds, or the requests of one window.
+    ///
+    /// At least 1.
     pub most: u32,
 }
 
@@ -41,30 +43,32 @@ pub enum Meter {
     SlidingWindowCounter(SlidingWindowCounter),
 }
 
-/// What each of the algorithms answers.
+/// The operations that each algorithm implements.
 trait Metering {
-    /// How many have been charged at `now` that still count, rounded as the algorithm decides on it.
+    /// How many charged requests still count at `now`, rounded as for the decision.
     fn charged(&self, rate: Rate, now: Moment) -> Excess;
 
-    /// The first moment from `now` on at which one more would be accepted after `others` that come at `now`. Where that
-    /// is `now`, it is accepted.
+    /// The first moment, `now` or later, at which one more request would be accepted.
+    ///
+    /// `others` requests are assumed to come first, at `now`. If the result is `now`, the request
+    /// is accepted.
     fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment;
 
-    /// Charges one that comes at `now`, and is accepted.
+    /// Charges an accepted request that arrives at `now`.
     fn charge(&mut self, allowance: Allowance, now: Moment);
 
-    /// Takes back what was charged at `at`.
+    /// Gives back the charge of the request that arrived at `at`.
     fn refund(&mut self, rate: Rate, at: Moment, now: Moment);
 
-    /// From when on forgetting all this changes no answer.
+    /// The first moment at which forgetting all charges changes no later answer.
     fn drained_at(&self, rate: Rate) -> Moment;
 
-    /// Goes on under another rate.
+    /// Continues under another rate, from `now` on.
     fn retune(&mut self, from: Rate, to: Rate, now: Moment);
 }
 
 impl Meter {
-    /// A meter that has never been charged; `None` for an algorithm that has a queue instead.
+    /// A meter that has never been charged; `None` for an algorithm that has a queue.
     #[must_use]
     pub fn new(algorithm: Algorithm) -> Option<Self> {
         match algorithm {
@@ -80,7 +84,9 @@ impl Meter {
         }
     }
 
-    /// Judges one request that arrives at `now`, and charges it unless it is rejected. Never [`Verdict::Delay`].
+    /// Judges one request that arrives at `now`, and charges it unless it is rejected.
+    ///
+    /// Never returns [`Verdict::Delay`].
     pub fn decide(&mut self, allowance: Allowance, now: Moment) -> Verdict {
         if let Some(refusal) = self.refuses(allowance, now) {
             return Verdict::Reject(refusal);
@@ -91,7 +97,9 @@ impl Meter {
         }
     }
 
-    /// Why a request that arrives at `now` would be rejected, if it would. Charges nothing.
+    /// Returns why a request that arrives at `now` would be rejected, if it would.
+    ///
+    /// Charges nothing.
     #[must_use]
     pub fn refuses(&self, allowance: Allowance, now: Moment) -> Option<Refusal> {
         let retry_at = self.metering().accepts_at(allowance, 0, now);
@@ -102,10 +110,10 @@ impl Meter {
         })
     }
 
-    /// How many requests would be accepted at `now`, one right after the other.
+    /// How many requests in a row would be accepted at `now`.
     #[must_use]
     pub fn remaining(&self, allowance: Allowance, now: Moment) -> u32 {
-        // None are accepted past `most`; of those below it each is only where the one before it is.
+        // Binary search: at most `most` are accepted, and each only if the one before it is.
         let accepted = |others| self.accepts_at(allowance, others, now) <= now;
         let (mut low, mut high) = (0, allowance.most);
         while low < high {
@@ -119,30 +127,32 @@ impl Meter {
         low
     }
 
-    /// The first moment from `now` on at which a request would be accepted after `others` that come at `now`.
+    /// The first moment, `now` or later, at which one more request would be accepted.
+    ///
+    /// `others` requests are assumed to come first, at `now`.
     #[must_use]
     pub fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment {
         self.metering().accepts_at(allowance, others, now)
     }
 
-    /// How many have been charged at `now` that still count.
+    /// How many charged requests still count at `now`.
     #[must_use]
     pub fn excess(&self, rate: Rate, now: Moment) -> Excess {
         self.metering().charged(rate, now)
     }
 
-    /// Takes back what was charged at `at`, as if it had never come.
+    /// Gives back the charge of the request that arrived at `at`, as if it had never come.
     pub fn refund(&mut self, rate: Rate, at: Moment, now: Moment) {
         self.metering_mut().refund(rate, at, now);
     }
 
-    /// From when on forgetting this meter changes no answer.
+    /// The first moment at which forgetting this meter changes no later answer.
     #[must_use]
     pub fn drained_at(&self, rate: Rate) -> Moment {
         self.metering().drained_at(rate)
     }
 
-    /// Goes on under another rate.
+    /// Continues under another rate, from `now` on.
     pub fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
         self.metering_mut().retune(from, to, now);
     }
@@ -166,13 +176,13 @@ impl Meter {
     }
 }
 
-/// Which window `now` is in, counted from the Unix epoch, and how far into it.
+/// The window that contains `now`, counted from the Unix epoch, and the nanoseconds into it.
 fn window(rate: Rate, now: Moment) -> (u64, u64) {
     let period = period(rate);
     (now.as_nanos() / period, now.as_nanos() % period)
 }
 
-/// When a window begins.
+/// The moment at which a window begins.
 fn start(rate: Rate, window: u64) -> Moment {
     Moment::from_nanos(window.saturating_mul(period(rate)))
 }

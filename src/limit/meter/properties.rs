@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Requests, each so many nanoseconds after the one before.
+/// Arrival times: the gap before each request in nanoseconds.
 fn trace() -> impl Strategy<Value = Vec<u64>> {
     let gap = prop_oneof![
         Just(0),
@@ -39,7 +39,7 @@ fn moments(gaps: &[u64]) -> Vec<Moment> {
     gaps.iter().map(step).collect()
 }
 
-/// What the algorithms say by the words of their definitions, from all that was ever accepted.
+/// Each algorithm by its definition, computed from all requests ever accepted.
 struct Naive(Algorithm, Vec<u64>);
 
 impl Naive {
@@ -54,7 +54,8 @@ impl Naive {
         let accepts = match self.0 {
             Algorithm::LeakyBucket => unreachable!(),
             Algorithm::TokenBucket => {
-                // Tokens in 1/ticks of one, step by step from one request to the next.
+                // Tokens in units of 1/ticks of a token, computed step by step from request to
+                // request.
                 let one = rate.ticks_per_request().unsigned_abs();
                 let full = most * one;
                 let (mut tokens, mut last) = (full, 0);
@@ -94,7 +95,7 @@ proptest! {
         let (mut meter, mut naive) = (Meter::new(algorithm).unwrap(), Naive(algorithm, Vec::new()));
         for now in moments(&gaps) {
             if algorithm == Algorithm::TokenBucket && naive.1.contains(&now.as_nanos()) {
-                // The naive reader cannot tell requests of the same nanosecond apart.
+                // The naive model cannot tell requests of the same nanosecond apart.
                 continue;
             }
             let passes = matches!(meter.decide(allowance, now), Verdict::Pass { .. });

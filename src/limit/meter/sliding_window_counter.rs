@@ -1,8 +1,10 @@
 use super::{Allowance, Metering, period, start, window};
 use crate::limit::{Excess, Moment, Rate};
 
-/// How many came in this window and in the one before it. Those before count by the part of their window that is still
-/// within a period of now: `floor(current + previous * (1 - elapsed / period))`, in whole numbers throughout.
+/// Number of requests in this window and in the one before it.
+///
+/// Requests of the window before count by the fraction of that window that is still within one
+/// period of now: `floor(current + previous * (1 - elapsed / period))`, computed in whole numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlidingWindowCounter {
     window: u64,
@@ -11,7 +13,7 @@ pub struct SlidingWindowCounter {
 }
 
 impl SlidingWindowCounter {
-    /// So many came in this window, and in the one before it.
+    /// A meter with these counts in this window and the one before it.
     pub(crate) fn counted(window: u64, previous: u32, current: u32) -> Self {
         Self {
             window,
@@ -20,7 +22,7 @@ impl SlidingWindowCounter {
         }
     }
 
-    /// The same counts, as of the window that `now` is in.
+    /// The same counts, seen from the window that contains `now`.
     fn at(&self, rate: Rate, now: Moment) -> Self {
         let window = window(rate, now).0;
         let (previous, current) = match window.saturating_sub(self.window) {
@@ -35,7 +37,7 @@ impl SlidingWindowCounter {
         }
     }
 
-    /// How many count at `elapsed` nanoseconds into the window.
+    /// How many requests count at `elapsed` nanoseconds into the window.
     fn estimate(&self, rate: Rate, elapsed: u64) -> u32 {
         let left = u128::from(period(rate) - elapsed);
         let before = u128::from(self.previous) * left / u128::from(period(rate));
@@ -43,14 +45,16 @@ impl SlidingWindowCounter {
             .saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
     }
 
-    /// The first nanosecond of the window, from `elapsed` on, at which fewer than `most` count; `None`: not in this one.
+    /// The first nanosecond from `elapsed` on at which fewer than `most` requests count.
+    ///
+    /// `None` if there is none in this window.
     fn below(&self, Allowance { rate, most }: Allowance, elapsed: u64) -> Option<u64> {
         let room = u128::from(most.checked_sub(self.current).filter(|room| *room > 0)?);
         let (period, previous) = (period(rate), u128::from(self.previous));
         if previous == 0 {
             return Some(elapsed);
         }
-        // previous * left < room * period, for the greatest whole `left` that fulfils it.
+        // The greatest whole `left` for which previous * left < room * period.
         let left = (room * u128::from(period))
             .div_ceil(previous)
             .saturating_sub(1);
@@ -75,7 +79,7 @@ impl Metering for SlidingWindowCounter {
             if let Some(at) = here.below(allowance, from).filter(|at| *at < period(rate)) {
                 return Moment::from_nanos(begins(window).saturating_add(at));
             }
-            // At the latest in the window after the next nothing counts any more.
+            // Two windows later nothing counts any more, so the loop ends.
             window += 1;
             from = 0;
             here = Self {
@@ -110,7 +114,8 @@ impl Metering for SlidingWindowCounter {
     }
 
     fn retune(&mut self, from: Rate, to: Rate, now: Moment) {
-        // Of other lengths the old windows say nothing exact: what counts now counts as of this window.
+        // With another window length the old counts are not exact, so all that counts now is
+        // counted in the present window.
         if from.period() != to.period() {
             let counting = self.at(from, now).estimate(from, window(from, now).1);
             *self = Self {

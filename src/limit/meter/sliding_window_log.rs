@@ -3,27 +3,30 @@ use std::collections::VecDeque;
 use super::{Allowance, Metering};
 use crate::limit::{Excess, Moment, Rate};
 
-/// When each accepted request of the last period came, the oldest first: never more than `most` in any period, wherever
-/// it begins. A request counts until exactly one period after it came.
+/// Arrival times of the accepted requests of the last period, the oldest first.
+///
+/// Never more than `most` in any period, wherever the period begins. A request counts until
+/// exactly one period after its arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlidingWindowLog {
     times: VecDeque<Moment>,
-    /// Of a log that is kept elsewhere, what was told last. Then there are no times here.
+    /// The last known state of a log that is kept elsewhere. `times` is then empty.
     told: Option<Told>,
 }
 
-/// How a log stands that is kept elsewhere.
+/// The state of a log that is kept elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Told {
     count: u32,
     at: Moment,
-    /// When one more would be accepted.
+    /// When one more request would be accepted.
     one_more_at: Moment,
 }
 
 impl SlidingWindowLog {
-    /// A log of which it is known that `count` counted at `at`, and when one more would be accepted. Once it is charged here,
-    /// the times of those are taken to be spread evenly.
+    /// A log that had `count` requests at `at` and accepts one more at `one_more_at`.
+    ///
+    /// When it is charged here, the times of these requests are assumed to be evenly spaced.
     pub(crate) fn counted(count: u32, at: Moment, one_more_at: Moment) -> Self {
         let told = (count > 0).then_some(Told {
             count,
@@ -36,7 +39,7 @@ impl SlidingWindowLog {
         }
     }
 
-    /// How many of the oldest count no longer.
+    /// How many of the oldest requests no longer count.
     fn expired(&self, rate: Rate, now: Moment) -> usize {
         self.times.partition_point(|at| *at + rate.period() <= now)
     }
@@ -45,7 +48,8 @@ impl SlidingWindowLog {
         let Some(told) = self.told.take() else {
             return;
         };
-        // Where one more is accepted at once it is not known when the oldest came: it may expire as late as can be.
+        // If one more is accepted at once, the oldest arrival is unknown: assume the latest
+        // possible.
         let oldest = if told.one_more_at > told.at {
             told.one_more_at.before(rate.period())
         } else {
@@ -81,12 +85,12 @@ impl Metering for SlidingWindowLog {
         }
         let expired = self.expired(rate, now);
         let (most, others) = (most as usize, others as usize);
-        // One is accepted once fewer than `most` of those before it count.
+        // A request is accepted once fewer than `most` of the requests before it count.
         let too_many = (self.times.len() - expired + others + 1).saturating_sub(most);
         let Some(last) = too_many.checked_sub(1) else {
             return now;
         };
-        // `others` came last of all, at `now`.
+        // The `others` are the newest: they come at `now`.
         let at = self.times.get(expired + last).copied().unwrap_or(now);
         at + rate.period()
     }

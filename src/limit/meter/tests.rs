@@ -13,7 +13,7 @@ fn meter(name: &str) -> Meter {
     Meter::new(name.parse().unwrap()).unwrap()
 }
 
-/// A moment on a round day, so many seconds after it began.
+/// The moment `seconds` after the start of a fixed day.
 fn at(seconds: f64) -> Moment {
     Moment::from_nanos(1_800_000_000_000_000_000) + Duration::from_secs_f64(seconds)
 }
@@ -27,14 +27,15 @@ fn accepted(meter: &mut Meter, allowance: Allowance, seconds: f64, asked: u32) -
 #[test]
 fn a_token_bucket_of_3_a_minute_lets_4_through_across_a_minutes_edge() {
     let (three, mut bucket) = (allow("3r/m", 3), meter("token_bucket"));
-    // Full: three at once, and no fourth.
+    // The bucket is full: it accepts three at once, and no fourth.
     assert_eq!(accepted(&mut bucket, three, 50.0, 4), 3);
-    // A token comes each 20 seconds.
+    // One token arrives every 20 seconds.
     assert_eq!(accepted(&mut bucket, three, 69.9, 1), 0);
     assert_eq!(accepted(&mut bucket, three, 70.0, 2), 1);
-    // So from 0:50 to 1:10, in less than half a minute, four: more than three in the window of a minute.
+    // So it accepts four from 0:50 to 1:10, in less than half a minute: more than three in a
+    // minute.
     assert_eq!(accepted(&mut bucket, three, 89.9, 1), 0);
-    // Left alone it fills up again, and no further.
+    // When idle it fills up again, but no further.
     assert_eq!(accepted(&mut bucket, three, 400.0, 9), 3);
 }
 
@@ -76,7 +77,7 @@ fn a_log_counts_a_request_until_exactly_one_period_after_it() {
     assert_eq!(accepted(&mut log, two, 60.0, 2), 1);
 }
 
-/// A counter with `before` in one minute and `now` in the next.
+/// A counter with `before` requests in one minute and `now` requests in the next.
 fn counter(allowance: Allowance, before: u32, now: u32) -> Meter {
     let mut counter = meter("sliding_window_counter");
     let wide = Allowance {
@@ -98,7 +99,7 @@ fn a_counter_weighs_the_window_before_by_what_is_left_of_it() {
 
     let seven = allow("7r/m", 7);
     let mut at_30_percent = counter(seven, 5, 3);
-    // 3 + 5 * 0.7 = 6.5, of which the whole part decides.
+    // 3 + 5 * 0.7 = 6.5; the whole part decides.
     assert!((at_30_percent.excess(seven.rate, at(78.0)).requests() - 6.0).abs() < 1e-9);
     assert_eq!(accepted(&mut at_30_percent, seven, 78.0, 2), 1);
 }
@@ -107,7 +108,7 @@ fn a_counter_weighs_the_window_before_by_what_is_left_of_it() {
 fn a_counter_tells_to_the_nanosecond_when_it_accepts_again() {
     let seven = allow("7r/m", 7);
     let counter = counter(seven, 5, 4);
-    // 4 + 5 * left / 60 < 7 once less than 36 s are left of the window.
+    // 4 + 5 * left / 60 < 7 once less than 36 s of the window are left.
     let then = counter.accepts_at(seven, 0, at(60.0));
     assert_eq!(then, at(84.0) + Duration::from_nanos(1));
     assert!(counter.refuses(seven, at(84.0)).is_some());

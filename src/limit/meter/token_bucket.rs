@@ -1,15 +1,15 @@
 use super::{Allowance, Metering};
 use crate::limit::{Bucket, Delay, Excess, Limit, Moment, Rate};
 
-/// Tokens that come at the rate until there are `most` of them; each request takes one.
+/// Tokens arrive at the rate, up to `most` of them. Each request takes one.
 ///
-/// A token that is missing is a request that has not leaked yet: this is the leaky bucket's arithmetic, with `most - 1`
-/// for its burst and nobody who waits.
+/// A missing token is a request that has not leaked yet. So this is the leaky bucket's arithmetic,
+/// with a burst of `most - 1` and no waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenBucket(Bucket);
 
 impl TokenBucket {
-    /// Tokens that are missing as requests are in `bucket`.
+    /// A meter with as many tokens missing as `bucket` holds requests.
     pub(crate) fn missing(bucket: Bucket) -> Self {
         Self(bucket)
     }
@@ -38,7 +38,7 @@ impl Metering for TokenBucket {
     }
 
     fn refund(&mut self, rate: Rate, _at: Moment, now: Moment) {
-        // What has leaked since cannot be given back: the bucket was full of tokens by then.
+        // If the bucket has been full of tokens since, there is nothing left to give back.
         if self.0.drained_at(rate) > now {
             self.0.refund(rate.ticks_per_request());
         }

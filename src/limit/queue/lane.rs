@@ -4,28 +4,30 @@ use super::{Charge, Ticket};
 use crate::limit::bucket::rescale;
 use crate::limit::{Moment, Rate};
 
-/// Those of a queue who wait with the same `delay`, first in, first out.
+/// The waiters of a queue that have the same `delay`, first in, first out.
 ///
-/// Only the distance of each to the one ahead is kept, in whole requests. That is exact: while somebody waits the
-/// level is above zero, so each accepted request raises the tail by one request precisely. So a waiter that
-/// leaves shortens one distance and all behind it have moved up, and a new rate moves the start of the lane and
-/// nothing else, however long the lane is.
+/// Each entry stores only its distance to the entry ahead, in whole requests. This is exact: while
+/// a request waits the level is above zero, so each accepted request raises the tail by exactly
+/// one request. So when a waiter leaves, one distance shrinks and all waiters behind it have moved
+/// up. A new rate moves only the start of the lane. Both cost the same however long the lane is.
 #[derive(Clone, Debug)]
 pub(super) struct Lane<W> {
     delay: u32,
-    /// Where on the tick line the first entry's distance is counted from.
+    /// The position on the tick line from which the first entry's distance is counted.
     start: i128,
-    /// All distances together: the last entry's tail is `start + length`.
+    /// Sum of all distances: the last entry's tail is `start + length`.
     length: u64,
     entries: VecDeque<Entry<W>>,
-    /// How many entries have left before their turn.
+    /// Number of entries whose waiter left before its turn.
     gone: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Entry<W> {
     charge: Charge,
-    /// The distance to the one ahead, in requests: more than one where others were charged in between.
+    /// Distance to the entry ahead, in requests.
+    ///
+    /// More than one if other requests were charged in between.
     step: u32,
     waiter: Option<(Ticket, W)>,
 }
@@ -56,7 +58,9 @@ impl<W> Lane<W> {
             .map(|(_, waiter)| waiter)
     }
 
-    /// Where the tick line must be for the head to leave, and the head's place. The head is always a waiter.
+    /// The position on the tick line at which the head leaves, and the head's place.
+    ///
+    /// The head is always a waiter.
     pub(super) fn head(&self, request: i128) -> Option<(i128, u64)> {
         let head = self.entries.front()?;
         Some((
@@ -65,12 +69,12 @@ impl<W> Lane<W> {
         ))
     }
 
-    /// When the head joined, who has waited longest.
+    /// When the head joined. The head has waited longest.
     pub(super) fn oldest(&self) -> Option<Moment> {
         self.entries.front().map(|head| head.charge.at)
     }
 
-    /// The places of those who wait here, in their order.
+    /// The places of the waiters, in their order.
     pub(super) fn places(&self) -> impl Iterator<Item = u64> {
         let waits = |entry: &&Entry<W>| entry.waiter.is_some();
         self.entries
@@ -79,14 +83,15 @@ impl<W> Lane<W> {
             .map(|entry| entry.charge.place)
     }
 
-    /// The tail that the bucket had when the head came.
+    /// The bucket's tail just before the head joined.
     pub(super) fn tail_before_head(&self, request: i128) -> i128 {
         let head = self.entries.front().map_or(0, |head| head.step);
         self.start + (i128::from(head) - 1) * request
     }
 
-    /// Sets all who wait at new distances, each so many requests behind `start` as `rank` has it for its place. Ranks
-    /// are not zero, and rise.
+    /// Gives all waiters new distances: each is `rank(place)` requests behind `start`.
+    ///
+    /// Ranks are above zero and increase with the place.
     pub(super) fn renumber(&mut self, start: i128, rank: impl Fn(u64) -> usize) {
         self.start = start;
         self.length = 0;
@@ -100,7 +105,7 @@ impl<W> Lane<W> {
         }
     }
 
-    /// Whether somebody who came before `place` still waits here.
+    /// Whether a request that joined before `place` still waits here.
     pub(super) fn waits_before(&self, place: u64) -> bool {
         self.entries
             .front()
@@ -137,7 +142,7 @@ impl<W> Lane<W> {
             .map(|(ticket, waiter)| (entry.charge, ticket, waiter))
     }
 
-    /// Takes out the waiter at `place`; its charge stays.
+    /// Removes the waiter at `place`. Its charge stays.
     pub(super) fn leave(&mut self, place: u64, request: i128) -> Option<W> {
         let index = self
             .entries
@@ -150,7 +155,7 @@ impl<W> Lane<W> {
         Some(waiter)
     }
 
-    /// Moves up those who came after `place`, whose charge was given back.
+    /// Moves up the waiters that joined after `place`, whose charge was given back.
     pub(super) fn move_up_behind(&mut self, place: u64, request: i128) {
         match self
             .entries
@@ -166,7 +171,7 @@ impl<W> Lane<W> {
         }
     }
 
-    /// Moves everybody up by a part of a request.
+    /// Moves all waiters up by a part of a request.
     pub(super) fn move_up(&mut self, ticks: i128) {
         self.start -= ticks;
     }
@@ -175,7 +180,7 @@ impl<W> Lane<W> {
         self.start = rescale(self.start, from, to, now);
     }
 
-    /// How many entries take up memory.
+    /// Number of entries in memory, including those whose waiter has left.
     #[cfg(test)]
     pub(super) fn entries(&self) -> usize {
         self.entries.len()
@@ -186,8 +191,9 @@ impl<W> Lane<W> {
         self.length -= u64::from(step);
     }
 
-    /// Drops those who are gone from both ends, and from within once they are the larger part: so the head waits,
-    /// and the memory of a lane is bounded by those who wait.
+    /// Drops entries without a waiter: all at the ends, inner ones once they are the majority.
+    ///
+    /// So the head is always a waiter, and the number of waiters bounds the lane's memory.
     fn trim(&mut self, request: i128) {
         let left = |entry: Option<&Entry<W>>| entry.is_some_and(|entry| entry.waiter.is_none());
         while left(self.entries.front()) {

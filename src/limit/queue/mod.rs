@@ -14,11 +14,13 @@ use super::{Delay, Limit, Moment, Rate, Verdict};
 use lane::Lane;
 use ledger::Ledger;
 
-/// Names one join at one queue. Whoever joins chooses it; no two that wait at the same time share one.
+/// Identifies one join at one queue.
+///
+/// The caller chooses it. No two requests that wait at the same time have the same ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u64);
 
-/// What an accepted request was charged, to be shown when the charge is given back unused.
+/// What an accepted request was charged. It is needed to give an unused charge back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     place: u64,
@@ -26,7 +28,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// What a request was charged that no queue knows of: it came and went on at `at`.
+    /// The charge of a request that no queue knows: it joined and passed at `at`.
     #[must_use]
     pub fn of_passing(at: Moment) -> Self {
         Self { place: 0, at }
@@ -39,44 +41,47 @@ impl Charge {
     }
 }
 
-/// A waiter whose turn has come.
+/// A waiter that is taken from the queue because its turn has come.
 #[derive(Debug)]
 pub struct Departure<W, C = Charge> {
-    /// When it was due; at or before now.
+    /// When the waiter was due: now or earlier.
     pub due: Moment,
-    /// What it was charged.
+    /// What the waiter was charged.
     pub charge: C,
     /// The waiter itself.
     pub waiter: W,
 }
 
-/// A key's bucket and those who wait at it, in their order of departure.
+/// A key's bucket and its waiters, in order of departure.
 ///
-/// Whoever waits leaves when the level that it found has leaked down to its `delay`. Requests with the same
-/// `delay` wait in one *lane*: first in, first out, at least one interval apart. A queue has as many lanes as the
-/// routes that share its zone have delays in use: nearly always one.
+/// A waiter leaves when the level that it made on arrival has leaked down to its `delay`. Requests
+/// with the same `delay` wait in one *lane*: first in, first out, at least one interval apart. A
+/// queue has one lane for each delay in use among the routes that share its zone: nearly always
+/// one.
 #[derive(Clone, Debug)]
 pub struct Queue<W> {
     rate: Rate,
     bucket: Bucket,
     lanes: Vec<Lane<W>>,
     seats: HashMap<Ticket, Charge>,
-    /// The place of the next accepted request; places count up in order of arrival.
+    /// The place of the next accepted request. Places count up in order of arrival.
     next: u64,
     /// Which charges can be given back whole.
     ledger: Ledger,
-    /// When the last accepted request came.
+    /// When the last accepted request joined.
     last: Moment,
-    /// Whoever was charged before has no place here.
+    /// When this queue began. A charge from before then has no place in it.
     opened: Moment,
-    /// Since when the rate has been the same.
+    /// Time of the last rate change.
     retuned: Moment,
-    /// Whoever was charged at a place before this and does not wait has been forgiven: nothing is left to give back.
+    /// Charges with a lower place are forgiven: a refund gives nothing back for them.
+    ///
+    /// Only a waiter that leaves before its turn still gives its charge back.
     forgiven: u64,
 }
 
 impl<W> Queue<W> {
-    /// An empty queue that goes on from `bucket` at `now`.
+    /// An empty queue that continues from `bucket` at `now`.
     #[must_use]
     pub fn new(rate: Rate, bucket: Bucket, now: Moment) -> Self {
         Self {
@@ -93,7 +98,7 @@ impl<W> Queue<W> {
         }
     }
 
-    /// The bucket as it stands.
+    /// The bucket in its present state.
     #[must_use]
     pub fn bucket(&self) -> Bucket {
         self.bucket
@@ -105,27 +110,28 @@ impl<W> Queue<W> {
         self.rate
     }
 
-    /// How many wait.
+    /// Number of waiters.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.seats.len()
     }
 
-    /// When the one who has waited longest joined, if anybody waits.
+    /// When the waiter that has waited longest joined; `None` if nothing waits.
     #[must_use]
     pub fn oldest(&self) -> Option<Moment> {
         self.lanes.iter().filter_map(Lane::oldest).min()
     }
 
-    /// Those who wait, lane by lane, each lane in its order.
+    /// All waiters, lane by lane, each lane in its order.
     pub fn waiters(&self) -> impl Iterator<Item = &W> {
         self.lanes.iter().flat_map(Lane::waiters)
     }
 
-    /// Judges a request and charges it unless it is rejected, but gives it no place to wait.
+    /// Judges a request and charges it unless it is rejected. Does not make it wait.
     ///
-    /// Those who are due by `now` must have been [taken](Self::take_due) before: their time is over, and a new
-    /// request is judged by what is left. The charge is `None` where the request was rejected.
+    /// All waiters that are due by `now` must have been [taken](Self::take_due) before: a new
+    /// request is judged by the waiters that remain. The charge is `None` if the request is
+    /// rejected.
     pub fn charge(&mut self, limit: Limit, now: Moment) -> (Verdict, Option<Charge>) {
         debug_assert!(
             self.due().is_none_or(|due| due > now),
@@ -147,7 +153,7 @@ impl<W> Queue<W> {
         (verdict, Some(charge))
     }
 
-    /// Gives the request that was charged last its place to wait, which its verdict told it to.
+    /// Makes the request that was charged last wait, as its verdict says.
     pub fn seat(&mut self, charge: Charge, delay: u32, ticket: Ticket, waiter: W) {
         let (tail, request) = (self.bucket.tail(), self.rate.ticks_per_request());
         self.lane(delay, tail - request)
@@ -155,8 +161,9 @@ impl<W> Queue<W> {
         self.seats.insert(ticket, charge);
     }
 
-    /// [Judges](Self::charge) a request; where the verdict is to wait, `waiter` is made and [takes its
-    /// place](Self::seat).
+    /// [Judges](Self::charge) a request.
+    ///
+    /// If the verdict is to wait, creates `waiter` and [seats](Self::seat) it.
     pub fn join(
         &mut self,
         limit: Limit,
@@ -173,7 +180,7 @@ impl<W> Queue<W> {
         (verdict, charge)
     }
 
-    /// When the next waiter is due, if any waits.
+    /// When the next waiter is due; `None` if nothing waits.
     #[must_use]
     pub fn due(&self) -> Option<Moment> {
         self.first().map(|(due, _)| due)
@@ -195,11 +202,12 @@ impl<W> Queue<W> {
         })
     }
 
-    /// Takes out a waiter that leaves before its turn: its charge is given back and those behind it move up, as
-    /// if it had never come. `None` where it does not wait (any more).
+    /// Removes a waiter that leaves before its turn; `None` if it does not wait (any more).
     ///
-    /// One whom a [refund](Self::refund) has made due before now is not waiting any more, and is to be taken first:
-    /// where it leaves all the same, its charge is given back as a refund.
+    /// Its charge is given back and the waiters behind it move up, as if it had never joined.
+    ///
+    /// A waiter that a [refund](Self::refund) has made due before now no longer waits and must be
+    /// taken first. If it leaves all the same, its charge is given back as a refund.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
         let charge = self.seats.remove(&ticket)?;
         let rest = self.rest(charge, self.last);
@@ -212,14 +220,17 @@ impl<W> Queue<W> {
         left
     }
 
-    /// Gives back the charge of a turn that was not used; those behind it move up.
+    /// Gives back the charge of an unused turn. The waiters behind it move up.
     ///
-    /// Exactly as if the request had never come, as long as each later one, given back since or not, made a level
-    /// of at least one request. Else part of the charge has leaked into the void, and only what certainly has not
-    /// is given back: one request less what leaked since it joined. So never more than if it had never come; and
-    /// nothing where only an earlier queue or an earlier rate could tell how much.
+    /// The result is exactly as if the request had never joined, provided that each later request,
+    /// refunded since or not, made a level of at least one request. Otherwise the bucket would
+    /// have been empty for a while without this request, and what leaked in that time cannot be
+    /// given back. Then only what has certainly not leaked that way is given back: one request
+    /// minus what has leaked since it joined. So a refund never gives back more than if the
+    /// request had never joined. It gives back nothing if only an earlier queue or an earlier rate
+    /// could tell how much.
     ///
-    /// Those behind it may become due before now: they are to be taken at once.
+    /// The waiters behind it may become due before now: take them at once.
     pub fn refund(&mut self, charge: Charge, now: Moment) {
         if charge.place < self.forgiven {
             return;
@@ -228,13 +239,14 @@ impl<W> Queue<W> {
         self.give_back(charge, rest);
     }
 
-    /// How many ticks of a charge have certainly not leaked into the void by `now`.
+    /// How many ticks of a charge can certainly be given back at `now`: they have not leaked away.
     fn rest(&self, charge: Charge, now: Moment) -> i128 {
         let request = self.rate.ticks_per_request();
         if charge.at < self.opened {
             return 0;
         }
-        // While somebody waits the bucket is never empty, unless a refund moved their turn into the past.
+        // The bucket is never empty while a request waits, unless a refund moved its turn into the
+        // past.
         let seen = line(self.rate, self.last.max(self.retuned));
         let waits = |lane: &Lane<W>| {
             lane.head(request)
@@ -243,7 +255,7 @@ impl<W> Queue<W> {
         if self.ledger.is_whole(charge.place) || self.lanes.iter().any(waits) {
             return request;
         }
-        // A part moves all who wait, so nobody may wait who came before.
+        // Giving back a part moves all waiters, so no waiter may be older than the charge.
         if charge.at < self.retuned
             || self
                 .lanes
@@ -272,7 +284,9 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Changes the rate from `now` on. What has leaked has leaked; all who wait are re-paced, in their order.
+    /// Changes the rate from `now` on.
+    ///
+    /// What has leaked stays leaked; all waiters get new times and keep their order.
     pub fn retune(&mut self, rate: Rate, now: Moment) {
         self.bucket.retune(self.rate, rate, now);
         for lane in &mut self.lanes {
@@ -282,19 +296,21 @@ impl<W> Queue<W> {
         self.retuned = now;
     }
 
-    /// Forgets what was charged for others than those who wait. These move up to where they would be if they alone had
-    /// come, but no closer than their pace allows: the first of them leaves within one interval, the others in their
-    /// order behind it. Whoever joins later with the same `delay` leaves after them; so of a `delay` as much stays
-    /// charged as keeps them apart, until they have left.
+    /// Forgets all charges except those of the waiters.
     ///
-    /// Those who are due by `now` must have been [taken](Self::take_due) before.
+    /// The waiters move up to where they would be if no other request had come, but no closer than
+    /// their pace allows: the first leaves within one interval, the others behind it in their
+    /// order. A request that joins later with the same `delay` leaves after them. So for each
+    /// `delay` enough stays charged to keep the waiters apart until they have left.
+    ///
+    /// All waiters that are due by `now` must have been [taken](Self::take_due) before.
     pub fn forget(&mut self, now: Moment) {
         self.forgiven = self.next;
         self.ledger = Ledger::default();
         let mut places: Vec<u64> = self.lanes.iter().flat_map(Lane::places).collect();
         places.sort_unstable();
         let request = self.rate.ticks_per_request();
-        // Those of all lanes are whole requests apart from each other.
+        // Waiters of all lanes are whole requests apart from each other.
         let tails = self.lanes.iter().map(|lane| lane.tail_before_head(request));
         let Some(mut base) = tails.min() else {
             self.bucket = Bucket::new();
@@ -310,7 +326,7 @@ impl<W> Queue<W> {
         }
         let heads = self.lanes.iter().filter_map(|lane| lane.head(request));
         let first = heads.map(|(position, _)| position).min().unwrap_or(base);
-        // Whole requests, so that they stay in step.
+        // Whole requests, so that the lanes stay whole requests apart.
         let early = (first - line(self.rate, now) - 1)
             .div_euclid(request)
             .max(0)
@@ -323,7 +339,7 @@ impl<W> Queue<W> {
         self.bucket = Bucket::until(base + count * request);
     }
 
-    /// Sends all who wait away, in their order; the bucket keeps their charges.
+    /// Removes and returns all waiters in order. The bucket keeps their charges.
     pub fn dismiss(&mut self) -> Vec<W> {
         let mut gone = Vec::with_capacity(self.depth());
         while let Some((_, found)) = self.first() {
@@ -340,7 +356,9 @@ impl<W> Queue<W> {
         gone
     }
 
-    /// The lane whose head is due first, and when. Of two at the same moment, the one who came first.
+    /// The lane whose head is due first, and when.
+    ///
+    /// Of two heads due at the same moment, the one that joined first.
     fn first(&self) -> Option<(Moment, usize)> {
         let request = self.rate.ticks_per_request();
         let heads = self.lanes.iter().enumerate().filter_map(|(index, lane)| {

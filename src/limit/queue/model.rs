@@ -1,12 +1,16 @@
-//! The rules of `limit_req` once more, as slowly and plainly as they are written: levels are counted in parts of
-//! a request, and every question is answered by replaying the whole history.
+//! The rules of `limit_req` as a slow and simple model.
+//!
+//! Levels are counted in parts of a request. Every question is answered by replaying the whole
+//! history.
 
 use crate::limit::{Delay, Limit, Moment, Rate, Reason};
 
-/// Parts of a request. Every [`Pace`] leaks a whole number of them in a nanosecond, so nothing is ever rounded.
+/// Parts in one request.
+///
+/// Every [`Pace`] leaks a whole number of parts in a nanosecond, so nothing is ever rounded.
 pub const UNIT: i128 = 420_000_000_000;
 
-/// A rate, known without [`Rate`]: so many requests in so many nanoseconds.
+/// A rate without [`Rate`]: a number of requests in a number of nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     text: &'static str,
@@ -23,7 +27,7 @@ const fn pace(text: &'static str, requests: i128, nanos: i128) -> Pace {
     }
 }
 
-/// Between rates of one row a level is carried over without rounding.
+/// A level is carried over without rounding between the rates of one row.
 pub const FAMILIES: [&[Pace]; 4] = [
     &[
         pace("1r/s", 1, 1_000_000_000),
@@ -46,7 +50,7 @@ pub const FAMILIES: [&[Pace]; 4] = [
     &[pace("5r/250ms", 5, 250_000_000)],
 ];
 
-/// All of [`FAMILIES`], and some between which a level has to be rounded.
+/// All of [`FAMILIES`], and some rates between which a level has to be rounded.
 pub fn paces() -> Vec<Pace> {
     let odd = [
         pace("1r/7s", 1, 7_000_000_000),
@@ -74,7 +78,7 @@ impl Pace {
 
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// `charged` until it is taken back.
+    /// `charged` is true until the charge is given back.
     Came {
         id: u64,
         at: i128,
@@ -91,19 +95,19 @@ pub struct Model {
     pace: Pace,
     leak: i128,
     history: Vec<Event>,
-    /// Those who wait, in order of arrival, each with its delay.
+    /// The waiters in order of arrival, each with its delay.
     waiting: Vec<(u64, u32)>,
 }
 
-/// What a history has come to at a moment.
+/// The state that a history leads to at a moment.
 struct Replay {
     at: i128,
     leak: i128,
-    /// nginx's excess, but not stopping at zero until the next request; `None` before the first.
+    /// nginx's excess, but it may fall below zero until the next request; `None` before the first.
     excess: Option<i128>,
-    /// What is left now of the excess that each request made, below zero too.
+    /// What is left now of the excess that each request made. May be negative.
     own: Vec<(u64, i128)>,
-    /// The excess that each request made when it came, or would have made where it was cancelled.
+    /// The excess that each request made on arrival, or would have made if it was cancelled.
     made: Vec<(u64, i128)>,
 }
 
@@ -172,7 +176,7 @@ impl Model {
         replay
     }
 
-    /// What the rules say to a request at `now`, and the excess that it makes.
+    /// The verdict of the rules on a request at `now`, and the excess that it makes.
     pub fn judge(&self, limit: Limit, now: Moment) -> (Judgement, i128) {
         let excess = self.replay(now).next();
         let wait = match limit.delay {
@@ -194,7 +198,7 @@ impl Model {
         (judgement, excess)
     }
 
-    /// Charges a request, which waits if it has a delay here.
+    /// Charges a request. It waits if `waits` holds its delay.
     pub fn came(&mut self, id: u64, now: Moment, waits: Option<u32>) {
         self.history.push(Event::Came {
             id,
@@ -212,7 +216,7 @@ impl Model {
         });
     }
 
-    /// As if it had never come.
+    /// Removes a request from the history, as if it had never come.
     pub fn cancel(&mut self, cancelled: u64) {
         for event in &mut self.history {
             if let Event::Came { id, charged, .. } = event
@@ -232,7 +236,7 @@ impl Model {
         &self.waiting
     }
 
-    /// Whether everyone who came after `id`, cancelled since or not, made a level of at least one request.
+    /// Whether every request after `id`, cancelled or not, made a level of at least one request.
     pub fn all_after_made_a_request(&self, id: u64, now: Moment) -> bool {
         let made = self.replay(now).made;
         made.iter()
@@ -241,7 +245,7 @@ impl Model {
             .all(|(_, excess)| *excess >= UNIT)
     }
 
-    /// When each of those who wait is due, in order of arrival.
+    /// When each waiter is due, in order of arrival.
     pub fn dues(&self, now: Moment) -> Vec<(Moment, u64)> {
         let replay = self.replay(now);
         let due = |(id, delay): &(u64, u32)| {
@@ -252,12 +256,12 @@ impl Model {
         self.waiting.iter().filter_map(due).collect()
     }
 
-    /// Who is due next, and when.
+    /// The next waiter that is due, and when.
     pub fn next_due(&self, now: Moment) -> Option<(Moment, u64)> {
         self.dues(now).into_iter().min_by_key(|(due, _)| *due)
     }
 
-    /// The level at `now`: one request below zero is as empty as a bucket can be.
+    /// The level at `now`. The lowest level, that of an empty bucket, is one request below zero.
     pub fn level(&self, now: Moment) -> i128 {
         self.replay(now).excess.unwrap_or(-UNIT).max(-UNIT)
     }

@@ -13,7 +13,7 @@ use crate::limit::Refusal;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Time goes on by twelfths of an interval and some nanoseconds.
+    /// Advances time by twelfths of an interval plus some nanoseconds.
     Wait(u64, u64),
     Join(Index),
     Leave(Index),
@@ -79,18 +79,20 @@ fn family() -> impl Strategy<Value = Vec<Pace>> {
     prop::sample::select(FAMILIES.map(<[Pace]>::to_vec).to_vec())
 }
 
-/// How close queue and model must be.
+/// How closely the queue must follow the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trust {
-    /// Every verdict, moment and level is the same. Only such refunds are tried as promise to be exact.
+    /// Every verdict, moment and level is the same. Only refunds that are exact are tried.
     Exact,
-    /// The model is told the verdicts; the levels differ by what retuning rounds.
+    /// The model takes the queue's verdicts. The levels differ by what retuning rounds.
     Rounded,
-    /// The model is told the verdicts; whatever is refunded, the queue's level is not below the model's.
+    /// The model takes the queue's verdicts.
+    ///
+    /// After any refund the queue's level is at least the model's.
     AtLeast,
 }
 
-/// A queue and the model of it, driven together.
+/// A queue and its model, driven together.
 struct Twins {
     queue: Queue<u64>,
     model: Model,
@@ -100,13 +102,13 @@ struct Twins {
     now: Moment,
     count: u64,
     trust: Trust,
-    /// By how many of the model's parts the queue's levels may be lower, where retuning rounds.
+    /// How much lower than the model's the queue's levels may be where retuning rounds, in parts.
     slack: i128,
-    /// Charges of those who have passed or departed.
+    /// Charges of requests that have passed or departed.
     spent: Vec<(u64, Charge)>,
     exits: BTreeMap<u64, Exit>,
     refunds: usize,
-    /// When they went on to the origin, in order.
+    /// When requests went on to the origin, in order.
     departures: Vec<(Moment, u64)>,
 }
 
@@ -161,7 +163,7 @@ impl Twins {
         }
     }
 
-    /// Lets time go on; those who come due on the way leave at their moment.
+    /// Advances time. Waiters that become due on the way leave at their moment.
     fn wait_until(&mut self, then: Moment) {
         while let Some(due) = self.queue.due().filter(|due| *due <= then) {
             self.now = self.now.max(due);
@@ -302,7 +304,7 @@ impl Twins {
         assert_eq!(before, after);
     }
 
-    /// An idle queue is put away and taken out again; a drained one is forgotten.
+    /// Parks an idle queue and restores it; forgets a drained one.
     fn park(&mut self) {
         let (rate, bucket) = (self.queue.rate(), self.queue.bucket());
         let bucket = if bucket.drained_at(rate) <= self.now {
@@ -325,7 +327,7 @@ impl Twins {
         ticks.max(-request) * UNIT / request
     }
 
-    /// When somebody whom the model sends at `due` may go, for all that retuning has rounded.
+    /// The earliest departure allowed for a waiter due at `due` in the model, given the rounding.
     fn at_the_earliest(&self, due: Moment) -> Moment {
         let early = self.slack / self.pace.leak() + i128::from(self.slack > 0);
         let early = u64::try_from(early).expect("short");
@@ -348,7 +350,7 @@ impl Twins {
         }
     }
 
-    /// Everybody gets out, and has done so once.
+    /// Every waiter leaves, and each request has left exactly once.
     fn finish(&mut self, dismiss: bool) {
         if dismiss {
             let expected = self.model.waiting().len();
@@ -375,7 +377,9 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Leaving is exact at any time, a refund where it says so; forgetting a drained bucket changes nothing.
+    /// Leaving is exact at any time, a refund where it promises to be.
+    ///
+    /// Forgetting a drained bucket changes nothing.
     #[test]
     fn the_queue_does_what_the_rules_say(
         paces in family(),
@@ -431,7 +435,7 @@ proptest! {
         assert_smooth(&twins, most);
     }
 
-    /// A turn that comes back unused lets one more through, at once where its time is past.
+    /// An unused turn lets one more request through: at once if its time is past.
     #[test]
     fn in_any_window_each_unused_turn_lets_at_most_one_more_depart(
         pace in prop::sample::select(paces()),
@@ -461,7 +465,7 @@ proptest! {
         let waited: Vec<_> = twins.departures.iter().filter(|(_, id)| waited(id)).collect();
         for pair in waited.windows(2) {
             let gap = pair[1].0.since(pair[0].0);
-            // Each departs at the first nanosecond after its exact moment.
+            // Each request departs at the first nanosecond after its exact moment.
             prop_assert!(gap + Duration::from_nanos(1) >= pace.rate().interval());
         }
     }
@@ -505,9 +509,10 @@ proptest! {
 }
 
 proptest! {
-    /// Whatever was charged before: once it is forgotten, those who wait leave in their order, no later than they would
-    /// have, never faster than their pace, and the first within one interval; a request that joins then leaves behind
-    /// those with its delay; and what was charged before can not be given back once more.
+    /// After `forget`, waiters leave in order, no later than before, never faster than their pace.
+    ///
+    /// The first leaves within one interval. A request that joins later leaves behind the waiters
+    /// with its delay. A charge from before `forget` cannot be given back again.
     #[test]
     fn forgetting_leaves_those_who_wait_in_order_and_at_their_pace(
         paces in prop::sample::select(paces()),
@@ -544,7 +549,7 @@ proptest! {
             prop_assert_eq!(queue.bucket(), Bucket::new());
         }
 
-        // Nothing that was charged before comes back, and one that leaves moves the others up.
+        // No earlier charge can be given back. When a waiter leaves, the others move up.
         let bucket = queue.bucket();
         for (_, charge) in &twins.spent {
             queue.refund(*charge, now);
@@ -572,7 +577,7 @@ proptest! {
     }
 }
 
-/// Who would leave when, in order of departure, if nobody else came.
+/// When each waiter would leave if no other request came, in order of departure.
 fn departures(queue: &Queue<u64>) -> Vec<(u64, Moment)> {
     let mut queue = queue.clone();
     let end = Moment::from_nanos(u64::MAX);
@@ -588,8 +593,10 @@ fn at_once(limits: &[Limit]) -> i128 {
     i128::from(most.max().unwrap_or(0))
 }
 
-/// At most `rate * T + most + 1` depart in any window `T`, which is open for a nanosecond longer because each departs
-/// at the first nanosecond after its exact moment.
+/// At most `rate * T + most + 1` requests depart in any window `T`.
+///
+/// The window is open for a nanosecond longer, because each request departs at the first
+/// nanosecond after its exact moment.
 fn assert_smooth(twins: &Twins, most: i128) {
     for (first, (from, _)) in twins.departures.iter().enumerate() {
         for (count, (to, _)) in (1..).zip(&twins.departures[first..]) {

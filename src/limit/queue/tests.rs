@@ -20,7 +20,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
 
 const NODELAY: Delay = Delay::Never;
 
-/// The moment so many seconds after the epoch, written as a decimal.
+/// The moment `seconds` after the epoch, written as a decimal.
 fn at(seconds: &str) -> Moment {
     let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, ""));
     let nanos = format!("{whole}{decimals:0<9}");
@@ -31,19 +31,19 @@ fn queue(text: &str) -> Queue<u64> {
     Queue::new(rate(text), Bucket::new(), Moment::default())
 }
 
-/// Joins as the ticket's number; the charge of an accepted request.
+/// Joins with the ticket as the waiter. Returns the charge if the request is accepted.
 fn join(queue: &mut Queue<u64>, limit: Limit, ticket: u64, now: Moment) -> Option<Charge> {
     let (_, charge) = queue.join(limit, Ticket(ticket), now, || ticket);
     charge
 }
 
-/// Takes everybody in order: who, and when.
+/// Takes all waiters in order, each with its time.
 fn drain(queue: &mut Queue<u64>) -> Vec<(u64, Moment)> {
     let end = Moment::from_nanos(u64::MAX);
     std::iter::from_fn(|| queue.take_due(end).map(|d| (d.waiter, d.due))).collect()
 }
 
-/// When each arrival departs, if it is not rejected; those who wait are taken at their moment.
+/// When each accepted arrival departs; waiters are taken at their moment.
 fn departures(rate: Rate, limit: Limit, arrivals: &[Moment]) -> Vec<Option<Moment>> {
     let mut queue = Queue::new(rate, Bucket::new(), arrivals[0]);
     let mut departures = vec![None; arrivals.len()];
@@ -170,7 +170,8 @@ fn lanes_of_different_delays_share_one_bucket() {
         queue.waiters().copied().collect::<Vec<_>>(),
         [1, 2, 3, 6, 4, 7]
     );
-    // The level that 4 made is 4: one more than its delay. At the same moment the first to come is the first to go.
+    // Waiter 4 made level 4: one more than its delay. At the same moment the first to join leaves
+    // first.
     let due: Vec<_> = [(1, "1"), (4, "1"), (2, "2"), (3, "3"), (7, "4"), (6, "6")]
         .map(|(who, when)| (who, at(when)))
         .into();
@@ -186,7 +187,7 @@ fn one_who_leaves_moves_up_those_behind_it_in_every_lane() {
         join(&mut queue, limit, ticket, at("0"));
     }
     join(&mut queue, patient, 4, at("0"));
-    // 1 and 3 and 4 wait for levels 1, 3, 4 to leak away, 2 for level 2 to leak to 1.
+    // 1, 3 and 4 wait for levels 1, 3 and 4 to leak away; 2 waits for level 2 to leak to 1.
     queue.leave(Ticket(3));
     let due: Vec<_> = [(1, "1"), (2, "1"), (4, "3")]
         .map(|(who, when)| (who, at(when)))
@@ -249,10 +250,10 @@ fn what_leaked_into_the_void_is_not_given_back() {
     let third = charge(&mut queue, 2, "0.5");
     let level = |queue: &Queue<u64>| queue.bucket().excess(queue.rate(), at("0.5")).requests();
     assert!((level(&queue) - 1.5).abs() < 1e-9);
-    // Without the second the third makes a level of 0.5: whole.
+    // Without the second request the third makes a level of 0.5: the charge is whole.
     queue.refund(second, at("0.5"));
     assert!((level(&queue) - 0.5).abs() < 1e-9);
-    // Without the first too the third makes a level of 0, not of -0.5.
+    // Without the first as well, the third makes a level of 0, not of -0.5.
     queue.refund(first, at("0.5"));
     assert!(level(&queue).abs() < 1e-9);
     queue.refund(third, at("0.5"));
@@ -274,7 +275,7 @@ fn one_whom_a_refund_made_due_is_refunded_where_it_leaves_all_the_same() {
     queue.refund(first, at("0.25"));
     assert_eq!(queue.due(), Some(at("0")));
     assert_eq!(queue.leave(Ticket(1)), Some(1));
-    // Had neither come, it would have passed when it came, and no earlier.
+    // If neither had come, it would have passed on arrival, and no earlier.
     assert_eq!(drain(&mut queue), [(2, at("0.25"))]);
 }
 
@@ -298,14 +299,17 @@ fn ten_times_the_rate_is_a_tenth_of_the_wait() {
     queue.retune(rate("10r/s"), at("0.5"));
     assert_eq!(queue.due(), Some(at("0.55")));
     queue.retune(rate("1r/m"), at("0.51"));
-    // The head still had to wait for half a request. A tenth has leaked since, so 0.4 minutes are left.
+    // The head still had to wait for half a request. A tenth has leaked since: 0.4 minutes are
+    // left.
     let due: Vec<_> = [(1, "24.51"), (2, "84.51"), (3, "144.51"), (4, "204.51")]
         .map(|(who, when)| (who, at(when)))
         .into();
     assert_eq!(drain(&mut queue), due);
 }
 
-/// The start of a lane lies behind now when its first waiter came after a passed one, and the waiters before it.
+/// The lane's start is in the past if its first waiter joined after a request that passed.
+///
+/// The waiters are in the future.
 #[test]
 fn retuning_between_rates_that_do_not_divide_keeps_waiters_whole_requests_apart() {
     let mut queue = queue("1r/m");
@@ -354,7 +358,7 @@ fn whoever_joins_past_one_who_is_due_is_a_mistake() {
     join(&mut queue, limit(9, Delay::Above(0)), 2, at("1"));
 }
 
-/// The head of the lane never leaves; the others come and go, and always two of them wait.
+/// The head of the lane never leaves. The others come and go; two of them always wait.
 #[test]
 fn a_lane_takes_no_more_memory_than_those_who_wait() {
     let mut queue = queue("1r/366d");
@@ -375,7 +379,7 @@ fn a_lane_takes_no_more_memory_than_those_who_wait() {
     assert_eq!(queue.seats.len(), 3);
 }
 
-/// As many marks as the level has requests, however many pass.
+/// The ledger has as many marks as the level has requests, however many requests pass.
 #[test]
 fn the_ledger_is_bounded_by_the_level() {
     let mut queue = queue("10r/s");
@@ -409,7 +413,7 @@ fn deep() -> (Queue<u64>, Vec<Charge>) {
 #[test]
 fn ten_thousand_leave_from_the_middle() {
     let (mut queue, _) = deep();
-    // From the middle outwards: the head and the last one are the last to leave.
+    // From the middle outwards: the first and the last waiter leave last.
     let middle = DEEP + DEEP / 2;
     for step in 0..DEEP / 2 {
         for ticket in [middle - 1 - step, middle + step] {
@@ -455,7 +459,7 @@ fn ten_thousand_leave_from_the_front() {
 #[test]
 fn what_others_were_charged_is_forgotten_and_those_who_wait_keep_their_pace() {
     let (mut queue, waits) = (queue("1r/s"), limit(20, Delay::Above(0)));
-    // Ten that passed, then three who wait behind them, with four more that passed in between.
+    // Ten requests pass, then three wait behind them; four more pass between the waiters.
     for ticket in 0..10 {
         join(&mut queue, limit(20, NODELAY), ticket, at("100"));
     }
@@ -466,7 +470,7 @@ fn what_others_were_charged_is_forgotten_and_those_who_wait_keep_their_pace() {
     join(&mut queue, waits, 15, at("100"));
     join(&mut queue, waits, 16, at("100"));
     queue.forget(at("100.5"));
-    // Three, of whom half a one has leaked.
+    // Three requests, minus the half that has leaked.
     let excess = queue.bucket().excess(queue.rate(), at("100.5"));
     assert!((excess.requests() - 2.5).abs() < 1e-9, "{excess:?}");
     join(&mut queue, waits, 17, at("100.5"));

@@ -1,4 +1,4 @@
-//! What must hold of any text that may be a rate.
+//! What must hold for any text that may be a rate.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::testing::{config, replay_text, text};
 
 const BILLION: u128 = 1_000_000_000;
 
-/// A rate as billionths of a request in so many nanoseconds; all numbers are carried in billionths.
+/// A rate as a count in billionths of a request and a period in nanoseconds.
 fn naive(text: &str) -> Option<(u128, u128)> {
     let at = text.find("r/")?;
     let (count, period) = (&text[..at], &text[at + 2..]);
@@ -29,7 +29,7 @@ fn naive(text: &str) -> Option<(u128, u128)> {
         spelled => crate::limit::parse_duration(spelled)?.as_nanos(),
     };
     let fits = billionths > 0 && nanos > 0 && nanos <= 366 * 86_400 * BILLION;
-    // At most a thousandth of a request in a microsecond's thousandth.
+    // At most a thousandth of a request in a nanosecond.
     (fits && billionths <= nanos * 1_000_000).then_some((billionths, nanos))
 }
 
@@ -39,7 +39,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
     let (Ok(rate), Some((billionths, nanos))) = (read, naive(text)) else {
         return Ok(());
     };
-    // The ticks of a request are to those of a nanosecond as its billionths are to one of the period's.
+    // ticks_per_request : ticks_per_nano = period in nanoseconds : count
     let (request, nano) = (
         rate.ticks_per_request().unsigned_abs(),
         rate.ticks_per_nano().unsigned_abs(),

@@ -1,4 +1,4 @@
-//! Access logs as JSON: the gateway's own, and those that nginx writes with the names of its variables.
+//! Access logs as JSON: the gateway's own, and logs of nginx with the names of its variables.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::{Line, LineError, Recorded, asked, canonical, path_of, shown, time, without_host};
 use crate::limit::Moment;
 
-/// What there may be. Where two names mean the same, both may be there.
+/// The fields that are read. A line may have several fields with the same meaning.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Json<'a> {
@@ -43,7 +43,7 @@ struct Json<'a> {
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let json: Json =
         serde_json::from_str(line).map_err(|error| LineError::Json(shown(&error.to_string())))?;
-    // The finest first.
+    // The most precise time first.
     let times = json.msec.or(json.time).or(json.time_iso8601);
     let times = times.or(json.timestamp).or(json.at_timestamp);
     let Some(logged) = times.or(json.time_local).text() else {
@@ -51,7 +51,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         return Err(LineError::Json(wanted.to_owned()));
     };
     let (ended, ahead) = time::any(&logged).ok_or_else(|| LineError::Time(shown(&logged)))?;
-    // A line is written when its answer ends; what is judged is when the request came.
+    // The log has the time at which the answer ended. The simulation needs the time at which the
+    // request came.
     let took = json.duration_seconds.or(json.request_time).span();
     let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
     let mut method = json.method.or(json.request_method).text();
@@ -62,7 +63,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         let (by, what) = asked(&request);
         (method, target) = (Some(by.to_owned().into()), Some(what.to_owned().into()));
     }
-    // Of a request that could not be read the gateway logs none.
+    // The gateway logs no target for a request that it could not parse.
     let target = target.unwrap_or_default();
     let target = match without_host(&target) {
         bare if bare.len() == target.len() => target,
@@ -86,15 +87,17 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     })
 }
 
-/// What a header said: by the gateway's name for it, which leaves out what there is not, or by nginx's.
+/// The value of a header, from the gateway's field or nginx's.
+///
+/// The gateway leaves its field out if the header was absent.
 fn its_own<'a>(ours: Said<'a>, nginx: Said<'a>) -> Cow<'a, str> {
     ours.whole().or_else(|| nginx.text()).unwrap_or_default()
 }
 
-/// What a field says; nginx writes numbers with quotes or without.
+/// The value of a field. nginx writes numbers with or without quotes.
 #[derive(Default)]
 enum Said<'a> {
-    /// There is none, or what it has is no text.
+    /// The field is absent, or its value is neither text nor a number.
     #[default]
     Nothing,
     Text(Cow<'a, str>),
@@ -110,7 +113,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// `-` is nothing.
+    /// The value as text; `-` and an empty text are `None`.
     fn text(self) -> Option<Cow<'a, str>> {
         self.whole().filter(|text| !matches!(&**text, "" | "-"))
     }
@@ -123,7 +126,7 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// As seconds.
+    /// The value as seconds.
     fn span(self) -> Duration {
         let seconds = match self {
             Self::Nothing => None,

@@ -1,4 +1,4 @@
-//! What must hold of any line of a trace.
+//! Properties for any line of a trace.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::testing::{config, replay_text, text};
 
 const FORMS: [Form; 3] = [Form::Csv, Form::Combined, Form::Json];
 
-/// Seconds in nanoseconds, by moving the point.
+/// Converts seconds to nanoseconds by moving the decimal point.
 fn naive(text: &str) -> Option<u64> {
     let mut places = text.splitn(2, '.');
     let (whole, decimals) = (places.next()?, places.next().unwrap_or_default());
@@ -64,7 +64,7 @@ proptest! {
         holds(&line)?;
     }
 
-    /// Whatever is in a key, in quotes it is read from CSV as it is.
+    /// Any key can be read from CSV unchanged if it is quoted.
     #[test]
     fn a_quoted_key_is_read_as_it_is(nanos: u64, key in text("traces"), path in text("paths"), quoted: bool) {
         let time = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);

@@ -11,7 +11,7 @@ enum Step {
     Remove(u8),
 }
 
-/// What the table says, told in the plainest way: keys in the order of their last use.
+/// A simple model of the table: keys in order of last use.
 #[derive(Default)]
 struct Plain {
     active: Vec<Vec<u8>>,
@@ -27,7 +27,7 @@ impl Plain {
     }
 }
 
-/// Some are too long to lie in the table.
+/// Some names are too long to be stored in the table.
 fn name(key: u8) -> Vec<u8> {
     vec![b'a' + key; if key.is_multiple_of(3) { 100 } else { 5 }]
 }

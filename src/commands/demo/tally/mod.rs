@@ -6,24 +6,25 @@ use crate::limit::Moment;
 #[cfg(test)]
 mod tests;
 
-/// How long one bar of a picture stands for.
+/// The time that one bar of a picture stands for.
 pub(super) const TENTH: Duration = Duration::from_millis(100);
 
-/// Bars in a line, which make a second.
+/// Bars in a line; together they make a second.
 pub(super) const TENTHS: usize = 10;
 
-/// The count that crowd and origin keep together, from their threads.
+/// The counts that the crowd and the origin keep together, from their own threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally(Arc<Mutex<Counts>>);
 
 impl Tally {
     pub(super) fn with<T>(&self, count: impl FnOnce(&mut Counts) -> T) -> T {
-        // Plain numbers cannot be left half changed, so a panic elsewhere spoils none.
+        // A panic elsewhere cannot leave plain numbers half changed, so a poisoned lock is safe to
+        // use.
         count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// What happened, since the last line and in all.
+/// What happened since the last line and in total.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     now: Second,
@@ -32,13 +33,13 @@ pub(super) struct Counts {
     waiting: usize,
     /// When the second of [`Counts::now`] began.
     began: Moment,
-    /// The time between two departures that the rate asks for.
+    /// The time between two departures at the configured rate.
     interval: Duration,
-    /// The last departure, if somebody waited behind it.
+    /// The time of the last departure, if a request was waiting behind it.
     ahead: Option<Moment>,
 }
 
-/// One second of it.
+/// The counts of one second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Second {
     /// Requests that the crowd sent, in each tenth.
@@ -46,14 +47,14 @@ pub(super) struct Second {
     /// Requests that reached the origin, in each tenth.
     pub(super) left: [u32; TENTHS],
     pub(super) rejected: u32,
-    /// Requests with neither the origin's answer nor a rejection.
+    /// Requests that got neither the origin's answer nor a rejection.
     pub(super) failed: u32,
-    /// Requests that wait, at the end of the second.
+    /// Requests waiting at the end of the second.
     pub(super) waiting: usize,
     pub(super) gaps: Gaps,
 }
 
-/// All of it.
+/// The counts of the whole run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Total {
     pub(super) came: u64,
@@ -64,12 +65,12 @@ pub(super) struct Total {
     pub(super) gaps: Gaps,
 }
 
-/// The gaps between departures while somebody waited, against those that the rate asks for.
+/// The gaps between departures while a request was waiting, compared with the configured interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Gaps {
     count: f64,
     seconds: f64,
-    /// Of the deviations, in seconds, squared.
+    /// Sum of the squared deviations, in seconds squared.
     squares: f64,
 }
 
@@ -86,7 +87,7 @@ impl Gaps {
         self.squares += more.squares;
     }
 
-    /// The mean gap, and by how much the gaps miss the one that the rate asks for (root mean square); in seconds.
+    /// The mean gap and the root mean square deviation from the configured interval, in seconds.
     pub(super) fn evenness(self) -> Option<(f64, f64)> {
         (self.count > 0.0).then(|| {
             (
@@ -98,7 +99,7 @@ impl Gaps {
 }
 
 impl Counts {
-    /// The crowd sends a request, in this tenth of the second.
+    /// Records that the crowd sends a request, in this tenth of the second.
     pub(super) fn came(&mut self, tenth: usize) {
         if let Some(bar) = self.now.came.get_mut(tenth) {
             *bar += 1;
@@ -107,7 +108,7 @@ impl Counts {
         self.waiting += 1;
     }
 
-    /// A request reached the origin.
+    /// Records that a request reached the origin.
     pub(super) fn left(&mut self, at: Moment, of_the_crowd: bool) {
         if of_the_crowd {
             self.waiting = self.waiting.saturating_sub(1);
@@ -121,36 +122,39 @@ impl Counts {
         self.ahead = (self.waiting > 0).then_some(at);
     }
 
-    /// The crowd has the origin's answer.
+    /// Records that the crowd received the origin's answer.
     pub(super) fn answered(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if self.in_flight == 0 {
-            // So that a request that failed behind the origin is not subtracted twice for ever.
+            // A request that fails behind the origin is subtracted twice. Resetting here keeps that
+            // error from lasting.
             self.waiting = 0;
         }
     }
 
-    /// The gateway rejected a request.
+    /// Records that the gateway rejected a request.
     pub(super) fn rejected(&mut self) {
         self.now.rejected += 1;
         self.waiting = self.waiting.saturating_sub(1);
         self.answered();
     }
 
-    /// A request got another answer, or none.
+    /// Records that a request got another answer, or none.
     pub(super) fn failed(&mut self) {
         self.now.failed += 1;
         self.waiting = self.waiting.saturating_sub(1);
         self.answered();
     }
 
-    /// Sent and not answered yet.
+    /// Requests sent and not answered yet.
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// From now on the rate asks for this interval. The gap in which that happened is of neither pace, and a second
-    /// shows the gaps of one pace.
+    /// Sets the interval of a new rate.
+    ///
+    /// The gap in which the rate changes belongs to neither pace, so it is not counted. The gaps
+    /// collected so far move to the total, so that one second shows the gaps of one pace only.
     pub(super) fn retune(&mut self, interval: Duration) {
         self.total.gaps.merge(std::mem::take(&mut self.now.gaps));
         self.interval = interval;
@@ -173,7 +177,7 @@ impl Counts {
         ended
     }
 
-    /// Everything up to the end of the last second.
+    /// The counts up to the end of the last second.
     pub(super) fn total(&self) -> Total {
         Total {
             waiting: self.waiting,

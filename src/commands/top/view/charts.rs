@@ -1,4 +1,4 @@
-//! The selected zone over time: who waits, and how fast they go on.
+//! Charts of the selected zone over time: requests waiting, and the rate at which they leave.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -11,10 +11,10 @@ use super::numbers::span;
 use super::{Paint, View};
 use crate::commands::top::model::Course;
 
-/// The shortest time that is drawn.
+/// The shortest time axis, in seconds.
 const SHORTEST: f64 = 60.0;
 
-/// Below it, a chart has no room for its marks.
+/// Minimum height. A lower chart has no room for its marks.
 const LOWEST: u16 = 5;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {

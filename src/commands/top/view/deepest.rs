@@ -1,4 +1,4 @@
-//! The keys with the most waiting, over all zones.
+//! The keys with the most waiting requests, over all zones.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     if keys.is_empty() {
         lines = vec![Line::styled("nobody waits", Paint::faint())];
     }
-    // The scroll may have been for a longer list.
+    // The scroll position may come from a longer list.
     let scrolled = match view.page.panel {
         Panel::Keys => view.page.scroll.min(keys.len().saturating_sub(1)),
         _ => 0,

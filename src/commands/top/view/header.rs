@@ -1,4 +1,4 @@
-//! Who is looked at, and how it is.
+//! The header: the gateway, and its state.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ fn gateway(view: &View) -> Line<'static> {
     if view.model.is_stopping() && !matches!(view.model.link, Link::Lost { .. }) {
         line.push(Span::styled("stopping  ", paint.mark()));
     }
-    // The reason may be long, and what is cut off is its end.
+    // Comes last: the reason may be long, and the end of a line is cut off.
     line.push(link(view));
     Line::from(line)
 }
@@ -64,7 +64,7 @@ fn settings(view: &View) -> Line<'static> {
     }
 }
 
-/// The state of the file, in a line.
+/// The state of the file, in one line.
 pub(in crate::commands::top) fn file(config: &Config) -> String {
     let file = &config.file;
     let Some(error) = &config.error else {

@@ -1,4 +1,4 @@
-//! What keys do, in a line and in a box.
+//! The help: one line of keys, and a box of all keys.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};

@@ -1,4 +1,4 @@
-//! The page, drawn.
+//! Draws the page.
 
 mod charts;
 mod deepest;
@@ -21,13 +21,15 @@ use super::model::Model;
 use super::page::{Page, Panel};
 use crate::limit::Moment;
 
-/// Columns and lines from which on all panels fit; below, only the zones and the panel that is looked at.
+/// Columns and lines at which all panels fit.
+///
+/// Smaller pages show only the zones and the selected panel.
 const LARGE: (u16, u16) = (90, 26);
 
 /// What is drawn.
 pub(super) struct View<'a> {
     pub(super) address: &'a Address,
-    /// The link to the gateway goes on where the page is paused.
+    /// The live model. The header shows its connection even while the page is paused.
     pub(super) model: &'a Model,
     pub(super) page: &'a Page,
     pub(super) paint: Paint,
@@ -93,7 +95,7 @@ impl View<'_> {
         self.page.shown(self.model)
     }
 
-    /// The frame of a panel; of the one that keys go to, it stands out.
+    /// The frame of a panel. The frame of the selected panel stands out.
     fn block(&self, title: &str, panel: Option<Panel>) -> Block<'static> {
         let here = panel == Some(self.page.panel);
         let title = if here {

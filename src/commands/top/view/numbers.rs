@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A wait, in as many digits as one can use.
+/// A wait with about three digits.
 pub(in crate::commands::top) fn wait(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.2}s"),
@@ -15,7 +15,7 @@ pub(in crate::commands::top) fn wait(seconds: f64) -> String {
     }
 }
 
-/// How long something has been so.
+/// An elapsed time.
 pub(in crate::commands::top) fn span(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
@@ -25,7 +25,7 @@ pub(in crate::commands::top) fn span(span: Duration) -> String {
     }
 }
 
-/// A moment to the second; as it came where it is none.
+/// A timestamp to the second. A text that is not a timestamp is returned unchanged.
 pub(in crate::commands::top) fn moment(text: &str) -> String {
     let parsed = text.parse::<Timestamp>().ok();
     parsed.map_or_else(
@@ -34,7 +34,7 @@ pub(in crate::commands::top) fn moment(text: &str) -> String {
     )
 }
 
-/// Of a hundred.
+/// A share in percent; `–` if `whole` is 0.
 #[allow(clippy::cast_precision_loss)]
 pub(in crate::commands::top) fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
@@ -43,7 +43,9 @@ pub(in crate::commands::top) fn share(part: u64, whole: u64) -> String {
     format!("{:.1}%", part as f64 * 100.0 / whole as f64)
 }
 
-/// The highest of each part of the last `seconds`, in `width` letters; nothing where nothing waited.
+/// A sparkline of the last `seconds` in `width` characters.
+///
+/// Each character shows the highest value of its part; zero is a space.
 pub(super) fn sparkline(values: &[u64], width: usize, seconds: usize) -> String {
     let each = seconds.div_ceil(width.max(1)).max(1);
     let parts = values.rchunks(each).take(width);

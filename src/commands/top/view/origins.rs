@@ -1,4 +1,4 @@
-//! The origins, and whether their servers are asked.
+//! The origins, and the state of their servers.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

@@ -2,14 +2,14 @@ use std::env;
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Colours only add: whatever they say is also said in words.
+/// Colours are only an addition: what they show is also written in words.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::commands::top) struct Paint {
     pub(super) colours: bool,
 }
 
 impl Paint {
-    /// As the one who looks wants it.
+    /// Uses colours unless `NO_COLOR` is set and not empty.
     pub(in crate::commands::top) fn wanted() -> Self {
         let plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self { colours: !plain }

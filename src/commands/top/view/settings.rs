@@ -1,4 +1,4 @@
-//! The selected zone: its settings, its limits, and what became of its requests.
+//! The selected zone: its settings, its limits, and the outcomes of its requests.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ fn limit(limit: &Limit) -> String {
     text
 }
 
-/// What became of all requests since the start.
+/// The outcomes of all requests since the start.
 fn verdicts(zone: &Zone) -> Vec<String> {
     let totals = &zone.totals;
     let all = [
@@ -62,7 +62,7 @@ fn verdicts(zone: &Zone) -> Vec<String> {
     let whole = all
         .iter()
         .fold(0_u64, |sum, (_, part)| sum.saturating_add(*part));
-    // The dry run is rare.
+    // The dry run is rare, so it is shown only if it is in use.
     let shown = all
         .iter()
         .enumerate()

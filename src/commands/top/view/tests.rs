@@ -81,7 +81,7 @@ fn model() -> Model {
     model
 }
 
-/// The page of so many columns and lines.
+/// The page drawn with the given number of columns and lines.
 fn page(model: &Model, page: &Page, size: (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
     let view = View {
@@ -171,7 +171,7 @@ fn no_size_is_too_small() {
         .into_iter()
         .flat_map(|columns| (1..32).map(move |lines| (columns, lines)))
     {
-        // Each with another page: all sizes with all pages take long.
+        // One page for each size: testing every size with every page takes long.
         page(
             &model,
             &pages[usize::from(size.0 + size.1) % pages.len()],

@@ -1,4 +1,4 @@
-//! The zones, a line each.
+//! The zones, one a line.
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Rect};
@@ -10,16 +10,16 @@ use super::{Paint, View};
 use crate::commands::top::model;
 use crate::commands::top::page::Panel;
 
-/// A sparkline in the table reaches so far back.
+/// Seconds that a sparkline in the table shows.
 const SECONDS: usize = 300;
 
 const SHORTEST_SPARKLINE: u16 = 8;
 const LONGEST_SPARKLINE: u16 = 60;
 
-/// Name, width and text of a column.
+/// Title, width and text of a column.
 type Column = (&'static str, u16, fn(&model::Row) -> String);
 
-/// After the name, in their order.
+/// The columns after the name, from left to right.
 const COLUMNS: [Column; 9] = [
     ("rate", 9, |row| row.rate.to_string()),
     ("in/s", 6, |row| row.came.to_string()),
@@ -32,7 +32,7 @@ const COLUMNS: [Column; 9] = [
     ("keys", 7, |row| row.keys.to_string()),
 ];
 
-/// Places of columns; where there is no room for all, the last ones are left out.
+/// Indexes of columns by importance. If there is no room for all, the last ones are left out.
 const BY_WORTH: [usize; 9] = [0, 1, 2, 3, 7, 5, 6, 4, 8];
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
@@ -44,7 +44,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
         let widget = ratatui::widgets::Paragraph::new(text).block(block);
         return frame.render_widget(widget, area);
     }
-    // Frame, and the mark of the selected one.
+    // Subtracts the frame and the mark of the selected row.
     let width = area.width.saturating_sub(4);
     let longest = rows.iter().map(|row| Line::raw(row.name.as_str()).width());
     let longest = u16::try_from(longest.max().unwrap_or(0)).unwrap_or(u16::MAX);
@@ -92,7 +92,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-/// The columns for which there is room, and what is left of it.
+/// The columns that fit into `room`, and the room that remains.
 fn fitting(mut room: u16) -> (Vec<Column>, u16) {
     let mut places = Vec::new();
     for place in BY_WORTH {

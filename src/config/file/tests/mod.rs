@@ -16,7 +16,7 @@ origin = "app"
 limits = [{ zone = "per_client", burst = 20 }]
 "#;
 
-/// The settings that the smallest file makes with `from` replaced by `to`.
+/// The settings of the smallest file, with `from` replaced by `to`.
 fn settings_with(from: &str, to: &str) -> Settings {
     let text = SMALLEST.replacen(from, to, 1);
     let parsed = parse(&text, Path::new("/etc/drip/gateway.toml"), false);
@@ -31,8 +31,9 @@ fn problems(text: &str) -> String {
 const FIRST_ORIGIN: &str = r#"[origins.app] with servers = ["http://127.0.0.1:9000"]"#;
 const LIMIT: &str = r#"{ zone = "per_client", burst = 20 }"#;
 
-/// What of the smallest file is replaced by what, and the only problem that it then has. Replacing nothing
-/// puts something before it.
+/// The replaced text, its replacement, and the problems that the smallest file then has.
+///
+/// If the replaced text is empty, the replacement is put before the file.
 type Case = (&'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
@@ -244,7 +245,8 @@ level = "é"; format = "xml"
 
 #[test]
 fn a_syntax_error_hides_only_what_may_come_from_it() {
-    // With its header, an origin is lost; the burst is wrong anyhow. Columns count characters.
+    // The broken header hides the origin, so a missing origin is not reported. The wrong burst is.
+    // Columns count characters.
     let text = SMALLEST
         .replace("[origins.app]", "[origins.app")
         .replace("rate = \"10r/s\"", "rate = 10r/s\n# é\n\"é\" = 1 1")

@@ -160,7 +160,7 @@ fn certificates_are_found_from_the_folder_of_the_file() {
     let one = [pair("/etc/drip/a.pem", "/run/keys/a.key")];
     assert_eq!(pairs("cert = \"a.pem\"\nkey = \"/run/keys/a.key\""), one);
     assert_eq!(pairs("cert = [\"a.pem\"]\nkey = \"/run/keys/a.key\""), one);
-    // Several certificates may be for one key.
+    // Several certificates may use the same key.
     let two = [
         pair("/etc/drip/a.pem", "/etc/drip/tls/a.key"),
         pair("/etc/drip/b.pem", "/etc/drip/tls/a.key"),

@@ -1,4 +1,4 @@
-//! Lingering: the end of a connection, at which its client gets the last answer whole.
+//! Lingering: the end of a connection, so that the client receives the last response completely.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,14 +15,17 @@ use crate::clock;
 use crate::deadline::Deadline;
 use crate::http::message::{BadRequest, Buffer};
 
-/// A client that still sends gets to read its last answer: a connection that is closed on unread bytes is reset, and a
-/// reset takes the answer with it (RFC 9112, section 9.6). This long while nothing comes, and in all, as in nginx.
+/// How long a closing connection waits for a client that sends nothing more.
+///
+/// A client that is still sending must be able to read its last response: a connection that is
+/// closed with unread bytes is reset, and a reset discards the response (RFC 9112, section 9.6).
+/// This limits the silence, `LINGER` limits the whole time; both are as in nginx.
 const LINGER_SILENCE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(30);
-/// Bytes that are dropped meanwhile.
+/// Maximum number of bytes that are dropped while lingering.
 const MAX_LINGERED: usize = 256 * 1024 * 1024;
 impl<S: Socket> Connection<S> {
-    /// Refuses what came: the answer is the last.
+    /// Refuses a request that cannot be read. The response is the last on the connection.
     pub(super) async fn refuse(mut self, refusal: BadRequest) {
         let now = clock::now();
         self.sender.head().put(&error_response(refusal, now));
@@ -32,21 +35,25 @@ impl<S: Socket> Connection<S> {
         }
     }
 
-    /// Closes after an answer that broke off, of which all that came is sent. Where only the end of the connection would
-    /// tell how long the answer is, that is a reset, so that nobody takes the part for the whole.
+    /// Closes after an incomplete response, whose existing part is sent first.
+    ///
+    /// If only the end of the connection marks the end of the response, the connection is reset.
+    /// Otherwise the client would take the part for the whole.
     pub(super) async fn break_off(mut self) {
         if poll_fn(|cx| self.poll_flush(cx)).await.is_err() {
             return;
         }
         if self.answer == (Progress::Begun { endless: true }) {
-            // Where that fails the connection is gone already.
+            // If this fails the connection is already gone.
             let _gone = set_socket_linger(self.socket.fd(), Some(Duration::ZERO));
         } else {
             self.close(false).await;
         }
     }
 
-    /// Closes, and lets the client have its last answer where it still sends. `sends`: it surely does.
+    /// Closes, and lets a client that is still sending read its last response.
+    ///
+    /// `sends`: the client is certainly still sending.
     pub(super) async fn close(mut self, sends: bool) {
         let shut = poll_fn(|cx| {
             let shut = Pin::new(&mut self.socket).poll_shutdown(cx);

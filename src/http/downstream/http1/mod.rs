@@ -10,17 +10,19 @@
 //!    └─────▶ Lingering ─▶    Closed      Lingering          └─ 101 ───▶ Tunnel ─────▶ Closed
 //! ```
 //!
-//! | phase | what happens | what it holds | it ends after |
+//! | phase | what happens | what it holds | timeout |
 //! |---|---|---|---|
-//! | Idle | nothing has come of the next request | the socket | `keep_alive` |
-//! | `ReadingHead` | a head is coming | what has come of it | `header_timeout` |
-//! | Waiting | the request waits for its turn | its head, and at most 4 KB of what follows | its limits decide |
-//! | Forwarding | bodies move both ways | buffers while there are bytes in them | `body_timeout` |
+//! | Idle | no byte of the next request is here | the socket | `keep_alive` |
+//! | `ReadingHead` | a head is arriving | the part so far | `header_timeout` |
+//! | Waiting | the request waits for its turn | its head, and up to 4 KB after it | its limits |
+//! | Forwarding | bodies move both ways | buffers while they hold bytes | `body_timeout` |
 //! | Tunnel | bytes move both ways | the same | `tunnel_timeout` |
-//! | Lingering | what the client still sends is dropped, so that it gets the answer | one buffer while it reads | 5 s of silence, 30 s in all |
+//! | Lingering | the client's bytes are dropped | one buffer per read | 5 s silence, 30 s in all |
 //!
-//! Idle, `ReadingHead` and Lingering are in this file; the request's service has the connection in between, as its
-//! [`ClientStream`].
+//! Lingering lets a client that is still sending receive its response.
+//!
+//! Idle, `ReadingHead` and Lingering are in this file. In between, the connection belongs to the
+//! request's service, as its [`ClientStream`].
 
 mod closing;
 mod stream;
@@ -45,15 +47,17 @@ use crate::http::message::{
 use crate::limit::Moment;
 use crate::pacer::Priority;
 
-/// Bytes that one read takes while a head is coming: most heads are shorter, and what is behind them stays with the
-/// kernel.
+/// Maximum number of bytes that one read takes while a head is arriving.
+///
+/// Most heads are shorter, and the bytes after them stay in the kernel.
 const HEAD_READ: usize = 4 * 1024;
-/// Time that a connection which has asked for nothing yet has for it after the gateway was told to stop.
+/// Time for the first request on an open connection after the gateway is told to stop.
 const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
-/// Serves a connection of HTTP/1 to its end.
+/// Serves an HTTP/1 connection to its end.
 ///
-/// No `async fn`: its future would have room for the arguments besides what is made of them.
+/// This is not an `async fn`: its future would have room for the arguments, in addition to what is
+/// made of them.
 pub fn serve<S: Socket, A: RequestService>(
     socket: S,
     peer: Peer,
@@ -77,7 +81,7 @@ pub fn serve<S: Socket, A: RequestService>(
                 break end;
             }
         };
-        // Boxed, as few connections come to them.
+        // Boxed, because few connections come here.
         match end {
             End::Refused(refusal) => {
                 service.refused(refusal.status(), &context);
@@ -90,24 +94,24 @@ pub fn serve<S: Socket, A: RequestService>(
     }
 }
 
-/// What came next on a connection.
+/// The next event on a connection.
 enum Next {
     Request(RequestHead),
     Refused(BadRequest),
     Closed,
 }
 
-/// Why nothing else can follow on a connection.
+/// Why a connection cannot carry another request.
 enum End {
     Refused(BadRequest),
-    /// The answer is whole, but the last one.
+    /// The response is complete, and the last one.
     Answered,
-    /// The answer broke off.
+    /// The response broke off.
     Broken,
     Closed,
 }
 
-/// A client's connection, and how far its present request has come.
+/// A client's connection, and the progress of its current request.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -117,34 +121,34 @@ struct Connection<S> {
     socket: S,
     timeouts: Timeouts,
     stop: Sleeper,
-    /// Read, and not taken yet: the beginning of a head, or what came behind one.
+    /// Bytes that are read but not used yet: the start of a head, or bytes after one.
     kept: Vec<u8>,
     sender: Sender,
     decoder: BodyDecoder,
-    /// While something must come.
+    /// The deadline while bytes must come from the client.
     reading: Deadline,
-    /// Whether that is the next head, as opposed to any.
+    /// Whether that deadline is for a head, and not for the idle time between requests.
     in_head: bool,
-    /// While something must be taken.
+    /// The deadline while the client must accept bytes.
     writing: Deadline,
     version: Version,
-    /// Whether the client may ask again on this connection.
+    /// Whether the connection may carry another request.
     keeps: bool,
     any_request_yet: bool,
-    /// Whether the client waits for a word before it sends its body.
+    /// Whether the client waits for an interim response before it sends its body.
     expects: bool,
     answer: Progress,
     priority: Priority,
-    /// When the next request's head came.
+    /// When the head of the next request arrived.
     began: Moment,
 }
 
-/// How far the present answer is.
+/// The progress of the current response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     None,
     Begun {
-        /// Whether only the end of the connection tells where it ends.
+        /// Whether only the end of the connection marks the end of the response.
         endless: bool,
     },
     Over,
@@ -173,7 +177,7 @@ impl<S: Socket> Connection<S> {
         }
     }
 
-    /// Idle and `ReadingHead`: the next request's head.
+    /// Reads the head of the next request: the phases Idle and `ReadingHead`.
     async fn read_head(&mut self, service: &impl RequestService) -> Next {
         let mut searched = 0;
         self.reading.stop();
@@ -210,9 +214,11 @@ impl<S: Socket> Connection<S> {
         }
     }
 
-    /// Nothing has come. That may last for `keep_alive` between requests, and for `header_timeout` within a head.
+    /// Handles the case that no byte is here.
+    ///
+    /// Between requests this may last for `keep_alive`, and within a head for `header_timeout`.
     fn poll_no_head(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        // A connection that never sends a byte is one with a slow head.
+        // A connection that never sends a byte counts as one with a slow head.
         let in_head = !self.kept.is_empty() || !self.any_request_yet;
         if in_head != self.in_head {
             self.in_head = in_head;
@@ -227,7 +233,7 @@ impl<S: Socket> Connection<S> {
             if self.any_request_yet {
                 return Poll::Ready(Next::Closed);
             }
-            // Its request may be on the way: whoever was let in is answered.
+            // Its request may be on the way: every accepted connection gets a response.
             self.reading
                 .set_earlier(self.stop.stopped_at() + FIRST_REQUEST);
             ready!(self.reading.poll(cx));
@@ -241,11 +247,11 @@ impl<S: Socket> Connection<S> {
         })
     }
 
-    /// The head that `bytes` begin with, if it has come whole. Else they are kept.
+    /// Takes the head at the start of `bytes` if it is complete; otherwise keeps the bytes.
     fn take_head(&mut self, bytes: &[u8], searched: &mut usize) -> Option<Next> {
         let bytes = &bytes[empty_lines(bytes)..];
         let limit = self.timeouts.max_header_size;
-        // A head that comes in pieces is parsed once it is whole.
+        // A head that arrives in pieces is parsed only when it is complete.
         let is_whole = *searched == 0 || end_of_head(bytes, *searched).is_some();
         let parsed = if is_whole {
             RequestHead::parse(bytes)
@@ -278,7 +284,7 @@ impl<S: Socket> Connection<S> {
         self.answer = Progress::None;
     }
 
-    /// Why the connection ends after a request, if it does.
+    /// Returns why the connection ends after a request, if it does.
     fn end_after(&self, served: Result<(), Aborted>) -> Option<End> {
         match (served, self.answer) {
             (_, Progress::Tunnel) | (Err(Aborted::ClientGone), _) => Some(End::Closed),

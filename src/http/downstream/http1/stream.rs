@@ -1,4 +1,4 @@
-//! The connection as the service of one request sees it.
+//! The connection as the service of one request uses it.
 
 use std::task::{Context, Poll};
 
@@ -12,7 +12,7 @@ use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, Trailers, Version};
 
-/// Bytes of an unwanted body that are dropped for the sake of the connection.
+/// Maximum number of bytes of an unwanted body that are dropped to keep the connection.
 const MAX_DRAINED: usize = 256 * 1024;
 
 fn put_number(out: &mut Buffer, number: u64) {
@@ -84,7 +84,8 @@ impl<S: Socket> ClientStream for Connection<S> {
     }
 
     fn drain_body(&mut self, cx: &mut Context<'_>) {
-        // Whoever waits for a word before it sends its body has the answer instead.
+        // A client that waits for an interim response gets the final one instead, and sends no
+        // body.
         if self.expects {
             return;
         }
@@ -108,7 +109,7 @@ impl<S: Socket> ClientStream for Connection<S> {
         let has_end = matches!(response.length, BodyLength::None | BodyLength::Length(_));
         let endless = !has_end && self.version == Version::Http10;
         self.keeps &= !(endless || self.stop.is_stopping());
-        // What is left of the request's body would be taken for the next request.
+        // The rest of the request's body would be read as the next request.
         self.keeps &= self.decoder.is_over();
         let keeps = self.keeps;
         let out = self.sender.head();

@@ -5,12 +5,12 @@ use h2::{Ping, PingPong};
 
 use crate::deadline::Deadline;
 
-/// Interval between pings, and the time that a client has to answer one.
+/// Interval between pings. `PING_TIMEOUT` is the time that a client has to answer one.
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// Asks a client that says nothing whether it is there.
+/// Pings a client to find out whether it is still there.
 pub(super) struct KeepAlive {
-    /// `None` where the connection gives none.
+    /// `None` if the connection provides no pings.
     pings: Option<PingPong>,
     timer: Deadline,
     is_asked: bool,
@@ -25,7 +25,7 @@ impl KeepAlive {
         }
     }
 
-    /// Ready once a ping was not answered in time.
+    /// Ready when a ping was not answered in time.
     pub(super) fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(pings) = &mut self.pings else {
             return Poll::Pending;

@@ -1,7 +1,8 @@
-//! One client connection over HTTP/2, and a task for each of its requests.
+//! One client connection over HTTP/2, with a task for each of its requests.
 //!
-//! h2 sees to the protocol. What it does not see to: a connection on which nothing is asked ends after `keep_alive`, one
-//! whose client is silently gone after a ping, and an answer that is taken no further after `body_timeout`, alone.
+//! h2 handles the protocol. This module adds timeouts. A connection without requests ends after
+//! `keep_alive`. A connection whose client has silently vanished ends after an unanswered ping. A
+//! response that the client does not read ends after `body_timeout`, and only that one.
 
 mod keep_alive;
 mod stream;
@@ -30,17 +31,19 @@ use crate::deadline::Deadline;
 use crate::http::message::RequestHead;
 use crate::pacer::Priority;
 
-/// Requests under way at once on one connection, as in nginx.
+/// Maximum number of requests at once on one connection, as in nginx.
 const MAX_STREAMS: u32 = 128;
-/// Bytes of one request's body, and of all together, that a client may send before they are read.
+/// Bytes of one request's body that a client may send before they are read.
+///
+/// `CONNECTION_WINDOW` is the same for all bodies of a connection together.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Bytes of one answer that wait for the client to take them.
+/// Maximum number of bytes of one response that wait for the client to read them.
 const MAX_UNSENT: usize = 64 * 1024;
-/// Time that a connection which was told to end has for it while no request is under way.
+/// Time that a connection without requests gets to close after it is told to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Serves a connection of HTTP/2 to its end.
+/// Serves an HTTP/2 connection to its end.
 pub(super) async fn serve<S, A>(
     socket: S,
     peer: Peer,
@@ -108,7 +111,7 @@ pub(super) async fn serve<S, A>(
     .await;
 }
 
-/// A request of a connection, counted until this is dropped.
+/// One request of a connection, counted until this is dropped.
 struct UnderWay(Rc<Cell<usize>>);
 
 impl UnderWay {
@@ -140,7 +143,8 @@ async fn serve_stream<A: RequestService>(
         Ok(head) => {
             let served = service.serve(&head, began, &mut stream, &context).await;
             if served == Err(Aborted::AnswerBroken) {
-                // A reset takes along what is not written yet: the connection's task writes it meanwhile.
+                // A reset discards bytes that are not written yet, so the connection's task writes
+                // them first.
                 let _gone = stream.send_head(false);
                 tokio::task::yield_now().await;
                 stream.break_off();

@@ -1,4 +1,4 @@
-//! One request of a connection, as its service sees it.
+//! One request of a connection, as its service uses it.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -20,7 +20,7 @@ use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, Trailers};
 use crate::limit::Moment;
 
-/// One request of a connection, and the answer to it.
+/// One request of a connection, and its response.
 pub(super) struct Stream {
     body: RecvStream,
     is_over: bool,
@@ -28,9 +28,9 @@ pub(super) struct Stream {
     answer: RefCell<Answer>,
     has_begun: bool,
     timeouts: Timeouts,
-    /// While something must come.
+    /// The deadline while bytes must come from the client.
     reading: Deadline,
-    /// While something must be taken.
+    /// The deadline while the client must accept bytes.
     writing: Deadline,
 }
 
@@ -55,7 +55,7 @@ impl Stream {
         }
     }
 
-    /// The answer broke off: its client is told so.
+    /// Tells the client that the response broke off.
     pub(super) fn break_off(&mut self) {
         match self.answer.get_mut() {
             Answer::Ahead(respond, _) => respond.send_reset(Reason::INTERNAL_ERROR),
@@ -80,11 +80,11 @@ impl Stream {
             upgrade: None,
             fields: &fields,
         });
-        // Where its client has gone there is nobody to tell.
+        // If this fails the client is already gone.
         let _gone = poll_fn(|cx| self.poll_send(cx, &mut piece, Then::End(None))).await;
     }
 
-    /// Sends the head, if that is still to be done; `is_last`: no body follows.
+    /// Sends the head, if it is not sent yet. `is_last`: no body follows.
     pub(super) fn send_head(&mut self, is_last: bool) -> Result<(), ClientError> {
         let answer = self.answer.get_mut();
         if let Answer::Ahead(respond, head) = answer
@@ -101,7 +101,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Sends what there is room for; ready once it is all.
+    /// Sends as many bytes as there is room for. Ready when all are sent.
     fn poll_piece(
         stream: &mut SendStream<Bytes>,
         cx: &mut Context<'_>,
@@ -133,7 +133,7 @@ fn field(name: &[u8], value: &[u8]) -> Option<(HeaderName, HeaderValue)> {
 }
 
 fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
-    // What HTTP/1 takes for a field, HTTP/2 does, too.
+    // Every field that HTTP/1 accepts, HTTP/2 accepts, too.
     if let Some((name, value)) = field(name, value) {
         headers.append(name, value);
     }
@@ -175,7 +175,7 @@ impl ClientStream for Stream {
                 Some(Ok(data)) => {
                     piece.clear_for_body();
                     piece.put(&data);
-                    // A stream that is reset has no window any more.
+                    // A stream that was reset has no window any more.
                     let _reset = self.body.flow_control().release_capacity(data.len());
                     self.is_over = self.body.is_end_stream();
                     if !piece.is_empty() {
@@ -206,7 +206,7 @@ impl ClientStream for Stream {
         self.trailers.as_ref()
     }
 
-    /// Nothing else of the connection is in the way.
+    /// Does nothing: an unread body does not block the other requests of the connection.
     fn drain_body(&mut self, _cx: &mut Context<'_>) {}
 
     fn interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
@@ -214,7 +214,7 @@ impl ClientStream for Stream {
         *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::CONTINUE);
         fields(&mut |name, value| append(head.headers_mut(), name, value));
         if let Answer::Ahead(respond, _) = self.answer.get_mut() {
-            // Where it cannot be sent its client has gone, which is noticed with the answer.
+            // If this fails the client is gone, which is detected when the response is sent.
             let _gone = respond.send_informational(head);
         }
     }

@@ -1,11 +1,11 @@
-//! What must hold of bodies that are taken out of their framing and put into another.
+//! Properties of bodies that are taken out of one framing and put into another.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{bytes, config};
 
-/// What a decoder made of bytes that came in pieces.
+/// The result of decoding bytes that came in pieces.
 #[derive(Debug, PartialEq, Eq)]
 struct Decoded {
     data: Vec<u8>,
@@ -14,8 +14,9 @@ struct Decoded {
     trailers: Option<Trailers>,
 }
 
-/// Decodes `bytes`, cut into pieces as long as `cuts` says in turn. An error comes with the data
-/// before what is wrong.
+/// Decodes `bytes`, cut into pieces of the lengths in `cuts`.
+///
+/// An error comes with the data before it.
 fn decode(
     length: BodyLength,
     bytes: &[u8],
@@ -27,7 +28,7 @@ fn decode(
         if decoder.is_over() || used == bytes.len() {
             break;
         }
-        // As much as belongs to the body for sure, as a connection reads it.
+        // At most as many bytes as certainly belong to the body, as a connection reads them.
         let limit = decoder.read_limit().min(*cut);
         let end = bytes.len().min(used.saturating_add(limit));
         let mut piece = bytes[used..end].to_vec();
@@ -50,7 +51,7 @@ fn decode(
     })
 }
 
-/// Frames the pieces one by one, each where it is or behind the others, and the end of the body.
+/// Frames each piece of the body, in place or after other bytes, and then the end of the body.
 fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Trailers>) -> Vec<u8> {
     let encoder = BodyEncoder::new(length);
     let mut sent = Vec::new();
@@ -63,7 +64,7 @@ fn encode(length: BodyLength, pieces: &[(Vec<u8>, u8)], trailers: Option<&Traile
                 piece.put(data);
                 encoder.frame(&mut piece);
             }
-            // Without the room that the size of a chunk needs.
+            // Without the room for the size of a chunk.
             _ => {
                 piece.put(data);
                 encoder.frame(&mut piece);

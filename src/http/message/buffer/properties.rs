@@ -1,4 +1,4 @@
-//! What must hold of a buffer, whatever is done with it: it is a queue of bytes.
+//! Properties of a buffer under any sequence of calls: it is a queue of bytes.
 
 use std::task::Waker;
 
@@ -43,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Bytes of which each differs from those around it.
+/// Generates bytes that differ from their neighbors.
 struct Source(u64);
 
 impl Source {
@@ -55,7 +55,7 @@ impl Source {
     }
 }
 
-/// Gives at most `most` bytes a call, and says how much room it was given.
+/// Returns at most `most` bytes a call, and records how much room it was given.
 struct Reader<'a> {
     source: &'a mut Source,
     most: usize,
@@ -77,7 +77,7 @@ impl AsyncRead for Reader<'_> {
     }
 }
 
-/// Takes at most `most` bytes a call.
+/// Accepts at most `most` bytes a call.
 struct Writer {
     most: usize,
     taken: Vec<u8>,
@@ -104,7 +104,7 @@ impl AsyncWrite for Writer {
     }
 }
 
-/// Does one step with the buffer and with `model`, which holds what must be in it.
+/// Does one step with the buffer and with `model`, which holds the expected bytes.
 fn apply(
     step: Step,
     buffer: &mut Buffer,
@@ -191,7 +191,7 @@ proptest! {
         }
     }
 
-    /// However much passes through it, a buffer that is emptied in time does not grow.
+    /// A buffer that is emptied in time does not grow, whatever the number of bytes.
     #[test]
     fn it_does_not_grow_while_it_is_emptied(
         steps in prop::collection::vec((1..READ_SIZE, 0..CHUNK_HEADROOM), 1..50),
@@ -210,7 +210,7 @@ proptest! {
 
 #[test]
 fn buffers_are_counted_and_come_back() {
-    // A thread of its own has a pool of its own.
+    // A new thread has a new pool.
     let counted = std::thread::spawn(|| {
         let own = || {
             POOL.with(|pool| {
@@ -223,7 +223,7 @@ fn buffers_are_counted_and_come_back() {
         drop(other);
         assert_eq!(own(), (1, 1));
         assert!(super::stats().pooled >= 1);
-        // One that grew is not kept.
+        // A buffer that grew is not kept.
         one.put(&vec![0; CAPACITY + 1]);
         drop(one);
         assert_eq!(own(), (0, 1));

@@ -1,4 +1,4 @@
-//! What must hold of any bytes that may be a chunked body.
+//! Properties of the decoder for any bytes that may be a chunked body.
 
 use proptest::prelude::*;
 
@@ -6,10 +6,10 @@ use super::*;
 use crate::http::message::fields::without_blanks;
 use crate::testing::{bytes, config, corpus, replay};
 
-/// What was decoded: the data, how many bytes belonged to the body, and how far it came then.
+/// The result of decoding: the data, how many bytes belonged to the body, and the final state.
 type Decoded = Result<(Vec<u8>, usize, Chunks), InvalidChunk>;
 
-/// Decodes `bytes` that come in pieces as long as `cuts` says in turn, as a connection reads them.
+/// Decodes `bytes`, cut into pieces of the lengths in `cuts`, as from a connection.
 fn decode(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Decoded {
     let (mut chunks, mut data, mut at) = (Chunks::default(), Vec::new(), 0);
     for cut in cuts {
@@ -26,7 +26,7 @@ fn decode(bytes: &[u8], cuts: impl IntoIterator<Item = usize>) -> Decoded {
     Ok((data, at, chunks))
 }
 
-/// The size of the chunk whose line `line` is, without its end.
+/// Returns the size of a chunk from its size line, which comes without its line ending.
 fn naive_size(line: &[u8]) -> Option<usize> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
     let (size, rest) = line.split_at(digits.count());
@@ -41,15 +41,15 @@ fn naive_size(line: &[u8]) -> Option<usize> {
     usize::from_str_radix(size, 16).ok()
 }
 
-/// A whole chunked body as a reader line by line finds it.
+/// A complete chunked body, as a simple reader finds it line by line.
 struct Naive<'a> {
     data: Vec<u8>,
-    /// The lines behind the last chunk.
+    /// The lines after the last chunk.
     lines: Vec<&'a [u8]>,
     end: usize,
 }
 
-/// The chunked body that `bytes` begin with, if it is whole.
+/// Reads the chunked body at the start of `bytes`, if it is complete.
 fn naive(bytes: &[u8]) -> Option<Naive<'_>> {
     let mut at = 0;
     let line = |at: &mut usize| {
@@ -85,7 +85,7 @@ fn naive(bytes: &[u8]) -> Option<Naive<'_>> {
     }
 }
 
-/// The trailers in these lines; an error where one of them is no field, or they are too many.
+/// Parses the trailers in these lines; an error if one is not a field, or if they are too many.
 fn naive_trailers(lines: &[&[u8]]) -> Result<Trailers, InvalidChunk> {
     let mut trailers = Trailers::default();
     for line in lines {
@@ -109,7 +109,7 @@ fn naive_trailers(lines: &[&[u8]]) -> Result<Trailers, InvalidChunk> {
 fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     let whole = decode(bytes, [usize::MAX]);
     let shown = String::from_utf8_lossy(bytes);
-    // Byte by byte, and in two pieces wherever they are cut.
+    // Byte by byte, and in two pieces, cut at various places.
     prop_assert_eq!(&decode(bytes, std::iter::repeat(1)), &whole, "{}", shown);
     for cut in (1..bytes.len()).step_by(1 + bytes.len() / 100) {
         prop_assert_eq!(
@@ -126,13 +126,13 @@ fn holds(bytes: &[u8]) -> Result<(), TestCaseError> {
         prop_assert_eq!(naive.is_some(), chunks.is_over(), "{}", shown);
         if let Some(naive) = naive {
             prop_assert_eq!((data, used), (naive.data, naive.end), "{}", shown);
-            // A chunked body ends with an empty line, and with no byte before.
+            // A chunked body ends with an empty line.
             prop_assert!(bytes[..used].ends_with(b"\r\n\r\n"));
             let trailers = naive_trailers(&naive.lines);
             prop_assert_eq!(chunks.trailers(), trailers, "{}", shown);
         }
     } else {
-        // Nothing but the bounds refuses what is whole otherwise.
+        // A complete body is refused only for its size limits.
         prop_assert!(naive.is_none() || bytes.len() > MAX_OVERHEAD, "{}", shown);
     }
     Ok(())
@@ -161,7 +161,7 @@ proptest! {
         holds(format!("{}0\r\n\r\n", lines.concat()).as_bytes())?;
     }
 
-    /// However the bytes are cut into pieces, the same ones belong to the body.
+    /// The pieces that the bytes come in do not change which bytes belong to the body.
     #[test]
     fn cuts_change_nothing(
         chunks in prop::collection::vec((prop::collection::vec(any::<u8>(), 1..600), any::<bool>()), 0..5),

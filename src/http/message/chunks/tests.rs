@@ -1,7 +1,6 @@
 use super::*;
 
-/// The data of the chunked body in `text`, how much of it belongs to the body, and whether that is
-/// over then.
+/// Decodes a chunked body: its data, its length in `text`, and whether it is complete.
 fn decode(text: &str) -> Result<(String, usize, bool), InvalidChunk> {
     let mut chunks = Chunks::default();
     let mut bytes = text.as_bytes().to_vec();
@@ -70,13 +69,13 @@ fn chunks_that_are_none_are_refused() {
         "5;a\rb\r\n",
         "5;a\0\r\n",
         "5;a\x7f\r\n",
-        // Blanks stand before an extension, not within a size or before something else.
+        // Blanks may come before an extension, but not within a size or before anything else.
         "5 5\r\n",
         "5 x\r\n",
         "5 \n",
         "ffffffffffffffffff\r\n",
         "0000000000000001\r\n",
-        // Trailers are fields.
+        // Trailers must be fields.
         "0\r\nno colon\r\n\r\n",
         "0\r\n: no name\r\n\r\n",
         "0\r\na : b\r\n\r\n",
@@ -97,7 +96,7 @@ fn extensions_and_trailers_have_a_bound() {
         let refused = decode(&text.replace("{}", &long));
         assert_eq!(refused, Err(InvalidChunk), "{text}");
     }
-    // Many small ones are no way around it, nor are blanks.
+    // Many small extensions count together, and blanks count, too.
     let many = "1;aaaaaaa\r\nx\r\n".repeat(MAX_OVERHEAD / 8 + 1);
     assert_eq!(decode(&many), Err(InvalidChunk));
     let blanks = format!("1{}\r\n", " ".repeat(MAX_OVERHEAD + 1));

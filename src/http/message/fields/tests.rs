@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{config, request};
 
-/// Every name that is known, in the way in which most write it.
+/// Every known name, in its usual spelling.
 const KNOWN: [(&str, FieldName); 24] = [
     ("Authorization", FieldName::Authorization),
     ("Connection", FieldName::Connection),
@@ -31,7 +31,7 @@ const KNOWN: [(&str, FieldName); 24] = [
     ("X-Real-IP", FieldName::Origination),
 ];
 
-/// What is known of a name, looked up in the table.
+/// Looks a name up in the table.
 fn naive(name: &str) -> FieldName {
     let name = name.to_ascii_lowercase();
     let known = |(known, _): &&(&str, _)| known.eq_ignore_ascii_case(&name);

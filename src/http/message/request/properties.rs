@@ -1,22 +1,21 @@
-//! What must hold of any bytes that may be a request.
+//! Properties of the parser for any bytes that may be a request.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{bytes, config, replay};
 
-/// What a reader makes of a head that goes through it line by line.
+/// The result of a simple reader that reads a head line by line.
 #[derive(Debug, PartialEq, Eq)]
 struct Naive {
     method: String,
     target: String,
     fields: Vec<(String, String)>,
-    /// A length, or `None` for chunks.
+    /// The length; `None` for chunks.
     length: Option<u64>,
 }
 
-/// Reads `head`; an error where it is refused, without the reason. Its text is one in which each
-/// byte is a letter.
+/// Reads `head`, each byte as one character. Any refusal is the same error.
 fn naive(head: &[u8]) -> Result<Naive, ()> {
     let text = head
         .iter()
@@ -101,7 +100,7 @@ fn naive_length(fields: &[(String, String)], is_old: bool) -> Result<Option<u64>
     }
 }
 
-/// What the parser made of a head, to be compared with that.
+/// Returns the parser's result in the form of the simple reader's result.
 fn told(head: &RequestHead) -> Naive {
     let text = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect();
     let fields = head.fields().iter();
@@ -143,11 +142,11 @@ fn head_holds(bytes: &[u8]) -> Result<(), TestCaseError> {
     if let Ok(Some((parsed, _))) = &parsed {
         let bare = |at: usize| head[at] == b'\n' && (at == 0 || head[at - 1] != b'\r');
         prop_assert!(!(0..head.len()).any(bare));
-        // What follows the head does not change what it says.
+        // Bytes after the head do not change its result.
         let longer = [head, b"Content-Length: 7\r\n\r\n"].concat();
         let (again, end) = RequestHead::parse(&longer).unwrap().unwrap();
         prop_assert_eq!((told(&again), end), (told(parsed), head.len()));
-        // While it comes nothing is wrong with it.
+        // An incomplete head is not an error.
         for come in (0..head.len()).step_by(1 + head.len() / 100) {
             prop_assert!(matches!(RequestHead::parse(&head[..come]), Ok(None)));
         }
@@ -185,7 +184,7 @@ proptest! {
         head_holds(format!("{line}\r\nhost: a\r\n\r\n").as_bytes())?;
     }
 
-    /// No bytes make it panic or take more than there is.
+    /// No bytes make the parser panic, or consume more bytes than there are.
     #[test]
     fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300), start in 0..6usize) {
         let mut head = [&b""[..], b"POST / HTTP/1.1\r\n", b"GET / HTTP/1.0\r\ncontent-length: ", b"\r\n\r\n",

@@ -11,7 +11,7 @@ fn parse(bytes: &[u8], to_head: bool) -> Result<ResponseHead<'_>, InvalidRespons
     Ok(head)
 }
 
-/// How the body after these lines is framed, and the length that they tell beside.
+/// Reads how the body after these lines is framed, and the length of a body that does not follow.
 fn framing(lines: &str, to_head: bool) -> Result<(BodyLength, Option<u64>), InvalidResponse> {
     let bytes = bytes(lines);
     let head = parse(&bytes, to_head)?;

@@ -9,7 +9,7 @@ use crate::http::message::BodyDecoder;
 use crate::http::message::buffer::READ_SIZE;
 use crate::testing::config;
 
-/// Takes as many bytes a write as `sizes` says in turn; zero: it is not ready, once.
+/// Accepts as many bytes a write as `sizes` lists in turn. Zero means not ready, once.
 struct Writer {
     sizes: Vec<usize>,
     writes: Vec<Vec<u8>>,
@@ -60,7 +60,7 @@ impl AsyncWrite for Writer {
     }
 }
 
-/// Sends one piece, however often the writer is not ready.
+/// Sends one piece, and repeats the call while the writer is not ready.
 fn send(sender: &mut Sender, to: &mut Writer, piece: &mut Buffer, then: Then<'_>) {
     let mut cx = Context::from_waker(Waker::noop());
     for _ in 0..1000 {
@@ -79,7 +79,7 @@ fn piece_of(data: &[u8]) -> Buffer {
     piece
 }
 
-/// Sends a message whose body is in these pieces, and returns the body's bytes.
+/// Sends a message whose body has these pieces, and returns the bytes of the body.
 fn send_message(
     sender: &mut Sender,
     to: &mut Writer,
@@ -156,7 +156,7 @@ fn nothing_is_written_until_there_is_something() {
     assert!(sender.poll_flush(&mut cx, &mut writer).is_ready());
     send(&mut sender, &mut writer, &mut piece_of(b""), Then::More);
     assert!(writer.writes.is_empty());
-    // What was thrown away is not sent either.
+    // Discarded bytes are not sent.
     sender.head().put(b"head");
     sender.discard();
     assert!(!sender.has_head());
@@ -208,7 +208,7 @@ fn errors_are_told() {
     assert!(matches!(sent, Poll::Ready(Err(_))));
 }
 
-/// A pipe that holds less than a message, with a reader that is as slow as it likes.
+/// A pipe that is smaller than a message, with a slow reader, gets all of it in order.
 #[tokio::test]
 async fn a_pipe_gets_all_of_it_in_order() {
     let (mut ours, mut theirs) = tokio::io::duplex(100);
@@ -236,7 +236,7 @@ async fn a_pipe_gets_all_of_it_in_order() {
 proptest! {
     #![proptest_config(config())]
 
-    /// However few bytes the other side takes at a time, all arrive, and in order.
+    /// All bytes arrive in order, even if the other side accepts only a few at a time.
     #[test]
     fn all_of_it_arrives_in_order(
         messages in prop::collection::vec(

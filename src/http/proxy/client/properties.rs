@@ -1,4 +1,4 @@
-//! What must hold of any bytes in the fields in which proxies name their clients.
+//! Properties for any bytes in the fields in which proxies name their clients.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -20,7 +20,9 @@ fn server(field: ForwardedHeader) -> Server {
     server
 }
 
-/// Who the client is where `peer` sends these lines of the field; such as are no field values are left out.
+/// Returns the client if `peer` sends these lines of the field.
+///
+/// Lines that are not valid field values are left out.
 fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     let name = match server.forwarded_header {
         ForwardedHeader::XForwardedFor => "x-forwarded-for",
@@ -39,7 +41,7 @@ fn client(server: &Server, peer: &str, lines: &[Vec<u8>]) -> Client {
     Client::of(head.fields(), &peer, server)
 }
 
-/// Whom a line of `X-Forwarded-For` names, read from its end.
+/// Returns the address that a line of `X-Forwarded-For` names, read from its end.
 fn naive(line: &[u8]) -> Option<IpAddr> {
     let mut named = None;
     let line = line.trim_ascii();
@@ -131,7 +133,7 @@ fn address(trusted: bool) -> impl Strategy<Value = IpAddr> {
     prop_oneof![v4, v6]
 }
 
-/// What a proxy writes for an address.
+/// Generates the text that a proxy writes for an address.
 fn element(field: ForwardedHeader, trusted: bool) -> impl Strategy<Value = (IpAddr, String)> {
     let around = prop::sample::select(vec![
         ("", ""),
@@ -165,7 +167,7 @@ fn element(field: ForwardedHeader, trusted: bool) -> impl Strategy<Value = (IpAd
     )
 }
 
-/// What clients write who would be somebody else.
+/// Generates the text of a client that pretends to be another one.
 fn lie(folder: &'static str) -> impl Strategy<Value = Vec<u8>> {
     let quoting = prop::collection::vec(
         prop::sample::select(vec!["\"", "\\", ",", ";", "for=6.6.6.6", "=", " ", "y="]),

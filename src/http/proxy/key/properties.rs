@@ -1,11 +1,11 @@
-//! What must hold of any bytes in `Cookie`.
+//! Properties for any bytes in `Cookie`.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{bytes, config, replay};
 
-/// The cookie at the first place where one may stand: at the start, or behind a separator and blanks.
+/// Finds the cookie at the first possible place: at the start, or after a separator and blanks.
 fn naive<'a>(line: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let blanks = |from: usize| {
         line[from..]
@@ -34,7 +34,7 @@ fn holds(line: &[u8]) -> Result<(), TestCaseError> {
     let found = cookie(line, "session");
     prop_assert_eq!(found, naive(line, "session"));
     prop_assert!(found.is_none_or(|value| !value.contains(&b';') && !value.starts_with(b" ")));
-    // The first counts, and what follows it does not.
+    // The first cookie counts, and later ones do not.
     let longer = [line, b"; session=last"].concat();
     prop_assert_eq!(cookie(&longer, "SESSION"), Some(found.unwrap_or(b"last")));
     let first = [b"session = first;", line].concat();

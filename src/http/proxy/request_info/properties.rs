@@ -1,4 +1,4 @@
-//! What must hold of any bytes in `Host`.
+//! Properties for any bytes in `Host`.
 
 use http::HeaderValue;
 use proptest::prelude::*;
@@ -7,7 +7,9 @@ use super::*;
 use crate::http::message::fields::without_blanks;
 use crate::testing::{bytes, config, replay, request};
 
-/// The host of a request with this field, and whether it names one; `None` where these bytes are no field value.
+/// Returns the host of a request with this field, and whether the gateway accepts it.
+///
+/// Returns `None` if the bytes are not a valid field value.
 fn named(field: &[u8]) -> Option<(String, bool)> {
     HeaderValue::from_bytes(field).ok()?;
     let head = request(&[("Host", field)]);
@@ -23,7 +25,7 @@ fn named(field: &[u8]) -> Option<(String, bool)> {
 }
 
 fn holds(field: &[u8]) -> Result<(), TestCaseError> {
-    // The blanks around it are none of it.
+    // The blanks around the value do not belong to it.
     let field = without_blanks(field);
     let Some((host, fits)) = named(field) else {
         return Ok(());
@@ -40,7 +42,7 @@ fn holds(field: &[u8]) -> Result<(), TestCaseError> {
         prop_assert!(bracketed || !host.contains([':', '[', ']']), "{}", host);
         prop_assert!(!host.ends_with('.') && !host.contains(".."), "{}", host);
     }
-    // Whoever writes it in another way is not at another host.
+    // A host written in another way is the same host.
     prop_assert_eq!(
         named(&field.to_ascii_uppercase()),
         Some((host.clone(), fits))
