@@ -364,12 +364,12 @@ fn whatever_comes_out_passes_the_check() {
     assert!(passed >= 12, "only {passed} files came to something");
 }
 
-/// The README shows a file, what it becomes, and what is said of it.
+/// A page shows a file, what it becomes, and what is said of it.
 #[test]
-fn the_readme_shows_what_happens() {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let (_, rest) = readme.split_once("```nginx\n").expect("a file of nginx");
+fn the_page_shows_what_happens() {
+    let page = "docs/coming-from-nginx.md";
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+    let (_, rest) = page.split_once("```nginx\n").expect("a file of nginx");
     let (conf, rest) = rest.split_once("```").unwrap();
     let (_, rest) = rest.split_once("```toml\n").unwrap();
     let (toml, rest) = rest.split_once("```").unwrap();

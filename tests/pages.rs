@@ -1,4 +1,4 @@
-//! The pages in benches/ show pictures and name commands; this keeps their word.
+//! The pages in benches/ show pictures and name commands, and all pages name files; this keeps their word.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,21 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The pages of benches/.
 fn pages() -> Vec<PathBuf> {
-    let files = fs::read_dir(root().join("benches")).expect("a folder");
+    pages_in("benches")
+}
+
+/// Those, the pages of docs/, and those at the root.
+fn all_pages() -> Vec<PathBuf> {
+    ["benches", "docs", ""]
+        .into_iter()
+        .flat_map(pages_in)
+        .collect()
+}
+
+fn pages_in(folder: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(root().join(folder)).expect("a folder");
     let files = files.map(|file| file.expect("a file").path());
     files
         .filter(|file| file.extension().is_some_and(|end| end == "md"))
@@ -24,7 +37,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 #[test]
 fn each_picture_and_file_that_a_page_names_is_there() {
     let mut pictures = 0;
-    for page in pages() {
+    for page in all_pages() {
         let text = fs::read_to_string(&page).expect("a page");
         let local = links(&text).filter(|link| !link.starts_with("http") && !link.starts_with('#'));
         for link in local {
@@ -43,9 +56,8 @@ fn each_picture_and_file_that_a_page_names_is_there() {
 
 #[test]
 fn each_picture_there_is_shown_on_a_page() {
-    // The README shows some of them, too.
-    let pages = pages().into_iter().chain([root().join("README.md")]);
-    let texts: String = pages
+    let texts: String = all_pages()
+        .into_iter()
         .map(|page| fs::read_to_string(page).expect("a page"))
         .collect();
     for file in fs::read_dir(root().join("benches/plots")).expect("a folder") {

@@ -1,10 +1,11 @@
-//! Each command of the README runs.
+//! Each command of the README and of docs/ runs, and each file of examples/ is right.
 
 use std::fs;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -211,6 +212,20 @@ fn a_key_is_forgotten() {
         String::from_utf8(output.stdout).expect("text").trim(),
         shown.trim()
     );
+}
+
+#[test]
+fn each_example_passes_the_check() {
+    let mut checked = 0;
+    for file in fs::read_dir(root().join("examples")).expect("a folder") {
+        let file = file.expect("a file").path();
+        let mut check = Command::new(env!("CARGO_BIN_EXE_drip"));
+        let output = check.arg("check").arg("-c").arg(&file).output();
+        let output = output.expect("the program");
+        assert!(output.status.success(), "{}: {output:?}", file.display());
+        checked += 1;
+    }
+    assert!(checked >= 3, "only {checked} examples");
 }
 
 /// Files of the names that the commands in the text have.

@@ -1,4 +1,4 @@
-//! The README names tests, metrics and commands; this keeps its word.
+//! The README and the pages of docs/ name tests, metrics and commands; this keeps their word.
 
 mod commands;
 mod page;
@@ -11,34 +11,59 @@ mod sandbox;
 #[path = "../gateway/support/mod.rs"]
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+/// A link to a file of tests has the name of a test behind it.
 #[test]
-fn each_test_that_the_readme_names_is_where_it_says() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = fs::read_to_string(root.join("README.md")).expect("a README");
+fn each_test_that_a_page_names_is_where_it_says() {
     let mut named = 0;
-    for row in readme.lines().filter(|line| line.contains("](tests/")) {
-        let (_, rest) = row.split_once("](").expect("a link");
-        let (file, rest) = rest.split_once(')').expect("the end of the link");
-        let test = rest.split('`').nth(1).expect("a test");
-        let code =
-            fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        assert!(
-            code.contains(&format!("fn {test}()")),
-            "{file} has no {test}"
-        );
-        named += 1;
+    for text in page::pages() {
+        for behind in text.split("](").skip(1) {
+            let Some((link, rest)) = behind.split_once(')') else {
+                continue;
+            };
+            let file = link.trim_start_matches("../");
+            if !file.starts_with("tests/") {
+                continue;
+            }
+            let test = rest.split('`').nth(1).expect("a test");
+            let code = fs::read_to_string(page::root().join(file))
+                .unwrap_or_else(|error| panic!("{file}: {error}"));
+            assert!(
+                code.contains(&format!("fn {test}()")),
+                "{file} has no {test}"
+            );
+            named += 1;
+        }
     }
-    assert!(named > 10, "only {named} rows name a test");
+    assert!(named > 100, "only {named} tests are named");
+}
+
+/// The tests of tests/checklist have the numbers of the page, and each number has a test.
+#[test]
+fn the_lines_of_the_checklist_are_those_that_are_tested() {
+    let root = page::root();
+    let list = fs::read_to_string(root.join("docs/proxy-checklist.md")).expect("a page");
+    let lines: BTreeSet<u32> = list
+        .lines()
+        .filter_map(|line| line.split_once(". ")?.0.parse().ok())
+        .collect();
+    let mut tested = BTreeSet::new();
+    for file in fs::read_dir(root.join("tests/checklist")).expect("a folder") {
+        let code = fs::read_to_string(file.expect("a file").path()).expect("a file");
+        let names = code.split("fn line_").skip(1);
+        tested.extend(names.filter_map(|name| name.split('_').next()?.parse::<u32>().ok()));
+    }
+    assert_eq!(lines, tested);
 }
 
 #[test]
-fn each_metric_in_the_code_is_in_the_readme() {
+fn each_metric_in_the_code_is_among_the_operations() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("a file");
-    let (code, readme) = (read("src/metrics/mod.rs"), read("README.md"));
+    let (code, operations) = (read("src/metrics/mod.rs"), read("docs/operations.md"));
     let names = code
         .lines()
         .map(|line| line.trim_start_matches("pub "))
@@ -46,11 +71,7 @@ fn each_metric_in_the_code_is_in_the_readme() {
         .filter_map(|line| line.split('"').nth(1));
     let mut told = 0;
     for name in names.filter(|name| name.starts_with("drip_")) {
-        let short = name.rsplit_once("last_reload").map_or(name, |(_, end)| end);
-        assert!(
-            readme.contains(name) || readme.contains(&format!("…{short}`")),
-            "{name}"
-        );
+        assert!(operations.contains(&format!("`{name}`")), "{name}");
         told += 1;
     }
     assert!(told > 10, "only {told} metrics");

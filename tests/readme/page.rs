@@ -1,9 +1,9 @@
-//! The README, taken apart.
+//! The README and the pages of docs/, taken apart.
 
 use std::fs;
 use std::path::Path;
 
-/// What commands begin with. A new program in the README belongs here.
+/// What commands begin with. A new program in the README or in docs/ belongs here.
 const PROGRAMS: [&str; 14] = [
     "bash",
     "cargo",
@@ -25,8 +25,19 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-pub fn readme() -> String {
-    fs::read_to_string(root().join("README.md")).expect("a README")
+/// The text of the README, and of each page of docs/ in the order of their names.
+pub fn pages() -> Vec<String> {
+    let files = fs::read_dir(root().join("docs")).expect("a folder");
+    let files = files.map(|file| file.expect("a file").path());
+    let mut files: Vec<_> = files
+        .filter(|file| file.extension().is_some_and(|end| end == "md"))
+        .collect();
+    files.sort();
+    files.insert(0, root().join("README.md"));
+    files
+        .iter()
+        .map(|file| fs::read_to_string(file).expect("a page"))
+        .collect()
 }
 
 /// What stands between two fences, and what the first of them says that it is.
@@ -36,11 +47,15 @@ pub struct Block {
     pub text: String,
 }
 
+/// The blocks of all pages.
 pub fn blocks() -> Vec<Block> {
-    let readme = readme();
+    pages().iter().flat_map(|page| blocks_of(page)).collect()
+}
+
+fn blocks_of(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
-    for line in readme.lines() {
+    for line in page.lines() {
         match (&mut open, line.trim_start().strip_prefix("```")) {
             (Some(_), Some(_)) => blocks.extend(open.take()),
             (Some(block), None) => block.text.extend([line, "\n"]),
@@ -69,12 +84,19 @@ pub fn commands_with(part: &str) -> String {
     block.text
 }
 
-/// The commands that stand in the text, between backticks.
+/// The commands that stand in the text of all pages, between backticks.
 pub fn commands_in_text() -> Vec<String> {
-    let readme = readme();
+    let pages = pages();
+    pages
+        .iter()
+        .flat_map(|page| commands_in_text_of(page))
+        .collect()
+}
+
+fn commands_in_text_of(page: &str) -> Vec<String> {
     let mut inside = false;
     let mut text = String::new();
-    for line in readme.lines() {
+    for line in page.lines() {
         if line.trim_start().starts_with("```") {
             inside = !inside;
         } else if !inside {

@@ -1,4 +1,4 @@
-//! A place in which the README's commands run as they stand, but for the ports.
+//! A place in which the commands of the pages run as they stand, but for the ports.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::page::root;
 use crate::support::free_address;
 
-/// The ports that the README names.
+/// The ports that the pages name.
 const PORTS: [u16; 6] = [8080, 8081, 9000, 9090, 9091, 6379];
 
 /// `cargo run --release` of what has been built already.
@@ -51,10 +51,10 @@ impl Sandbox {
         self.folder.path()
     }
 
-    /// The port that stands for one of the README's.
+    /// The port that stands for one of the pages'.
     pub fn port(&self, port: u16) -> u16 {
         let pair = PORTS.iter().zip(self.ports).find(|pair| *pair.0 == port);
-        pair.expect("a port of the README").1
+        pair.expect("a port of the pages").1
     }
 
     /// `text` with ports of its own.

@@ -1,4 +1,4 @@
-//! What happens to every request while the store fails: the table in the README.
+//! What happens to every request while the store fails: the table in docs/many-gateways.md.
 
 use std::io::Write;
 use std::thread;
