@@ -1,16 +1,16 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Shards of one count. With more workers than this some share a shard.
+/// Number of shards. With more workers than this, some share a shard.
 const SHARDS: usize = 8;
 
 /// One value for each of a few groups of threads, each in cache lines of its own.
 ///
-/// Two workers that write to the same cache line for each request wait for each other: measured, some ten such writes
-/// cost a request with two workers a tenth of its time.
+/// Workers that write to the same cache line for each request wait for each other. With two workers
+/// this is hardly measurable; it grows with their number.
 #[derive(Debug)]
 pub struct Sharded<T>(Box<[Shard<T>; SHARDS]>);
 
-/// As large as the pairs of cache lines that processors fetch together.
+/// Aligned to two cache lines, since processors fetch them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Shard<T>(T);
