@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::census::{Count, Top};
 use super::shared::Sharing;
 use crate::limit::{self, Account, Algorithm, Excess, Limit, Moment, Rate, Ticket};
-use crate::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::store;
 
 /// A client's key: the bytes that the zone's key template makes of a request.

@@ -7,8 +7,8 @@ use super::census::KeyState;
 use super::messages::Key;
 use super::shared::Shared;
 use crate::limit::{Bucket, Moment, Rate};
-use crate::metrics::ZoneMetrics;
-use crate::pacer::Pacer;
+use crate::observe::metrics::ZoneMetrics;
+use crate::time::pacer::Pacer;
 
 /// State that the actors of one supervisor share with it.
 ///

@@ -15,8 +15,8 @@ use super::supervisor::ZoneSupervisor;
 use super::{Joining, Key, Order, Turn, Waiters, Zone};
 use crate::config;
 use crate::limit::{Bucket, Charge, Delay, Excess, Limit, Moment, Queue, Rate, Ticket, Verdict};
-use crate::metrics::{Rejected, ZoneMetrics};
-use crate::pacer::Pacer;
+use crate::observe::metrics::{Rejected, ZoneMetrics};
+use crate::time::pacer::Pacer;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 

@@ -16,12 +16,12 @@ use super::messages::{
 use super::shared::{Agreement, Remote, Sharing};
 use super::supervisor::ZoneSupervisor;
 use super::turn::{Joining, Probing};
-use crate::clock;
 use crate::config;
 use crate::limit::{Limit, Moment};
-use crate::metrics::{LimitStatus, ZoneMetrics};
-use crate::pacer::Pacer;
+use crate::observe::metrics::{LimitStatus, ZoneMetrics};
 use crate::store::Pace;
+use crate::time::clock;
+use crate::time::pacer::Pacer;
 
 /// A handle to a zone's supervisors, usable from any thread.
 #[derive(Debug)]

@@ -11,11 +11,11 @@ use metrics_exporter_prometheus::formatting::sanitize_label_value;
 use tokio::time::timeout;
 
 use super::Recorder;
-use crate::access::escape_unquoted;
 use crate::actors::{Census, Zone};
 use crate::config::Route;
-use crate::gateway::Gateway;
-use crate::metrics::{
+use crate::http::gateway::Gateway;
+use crate::observe::escape::escape_unquoted;
+use crate::observe::metrics::{
     NO_ROUTE, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP,
     ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
 };

@@ -11,10 +11,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::Live;
 use super::exposition::{TOP_KEYS, census, name};
 use crate::actors::Zone;
-use crate::clock;
 use crate::config::FileState;
-use crate::gateway::Gateway;
-use crate::metrics::{Counts, LimitStatus};
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::{Counts, LimitStatus};
+use crate::time::clock;
 
 const EVERY: Duration = Duration::from_secs(1);
 

@@ -16,6 +16,7 @@ mod settings;
 mod show;
 mod size;
 mod state;
+pub mod target;
 mod watch;
 
 pub use file::{admin_token, has_admin_token, load, parse, read, unusable_certificates};

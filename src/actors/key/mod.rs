@@ -14,8 +14,8 @@ use super::published::{Published, Shard};
 use crate::limit::{
     Account, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
 };
-use crate::metrics::Rejected;
-use crate::pacer::Alarm;
+use crate::observe::metrics::Rejected;
+use crate::time::pacer::Alarm;
 use book::{Book, SharedBook, Waiter};
 
 /// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.

@@ -13,9 +13,9 @@ use super::ask::{Ask, GivenBack, Retuning};
 use super::offset::Offset;
 use super::{Decision, Remote, Retuned, Shared, Untold};
 use crate::limit::Moment;
-use crate::metrics::StoreResult;
-use crate::pacer::Pacer;
+use crate::observe::metrics::StoreResult;
 use crate::store::{self, Answer, Charge, Error, Refund, Retune, Store};
+use crate::time::pacer::Pacer;
 
 /// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.
 const ENOUGH_UNDER_WAY: usize = 4;

@@ -2,11 +2,11 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::clock;
 use crate::config::Redis;
 use crate::limit::Moment;
-use crate::metrics::StoreMetrics;
+use crate::observe::metrics::StoreMetrics;
 use crate::store::Error;
+use crate::time::clock;
 
 /// How often a refusal by the store is logged.
 const TELL_EVERY: Duration = Duration::from_secs(60);

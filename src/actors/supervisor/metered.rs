@@ -11,7 +11,7 @@ use super::ZoneSupervisor;
 use super::keys::{Known, State};
 use crate::config::OnStoreFailure;
 use crate::limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
-use crate::metrics::Rejected;
+use crate::observe::metrics::Rejected;
 
 impl Handler<Told> for ZoneSupervisor {
     type Result = ();

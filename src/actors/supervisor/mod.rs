@@ -19,8 +19,8 @@ use super::messages::{
 use super::published::{Published, Shard};
 use super::shared::Shared;
 use crate::limit::{Account, Bucket, Excess, Limit, Moment, Refusal};
-use crate::metrics::{Rejected, ZoneMetrics};
-use crate::pacer::{Alarm, Bell, Pacer};
+use crate::observe::metrics::{Rejected, ZoneMetrics};
+use crate::time::pacer::{Alarm, Bell, Pacer};
 use keys::{Keys, Known, State};
 
 /// Owns a zone's keys on one worker.

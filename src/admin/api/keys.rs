@@ -5,9 +5,9 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::zones::{find, no_such_zone};
-use crate::access::{escape_unquoted, unescape};
 use crate::actors::{Key, Order, Waiters};
 use crate::admin::{Admin, reply};
+use crate::observe::escape::{escape_unquoted, unescape};
 
 /// Most keys in one list.
 const MOST: usize = 1_000;

@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::actors::Zone;
 use crate::admin::exposition::census;
 use crate::admin::{Admin, reply};
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::limit::Delay;
-use crate::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{LimitStatus, Rejected};
 
 #[derive(Serialize)]
 struct Zones {

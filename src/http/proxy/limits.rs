@@ -12,9 +12,9 @@ use super::key;
 use super::request_info::RequestInfo;
 use crate::actors::{Joining, Key, Outlook, Probing, Rejection, Turn};
 use crate::config::{Route, RouteLimit};
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::limit::{Excess, Moment};
-use crate::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{LimitStatus, Rejected};
 
 /// The verdict of one limit about a request.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::limits::{LimitOutcome, LimitVerdict};
 use crate::config::Dialects;
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
 
 /// Writes a field, given its name and its value.

@@ -8,7 +8,7 @@ use super::condition::Condition;
 use super::slots::Slot;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
-use crate::metrics::{Count, Outcome, ServerMetrics};
+use crate::observe::metrics::{Count, Outcome, ServerMetrics};
 
 /// One server of an origin, as long as it is in the file. Reloads keep it.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use super::probe::Check;
 use super::server::{InFlight, Server};
 use super::slots::Slots;
 use crate::config::{self, ServerUrl};
-use crate::events::Throttle;
 use crate::limit::Moment;
+use crate::observe::throttle::Throttle;
 
 /// The servers of an origin and their state, shared by all workers and kept across reloads.
 #[derive(Debug)]
