@@ -6,8 +6,8 @@ use std::time::Duration;
 use actix_rt::ArbiterHandle;
 use tokio::sync::watch;
 
-use crate::actors::{Remote, Zone};
-use crate::config::{self, Keeper, Settings};
+use crate::actors::{StoreHealth, Zone};
+use crate::config::{self, Settings, StoreKind};
 use crate::http::message::buffer;
 use crate::http::upstream::{Dialer, Origin};
 use crate::limit::Moment;
@@ -31,25 +31,28 @@ pub struct Gateway {
     no_route: RouteMetrics,
     access: Option<AccessLog>,
     /// The store of shared zones.
-    remote: Option<Arc<Remote>>,
-    course: Arc<Course>,
+    remote: Option<Arc<StoreHealth>>,
+    lifecycle: Arc<Lifecycle>,
 }
 
 /// State that one version of the gateway passes on to the next.
 #[derive(Debug, Default)]
-struct Course {
+struct Lifecycle {
     stopping: watch::Sender<bool>,
     dialer: Dialer,
 }
 
 /// The store of these settings' shared zones. Reuses the known one if its settings are the same.
-fn remote(settings: &Settings, known: Option<&Arc<Remote>>) -> Option<Arc<Remote>> {
+fn remote(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
     let mut zones = settings.zones.iter();
-    if zones.all(|zone| zone.store == Keeper::Memory) {
+    if zones.all(|zone| zone.store == StoreKind::Memory) {
         return None;
     }
     let same = known.filter(|known| *known.settings() == settings.redis);
-    Some(same.map_or_else(|| Arc::new(Remote::new(settings.redis.clone())), Arc::clone))
+    Some(same.map_or_else(
+        || Arc::new(StoreHealth::new(settings.redis.clone())),
+        Arc::clone,
+    ))
 }
 
 impl Gateway {
@@ -66,10 +69,19 @@ impl Gateway {
             Arc::new(Zone::start(zone.clone(), workers, since, remote.clone()))
         };
         let zones = settings.zones.iter().map(start).collect();
-        let course = Arc::<Course>::default();
-        let origin = |origin: &config::Origin| Origin::new(origin.clone(), course.dialer.clone());
+        let lifecycle = Arc::<Lifecycle>::default();
+        let origin =
+            |origin: &config::Origin| Origin::new(origin.clone(), lifecycle.dialer.clone());
         let origins = settings.origins.iter().map(origin).collect();
-        Self::new(settings, origins, zones, Vec::new(), access, remote, course)
+        Self::new(
+            settings,
+            origins,
+            zones,
+            Vec::new(),
+            access,
+            remote,
+            lifecycle,
+        )
     }
 
     /// The gateway under new settings.
@@ -115,7 +127,7 @@ impl Gateway {
                 .iter()
                 .find(|origin| origin.settings().name == wanted.name);
             known.map_or_else(
-                || Origin::new(wanted.clone(), self.course.dialer.clone()),
+                || Origin::new(wanted.clone(), self.lifecycle.dialer.clone()),
                 |origin| origin.reload(wanted.clone()),
             )
         };
@@ -133,7 +145,7 @@ impl Gateway {
             retired,
             access,
             remote,
-            Arc::clone(&self.course),
+            Arc::clone(&self.lifecycle),
         )
     }
 
@@ -162,10 +174,12 @@ impl Gateway {
         zones: Vec<Arc<Zone>>,
         retired: Vec<Arc<Zone>>,
         access: Option<AccessLog>,
-        remote: Option<Arc<Remote>>,
-        course: Arc<Course>,
+        remote: Option<Arc<StoreHealth>>,
+        lifecycle: Arc<Lifecycle>,
     ) -> Self {
-        course.dialer.set_keepalive(settings.server.tcp_keepalive);
+        lifecycle
+            .dialer
+            .set_keepalive(settings.server.tcp_keepalive);
         let routes = settings
             .routes
             .iter()
@@ -181,13 +195,13 @@ impl Gateway {
             no_route: RouteMetrics::of(NO_ROUTE),
             access,
             remote,
-            course,
+            lifecycle,
         }
     }
 
     /// The store that zones share; `None` if no zone is shared.
     #[must_use]
-    pub fn remote(&self) -> Option<&Remote> {
+    pub fn remote(&self) -> Option<&StoreHealth> {
         self.remote.as_deref()
     }
 
@@ -267,25 +281,25 @@ impl Gateway {
 
     /// Begins to stop: from now on each connection ends after the answer in progress.
     pub fn stop(&self) {
-        self.course.stopping.send_replace(true);
+        self.lifecycle.stopping.send_replace(true);
     }
 
     /// Whether the gateway is stopping.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        *self.course.stopping.borrow()
+        *self.lifecycle.stopping.borrow()
     }
 
     /// A receiver that reports when the gateway is stopping, across all its versions.
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
-        self.course.stopping.subscribe()
+        self.lifecycle.stopping.subscribe()
     }
 
     /// Rejects all waiters and all later requests.
-    pub fn dismiss(&self) {
+    pub fn reject_all(&self) {
         for zone in self.zones.iter().chain(&self.retired) {
-            zone.dismiss();
+            zone.reject_all();
         }
     }
 }

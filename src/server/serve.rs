@@ -102,7 +102,7 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
         // A queue lives on one worker, and its waiters may be connected to another worker. So no
         // worker ends before all connections have ended.
         if timeout(patience, accepting.all_gone()).await.is_err() {
-            gateway.dismiss();
+            gateway.reject_all();
             let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
         }
         accepting.end().await;

@@ -113,7 +113,7 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResp
         return no_such_zone(&gateway, &zone);
     };
     let waiters = if forgetting.drop {
-        Waiters::Dismissed
+        Waiters::Rejected
     } else {
         Waiters::Stay
     };

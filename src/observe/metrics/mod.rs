@@ -3,9 +3,9 @@
 //! A handle is made once for each zone, route and setting. Counting through it costs one atomic
 //! addition.
 
+mod atomic_histogram;
 mod buffers;
 mod config;
-mod digest;
 mod histograms;
 mod route;
 mod server;
@@ -16,9 +16,9 @@ mod zone;
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 
+pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
 pub use config::ConfigMetrics;
-pub use digest::{Counts, Digest};
 pub use histograms::Histograms;
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ::metrics::{Gauge, Histogram, counter, gauge, histogram};
 
-use super::digest::{Counts, Digest};
+use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::store::StoreResult;
 use super::tally::Tally;
 use super::{
@@ -63,7 +63,7 @@ pub struct ZoneMetrics {
     pub depth: Gauge,
     wait: Histogram,
     /// The same waits as in `wait`, for readers that need their quantiles each second.
-    waits: Digest,
+    waits: AtomicHistogram,
     /// How late waiting requests left after their due time, in seconds.
     pub lateness: Histogram,
     /// The rate in force, in requests a second.
@@ -145,7 +145,7 @@ impl ZoneMetrics {
             }),
             depth: gauge!(ZONE_DEPTH, "zone" => name.clone()),
             wait: histogram!(ZONE_WAIT, "zone" => name.clone()),
-            waits: Digest::default(),
+            waits: AtomicHistogram::default(),
             lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
             rate: gauge!(ZONE_RATE, "zone" => name.clone()),
             keys_active: keys("active"),

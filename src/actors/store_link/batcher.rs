@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::ask::{Ask, GivenBack, Retuning};
 use super::offset::Offset;
-use super::{Decision, Remote, Retuned, Shared, Untold};
+use super::{Decision, NoReply, Retuned, StoreHealth, StoreLink};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
 use crate::store::{self, Answer, Charge, Error, Refund, Retune, Store};
@@ -29,8 +29,8 @@ const TRY_EVERY: Duration = Duration::from_millis(250);
 ///
 /// When the store fails, it is not asked again until a write succeeds, which is tried at
 /// intervals. Meanwhile every caller is told at once that there is no decision.
-pub(super) struct Courier {
-    remote: Arc<Remote>,
+pub(super) struct Batcher {
+    remote: Arc<StoreHealth>,
     store: Store,
     pacer: Rc<Pacer>,
     offset: Cell<Offset>,
@@ -47,14 +47,14 @@ pub(super) struct Courier {
 }
 
 thread_local! {
-    static HERE: RefCell<Vec<Weak<Courier>>> = const { RefCell::new(Vec::new()) };
+    static HERE: RefCell<Vec<Weak<Batcher>>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Courier {
-    /// This thread's courier to `remote`.
-    pub(super) fn to(remote: &Arc<Remote>, pacer: &Rc<Pacer>) -> Rc<Self> {
+impl Batcher {
+    /// This thread's batcher to `remote`.
+    pub(super) fn to(remote: &Arc<StoreHealth>, pacer: &Rc<Pacer>) -> Rc<Self> {
         HERE.with_borrow_mut(|here| {
-            here.retain(|courier| courier.strong_count() > 0);
+            here.retain(|batcher| batcher.strong_count() > 0);
             let mut known = here.iter().filter_map(Weak::upgrade);
             if let Some(known) = known.find(|it| Arc::ptr_eq(&it.remote, remote)) {
                 return known;
@@ -66,7 +66,7 @@ impl Courier {
         })
     }
 
-    fn new(remote: Arc<Remote>, pacer: Rc<Pacer>) -> Self {
+    fn new(remote: Arc<StoreHealth>, pacer: Rc<Pacer>) -> Self {
         let settings = remote.settings();
         let store = Store::new(settings.url.clone(), &settings.prefix, settings.timeout);
         Self {
@@ -87,10 +87,10 @@ impl Courier {
 
     /// Connects before the first operation.
     fn connect(self: &Rc<Self>) {
-        let courier = Rc::clone(self);
+        let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
-            if let Err(error) = courier.store.probe().await {
-                courier.give_up(&error);
+            if let Err(error) = batcher.store.probe().await {
+                batcher.give_up(&error);
             }
         });
     }
@@ -106,7 +106,7 @@ impl Courier {
     pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
         if self.out.get() {
             ask.zone.count(StoreResult::Skipped);
-            return ask.tell(Err(Untold));
+            return ask.tell(Err(NoReply));
         }
         self.joins.borrow_mut().push(ask);
         self.gather();
@@ -116,7 +116,7 @@ impl Courier {
     ///
     /// A charge that cannot be given back is lost: its key is paced too slowly once, never too
     /// fast.
-    pub(super) fn refund(self: &Rc<Self>, zone: Rc<Shared>, key: Vec<u8>, charge: Charge) {
+    pub(super) fn refund(self: &Rc<Self>, zone: Rc<StoreLink>, key: Vec<u8>, charge: Charge) {
         if self.out.get() {
             return zone.count(StoreResult::Skipped);
         }
@@ -128,13 +128,13 @@ impl Courier {
 
     pub(super) fn retune(
         self: &Rc<Self>,
-        zone: Rc<Shared>,
+        zone: Rc<StoreLink>,
         key: Vec<u8>,
         back: Recipient<Retuned>,
     ) {
         if self.out.get() {
             zone.count(StoreResult::Skipped);
-            back.do_send(Retuned(Err(Untold)));
+            back.do_send(Retuned(Err(NoReply)));
             return;
         }
         let retuning = Retuning { zone, key, back };
@@ -142,14 +142,14 @@ impl Courier {
         self.tidy();
     }
 
-    pub(super) fn forget(self: &Rc<Self>, zone: Rc<Shared>, key: Vec<u8>, last: Option<Charge>) {
+    pub(super) fn forget(self: &Rc<Self>, zone: Rc<StoreLink>, key: Vec<u8>, last: Option<Charge>) {
         if self.out.get() {
             return zone.count(StoreResult::Skipped);
         }
-        let courier = Rc::clone(self);
+        let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             let done = match last {
-                None => courier.store.forget(&key).await,
+                None => batcher.store.forget(&key).await,
                 Some(charge) => {
                     let (algorithm, pace, at) = (zone.algorithm, &zone.pace, None);
                     let last = Refund {
@@ -159,10 +159,10 @@ impl Courier {
                         charge,
                         at,
                     };
-                    courier.store.forget_behind(&last).await
+                    batcher.store.forget_behind(&last).await
                 }
             };
-            courier.tell_of(&zone, done.as_ref().err());
+            batcher.tell_of(&zone, done.as_ref().err());
         });
     }
 
@@ -171,18 +171,18 @@ impl Courier {
         if self.joins.borrow().is_empty() || self.gathering.replace(true) {
             return;
         }
-        let courier = Rc::clone(self);
+        let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             yield_now().await;
-            if courier.under_way.get() >= ENOUGH_UNDER_WAY {
-                let _either = timeout(GATHERED, courier.back.notified()).await;
+            if batcher.under_way.get() >= ENOUGH_UNDER_WAY {
+                let _either = timeout(GATHERED, batcher.back.notified()).await;
             }
-            courier.gathering.set(false);
-            courier.under_way.set(courier.under_way.get() + 1);
-            courier.carry_joins().await;
-            courier.under_way.set(courier.under_way.get() - 1);
-            courier.back.notify_one();
-            courier.gather();
+            batcher.gathering.set(false);
+            batcher.under_way.set(batcher.under_way.get() + 1);
+            batcher.carry_joins().await;
+            batcher.under_way.set(batcher.under_way.get() - 1);
+            batcher.back.notify_one();
+            batcher.gather();
         });
     }
 
@@ -204,7 +204,7 @@ impl Courier {
         for (ask, answer) in batch.into_iter().zip(answers) {
             self.tell_of(&ask.zone, answer.as_ref().err());
             let decision = answer.map(|answer| self.decision(&ask.zone, &answer));
-            let decision = decision.map_err(|_| Untold);
+            let decision = decision.map_err(|_| NoReply);
             ask.tell(decision);
         }
     }
@@ -217,11 +217,11 @@ impl Courier {
         if self.tidying.replace(true) {
             return;
         }
-        let courier = Rc::clone(self);
+        let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             yield_now().await;
-            while courier.carry_refunds().await | courier.carry_retunes().await {}
-            courier.tidying.set(false);
+            while batcher.carry_refunds().await | batcher.carry_retunes().await {}
+            batcher.tidying.set(false);
         });
     }
 
@@ -254,7 +254,7 @@ impl Courier {
                 let at = self.own(answer.now);
                 zone.follows(answer.in_force, answer.now, at)
             });
-            back.do_send(Retuned(in_force.map_err(|_| Untold)));
+            back.do_send(Retuned(in_force.map_err(|_| NoReply)));
         }
         true
     }
@@ -278,7 +278,7 @@ impl Courier {
         own
     }
 
-    fn decision(&self, zone: &Shared, answer: &Answer) -> Decision {
+    fn decision(&self, zone: &StoreLink, answer: &Answer) -> Decision {
         let at = self.own(answer.now);
         Decision {
             verdict: answer.verdict.on_clock(answer.now, at),
@@ -289,7 +289,7 @@ impl Courier {
     }
 
     /// Counts an operation, and notes if the store is unavailable.
-    fn tell_of(self: &Rc<Self>, zone: &Shared, error: Option<&Error>) {
+    fn tell_of(self: &Rc<Self>, zone: &StoreLink, error: Option<&Error>) {
         zone.count(match error {
             None => StoreResult::Ok,
             Some(Error::Late) => StoreResult::Late,
@@ -311,16 +311,16 @@ impl Courier {
         self.remote.lost(error);
         for ask in self.joins.take() {
             ask.zone.count(StoreResult::Skipped);
-            ask.tell(Err(Untold));
+            ask.tell(Err(NoReply));
         }
         for given_back in self.refunds.take() {
             given_back.zone.count(StoreResult::Skipped);
         }
         for Retuning { zone, back, .. } in self.retunes.take() {
             zone.count(StoreResult::Skipped);
-            back.do_send(Retuned(Err(Untold)));
+            back.do_send(Retuned(Err(NoReply)));
         }
-        let courier = Rc::downgrade(self);
+        let batcher = Rc::downgrade(self);
         let mut out = Out {
             remote: Arc::clone(&self.remote),
             is_back: false,
@@ -328,11 +328,11 @@ impl Courier {
         actix_rt::spawn(async move {
             loop {
                 sleep(TRY_EVERY).await;
-                let Some(courier) = courier.upgrade() else {
+                let Some(batcher) = batcher.upgrade() else {
                     return;
                 };
-                if courier.store.probe().await.is_ok() {
-                    courier.out.set(false);
+                if batcher.store.probe().await.is_ok() {
+                    batcher.out.set(false);
                     out.is_back = true;
                     return drop(out);
                 }
@@ -352,7 +352,7 @@ fn some_of<T>(gathered: &RefCell<Vec<T>>) -> Vec<T> {
 ///
 /// It ends when this is dropped, also when the store is no longer used.
 struct Out {
-    remote: Arc<Remote>,
+    remote: Arc<StoreHealth>,
     is_back: bool,
 }
 

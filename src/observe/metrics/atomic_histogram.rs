@@ -14,13 +14,13 @@ const BUCKETS: usize = (EXACT + DOUBLINGS * PER_DOUBLING) as usize;
 /// Each bucket is an eighth of its power of two wide, so that a quantile read from it is off by at
 /// most 6.25 % (or a microsecond).
 #[derive(Debug)]
-pub struct Digest(Box<[AtomicU64; BUCKETS]>);
+pub struct AtomicHistogram(Box<[AtomicU64; BUCKETS]>);
 
-/// The counts of a [`Digest`] at one moment.
+/// The counts of a [`AtomicHistogram`] at one moment.
 #[derive(Clone, Debug)]
 pub struct Counts(Box<[u64; BUCKETS]>);
 
-impl Default for Digest {
+impl Default for AtomicHistogram {
     fn default() -> Self {
         Self(Box::new([const { AtomicU64::new(0) }; BUCKETS]))
     }
@@ -32,7 +32,7 @@ impl Default for Counts {
     }
 }
 
-impl Digest {
+impl AtomicHistogram {
     /// Counts one duration.
     pub fn record(&self, span: Duration) {
         self.0[bucket(span)].fetch_add(1, Ordering::Relaxed);
@@ -112,14 +112,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_quantile_is_off_by_a_sixteenth_at_most(micros in 0..(1u64 << 34), others in 0..20u64) {
-            let digest = Digest::default();
-            let before = digest.counts();
+            let atomic_histogram = AtomicHistogram::default();
+            let before = atomic_histogram.counts();
             for _ in 0..others {
-                digest.record(Duration::ZERO);
+                atomic_histogram.record(Duration::ZERO);
             }
-            let first = digest.counts();
-            digest.record(Duration::from_micros(micros));
-            let now = digest.counts();
+            let first = atomic_histogram.counts();
+            atomic_histogram.record(Duration::from_micros(micros));
+            let now = atomic_histogram.counts();
             prop_assert!(now.since(&now).quantile(0.5).is_none());
             let found = now.since(&first).quantile(0.5).expect("one");
             let off = found.abs_diff(Duration::from_micros(micros));
@@ -130,11 +130,11 @@ mod tests {
 
     #[test]
     fn quantiles_are_of_those_counted() {
-        let digest = Digest::default();
+        let atomic_histogram = AtomicHistogram::default();
         for millis in 1..=100 {
-            digest.record(Duration::from_millis(millis));
+            atomic_histogram.record(Duration::from_millis(millis));
         }
-        let counts = digest.counts();
+        let counts = atomic_histogram.counts();
         let near = |q: f64, millis: f64| {
             let found = counts.quantile(q).expect("some").as_secs_f64() * 1e3;
             assert!(
@@ -144,7 +144,7 @@ mod tests {
         };
         near(0.5, 50.0);
         near(0.95, 95.0);
-        digest.record(Duration::from_secs(1 << 40));
-        assert!(digest.counts().quantile(1.0) > Some(Duration::from_secs(3600)));
+        atomic_histogram.record(Duration::from_secs(1 << 40));
+        assert!(atomic_histogram.counts().quantile(1.0) > Some(Duration::from_secs(3600)));
     }
 }

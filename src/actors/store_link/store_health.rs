@@ -14,7 +14,7 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 /// The store named in the file, shared by all workers.
 ///
 /// It is unavailable while any worker cannot reach it.
-pub struct Remote {
+pub struct StoreHealth {
     settings: Redis,
     outage: Mutex<Outage>,
     /// When a refusal by the store was last logged.
@@ -30,7 +30,7 @@ struct Outage {
     reason: String,
 }
 
-impl Remote {
+impl StoreHealth {
     /// The store with these settings. Does not connect.
     #[must_use]
     pub fn new(settings: Redis) -> Self {
@@ -103,9 +103,9 @@ impl Remote {
     }
 }
 
-impl fmt::Debug for Remote {
+impl fmt::Debug for StoreHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote")
+        f.debug_struct("StoreHealth")
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }

@@ -3,9 +3,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::census::KeyState;
 use super::messages::Key;
-use super::shared::Shared;
+use super::stats::KeyState;
+use super::store_link::StoreLink;
 use crate::limit::{Bucket, Moment, Rate};
 use crate::observe::metrics::ZoneMetrics;
 use crate::time::pacer::Pacer;
@@ -20,11 +20,11 @@ pub(super) struct Shard {
     ///
     /// Each knows its index here, so adding and removing cost a few moves, and a search for the
     /// deepest key walks only these.
-    waiting: RefCell<Vec<Rc<Published>>>,
+    waiting: RefCell<Vec<Rc<Snapshot>>>,
     /// Number of waiters of all keys together.
     depth: Cell<usize>,
     /// Set for a zone that is kept in a store.
-    sharing: RefCell<Option<Rc<Shared>>>,
+    sharing: RefCell<Option<Rc<StoreLink>>>,
 }
 
 impl Shard {
@@ -39,12 +39,12 @@ impl Shard {
     }
 
     /// How the zone is shared now, if it is.
-    pub(super) fn sharing(&self) -> Option<Rc<Shared>> {
+    pub(super) fn sharing(&self) -> Option<Rc<StoreLink>> {
         self.sharing.borrow().as_ref().map(Rc::clone)
     }
 
     /// Sets how the zone is shared.
-    pub(super) fn share(&self, zone: Option<Rc<Shared>>) {
+    pub(super) fn share(&self, zone: Option<Rc<StoreLink>>) {
         self.sharing.replace(zone);
     }
 
@@ -62,7 +62,7 @@ impl Shard {
     ///
     /// Returns the index to continue from; 0 at the end. Even in several steps this shows every
     /// key that has waiters throughout, some keys twice.
-    pub(super) fn walk(&self, end: usize, most: usize, mut show: impl FnMut(&Published)) -> usize {
+    pub(super) fn walk(&self, end: usize, most: usize, mut show: impl FnMut(&Snapshot)) -> usize {
         let waiting = self.waiting.borrow();
         let end = end.min(waiting.len());
         let start = end.saturating_sub(most);
@@ -72,12 +72,12 @@ impl Shard {
 
     /// Records that one key now has `after` waiters.
     #[allow(clippy::cast_precision_loss)]
-    pub(super) fn count_waiters(&self, published: &Rc<Published>, after: usize) {
-        let before = published.depth.replace(after);
+    pub(super) fn count_waiters(&self, snapshot: &Rc<Snapshot>, after: usize) {
+        let before = snapshot.depth.replace(after);
         match (before, after) {
             (0, 0) => return,
-            (0, _) => self.add(published),
-            (_, 0) => self.remove(published),
+            (0, _) => self.add(snapshot),
+            (_, 0) => self.remove(snapshot),
             _ => {}
         }
         self.depth
@@ -88,14 +88,14 @@ impl Shard {
         }
     }
 
-    fn add(&self, published: &Rc<Published>) {
+    fn add(&self, snapshot: &Rc<Snapshot>) {
         let mut waiting = self.waiting.borrow_mut();
-        published.index.set(waiting.len());
-        waiting.push(Rc::clone(published));
+        snapshot.index.set(waiting.len());
+        waiting.push(Rc::clone(snapshot));
     }
 
-    fn remove(&self, published: &Published) {
-        let (mut waiting, index) = (self.waiting.borrow_mut(), published.index.get());
+    fn remove(&self, snapshot: &Snapshot) {
+        let (mut waiting, index) = (self.waiting.borrow_mut(), snapshot.index.get());
         if index < waiting.len() {
             waiting.swap_remove(index);
         }
@@ -109,7 +109,7 @@ impl Shard {
 ///
 /// It is enough to park the actor, list it or skip it without asking it.
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct Snapshot {
     pub(super) key: Key,
     /// Number of messages sent to the actor that it has not handled yet.
     pub(super) pending: Cell<usize>,
@@ -122,7 +122,7 @@ pub(super) struct Published {
     index: Cell<usize>,
 }
 
-impl Published {
+impl Snapshot {
     pub(super) fn new(key: Key, bucket: Bucket) -> Self {
         Self {
             key,
@@ -145,7 +145,7 @@ impl Published {
         }
     }
 
-    /// Whether nothing waits and no message is pending. The published state is then complete.
+    /// Whether nothing waits and no message is pending. The snapshot state is then complete.
     pub(super) fn is_quiet(&self) -> bool {
         self.pending.get() == 0 && self.depth.get() == 0
     }

@@ -11,7 +11,7 @@ const SETTLED: Duration = Duration::from_secs(10);
 
 /// Whether all gateways that share a zone have the same rate, as far as this gateway knows.
 #[derive(Debug, Default)]
-pub(in crate::actors) struct Agreement {
+pub(in crate::actors) struct RateDivergence {
     /// When another rate was last seen, in nanoseconds; 0 while all agree.
     differed: AtomicU64,
 }
@@ -25,7 +25,7 @@ pub(super) enum News {
     Settled,
 }
 
-impl Agreement {
+impl RateDivergence {
     /// Records the rate in force: whether it differs from this gateway's file.
     pub(super) fn note(&self, differs: bool, now: Moment) -> Option<News> {
         if differs {
@@ -61,25 +61,25 @@ mod tests {
 
     #[test]
     fn answers_that_alternate_are_told_once() {
-        let agreement = Agreement::default();
-        assert_eq!(agreement.note(false, at(0)), None);
-        assert_eq!(agreement.note(true, at(0)), Some(News::Differs));
+        let divergence = RateDivergence::default();
+        assert_eq!(divergence.note(false, at(0)), None);
+        assert_eq!(divergence.note(true, at(0)), Some(News::Differs));
         for second in 0..100 {
-            assert_eq!(agreement.note(false, at(second)), None);
-            assert_eq!(agreement.note(true, at(second)), None);
+            assert_eq!(divergence.note(false, at(second)), None);
+            assert_eq!(divergence.note(true, at(second)), None);
         }
-        assert_eq!(agreement.note(false, at(108)), None);
-        assert_eq!(agreement.note(false, at(109)), Some(News::Settled));
-        assert_eq!(agreement.note(false, at(110)), None);
+        assert_eq!(divergence.note(false, at(108)), None);
+        assert_eq!(divergence.note(false, at(109)), Some(News::Settled));
+        assert_eq!(divergence.note(false, at(110)), None);
     }
 
     #[test]
     fn a_file_that_was_saved_agrees_with_the_first_answer() {
-        let agreement = Agreement::default();
-        agreement.start_again();
-        assert_eq!(agreement.note(false, at(0)), None);
-        assert_eq!(agreement.note(true, at(0)), Some(News::Differs));
-        agreement.start_again();
-        assert_eq!(agreement.note(false, at(0)), Some(News::Settled));
+        let divergence = RateDivergence::default();
+        divergence.start_again();
+        assert_eq!(divergence.note(false, at(0)), None);
+        assert_eq!(divergence.note(true, at(0)), Some(News::Differs));
+        divergence.start_again();
+        assert_eq!(divergence.note(false, at(0)), Some(News::Settled));
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 ///
 /// Waiters get a slot in the order in which they asked.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct ConcurrencyLimit {
     free: Semaphore,
     /// How many more slots are taken than exist, after their number was lowered.
     owed: AtomicUsize,
@@ -15,9 +15,9 @@ pub(super) struct Slots {
 
 /// One of the slots, taken until this is dropped.
 #[derive(Debug)]
-pub(super) struct Slot(Arc<Slots>);
+pub(super) struct Slot(Arc<ConcurrencyLimit>);
 
-impl Slots {
+impl ConcurrencyLimit {
     pub(super) fn new(max_in_flight: usize) -> Self {
         Self {
             free: Semaphore::new(max_in_flight),
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    async fn is_full(slots: &Arc<Slots>) -> bool {
+    async fn is_full(slots: &Arc<ConcurrencyLimit>) -> bool {
         tokio::time::timeout(Duration::from_millis(1), slots.take())
             .await
             .is_err()
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn there_are_as_many_as_asked_for_also_after_a_change() {
         actix_rt::System::new().block_on(async {
-            let slots = Arc::new(Slots::new(2));
+            let slots = Arc::new(ConcurrencyLimit::new(2));
             let (first, second) = (slots.take().await, slots.take().await);
             assert!(is_full(&slots).await);
             drop(first);

@@ -124,7 +124,7 @@ impl Ord for Ranked {
 
 /// The state of a zone, summed over all workers.
 #[derive(Debug)]
-pub struct Census {
+pub struct ZoneStats {
     /// Number of waiters.
     pub depth: usize,
     /// Number of waiters at the deepest key.
@@ -139,7 +139,7 @@ pub struct Census {
     pub deepest: Vec<KeyState>,
 }
 
-/// A census in progress.
+/// A stats in progress.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) depth: usize,
@@ -162,8 +162,8 @@ impl Count {
         }
     }
 
-    pub(super) fn finish(self) -> Census {
-        Census {
+    pub(super) fn finish(self) -> ZoneStats {
+        ZoneStats {
             depth: self.depth,
             depth_max: self.depth_max,
             oldest_wait: self.oldest_wait,

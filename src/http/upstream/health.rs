@@ -11,7 +11,7 @@ use crate::limit::Moment;
 ///
 /// They may if neither failed requests nor health checks have taken it out.
 #[derive(Debug)]
-pub(super) struct Condition {
+pub(super) struct ServerHealth {
     /// Number of requests that failed since the last response.
     failures: AtomicU32,
     /// The moment, in nanoseconds, until which failed requests keep the server out.
@@ -28,7 +28,7 @@ pub(super) struct Condition {
     healthy: Mutex<Gauge>,
 }
 
-impl Condition {
+impl ServerHealth {
     pub(super) fn new(healthy: Gauge) -> Self {
         healthy.set(1.0);
         Self {
@@ -143,13 +143,13 @@ mod tests {
     use super::*;
     use crate::config::{Host, Scheme};
 
-    fn server() -> (Condition, ServerUrl) {
+    fn server() -> (ServerHealth, ServerUrl) {
         let url = ServerUrl::Tcp {
             scheme: Scheme::Http,
             host: Host::Address(Ipv4Addr::LOCALHOST.into()),
             port: NonZeroU16::MIN,
         };
-        (Condition::new(Gauge::noop()), url)
+        (ServerHealth::new(Gauge::noop()), url)
     }
 
     const HEALTH: Health = Health {

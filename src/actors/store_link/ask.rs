@@ -1,17 +1,17 @@
-//! The operations that a courier carries to the store.
+//! The operations that a batcher carries to the store.
 
 use std::rc::Rc;
 
 use actix::Recipient;
 
-use super::{Decision, Placed, Retuned, Shared, Told, Untold};
+use super::{Decision, NoReply, Placed, Retuned, StoreLink, StoreReply};
 use crate::actors::messages::Join;
 use crate::limit::{Limit, Moment};
 use crate::store::{self, Charge, Refund, Retune};
 
 /// A join for the store to decide.
 pub(super) struct Ask {
-    pub(super) zone: Rc<Shared>,
+    pub(super) zone: Rc<StoreLink>,
     pub(super) key: Vec<u8>,
     pub(super) limit: Limit,
     /// When the request joined.
@@ -21,28 +21,28 @@ pub(super) struct Ask {
 
 /// Receives the store's decision.
 pub(super) enum Back {
-    Join(Join, Recipient<Told>),
+    Join(Join, Recipient<StoreReply>),
     /// For a waiter with this `delay`, which needs a new time.
     Place(u32, Recipient<Placed>),
 }
 
 pub(super) struct GivenBack {
-    pub(super) zone: Rc<Shared>,
+    pub(super) zone: Rc<StoreLink>,
     pub(super) key: Vec<u8>,
     pub(super) charge: Charge,
 }
 
 pub(super) struct Retuning {
-    pub(super) zone: Rc<Shared>,
+    pub(super) zone: Rc<StoreLink>,
     pub(super) key: Vec<u8>,
     pub(super) back: Recipient<Retuned>,
 }
 
 impl Ask {
-    pub(super) fn tell(self, decision: Result<Decision, Untold>) {
+    pub(super) fn tell(self, decision: Result<Decision, NoReply>) {
         let since = self.since;
         match self.back {
-            Back::Join(join, back) => back.do_send(Told {
+            Back::Join(join, back) => back.do_send(StoreReply {
                 join,
                 since,
                 decision,

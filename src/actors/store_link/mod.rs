@@ -1,19 +1,19 @@
 //! Zones shared by several gateways: the buckets are in a store, the waiters are here.
 //!
 //! ```text
-//! KeyActor, ZoneSupervisor ──Ask──▶ Courier (one a worker) ──a batch──▶ the store
+//! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the store
 //!            ▲                          │
-//!            └───────────Told───────────┘
+//!            └───────────StoreReply───────────┘
 //! ```
 //!
-//! The courier and the actors of a worker run on one thread. Times from the store are converted to
+//! The batcher and the actors of a worker run on one thread. Times from the store are converted to
 //! the gateway's clock.
 
-mod agreement;
 mod ask;
-mod courier;
+mod batcher;
 mod offset;
-mod remote;
+mod rate_divergence;
+mod store_health;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ use crate::limit::{Account, Algorithm, Delay, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
 use crate::store::{self, Charge, Pace};
 use crate::time::pacer::Pacer;
-pub(super) use agreement::Agreement;
-use agreement::News;
 use ask::{Ask, Back};
-use courier::Courier;
-pub use remote::Remote;
+use batcher::Batcher;
+use rate_divergence::News;
+pub(super) use rate_divergence::RateDivergence;
+pub use store_health::StoreHealth;
 
 /// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
-    pub(super) remote: Arc<Remote>,
+    pub(super) remote: Arc<StoreHealth>,
     pub(super) pace: Pace,
     pub(super) on_failure: OnStoreFailure,
     /// Whether the store uses another rate than this gateway's file.
-    pub(super) agreement: Arc<Agreement>,
+    pub(super) divergence: Arc<RateDivergence>,
 }
 
 impl PartialEq for Sharing {
@@ -71,16 +71,16 @@ pub(super) struct InForce {
 
 /// The store decided nothing. The zone falls back to its `on_store_failure`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Untold;
+pub(super) struct NoReply;
 
 /// The answer to a join sent to the store.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub(super) struct Told {
+pub(super) struct StoreReply {
     pub(super) join: Join,
     /// When the request joined.
     pub(super) since: Moment,
-    pub(super) decision: Result<Decision, Untold>,
+    pub(super) decision: Result<Decision, NoReply>,
 }
 
 /// The answer for a waiter that was accepted without the store and needs a time on its schedule.
@@ -89,26 +89,26 @@ pub(super) struct Told {
 pub(super) struct Placed {
     /// The waiter's delay.
     pub(super) delay: u32,
-    pub(super) decision: Result<Decision, Untold>,
+    pub(super) decision: Result<Decision, NoReply>,
 }
 
 /// The answer to a retune: the rate that the key now has.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub(super) struct Retuned(pub(super) Result<InForce, Untold>);
+pub(super) struct Retuned(pub(super) Result<InForce, NoReply>);
 
 /// A shared zone, as its actors on one worker see it.
-pub(super) struct Shared {
-    courier: Rc<Courier>,
+pub(super) struct StoreLink {
+    batcher: Rc<Batcher>,
     zone: String,
     algorithm: Algorithm,
     pace: Pace,
     pub(super) on_failure: OnStoreFailure,
     metrics: Arc<ZoneMetrics>,
-    agreement: Arc<Agreement>,
+    divergence: Arc<RateDivergence>,
 }
 
-impl Shared {
+impl StoreLink {
     pub(super) fn new(
         zone: &str,
         algorithm: Algorithm,
@@ -117,13 +117,13 @@ impl Shared {
         pacer: &Rc<Pacer>,
     ) -> Rc<Self> {
         Rc::new(Self {
-            courier: Courier::to(&sharing.remote, pacer),
+            batcher: Batcher::to(&sharing.remote, pacer),
             zone: zone.to_owned(),
             algorithm,
             pace: sharing.pace.clone(),
             on_failure: sharing.on_failure,
             metrics: Arc::clone(metrics),
-            agreement: Arc::clone(&sharing.agreement),
+            divergence: Arc::clone(&sharing.divergence),
         })
     }
 
@@ -133,20 +133,20 @@ impl Shared {
     }
 
     /// Asks the store to decide a join. `back` receives the answer.
-    pub(super) fn ask(self: &Rc<Self>, join: Join, back: Recipient<Told>) {
+    pub(super) fn ask(self: &Rc<Self>, join: Join, back: Recipient<StoreReply>) {
         let key = self.name(&join.key);
-        self.courier.ask(Ask {
+        self.batcher.ask(Ask {
             zone: Rc::clone(self),
             key,
             limit: join.limit,
-            since: self.courier.now(),
+            since: self.batcher.now(),
             back: Back::Join(join, back),
         });
     }
 
     /// Whether the store is unavailable and is not asked at present.
     pub(super) fn is_out(&self) -> bool {
-        self.courier.is_out()
+        self.batcher.is_out()
     }
 
     /// Asks the store for a time for a waiter that was accepted without it.
@@ -159,23 +159,23 @@ impl Shared {
             delay: Delay::Above(delay),
             max_wait: None,
         };
-        self.courier.ask(Ask {
+        self.batcher.ask(Ask {
             zone: Rc::clone(self),
             key: self.name(key),
             limit,
-            since: self.courier.now(),
+            since: self.batcher.now(),
             back: Back::Place(delay, back),
         });
     }
 
     /// Gives back the charge of an unused turn.
     pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: Charge) {
-        self.courier.refund(Rc::clone(self), self.name(key), charge);
+        self.batcher.refund(Rc::clone(self), self.name(key), charge);
     }
 
     /// Puts the rate of this gateway's file into force for a key that has waiters.
     pub(super) fn retune(self: &Rc<Self>, key: &Key, back: Recipient<Retuned>) {
-        self.courier.retune(Rc::clone(self), self.name(key), back);
+        self.batcher.retune(Rc::clone(self), self.name(key), back);
     }
 
     /// Forgets what any gateway has charged to a key.
@@ -183,7 +183,7 @@ impl Shared {
     /// If requests wait here, forgets only what was charged behind `last`, the charge of the last
     /// waiter.
     pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<Charge>) {
-        self.courier.forget(Rc::clone(self), self.name(key), last);
+        self.batcher.forget(Rc::clone(self), self.name(key), last);
     }
 
     /// The key's name in the store.
@@ -212,7 +212,7 @@ impl Shared {
         if differs {
             self.metrics.show_rate(rate);
         }
-        match self.agreement.note(differs, self.courier.now()) {
+        match self.divergence.note(differs, self.batcher.now()) {
             None => {}
             Some(News::Differs) => {
                 tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, which its file has had since later: it is in force here too");

@@ -9,7 +9,7 @@ use super::{Departure, Moment, Ticket};
 /// each waiter behind it takes the time before its own, and the last time is left over. `C` is the
 /// charge that belongs to a time; it is needed to give the time back.
 #[derive(Clone, Debug)]
-pub struct Line<W, C> {
+pub struct ExternalSchedule<W, C> {
     lanes: Vec<Lane<W, C>>,
     /// The `delay` (lane) and the place of each waiter.
     seats: HashMap<Ticket, (u32, u64)>,
@@ -39,7 +39,7 @@ impl<W, C> Lane<W, C> {
     }
 }
 
-impl<W, C> Default for Line<W, C> {
+impl<W, C> Default for ExternalSchedule<W, C> {
     fn default() -> Self {
         Self {
             lanes: Vec::new(),
@@ -49,7 +49,7 @@ impl<W, C> Default for Line<W, C> {
     }
 }
 
-impl<W, C> Line<W, C> {
+impl<W, C> ExternalSchedule<W, C> {
     /// Number of waiters.
     #[must_use]
     pub fn depth(&self) -> usize {
@@ -176,7 +176,7 @@ impl<W, C> Line<W, C> {
     }
 
     /// Removes and returns all waiters, and the charges of their times, the latest time first.
-    pub fn dismiss(&mut self) -> (Vec<W>, Vec<C>) {
+    pub fn reject_all(&mut self) -> (Vec<W>, Vec<C>) {
         self.seats.clear();
         let (mut gone, mut times) = (Vec::new(), Vec::new());
         for lane in self.lanes.drain(..) {
@@ -216,11 +216,19 @@ mod tests {
         Moment::from_nanos(millis * 1_000_000)
     }
 
-    fn seat(line: &mut Line<&'static str, u64>, name: &'static str, ticket: u64, due: u64) {
+    fn seat(
+        line: &mut ExternalSchedule<&'static str, u64>,
+        name: &'static str,
+        ticket: u64,
+        due: u64,
+    ) {
         line.seat(0, Ticket(ticket), at(ticket), name, (at(due), due));
     }
 
-    fn leaves(line: &mut Line<&'static str, u64>, now: u64) -> Vec<(&'static str, u64)> {
+    fn leaves(
+        line: &mut ExternalSchedule<&'static str, u64>,
+        now: u64,
+    ) -> Vec<(&'static str, u64)> {
         std::iter::from_fn(|| line.take_due(at(now)))
             .map(|gone| (gone.waiter, gone.charge))
             .collect()
@@ -228,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_first_waiter_takes_the_first_time_whoever_it_was_told() {
-        let mut line = Line::default();
+        let mut line = ExternalSchedule::default();
         seat(&mut line, "a", 1, 100);
         seat(&mut line, "b", 2, 200);
         // The time of a place that another waiter gave back.
@@ -248,7 +256,7 @@ mod tests {
 
     #[test]
     fn one_who_leaves_gives_back_the_last_time() {
-        let mut line = Line::default();
+        let mut line = ExternalSchedule::default();
         for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
             seat(&mut line, name, ticket, ticket * 100);
         }
@@ -259,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_time_is_exchanged_and_nobody_loses_its_place() {
-        let mut line = Line::default();
+        let mut line = ExternalSchedule::default();
         for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
             seat(&mut line, name, ticket, ticket * 100);
         }
@@ -274,7 +282,7 @@ mod tests {
 
     #[test]
     fn lanes_wait_apart_and_all_are_sent_away_from_the_last_time_on() {
-        let mut line = Line::default();
+        let mut line = ExternalSchedule::default();
         line.seat(0, Ticket(1), at(1), "a", (at(300), 300));
         line.seat(5, Ticket(2), at(2), "b", (at(100), 100));
         line.seat(0, Ticket(3), at(3), "c", (at(400), 400));
@@ -282,7 +290,7 @@ mod tests {
         line.retime(|due| due + std::time::Duration::from_millis(50));
         assert_eq!(leaves(&mut line, 150), [("b", 100)]);
         assert_eq!(line.due(), Some(at(350)));
-        assert_eq!(line.dismiss(), (vec!["a", "c"], vec![400, 300]));
+        assert_eq!(line.reject_all(), (vec!["a", "c"], vec![400, 300]));
         assert_eq!(line.depth(), 0);
     }
 }

@@ -6,17 +6,17 @@ use actix::{AsyncContext, Context, Handler};
 
 use super::super::key::answer_rejected;
 use super::super::messages::{Answer, Charge, Grant, Join, Key, Outlook, Rejection};
-use super::super::shared::{Shared, Told, Untold};
+use super::super::store_link::{NoReply, StoreLink, StoreReply};
 use super::ZoneSupervisor;
 use super::keys::{Known, State};
 use crate::config::OnStoreFailure;
 use crate::limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::Rejected;
 
-impl Handler<Told> for ZoneSupervisor {
+impl Handler<StoreReply> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, told: Told, _: &mut Context<Self>) {
+    fn handle(&mut self, told: StoreReply, _: &mut Context<Self>) {
         self.asked = self.asked.saturating_sub(1);
         let now = self.shard.pacer.now();
         self.told(told, now);
@@ -37,13 +37,13 @@ impl ZoneSupervisor {
     }
 
     /// Asks the store to decide a join.
-    pub(super) fn ask(&mut self, zone: &Rc<Shared>, join: Join, ctx: &mut Context<Self>) {
+    pub(super) fn ask(&mut self, zone: &Rc<StoreLink>, join: Join, ctx: &mut Context<Self>) {
         self.asked += 1;
         zone.ask(join, ctx.address().recipient());
     }
 
     /// Applies the store's decision, or the zone's fallback if there is none.
-    fn told(&mut self, Told { join, decision, .. }: Told, now: Moment) {
+    fn told(&mut self, StoreReply { join, decision, .. }: StoreReply, now: Moment) {
         let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
         let own = self.tuning.rate;
         match (decision, on_failure.unwrap_or_default()) {
@@ -59,8 +59,8 @@ impl ZoneSupervisor {
                 }
                 self.tell(join, answer, now);
             }
-            (Err(Untold), OnStoreFailure::Local) => self.decide(join, now),
-            (Err(Untold), OnStoreFailure::Open) => {
+            (Err(NoReply), OnStoreFailure::Local) => self.decide(join, now),
+            (Err(NoReply), OnStoreFailure::Open) => {
                 let excess = Excess::default();
                 let (verdict, charge) = (Verdict::Pass { excess }, Charge::Nothing);
                 let new = Account::new(self.tuning.algorithm);
@@ -69,7 +69,7 @@ impl ZoneSupervisor {
                 let answer = answer(account, own, join.limit, verdict, charge, now);
                 self.tell(join, answer, now);
             }
-            (Err(Untold), OnStoreFailure::Closed) => {
+            (Err(NoReply), OnStoreFailure::Closed) => {
                 answer_rejected(join.reply, Rejection::without_store());
             }
         }

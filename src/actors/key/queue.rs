@@ -4,9 +4,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::super::messages::{Answer, Charge, Key};
-use super::super::shared::{Decision, InForce, Shared};
+use super::super::store_link::{Decision, InForce, StoreLink};
 use crate::limit::{
-    Account, Bucket, Departure, Excess, Limit, Line, Moment, Queue, Rate, Ticket, Verdict,
+    Account, Bucket, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate, Ticket,
+    Verdict,
 };
 
 /// A request that waits for its turn.
@@ -18,18 +19,18 @@ pub(super) struct Waiter {
 }
 
 /// A key's level and waiters.
-pub(super) enum Book {
+pub(super) enum KeyQueue {
     /// Kept completely here.
     Own(Queue<Waiter>),
     /// Departure times come from the store; the waiters and their times are kept here.
-    Shared(SharedBook),
+    Shared(SharedQueue),
 }
 
 /// The local state of a key that is kept in the store, and its waiters at this gateway.
-pub(super) struct SharedBook {
-    zone: Rc<Shared>,
+pub(super) struct SharedQueue {
+    zone: Rc<StoreLink>,
     key: Key,
-    line: Line<Waiter, Charge>,
+    line: ExternalSchedule<Waiter, Charge>,
     /// The key's state as the store last reported it.
     ///
     /// Charges made here since then, while the store was unavailable, are added.
@@ -45,18 +46,18 @@ pub(super) struct SharedBook {
 /// How many such times the store is asked to replace at once.
 const MOST_PLACED: usize = 32;
 
-impl Book {
+impl KeyQueue {
     pub(super) fn bucket(&self) -> Bucket {
         match self {
             Self::Own(queue) => queue.bucket(),
-            Self::Shared(book) => book.bucket,
+            Self::Shared(queue) => queue.bucket,
         }
     }
 
     pub(super) fn rate(&self) -> Rate {
         match self {
             Self::Own(queue) => queue.rate(),
-            Self::Shared(book) => book.rate,
+            Self::Shared(queue) => queue.rate,
         }
     }
 
@@ -65,10 +66,10 @@ impl Book {
     /// It is kept in this form when the actor has gone.
     pub(super) fn bucket_of_file(&self, now: Moment) -> Bucket {
         let mut bucket = self.bucket();
-        if let Self::Shared(book) = self
-            && book.rate != book.zone.rate()
+        if let Self::Shared(queue) = self
+            && queue.rate != queue.zone.rate()
         {
-            bucket.retune(book.rate, book.zone.rate(), now);
+            bucket.retune(queue.rate, queue.zone.rate(), now);
         }
         bucket
     }
@@ -76,21 +77,21 @@ impl Book {
     pub(super) fn depth(&self) -> usize {
         match self {
             Self::Own(queue) => queue.depth(),
-            Self::Shared(book) => book.line.depth(),
+            Self::Shared(queue) => queue.line.depth(),
         }
     }
 
     pub(super) fn oldest(&self) -> Option<Moment> {
         match self {
             Self::Own(queue) => queue.oldest(),
-            Self::Shared(book) => book.line.oldest(),
+            Self::Shared(queue) => queue.line.oldest(),
         }
     }
 
     pub(super) fn due(&self) -> Option<Moment> {
         match self {
             Self::Own(queue) => queue.due(),
-            Self::Shared(book) => book.line.due(),
+            Self::Shared(queue) => queue.line.due(),
         }
     }
 
@@ -101,7 +102,7 @@ impl Book {
                 charge: Charge::Own(departure.charge),
                 waiter: departure.waiter,
             }),
-            Self::Shared(book) => book.line.take_due(now),
+            Self::Shared(queue) => queue.line.take_due(now),
         }
     }
 
@@ -111,7 +112,7 @@ impl Book {
             Self::Own(queue) => {
                 queue.leave(ticket);
             }
-            Self::Shared(book) => book.leave(ticket),
+            Self::Shared(queue) => queue.leave(ticket),
         }
     }
 
@@ -119,20 +120,20 @@ impl Book {
     pub(super) fn refund(&mut self, charge: Charge, now: Moment) {
         match (self, charge) {
             (Self::Own(queue), Charge::Own(charge)) => queue.refund(charge, now),
-            (Self::Shared(book), charge) => book.refund(charge),
+            (Self::Shared(queue), charge) => queue.refund(charge),
             // A zone that has moved to another store has other actors.
             (Self::Own(_), _) => {}
         }
     }
 
     /// Removes and returns all waiters.
-    pub(super) fn dismiss(&mut self) -> Vec<Waiter> {
+    pub(super) fn reject_all(&mut self) -> Vec<Waiter> {
         match self {
-            Self::Own(queue) => queue.dismiss(),
-            Self::Shared(book) => {
-                let (gone, charges) = book.line.dismiss();
+            Self::Own(queue) => queue.reject_all(),
+            Self::Shared(queue) => {
+                let (gone, charges) = queue.line.reject_all();
                 for charge in charges {
-                    book.refund(charge);
+                    queue.refund(charge);
                 }
                 gone
             }
@@ -143,17 +144,17 @@ impl Book {
     pub(super) fn forget(&mut self, now: Moment) {
         match self {
             Self::Own(queue) => queue.forget(now),
-            Self::Shared(book) => book.forget(now),
+            Self::Shared(queue) => queue.forget(now),
         }
     }
 }
 
-impl SharedBook {
-    pub(super) fn new(zone: Rc<Shared>, key: Key, rate: Rate, bucket: Bucket) -> Self {
+impl SharedQueue {
+    pub(super) fn new(zone: Rc<StoreLink>, key: Key, rate: Rate, bucket: Bucket) -> Self {
         Self {
             zone,
             key,
-            line: Line::default(),
+            line: ExternalSchedule::default(),
             bucket,
             rate,
             alone: false,
@@ -161,12 +162,12 @@ impl SharedBook {
         }
     }
 
-    pub(super) fn zone(&self) -> &Rc<Shared> {
+    pub(super) fn zone(&self) -> &Rc<StoreLink> {
         &self.zone
     }
 
     /// Adopts the zone's new settings.
-    pub(super) fn adopt(&mut self, zone: Rc<Shared>) {
+    pub(super) fn adopt(&mut self, zone: Rc<StoreLink>) {
         self.zone = zone;
     }
 
