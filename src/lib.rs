@@ -1,45 +1,32 @@
 //! **drip**: an async, actor-based leaky-bucket queueing gateway.
 //!
-//! The modules, from the bottom up. Each uses only those above it in this table:
+//! The modules, from the bottom up. Each uses only itself and those above it in this table
+//! (`tests/layers.rs` checks that):
 //!
 //! | module | content |
 //! |---|---|
-//! | [`limit`] | the arithmetic: rates, buckets, queues; no clock, no I/O |
-//! | [`clock`], [`pacer`] | the only code that reads time, and a worker's precise timer |
-//! | [`deadline`] | deadlines, to the millisecond of the runtime's timer |
-//! | [`metrics`] | names and handles of all metrics |
+//! | [`limit`] | arithmetic of rates, buckets and queues; knows no clock and no I/O |
+//! | [`time`] | the only code that reads the clock; deadlines, and a worker's precise timer |
+//! | [`store`] | the same decisions made in Redis, for zones that many gateways share |
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
-//! | [`target`] | request targets, in the form in which they are compared |
-//! | [`access`], [`events`] | the access log, and log events about limits |
-//! | [`store`] | the same decisions made in Redis, for many gateways at once |
-//! | [`actors`] | who owns which bucket: zone, supervisor, key, turn |
-//! | [`gateway`] | the routes, zones and origins in force, and the step to the next version |
-//! | [`plot`] | charts as SVG |
-//! | [`import`] | converts `nginx.conf` to a `gateway.toml` |
-//! | [`replay`] | recorded traffic, judged by the same rules without a clock |
-//! | [`advise`] | which rate and burst fit recorded traffic |
-//! | [`http`] | one exchange: messages, the connections to clients and origins, and the proxy |
-//! | [`admin`] | the admin port for operators |
-//! | [`commands`] | the subcommands of the program |
+//! | [`observe`] | metrics, access log, log events |
+//! | [`actors`] | zones, their supervisors, key actors and turns |
+//! | [`http`] | messages, connections to clients and origins, the gateway in force, the proxy |
+//! | [`admin`] | the admin port: API, metrics, live page |
+//! | [`server`] | accepting, listening sockets, reload, signals, stop |
+//! | [`tools`] | `advise`, `demo`, `import`, `simulate`, `top`, and what they share |
+//! | [`cli`] | the subcommands of the program |
 
-pub mod access;
 pub mod actors;
 pub mod admin;
-pub mod advise;
-pub mod clock;
-pub mod commands;
+pub mod cli;
 pub mod config;
-pub mod deadline;
-pub mod events;
-pub mod gateway;
 pub mod http;
-pub mod import;
 pub mod limit;
-pub mod metrics;
-pub mod pacer;
-pub mod plot;
-pub mod replay;
+pub mod observe;
+pub mod server;
 pub mod store;
-pub mod target;
 #[cfg(test)]
 mod testing;
+pub mod time;
+pub mod tools;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::commands::{advise, check, demo, import, run, simulate, top};
+use drip::cli::{advise, check, demo, import, run, simulate, top};
 use mimalloc::MiMalloc;
 
 // Requests allocate on one worker and free on another, many at once. glibc keeps only seven free

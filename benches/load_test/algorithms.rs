@@ -5,13 +5,13 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use drip::clock;
-use drip::plot::{Chart, Panel};
+use drip::time::clock;
+use drip::tools::plot::{Chart, Panel};
 
 use crate::Played;
 use crate::backend::{Backend, Nature};
 use crate::calls::{Call, burst, bursts};
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::pictures::{in_tenths, most_within};
 use crate::scene::{End, Scene, Told};
 use crate::support::page;

@@ -31,7 +31,7 @@ const PAGE: &str = "load-test.md";
 struct Played {
     part: &'static str,
     table: String,
-    pictures: Vec<(&'static str, drip::plot::Chart)>,
+    pictures: Vec<(&'static str, drip::tools::plot::Chart)>,
 }
 
 fn main() -> ExitCode {

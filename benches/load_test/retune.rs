@@ -4,12 +4,12 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use drip::plot::{Chart, Panel};
+use drip::tools::plot::{Chart, Panel};
 
 use crate::Played;
 use crate::backend::{Backend, Nature};
 use crate::calls::bursts;
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::pictures::{a_second, depth};
 use crate::scene::{End, Scene, Told};
 use crate::support::page;

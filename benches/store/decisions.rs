@@ -5,9 +5,9 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use drip::clock;
 use drip::limit::{Algorithm, Delay, Limit, Moment};
 use drip::store::{Join, Pace, Store};
+use drip::time::clock;
 use redis::Pipeline;
 use redis::aio::MultiplexedConnection;
 use tokio::task::LocalSet;

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use drip::clock;
+use drip::time::clock;
 use tempfile::TempDir;
 
 use crate::decisions::{percentile, run};

@@ -5,10 +5,10 @@ use std::time::Duration;
 use actix::Message;
 use tokio::sync::oneshot;
 
-use super::census::{Count, Top};
-use super::shared::Sharing;
+use super::stats::{Count, Top};
+use super::store_link::Sharing;
 use crate::limit::{self, Account, Algorithm, Excess, Limit, Moment, Rate, Ticket};
-use crate::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::store;
 
 /// A client's key: the bytes that the zone's key template makes of a request.
@@ -206,12 +206,12 @@ pub struct Retire;
 /// The gateway stops: all waiters and all later requests are rejected.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
-pub struct Dismiss;
+pub struct RejectAll;
 
-/// Asks for one step of a census, from just before index `before` towards the front.
+/// Asks for one step of a stats, from just before index `before` towards the front.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub(super) struct Survey {
+pub(super) struct CollectStats {
     pub(super) count: Count,
     /// [`FROM_THE_END`] first, then the index of the last reply.
     pub(super) before: usize,
@@ -222,7 +222,7 @@ pub(super) struct Survey {
 /// Asks for one step of a walk over all keys, from just before index `before` to the front.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub(super) struct Walk {
+pub(super) struct ListKeys {
     pub(super) top: Top,
     /// [`FROM_THE_END`] first, then the index of the last reply.
     pub(super) before: usize,
@@ -249,7 +249,7 @@ pub enum Waiters {
     /// They keep their order and pace.
     Stay,
     /// They are rejected, as in a stop.
-    Dismissed,
+    Rejected,
 }
 
 /// Supervisor to key actor: forget what was charged.

@@ -10,19 +10,19 @@
 //! So the joins of a key are handled in order, settings arrive in order, and no lookup races with
 //! parking or evicting.
 
-mod census;
 mod key;
 mod messages;
-mod published;
-mod shared;
+mod snapshot;
+mod stats;
+mod store_link;
 mod supervisor;
 #[cfg(test)]
 mod tests;
 mod turn;
 mod zone;
 
-pub use census::{Census, KeyState, Order, Top};
 pub use messages::{Charge, Grant, Key, Outlook, Rejection, Waiters};
-pub use shared::Remote;
+pub use stats::{KeyState, Order, Top, ZoneStats};
+pub use store_link::StoreHealth;
 pub use turn::{Joining, Probing, Turn};
 pub use zone::Zone;

@@ -15,8 +15,8 @@ use super::supervisor::ZoneSupervisor;
 use super::{Joining, Key, Order, Turn, Waiters, Zone};
 use crate::config;
 use crate::limit::{Bucket, Charge, Delay, Excess, Limit, Moment, Queue, Rate, Ticket, Verdict};
-use crate::metrics::{Rejected, ZoneMetrics};
-use crate::pacer::Pacer;
+use crate::observe::metrics::{Rejected, ZoneMetrics};
+use crate::time::pacer::Pacer;
 
 const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
 
@@ -38,7 +38,7 @@ impl Bench {
             idle_timeout: Duration::from_secs(60),
             ipv6_prefix: 64,
             exempt: Vec::new(),
-            store: config::Keeper::Memory,
+            store: config::StoreKind::Memory,
             on_store_failure: config::OnStoreFailure::Local,
         };
         let tuning = Tuning {
@@ -163,7 +163,7 @@ fn dismissing_answers_all_who_wait_and_all_who_come_later() {
         let mut joins: Vec<Joining<'_>> = (0..5).map(|_| bench.join("a", burst(9))).collect();
         Bench::settle().await;
         let _used = peek(&mut joins[0]).await.unwrap().unwrap().take();
-        bench.zone.dismiss();
+        bench.zone.reject_all();
         Bench::settle().await;
         for joining in &mut joins[1..] {
             assert_eq!(
@@ -185,7 +185,7 @@ enum Step {
     HangUp { nth: usize },
     Return { key: usize, limit: usize },
     Retune { rate: usize },
-    Forget { key: usize, dismiss: bool },
+    Forget { key: usize, reject_all: bool },
     Stop,
 }
 
@@ -220,7 +220,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..20usize).prop_map(|nth| Step::HangUp { nth }),
         1 => (0..3usize, 0..5usize).prop_map(|(key, limit)| Step::Return { key, limit }),
         1 => (0..RATES.len()).prop_map(|rate| Step::Retune { rate }),
-        1 => (0..3usize, any::<bool>()).prop_map(|(key, dismiss)| Step::Forget { key, dismiss }),
+        1 => (0..3usize, any::<bool>()).prop_map(|(key, reject_all)| Step::Forget { key, reject_all }),
         // Rare: it ends the trace.
         1 => (0..10u8).prop_map(|nth| if nth == 0 { Step::Stop } else { Step::Advance(Duration::ZERO) }),
     ]
@@ -369,9 +369,9 @@ impl Comparison {
                 self.bench.retune(rate);
                 self.model.retune(rate, now);
             }
-            Step::Forget { key, dismiss } => self.forget(key, dismiss).await?,
+            Step::Forget { key, reject_all } => self.forget(key, reject_all).await?,
             Step::Stop => {
-                self.bench.zone.dismiss();
+                self.bench.zone.reject_all();
                 self.model.stopped = true;
                 Bench::settle().await;
                 for (_, _, mut joining) in self.waiting.drain(..) {
@@ -384,7 +384,7 @@ impl Comparison {
                 self.model
                     .queues
                     .values_mut()
-                    .for_each(|queue| drop(queue.dismiss()));
+                    .for_each(|queue| drop(queue.reject_all()));
             }
         }
         Bench::settle().await;
@@ -419,10 +419,10 @@ impl Comparison {
         Ok(())
     }
 
-    async fn forget(&mut self, key: usize, dismiss: bool) -> Result<(), TestCaseError> {
+    async fn forget(&mut self, key: usize, reject_all: bool) -> Result<(), TestCaseError> {
         let now = self.bench.pacer.now();
-        let waiters = if dismiss {
-            Waiters::Dismissed
+        let waiters = if reject_all {
+            Waiters::Rejected
         } else {
             Waiters::Stay
         };
@@ -432,7 +432,11 @@ impl Comparison {
             prop_assert_eq!(forgotten, None);
             return Ok(());
         };
-        let gone = if dismiss { queue.dismiss() } else { Vec::new() };
+        let gone = if reject_all {
+            queue.reject_all()
+        } else {
+            Vec::new()
+        };
         queue.forget(now);
         // The model remembers keys for longer, so the actors may know nothing of this key.
         prop_assert_eq!(forgotten.unwrap_or(0), gone.len());
@@ -446,7 +450,7 @@ impl Comparison {
         Ok(())
     }
 
-    /// Checks that the census matches the model.
+    /// Checks that the stats matches the model.
     async fn compare_census(&self) -> Result<(), TestCaseError> {
         let depths = self
             .model
@@ -454,15 +458,15 @@ impl Comparison {
             .iter()
             .map(|(key, queue)| (queue.depth(), key.to_string()));
         let waiting: Vec<_> = depths.filter(|(depth, _)| *depth > 0).collect();
-        let census = self.bench.zone.census(2).await;
+        let stats = self.bench.zone.stats(2).await;
         prop_assert_eq!(
-            census.depth,
+            stats.depth,
             waiting.iter().map(|(depth, _)| depth).sum::<usize>()
         );
         let deepest = waiting.iter().map(|(depth, _)| *depth).max().unwrap_or(0);
-        prop_assert_eq!(census.depth_max, deepest);
-        prop_assert_eq!(census.deepest.len(), waiting.len().min(2));
-        prop_assert_eq!(census.oldest_wait > Duration::ZERO, {
+        prop_assert_eq!(stats.depth_max, deepest);
+        prop_assert_eq!(stats.deepest.len(), waiting.len().min(2));
+        prop_assert_eq!(stats.oldest_wait > Duration::ZERO, {
             let now = self.bench.pacer.now();
             self.model
                 .queues
@@ -471,7 +475,7 @@ impl Comparison {
                 .any(|oldest| oldest < now)
         });
         let keys = self.bench.zone.keys(Order::Depth, 9).await;
-        prop_assert_eq!(keys.len(), census.active + census.parked);
+        prop_assert_eq!(keys.len(), stats.active + stats.parked);
         for (depth, key) in &waiting {
             let listed = keys.iter().filter(|state| *state.key == *key.as_bytes());
             let depths: Vec<_> = listed.map(|state| state.depth).collect();
@@ -539,8 +543,8 @@ fn keys_are_listed_in_steps_that_miss_none_who_stays() {
                 assert!(names.binary_search(&&name).is_ok(), "{key}");
             }
         }
-        let census = bench.zone.census(1).await;
-        assert_eq!(census.active + census.parked, 4_000);
+        let stats = bench.zone.stats(1).await;
+        assert_eq!(stats.active + stats.parked, 4_000);
     });
 }
 
@@ -563,9 +567,9 @@ fn a_flood_of_keys_is_no_flood_of_actors() {
                 joined.ok().map(Turn::take);
             }
         }
-        let census = bench.zone.census(1).await;
-        assert!((4_000..4_100).contains(&census.active), "{}", census.active);
-        assert_eq!(census.active + census.parked, 6_001);
+        let stats = bench.zone.stats(1).await;
+        assert!((4_000..4_100).contains(&stats.active), "{}", stats.active);
+        assert_eq!(stats.active + stats.parked, 6_001);
         assert!(peek(&mut waiting).await.is_none());
         bench.advance(Duration::from_secs(24 * 60 * 60)).await;
         assert!(peek(&mut waiting).await.unwrap().is_ok());
@@ -591,8 +595,8 @@ fn a_flood_of_keys_is_no_flood_of_actors_where_many_wait() {
             let joined = bench.join(&key.to_string(), limit).await;
             joined.ok().map(Turn::take);
         }
-        let census = bench.zone.census(1).await;
-        assert!(census.active < 9_200, "{}", census.active);
-        assert_eq!(census.active + census.parked, 34_500);
+        let stats = bench.zone.stats(1).await;
+        assert!(stats.active < 9_200, "{}", stats.active);
+        assert_eq!(stats.active + stats.parked, 34_500);
     });
 }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::messages::{Answer, Grant, Join, Key, Leave, Probe, Refund, Rejection};
 use super::zone::Zone;
 use crate::limit::{Excess, Limit, Ticket};
-use crate::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{LimitStatus, Rejected};
 
 /// A request that waits for its turn in one zone.
 ///

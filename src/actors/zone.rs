@@ -9,19 +9,20 @@ use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::census::{Census, Count, KeyState, Order, Top};
 use super::messages::{
-    Dismiss, FROM_THE_END, Forget, Key, Rejection, Retire, Retune, Survey, Tuning, Waiters, Walk,
+    CollectStats, FROM_THE_END, Forget, Key, ListKeys, RejectAll, Rejection, Retire, Retune,
+    Tuning, Waiters,
 };
-use super::shared::{Agreement, Remote, Sharing};
+use super::stats::{Count, KeyState, Order, Top, ZoneStats};
+use super::store_link::{RateDivergence, Sharing, StoreHealth};
 use super::supervisor::ZoneSupervisor;
 use super::turn::{Joining, Probing};
-use crate::clock;
 use crate::config;
 use crate::limit::{Limit, Moment};
-use crate::metrics::{LimitStatus, ZoneMetrics};
-use crate::pacer::Pacer;
+use crate::observe::metrics::{LimitStatus, ZoneMetrics};
 use crate::store::Pace;
+use crate::time::clock;
+use crate::time::pacer::Pacer;
 
 /// A handle to a zone's supervisors, usable from any thread.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl Zone {
         settings: config::Zone,
         workers: &[ArbiterHandle],
         since: Moment,
-        remote: Option<Arc<Remote>>,
+        remote: Option<Arc<StoreHealth>>,
     ) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
@@ -82,18 +83,18 @@ impl Zone {
 
     /// The same zone under new settings. It keeps its keys and waiters.
     #[must_use]
-    pub fn retune(&self, settings: config::Zone, remote: Option<Arc<Remote>>) -> Self {
+    pub fn retune(&self, settings: config::Zone, remote: Option<Arc<StoreHealth>>) -> Self {
         let since = match &self.sharing {
             Some(known) if known.pace.rate() == settings.rate => known.pace.since(),
             _ => clock::now(),
         };
-        let known = self.sharing.as_ref().map(|known| &known.agreement);
-        let agreement = known.cloned().unwrap_or_default();
+        let known = self.sharing.as_ref().map(|known| &known.divergence);
+        let divergence = known.cloned().unwrap_or_default();
         let is_retuned = self.settings.rate != settings.rate;
         if is_retuned {
-            agreement.start_again();
+            divergence.start_again();
         }
-        let new = sharing(&settings, since, remote, agreement);
+        let new = sharing(&settings, since, remote, divergence);
         if settings != self.settings || new != self.sharing {
             let shards = self.supervisors.len();
             for (shard, supervisor) in self.supervisors.iter().enumerate() {
@@ -143,13 +144,13 @@ impl Zone {
     /// The zone's state, with the `limit` deepest keys.
     ///
     /// Only keys with waiters are visited, in small steps.
-    pub async fn census(&self, limit: usize) -> Census {
+    pub async fn stats(&self, limit: usize) -> ZoneStats {
         let mut count = Count::new(limit);
         for supervisor in self.living() {
             let mut before = FROM_THE_END;
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
-                supervisor.do_send(Survey {
+                supervisor.do_send(CollectStats {
                     count,
                     before,
                     reply,
@@ -177,7 +178,7 @@ impl Zone {
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
                 let began = clock::now();
-                supervisor.do_send(Walk { top, before, reply });
+                supervisor.do_send(ListKeys { top, before, reply });
                 let Ok(step) = answer.await else {
                     top = Top::new(order, limit);
                     break;
@@ -208,8 +209,8 @@ impl Zone {
     }
 
     /// Rejects all waiters and all later requests.
-    pub fn dismiss(&self) {
-        self.tell_all(Dismiss);
+    pub fn reject_all(&self) {
+        self.tell_all(RejectAll);
     }
 
     /// Asks for a turn for `key`.
@@ -285,17 +286,17 @@ impl Zone {
 fn sharing(
     zone: &config::Zone,
     since: Moment,
-    remote: Option<Arc<Remote>>,
-    agreement: Arc<Agreement>,
+    remote: Option<Arc<StoreHealth>>,
+    divergence: Arc<RateDivergence>,
 ) -> Option<Sharing> {
-    if zone.store == config::Keeper::Memory {
+    if zone.store == config::StoreKind::Memory {
         return None;
     }
     Some(Sharing {
         remote: remote?,
         pace: Pace::new(zone.rate, zone.algorithm, since).ok()?,
         on_failure: zone.on_store_failure,
-        agreement,
+        divergence,
     })
 }
 

@@ -11,11 +11,11 @@ use metrics_exporter_prometheus::formatting::sanitize_label_value;
 use tokio::time::timeout;
 
 use super::Recorder;
-use crate::access::escape_unquoted;
-use crate::actors::{Census, Zone};
+use crate::actors::{Zone, ZoneStats};
 use crate::config::Route;
-use crate::gateway::Gateway;
-use crate::metrics::{
+use crate::http::gateway::Gateway;
+use crate::observe::escape::escape_unquoted;
+use crate::observe::metrics::{
     NO_ROUTE, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP,
     ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
 };
@@ -32,15 +32,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The current state of a gateway's zones.
 pub(super) struct Exposition {
     gateway: Arc<Gateway>,
-    zones: Vec<(String, Census)>,
+    zones: Vec<(String, ZoneStats)>,
 }
 
 impl Exposition {
     pub(super) async fn of(gateway: &Arc<Gateway>) -> Self {
         let mut zones = Vec::new();
         for zone in gateway.zones() {
-            if let Some(census) = census(zone).await {
-                zones.push((zone.settings().name.clone(), census));
+            if let Some(stats) = stats(zone).await {
+                zones.push((zone.settings().name.clone(), stats));
             }
         }
         Self {
@@ -59,19 +59,19 @@ impl Exposition {
 
     fn write_zones(&self, out: &mut String) {
         family(out, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP);
-        for (zone, census) in &self.zones {
-            sample(out, ZONE_DEPTH_MAX, &[("zone", zone)], census.depth_max);
+        for (zone, stats) in &self.zones {
+            sample(out, ZONE_DEPTH_MAX, &[("zone", zone)], stats.depth_max);
         }
         family(out, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP);
-        for (zone, census) in &self.zones {
-            let seconds = census.oldest_wait.as_secs_f64();
+        for (zone, stats) in &self.zones {
+            let seconds = stats.oldest_wait.as_secs_f64();
             sample(out, ZONE_OLDEST_WAIT, &[("zone", zone)], seconds);
         }
         family(out, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP);
-        for (zone, census) in &self.zones {
+        for (zone, stats) in &self.zones {
             // Two keys may have the same name after it is cut off. The deeper key comes first.
             let mut seen = HashSet::new();
-            for state in &census.deepest {
+            for state in &stats.deepest {
                 let key = name(&state.key);
                 if seen.insert(key.clone()) {
                     let labels = [("zone", zone.as_str()), ("key", key.as_str())];
@@ -83,8 +83,8 @@ impl Exposition {
 }
 
 /// The current state of a zone; `None` if a worker does not answer in time.
-pub(super) async fn census(zone: &Zone) -> Option<Census> {
-    timeout(PATIENCE, zone.census(TOP_KEYS)).await.ok()
+pub(super) async fn stats(zone: &Zone) -> Option<ZoneStats> {
+    timeout(PATIENCE, zone.stats(TOP_KEYS)).await.ok()
 }
 
 /// A key as text for people, of bounded length.

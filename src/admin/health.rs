@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::watch;
 
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 
 /// Whether the gateway accepts traffic, readable from any thread.
 #[derive(Clone, Debug)]

@@ -35,9 +35,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::exposition::Exposition;
 use self::sampler::Sampler;
-use crate::clock;
 use crate::config::FileState;
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
+use crate::time::clock;
 
 pub use health::Health;
 pub use live::Live;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use ::metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SharedString, Unit};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
-use crate::metrics::{self, Histograms};
+use crate::observe::metrics::{self, Histograms};
 
 /// Collects all metrics of this process.
 #[derive(Clone)]

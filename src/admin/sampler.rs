@@ -9,12 +9,12 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Live;
-use super::exposition::{TOP_KEYS, census, name};
+use super::exposition::{TOP_KEYS, name, stats};
 use crate::actors::Zone;
-use crate::clock;
 use crate::config::FileState;
-use crate::gateway::Gateway;
-use crate::metrics::{Counts, LimitStatus};
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::{Counts, LimitStatus};
+use crate::time::clock;
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -167,7 +167,7 @@ impl Sampler {
         let past = self.before.get(&settings.name).cloned().unwrap_or_default();
         let passed = now.since(&past);
         counted.insert(settings.name.clone(), now);
-        let census = census(zone).await?;
+        let stats = stats(zone).await?;
         let wait = |q| passed.waits.quantile(q).map(seconds);
         let sample = ZoneSample {
             name: settings.name.clone(),
@@ -177,14 +177,14 @@ impl Sampler {
             rejected: passed.rejected,
             cancelled: passed.cancelled,
             dry_run: passed.dry_run,
-            depth: census.depth,
-            depth_max: census.depth_max,
-            oldest_wait: seconds(census.oldest_wait),
+            depth: stats.depth,
+            depth_max: stats.depth_max,
+            oldest_wait: seconds(stats.oldest_wait),
             wait_p50: wait(0.5),
             wait_p95: wait(0.95),
-            keys: census.active + census.parked,
+            keys: stats.active + stats.parked,
         };
-        let keys = census.deepest.into_iter().map(|state| KeySample {
+        let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: settings.name.clone(),
             key: name(&state.key),
             depth: state.depth,

@@ -8,27 +8,28 @@
 
 mod file;
 mod key;
-mod near;
 mod problem;
-mod quote;
 mod read;
 mod settings;
 mod show;
 mod size;
 mod state;
+mod suggest;
+pub mod target;
+mod toml_string;
 mod watch;
 
 pub use file::{admin_token, has_admin_token, load, parse, read, unusable_certificates};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
-pub(crate) use quote::quote;
 pub(crate) use settings::cut;
 pub use settings::{
-    Access, CertPair, Dialects, Format, ForwardedHeader, Health, Host, HostRule, Keeper, Level,
-    Listen, Log, OnStoreFailure, Origin, PathPattern, Redis, Route, RouteLimit, Scheme, Server,
-    ServerUrl, Settings, Tls, Zone,
+    Access, CertPair, Format, ForwardedHeader, Health, Host, HostRule, Level, Listen, Log,
+    OnStoreFailure, Origin, PathPattern, RatelimitHeaders, Redis, Route, RouteLimit, Scheme,
+    Server, ServerUrl, Settings, StoreKind, Tls, Zone,
 };
 pub use show::show;
 pub(crate) use size::show_size;
 pub use state::{Broken, FileState};
+pub(crate) use toml_string::quote;
 pub use watch::{WatchError, Watcher};

@@ -6,9 +6,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::Problem;
-use super::near::nearest;
 use super::problem::on_one_line;
-use super::quote::quote;
+use super::suggest::nearest;
+use super::toml_string::quote;
 
 /// Collects the problems of one text.
 pub(super) struct Report<'t> {

@@ -6,9 +6,11 @@
 //! | [`tcp`] | options of the TCP connections on both sides |
 //! | [`upstream`] | the side to the origin: servers, connections, one attempt at a response |
 //! | [`downstream`] | the side to the clients: connections over HTTP/1, HTTP/2 and TLS |
+//! | [`gateway`] | the routes, zones and origins in force, and the step to the next version |
 //! | [`proxy`] | the path of a request: route, key, turn, origin, response |
 
 pub mod downstream;
+pub mod gateway;
 pub mod message;
 pub mod proxy;
 pub mod tcp;

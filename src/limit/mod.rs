@@ -10,13 +10,13 @@
 //!   wait.
 //! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
-//! - [`Line`] keeps waiters whose departure times are assigned elsewhere.
+//! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
 mod algorithm;
 mod bucket;
 mod duration;
-mod line;
+mod external_schedule;
 mod meter;
 mod moment;
 mod queue;
@@ -27,7 +27,7 @@ pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};
-pub use line::Line;
+pub use external_schedule::ExternalSchedule;
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;

@@ -38,7 +38,7 @@ mod url;
 
 pub use answer::{Answer, Charge, InForce, Retuned};
 pub use client::Store;
-pub use pace::{Pace, Unkept};
+pub use pace::{Pace, UnsupportedRate};
 pub use url::{BadUrl, Url};
 
 use crate::limit::{Algorithm, Limit, Moment};

@@ -20,14 +20,14 @@ pub struct Pace {
 
 /// Why a rate cannot be kept in Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unkept {
+pub enum UnsupportedRate {
     /// Its count has too many decimals for so long a period.
     Decimals,
     /// Its period is not a whole number of microseconds, as a window's period must be.
     Period,
 }
 
-impl fmt::Display for Unkept {
+impl fmt::Display for UnsupportedRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Decimals => {
@@ -40,7 +40,7 @@ impl fmt::Display for Unkept {
     }
 }
 
-impl std::error::Error for Unkept {}
+impl std::error::Error for UnsupportedRate {}
 
 impl Pace {
     /// The rate that a zone of `algorithm` has in this gateway's file.
@@ -51,14 +51,14 @@ impl Pace {
     /// # Errors
     ///
     /// Returns an error if a script could not count the rate exactly.
-    pub fn new(rate: Rate, algorithm: Algorithm, since: Moment) -> Result<Self, Unkept> {
+    pub fn new(rate: Rate, algorithm: Algorithm, since: Moment) -> Result<Self, UnsupportedRate> {
         let (scale, request, leak) = steps(rate);
         if request >= EXACT {
-            return Err(Unkept::Decimals);
+            return Err(UnsupportedRate::Decimals);
         }
         let nanos = rate.period().as_nanos();
         if algorithm.has_windows() && !nanos.is_multiple_of(1000) {
-            return Err(Unkept::Period);
+            return Err(UnsupportedRate::Period);
         }
         let (micros, count) = (nanos / 1000, rate.whole_count().unwrap_or(0));
         Ok(Self {
@@ -120,7 +120,7 @@ fn greatest_common_divisor(a: i128, b: i128) -> i128 {
 mod tests {
     use super::*;
 
-    fn pace(rate: &str) -> Result<Pace, Unkept> {
+    fn pace(rate: &str) -> Result<Pace, UnsupportedRate> {
         let zone = Algorithm::FixedWindow;
         Pace::new(rate.parse().unwrap(), zone, Moment::default())
     }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn rates_that_would_be_rounded_are_refused() {
-        assert_eq!(pace("0.123456789r/d"), Err(Unkept::Decimals));
-        assert_eq!(pace("1r/1500ns"), Err(Unkept::Period));
+        assert_eq!(pace("0.123456789r/d"), Err(UnsupportedRate::Decimals));
+        assert_eq!(pace("1r/1500ns"), Err(UnsupportedRate::Period));
     }
 }

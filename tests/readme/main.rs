@@ -63,7 +63,10 @@ fn the_lines_of_the_checklist_are_those_that_are_tested() {
 fn each_metric_in_the_code_is_among_the_operations() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("a file");
-    let (code, operations) = (read("src/metrics/mod.rs"), read("docs/operations.md"));
+    let (code, operations) = (
+        read("src/observe/metrics/mod.rs"),
+        read("docs/operations.md"),
+    );
     let names = code
         .lines()
         .map(|line| line.trim_start_matches("pub "))

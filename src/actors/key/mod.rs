@@ -1,4 +1,4 @@
-mod book;
+mod queue;
 mod told;
 
 use std::rc::Rc;
@@ -7,52 +7,52 @@ use actix::{Actor, ActorContext, Context, Handler, StreamHandler};
 use tokio::sync::oneshot;
 
 use super::messages::{
-    Answer, Charge, Dismiss, End, ForgetKey, Grant, Join, Key, Leave, Outlook, Probe, Refund,
+    Answer, Charge, End, ForgetKey, Grant, Join, Key, Leave, Outlook, Probe, Refund, RejectAll,
     Rejection, RetuneKey, Waiters,
 };
-use super::published::{Published, Shard};
+use super::snapshot::{Shard, Snapshot};
 use crate::limit::{
     Account, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
 };
-use crate::metrics::Rejected;
-use crate::pacer::Alarm;
-use book::{Book, SharedBook, Waiter};
+use crate::observe::metrics::Rejected;
+use crate::time::pacer::Alarm;
+use queue::{KeyQueue, SharedQueue, Waiter};
 
 /// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
 pub(super) struct KeyActor {
-    book: Book,
+    queue: KeyQueue,
     shard: Rc<Shard>,
-    published: Rc<Published>,
+    snapshot: Rc<Snapshot>,
     /// Created when the first request waits. Most keys never have a waiter.
     alarm: Option<Alarm>,
     /// Whether the gateway stops: no request may wait any more.
-    dismissed: bool,
+    rejects_all: bool,
 }
 
 impl KeyActor {
-    pub(super) fn new(rate: Rate, shard: Rc<Shard>, published: Rc<Published>) -> Self {
-        let bucket = published.bucket.get();
-        let book = match shard.sharing() {
+    pub(super) fn new(rate: Rate, shard: Rc<Shard>, snapshot: Rc<Snapshot>) -> Self {
+        let bucket = snapshot.bucket.get();
+        let queue = match shard.sharing() {
             Some(zone) => {
-                let key = Key::clone(&published.key);
-                Book::Shared(SharedBook::new(zone, key, rate, bucket))
+                let key = Key::clone(&snapshot.key);
+                KeyQueue::Shared(SharedQueue::new(zone, key, rate, bucket))
             }
-            None => Book::Own(Queue::new(rate, bucket, shard.pacer.now())),
+            None => KeyQueue::Own(Queue::new(rate, bucket, shard.pacer.now())),
         };
         Self {
-            book,
+            queue,
             shard,
-            published,
+            snapshot,
             alarm: None,
-            dismissed: false,
+            rejects_all: false,
         }
     }
 
     fn join(&mut self, join: Join, now: Moment, ctx: &mut Context<Self>) {
-        let queue = match &mut self.book {
-            Book::Own(queue) => queue,
-            Book::Shared(book) => {
-                let zone = Rc::clone(book.zone());
+        let queue = match &mut self.queue {
+            KeyQueue::Own(queue) => queue,
+            KeyQueue::Shared(queue) => {
+                let zone = Rc::clone(queue.zone());
                 return self.ask(&zone, join, ctx);
             }
         };
@@ -102,7 +102,7 @@ impl KeyActor {
             due,
             charge,
             waiter,
-        }) = self.book.take_due(now)
+        }) = self.queue.take_due(now)
         {
             let Waiter {
                 since,
@@ -126,8 +126,8 @@ impl KeyActor {
         due: Option<Moment>,
         now: Moment,
     ) {
-        let account = Account::Bucket(self.book.bucket());
-        let outlook = Outlook::of(&account, self.book.rate(), limit, now);
+        let account = Account::Bucket(self.queue.bucket());
+        let outlook = Outlook::of(&account, self.queue.rate(), limit, now);
         if reply
             .send(Answer::Turn(Grant {
                 charge,
@@ -137,45 +137,45 @@ impl KeyActor {
             }))
             .is_err()
         {
-            self.book.refund(charge, now);
+            self.queue.refund(charge, now);
         }
     }
 
     /// Handles an event at the present moment.
     ///
     /// Waiters that are due leave first, so neither a late wake-up nor a flood of messages delays
-    /// them. Then `event` runs. Then the new state is published to the supervisor.
+    /// them. Then `event` runs. Then the new state is snapshot to the supervisor.
     fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
         let now = self.shard.pacer.now();
         self.drain(now);
         event(self, now);
         self.drain(now);
         if let Some(alarm) = &self.alarm {
-            alarm.set(self.book.due());
+            alarm.set(self.queue.due());
         }
         self.publish(now);
     }
 
     fn handled(&self) {
-        self.published
+        self.snapshot
             .pending
-            .set(self.published.pending.get().saturating_sub(1));
+            .set(self.snapshot.pending.get().saturating_sub(1));
     }
 
     /// Notes that one more message is on its way, from elsewhere than the supervisor.
     fn expect_one_more(&self) {
-        self.published.pending.set(self.published.pending.get() + 1);
+        self.snapshot.pending.set(self.snapshot.pending.get() + 1);
     }
 
     fn publish(&self, now: Moment) {
-        self.published.bucket.set(self.book.bucket_of_file(now));
-        self.published.oldest.set(self.book.oldest());
-        self.shard.count_waiters(&self.published, self.book.depth());
+        self.snapshot.bucket.set(self.queue.bucket_of_file(now));
+        self.snapshot.oldest.set(self.queue.oldest());
+        self.shard.count_waiters(&self.snapshot, self.queue.depth());
     }
 
     /// Rejects these waiters. Returns how many of them were still there.
     fn send_away(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
-        let (bucket, rate) = (self.book.bucket(), self.book.rate());
+        let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
         let told = waiters.into_iter().filter_map(|waiter| {
             let retry_at = bucket.accepts_at(rate, waiter.limit, 0, now);
             let rejection = Rejection {
@@ -214,7 +214,7 @@ impl Handler<Probe> for KeyActor {
     fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, now| {
-            let (bucket, rate) = (actor.book.bucket(), actor.book.rate());
+            let (bucket, rate) = (actor.queue.bucket(), actor.queue.rate());
             let refusal = bucket.refuses(rate, probe.limit, now);
             // The caller may have gone.
             let _gone = probe
@@ -230,7 +230,7 @@ impl Handler<Leave> for KeyActor {
     fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, _| {
-            actor.book.leave(leave.ticket);
+            actor.queue.leave(leave.ticket);
         });
     }
 }
@@ -240,7 +240,7 @@ impl Handler<Refund> for KeyActor {
 
     fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
         self.handled();
-        self.at_now(|actor, now| actor.book.refund(refund.charge, now));
+        self.at_now(|actor, now| actor.queue.refund(refund.charge, now));
     }
 }
 
@@ -249,21 +249,21 @@ impl Handler<RetuneKey> for KeyActor {
 
     fn handle(&mut self, RetuneKey(rate): RetuneKey, ctx: &mut Context<Self>) {
         self.handled();
-        self.at_now(|actor, now| match &mut actor.book {
-            Book::Own(queue) => queue.retune(rate, now),
-            Book::Shared(_) => actor.adopt_settings(now, ctx),
+        self.at_now(|actor, now| match &mut actor.queue {
+            KeyQueue::Own(queue) => queue.retune(rate, now),
+            KeyQueue::Shared(_) => actor.adopt_settings(now, ctx),
         });
     }
 }
 
-impl Handler<Dismiss> for KeyActor {
+impl Handler<RejectAll> for KeyActor {
     type Result = ();
 
-    fn handle(&mut self, _: Dismiss, _: &mut Context<Self>) {
+    fn handle(&mut self, _: RejectAll, _: &mut Context<Self>) {
         self.handled();
-        self.dismissed = true;
+        self.rejects_all = true;
         self.at_now(|actor, now| {
-            let waiters = actor.book.dismiss();
+            let waiters = actor.queue.reject_all();
             actor.send_away(waiters, now);
         });
     }
@@ -277,9 +277,9 @@ impl Handler<ForgetKey> for KeyActor {
         self.at_now(|actor, now| {
             let waiters = match forget.waiters {
                 Waiters::Stay => Vec::new(),
-                Waiters::Dismissed => actor.book.dismiss(),
+                Waiters::Rejected => actor.queue.reject_all(),
             };
-            actor.book.forget(now);
+            actor.queue.forget(now);
             let sent_away = actor.send_away(waiters, now);
             // The caller may have gone.
             let _gone = forget.reply.send(Some(sent_away));

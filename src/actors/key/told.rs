@@ -5,16 +5,16 @@ use std::rc::Rc;
 use actix::{AsyncContext, Context, Handler};
 
 use super::super::messages::{Charge, Join, Rejection};
-use super::super::shared::{InForce, Placed, Retuned, Shared, Told, Untold};
-use super::book::{Book, Waiter};
+use super::super::store_link::{InForce, NoReply, Placed, Retuned, StoreLink, StoreReply};
+use super::queue::{KeyQueue, Waiter};
 use super::{KeyActor, answer_rejected};
 use crate::config::OnStoreFailure;
 use crate::limit::{Delay, Excess, Moment, Verdict};
 
-impl Handler<Told> for KeyActor {
+impl Handler<StoreReply> for KeyActor {
     type Result = ();
 
-    fn handle(&mut self, told: Told, ctx: &mut Context<Self>) {
+    fn handle(&mut self, told: StoreReply, ctx: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, now| actor.told(told, now, ctx));
     }
@@ -26,14 +26,14 @@ impl Handler<Retuned> for KeyActor {
     fn handle(&mut self, Retuned(in_force): Retuned, _: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, now| {
-            let Book::Shared(book) = &mut actor.book else {
+            let KeyQueue::Shared(queue) = &mut actor.queue else {
                 return;
             };
             let own = InForce {
-                rate: book.zone().rate(),
+                rate: queue.zone().rate(),
                 since: Some(now),
             };
-            book.follow(in_force.unwrap_or(own), now);
+            queue.follow(in_force.unwrap_or(own), now);
         });
     }
 }
@@ -44,20 +44,20 @@ impl Handler<Placed> for KeyActor {
     fn handle(&mut self, Placed { delay, decision }: Placed, ctx: &mut Context<Self>) {
         self.handled();
         self.at_now(|actor, now| {
-            let Book::Shared(book) = &mut actor.book else {
+            let KeyQueue::Shared(queue) = &mut actor.queue else {
                 return;
             };
-            book.placed();
+            queue.placed();
             let Ok(decision) = decision else {
-                return book.stays_alone();
+                return queue.stays_alone();
             };
-            book.learn(&decision, now);
+            queue.learn(&decision, now);
             let due = match decision.verdict {
                 Verdict::Delay { until, .. } => until,
                 Verdict::Pass { .. } | Verdict::Reject(_) => now,
             };
             if let Some(charge) = decision.charge {
-                book.exchange(delay, due, Charge::Store(charge));
+                queue.exchange(delay, due, Charge::Store(charge));
             }
             actor.return_to_store(ctx);
         });
@@ -67,18 +67,18 @@ impl Handler<Placed> for KeyActor {
 impl KeyActor {
     /// Once the store is back, asks it for times for the waiters accepted without it.
     pub(super) fn return_to_store(&mut self, ctx: &mut Context<Self>) {
-        let Book::Shared(book) = &mut self.book else {
+        let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let (delays, zone) = (book.take_unplaced(), Rc::clone(book.zone()));
+        let (delays, zone) = (queue.take_unplaced(), Rc::clone(queue.zone()));
         for delay in delays {
             self.expect_one_more();
-            zone.place(&self.published.key, delay, ctx.address().recipient());
+            zone.place(&self.snapshot.key, delay, ctx.address().recipient());
         }
     }
 
     /// Asks the store to decide. The actor is neither parked nor ended before the answer.
-    pub(super) fn ask(&self, zone: &Rc<Shared>, join: Join, ctx: &mut Context<Self>) {
+    pub(super) fn ask(&self, zone: &Rc<StoreLink>, join: Join, ctx: &mut Context<Self>) {
         self.expect_one_more();
         zone.ask(join, ctx.address().recipient());
     }
@@ -88,41 +88,41 @@ impl KeyActor {
     /// Waiters follow a new rate when the store knows of it. If nothing waits, the store learns
     /// the rate from the next join.
     pub(super) fn adopt_settings(&mut self, now: Moment, ctx: &mut Context<Self>) {
-        let (Book::Shared(book), Some(zone)) = (&mut self.book, self.shard.sharing()) else {
+        let (KeyQueue::Shared(queue), Some(zone)) = (&mut self.queue, self.shard.sharing()) else {
             return;
         };
-        let is_retuned = book.zone().rate() != zone.rate();
-        book.adopt(Rc::clone(&zone));
-        if is_retuned && book.has_no_waiters() {
+        let is_retuned = queue.zone().rate() != zone.rate();
+        queue.adopt(Rc::clone(&zone));
+        if is_retuned && queue.has_no_waiters() {
             let (rate, since) = (zone.rate(), Some(now));
-            book.follow(InForce { rate, since }, now);
+            queue.follow(InForce { rate, since }, now);
         } else if is_retuned {
             self.expect_one_more();
-            zone.retune(&self.published.key, ctx.address().recipient());
+            zone.retune(&self.snapshot.key, ctx.address().recipient());
         }
     }
 
-    fn told(&mut self, told: Told, now: Moment, ctx: &mut Context<Self>) {
-        let Book::Shared(book) = &mut self.book else {
+    fn told(&mut self, told: StoreReply, now: Moment, ctx: &mut Context<Self>) {
+        let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let Told {
+        let StoreReply {
             join,
             since,
             decision,
         } = told;
-        let (verdict, charge) = match (decision, book.zone().on_failure) {
+        let (verdict, charge) = match (decision, queue.zone().on_failure) {
             (Ok(decision), _) => {
-                book.learn(&decision, now);
+                queue.learn(&decision, now);
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
                 (decision.verdict, charge)
             }
-            (Err(Untold), OnStoreFailure::Local) => (book.decide(join.limit, now), Charge::Alone),
-            (Err(Untold), OnStoreFailure::Open) => {
+            (Err(NoReply), OnStoreFailure::Local) => (queue.decide(join.limit, now), Charge::Alone),
+            (Err(NoReply), OnStoreFailure::Open) => {
                 let excess = Excess::default();
                 (Verdict::Pass { excess }, Charge::Nothing)
             }
-            (Err(Untold), OnStoreFailure::Closed) => {
+            (Err(NoReply), OnStoreFailure::Closed) => {
                 return answer_rejected(join.reply, Rejection::without_store());
             }
         };
@@ -142,19 +142,19 @@ impl KeyActor {
         } = join;
         match limit.delay {
             // First in, first out: a request that may pass still waits behind earlier waiters.
-            Delay::Above(delay) if !dry_run && (due.is_some() || book.is_busy(delay)) => {
+            Delay::Above(delay) if !dry_run && (due.is_some() || queue.is_busy(delay)) => {
                 let waiter = Waiter {
                     since,
                     limit,
                     excess,
                     reply,
                 };
-                if self.dismissed {
-                    self.book.refund(charge, now);
+                if self.rejects_all {
+                    self.queue.refund(charge, now);
                     self.send_away(vec![waiter], now);
                     return;
                 }
-                book.seat(delay, ticket, waiter, due.unwrap_or(now), charge);
+                queue.seat(delay, ticket, waiter, due.unwrap_or(now), charge);
                 self.listen(ctx);
             }
             _ => self.grant(reply, limit, charge, excess, due, now),

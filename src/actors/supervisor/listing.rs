@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use actix::{Context, Handler};
 
-use super::super::census::KeyState;
-use super::super::messages::{FROM_THE_END, Forget, ForgetKey, Key, Survey, Walk};
+use super::super::messages::{CollectStats, FROM_THE_END, Forget, ForgetKey, Key, ListKeys};
+use super::super::stats::KeyState;
 use super::ZoneSupervisor;
 use super::keys::State;
 
 /// How many keys one step of a query visits: a fraction of a millisecond.
 const WALK_MOST: usize = 500;
 
-impl Handler<Survey> for ZoneSupervisor {
+impl Handler<CollectStats> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, survey: Survey, _: &mut Context<Self>) {
-        let Survey {
+    fn handle(&mut self, survey: CollectStats, _: &mut Context<Self>) {
+        let CollectStats {
             mut count,
             before,
             reply,
@@ -27,8 +27,8 @@ impl Handler<Survey> for ZoneSupervisor {
             count.active += self.keys.active();
             count.parked += self.keys.parked();
         }
-        let before = self.shard.walk(before, WALK_MOST, |published| {
-            let state = published.state(rate, now);
+        let before = self.shard.walk(before, WALK_MOST, |snapshot| {
+            let state = snapshot.state(rate, now);
             count.depth_max = count.depth_max.max(state.depth);
             count.oldest_wait = count.oldest_wait.max(state.oldest_wait);
             count.top.show(state);
@@ -38,11 +38,11 @@ impl Handler<Survey> for ZoneSupervisor {
     }
 }
 
-impl Handler<Walk> for ZoneSupervisor {
+impl Handler<ListKeys> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, walk: Walk, _: &mut Context<Self>) {
-        let Walk {
+    fn handle(&mut self, walk: ListKeys, _: &mut Context<Self>) {
+        let ListKeys {
             mut top,
             before,
             reply,
@@ -51,7 +51,7 @@ impl Handler<Walk> for ZoneSupervisor {
         let (keys, before) = self.keys.walk(before, WALK_MOST);
         for (key, known) in keys {
             top.show(match &known.state {
-                State::Active(active) => active.published.state(rate, now),
+                State::Active(active) => active.snapshot.state(rate, now),
                 State::Parked(account) => KeyState {
                     key: Key::from(key),
                     depth: 0,

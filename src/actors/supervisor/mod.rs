@@ -1,8 +1,8 @@
 //! The supervisor: owns a zone's keys on one worker.
 
+mod immediate;
 mod keys;
 mod listing;
-mod metered;
 mod sweep;
 
 use std::rc::Rc;
@@ -13,14 +13,14 @@ use actix::{Actor, Addr, Context, Handler, Message, StreamHandler};
 
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{
-    Dismiss, End, Join, Key, Leave, Probe, RETRY_SOON, Refund, Rejection, Retire, Retune,
+    End, Join, Key, Leave, Probe, RETRY_SOON, Refund, RejectAll, Rejection, Retire, Retune,
     RetuneKey, Tuning,
 };
-use super::published::{Published, Shard};
-use super::shared::Shared;
+use super::snapshot::{Shard, Snapshot};
+use super::store_link::StoreLink;
 use crate::limit::{Account, Bucket, Excess, Limit, Moment, Refusal};
-use crate::metrics::{Rejected, ZoneMetrics};
-use crate::pacer::{Alarm, Bell, Pacer};
+use crate::observe::metrics::{Rejected, ZoneMetrics};
+use crate::time::pacer::{Alarm, Bell, Pacer};
 use keys::{Keys, Known, State};
 
 /// Owns a zone's keys on one worker.
@@ -45,7 +45,7 @@ pub(super) struct ZoneSupervisor {
 /// A key with an actor.
 struct Active {
     actor: Addr<KeyActor>,
-    published: Rc<Published>,
+    snapshot: Rc<Snapshot>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ enum Phase {
     /// The zone has left the file: the supervisor ends when the last waiter has gone.
     Retiring,
     /// The gateway stops: no request is accepted any more.
-    Dismissed,
+    Stopping,
 }
 
 impl ZoneSupervisor {
@@ -94,14 +94,14 @@ impl ZoneSupervisor {
             None if self.has_room() || self.evict() => Bucket::new(),
             None => return None,
         };
-        let published = Rc::new(Published::new(Key::clone(key), bucket));
+        let snapshot = Rc::new(Snapshot::new(Key::clone(key), bucket));
         let actor = KeyActor::new(
             self.tuning.rate,
             Rc::clone(&self.shard),
-            Rc::clone(&published),
+            Rc::clone(&snapshot),
         );
         let actor = actor.start();
-        let active = State::Active(Active { actor, published });
+        let active = State::Active(Active { actor, snapshot });
         self.park_some_of_many(now);
         let index = if let Some(index) = known {
             self.keys.replace(index, active);
@@ -119,7 +119,7 @@ impl ZoneSupervisor {
 
     /// Returns why a known key would reject a request, if it would.
     ///
-    /// Uses the bucket that the key's actor last published, unless a message is pending there that
+    /// Uses the bucket that the key's actor last snapshot, unless a message is pending there that
     /// may change it. A rejection changes nothing, so a flood of rejections need not take the
     /// actor's time.
     fn refuses(&self, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
@@ -130,8 +130,8 @@ impl ZoneSupervisor {
         let rate = self.tuning.rate;
         match &self.keys[index].state {
             State::Parked(account) => account.refuses(rate, limit, now),
-            State::Active(active) if active.published.pending.get() == 0 => {
-                active.published.bucket.get().refuses(rate, limit, now)
+            State::Active(active) if active.snapshot.pending.get() == 0 => {
+                active.snapshot.bucket.get().refuses(rate, limit, now)
             }
             State::Active(_) => None,
         }
@@ -151,9 +151,9 @@ impl ZoneSupervisor {
 }
 
 /// How a zone with these settings is shared, if it is.
-fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<Shared>> {
+fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
     let sharing = tuning.sharing.as_ref()?;
-    Some(Shared::new(
+    Some(StoreLink::new(
         zone,
         tuning.algorithm,
         sharing,
@@ -170,11 +170,11 @@ impl Active {
         KeyActor: Handler<M>,
         Context<KeyActor>: ToEnvelope<KeyActor, M>,
     {
-        self.published.pending.set(self.published.pending.get() + 1);
+        self.snapshot.pending.set(self.snapshot.pending.get() + 1);
         self.actor.do_send(message);
     }
 
-    /// Ends the actor. Its bucket is the published one.
+    /// Ends the actor. Its bucket is the snapshot one.
     fn end(&self) {
         self.actor.do_send(End);
     }
@@ -201,7 +201,7 @@ impl Handler<Join> for ZoneSupervisor {
     type Result = ();
 
     fn handle(&mut self, join: Join, ctx: &mut Context<Self>) {
-        if self.phase == Phase::Dismissed {
+        if self.phase == Phase::Stopping {
             return Self::reject(join, Rejected::Stopping);
         }
         let now = self.shard.pacer.now();
@@ -227,8 +227,8 @@ impl Handler<Join> for ZoneSupervisor {
             }
             // An actor that was not told to end closes only through a panic.
             tracing::error!(zone = self.zone, "a key's actor was gone; it is replaced");
-            self.shard.count_waiters(&active.published, 0);
-            let account = Account::Bucket(active.published.bucket.get());
+            self.shard.count_waiters(&active.snapshot, 0);
+            let account = Account::Bucket(active.snapshot.bucket.get());
             self.keys.replace(index, State::Parked(account));
         }
         match self.wake(&Key::clone(&join.key), now) {
@@ -329,13 +329,13 @@ impl Handler<Retire> for ZoneSupervisor {
     }
 }
 
-impl Handler<Dismiss> for ZoneSupervisor {
+impl Handler<RejectAll> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, _: Dismiss, _: &mut Context<Self>) {
-        self.phase = Phase::Dismissed;
+    fn handle(&mut self, _: RejectAll, _: &mut Context<Self>) {
+        self.phase = Phase::Stopping;
         for active in self.keys.each_active() {
-            active.tell(Dismiss);
+            active.tell(RejectAll);
         }
     }
 }

@@ -51,7 +51,7 @@ impl ZoneSupervisor {
         for _ in 0..active {
             let index = self.keys.oldest_active()?;
             let oldest = &self.keys[index];
-            if oldest.active()?.published.is_quiet() {
+            if oldest.active()?.snapshot.is_quiet() {
                 return Some(index);
             }
             let used = oldest.used;
@@ -95,10 +95,10 @@ impl ZoneSupervisor {
         let Some(active) = self.keys[index].active() else {
             return;
         };
-        if !active.published.is_quiet() {
+        if !active.snapshot.is_quiet() {
             return self.keys.touch(index, now);
         }
-        let account = Account::Bucket(active.published.bucket.get());
+        let account = Account::Bucket(active.snapshot.bucket.get());
         if let State::Active(idle) = self.keys.replace(index, State::Parked(account)) {
             idle.end();
         }
@@ -155,7 +155,7 @@ impl ZoneSupervisor {
     /// Whether nothing waits at any key.
     fn is_quiet(&self) -> bool {
         let mut active = self.keys.each_active();
-        self.asked == 0 && active.all(|active| active.published.is_quiet())
+        self.asked == 0 && active.all(|active| active.snapshot.is_quiet())
     }
 
     fn show_keys(&mut self) {

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::admin::{Admin, Read, reply};
 use crate::config::{self, Broken, FileState, Problem};
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 
 #[derive(Serialize)]

@@ -5,9 +5,9 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::zones::{find, no_such_zone};
-use crate::access::{escape_unquoted, unescape};
 use crate::actors::{Key, Order, Waiters};
 use crate::admin::{Admin, reply};
+use crate::observe::escape::{escape_unquoted, unescape};
 
 /// Most keys in one list.
 const MOST: usize = 1_000;
@@ -113,7 +113,7 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResp
         return no_such_zone(&gateway, &zone);
     };
     let waiters = if forgetting.drop {
-        Waiters::Dismissed
+        Waiters::Rejected
     } else {
         Waiters::Stay
     };

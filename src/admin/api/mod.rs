@@ -1,4 +1,4 @@
-//! The gateway as JSON. The README describes what each path takes and returns.
+//! The gateway as JSON. docs/operations.md describes what each path takes and returns.
 
 mod config;
 mod keys;

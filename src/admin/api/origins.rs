@@ -5,9 +5,9 @@ use actix_web::web::Data;
 use serde::Serialize;
 
 use crate::admin::{Admin, reply};
-use crate::clock;
 use crate::http::upstream::{Origin, ServerState};
 use crate::limit::Moment;
+use crate::time::clock;
 
 #[derive(Serialize)]
 struct Origins<'g> {

@@ -6,11 +6,11 @@ use actix_web::web::{Data, Path};
 use serde::Serialize;
 
 use crate::actors::Zone;
-use crate::admin::exposition::census;
+use crate::admin::exposition::stats;
 use crate::admin::{Admin, reply};
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::limit::Delay;
-use crate::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{LimitStatus, Rejected};
 
 #[derive(Serialize)]
 struct Zones {
@@ -125,7 +125,7 @@ fn busy() -> HttpResponse {
 async fn view(gateway: &Gateway, index: usize) -> Option<ZoneView> {
     let zone = gateway.zone(index);
     let (settings, metrics) = (zone.settings(), zone.metrics());
-    let census = census(zone).await?;
+    let stats = stats(zone).await?;
     let total = |status| metrics.counted(status);
     let rejected = |reason| metrics.rejected(reason);
     Some(ZoneView {
@@ -154,12 +154,12 @@ async fn view(gateway: &Gateway, index: usize) -> Option<ZoneView> {
             store: rejected(Rejected::Store),
             stopping: rejected(Rejected::Stopping),
         },
-        depth: census.depth,
-        depth_max: census.depth_max,
-        oldest_wait_seconds: census.oldest_wait.as_secs_f64(),
+        depth: stats.depth,
+        depth_max: stats.depth_max,
+        oldest_wait_seconds: stats.oldest_wait.as_secs_f64(),
         keys: Keys {
-            active: census.active,
-            parked: census.parked,
+            active: stats.active,
+            parked: stats.parked,
         },
     })
 }

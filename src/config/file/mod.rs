@@ -24,8 +24,8 @@ use std::{env, fs, io};
 
 use toml::de::DeTable;
 
-use super::near::nearest;
 use super::read::{Fields, Node, Report};
+use super::suggest::nearest;
 use super::{LoadError, Problem, Problems, Settings};
 
 /// Reads and checks a file.

@@ -2,7 +2,7 @@ use std::net::Ipv6Addr;
 
 use super::limits::{self, Zones};
 use super::{Fields, Node, index, values};
-use crate::config::{Dialects, PathPattern, Route};
+use crate::config::{PathPattern, RatelimitHeaders, Route};
 
 /// Reads the `[[routes]]`; `None` stands for a route with a problem.
 pub(super) fn read(node: Node, origins: &[&str], zones: &Zones) -> Vec<Option<Route>> {
@@ -92,7 +92,7 @@ fn route(
         dry_run,
         reject_status,
         reject_body,
-        headers: Dialects {
+        headers: RatelimitHeaders {
             x_ratelimit: headers.contains(&DIALECTS[0]),
             ratelimit: headers.contains(&DIALECTS[1]),
             server_timing: headers.contains(&DIALECTS[2]),

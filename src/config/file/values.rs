@@ -9,10 +9,10 @@ use std::time::Duration;
 use ipnet::{IpNet, Ipv4Net};
 use toml::de::DeValue;
 
-use crate::config::near::nearest;
-use crate::config::quote::quote;
 use crate::config::read::Node;
 use crate::config::size::parse_size;
+use crate::config::suggest::nearest;
+use crate::config::toml_string::quote;
 use crate::limit::parse_duration;
 
 const LONGEST_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);

@@ -2,7 +2,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::{Fields, Names, Node, named, values};
-use crate::config::{Keeper, OnStoreFailure, Zone};
+use crate::config::{OnStoreFailure, StoreKind, Zone};
 use crate::limit::{Algorithm, Moment, Rate};
 use crate::store::Pace;
 
@@ -28,7 +28,11 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
         Algorithm::default(),
         values::choice(&Algorithm::NAMED),
     );
-    let store = fields.or("store", Keeper::default(), values::choice(&Keeper::NAMED));
+    let store = fields.or(
+        "store",
+        StoreKind::default(),
+        values::choice(&StoreKind::NAMED),
+    );
     let on_store_failure = fields.or(
         "on_store_failure",
         OnStoreFailure::default(),
@@ -85,10 +89,10 @@ fn fits(node: Node, algorithm: Algorithm, rate: Rate) -> bool {
 }
 
 /// Whether the zone's store can count at this rate.
-fn can_be_kept(node: Node, store: Keeper, algorithm: Algorithm, rate: Rate) -> bool {
+fn can_be_kept(node: Node, store: StoreKind, algorithm: Algorithm, rate: Rate) -> bool {
     match store {
-        Keeper::Memory => true,
-        Keeper::Redis => match Pace::new(rate, algorithm, Moment::default()) {
+        StoreKind::Memory => true,
+        StoreKind::Redis => match Pace::new(rate, algorithm, Moment::default()) {
             Ok(_) => true,
             Err(unkept) => {
                 node.wrong(&format!("{unkept}; found \"{rate}\""));

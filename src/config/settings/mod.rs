@@ -11,9 +11,9 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 pub use origin::{Health, Host, HostRule, Origin, Scheme, ServerUrl};
-pub use route::{Dialects, PathPattern, Route, RouteLimit};
+pub use route::{PathPattern, RatelimitHeaders, Route, RouteLimit};
 pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
-pub use store::{Keeper, OnStoreFailure, Redis};
+pub use store::{OnStoreFailure, Redis, StoreKind};
 
 use super::KeyTemplate;
 use crate::limit::{Algorithm, Rate};
@@ -124,7 +124,7 @@ pub struct Zone {
     /// Client addresses that are never limited.
     pub exempt: Vec<IpNet>,
     /// Which store keeps the buckets.
-    pub store: Keeper,
+    pub store: StoreKind,
     /// What happens when the store fails. Has no effect on a zone in memory.
     pub on_store_failure: OnStoreFailure,
 }

@@ -22,7 +22,7 @@ pub struct Route {
     /// Body of a rejection.
     pub reject_body: String,
     /// Header fields that tell the client about its limits.
-    pub headers: Dialects,
+    pub headers: RatelimitHeaders,
 }
 
 impl Route {
@@ -91,7 +91,7 @@ pub struct RouteLimit {
 
 /// Header fields that tell a client about its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dialects {
+pub struct RatelimitHeaders {
     /// `X-RateLimit-Limit` and related fields.
     pub x_ratelimit: bool,
     /// `RateLimit` and `RateLimit-Policy`, the IETF draft.

@@ -25,7 +25,7 @@ impl Default for Redis {
 
 /// Which store keeps a zone's buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keeper {
+pub enum StoreKind {
     /// The memory of this gateway, for this gateway only.
     #[default]
     Memory,
@@ -33,7 +33,7 @@ pub enum Keeper {
     Redis,
 }
 
-impl Keeper {
+impl StoreKind {
     /// All values with their names in the file.
     pub const NAMED: [(&'static str, Self); 2] = [("memory", Self::Memory), ("redis", Self::Redis)];
 

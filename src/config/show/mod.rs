@@ -5,11 +5,11 @@ use std::fmt::{Display, Write as _};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 
-use super::quote::quote;
 use super::size::show_size;
+use super::toml_string::quote;
 use super::{
-    Access, Dialects, Format, ForwardedHeader, HostRule, Level, Origin, Redis, Route, RouteLimit,
-    Settings, Zone,
+    Access, Format, ForwardedHeader, HostRule, Level, Origin, RatelimitHeaders, Redis, Route,
+    RouteLimit, Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -146,7 +146,7 @@ fn show_redis(out: &mut Page, redis: &Redis) {
 }
 
 fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
-    let Dialects {
+    let RatelimitHeaders {
         x_ratelimit,
         ratelimit,
         server_timing,

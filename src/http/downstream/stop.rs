@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use slab::Slab;
 
-use crate::clock;
 use crate::limit::Moment;
+use crate::time::clock;
 
 /// Whether the gateway is stopping, for all connections of one worker.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use super::context::ConnectionContext;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
 use crate::limit::Moment;
-use crate::pacer::Priority;
+use crate::time::pacer::Priority;
 
 /// Serves the requests of clients.
 pub trait RequestService: 'static {

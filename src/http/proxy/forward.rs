@@ -12,11 +12,11 @@ use super::request_info::RequestInfo;
 use super::upload::Upload;
 use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
-use crate::deadline::Deadline;
-use crate::gateway::Gateway;
 use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unless_gone};
+use crate::http::gateway::Gateway;
 use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
 use crate::limit::Moment;
+use crate::time::deadline::Deadline;
 
 /// Interval between checks for a client that left while the origin accepts none of its upload.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

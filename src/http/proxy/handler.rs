@@ -10,14 +10,14 @@ use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::config::Route;
-use crate::gateway::Gateway;
 use crate::http::downstream::{
     Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
 };
+use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::http::message::sender::Then;
 use crate::limit::Moment;
-use crate::pacer::Priority;
+use crate::time::pacer::Priority;
 
 impl RequestService for Worker {
     /// Serves one request, from its head to the last byte of its response.

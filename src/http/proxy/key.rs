@@ -2,9 +2,9 @@ use std::cell::Cell;
 
 use super::request_info::RequestInfo;
 use crate::actors::Key;
+use crate::config::target;
 use crate::config::{Variable, Zone};
 use crate::http::message::FieldName;
-use crate::target;
 
 /// Maximum length of a key, as in nginx.
 ///

@@ -12,9 +12,9 @@ use super::key;
 use super::request_info::RequestInfo;
 use crate::actors::{Joining, Key, Outlook, Probing, Rejection, Turn};
 use crate::config::{Route, RouteLimit};
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::limit::{Excess, Moment};
-use crate::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{LimitStatus, Rejected};
 
 /// The verdict of one limit about a request.
 #[derive(Debug)]
@@ -213,23 +213,23 @@ async fn probe(
 }
 
 /// The state of one of several joins.
-enum Asked<'r> {
+enum PendingTurn<'r> {
     Joining(Joining<'r>),
     Joined(Turn<'r>),
 }
 
 /// Returns all turns, or the first rejection and its index in `joining`.
 async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Vec<Turn<'r>>, (usize, Rejection)> {
-    let mut asked: Vec<Asked<'r>> = joining.into_iter().map(Asked::Joining).collect();
+    let mut asked: Vec<PendingTurn<'r>> = joining.into_iter().map(PendingTurn::Joining).collect();
     poll_fn(|cx| {
         let mut pending = false;
         for (index, asked) in asked.iter_mut().enumerate() {
-            let Asked::Joining(joining) = asked else {
+            let PendingTurn::Joining(joining) = asked else {
                 continue;
             };
             match Pin::new(joining).poll(cx) {
                 Poll::Pending => pending = true,
-                Poll::Ready(Ok(turn)) => *asked = Asked::Joined(turn),
+                Poll::Ready(Ok(turn)) => *asked = PendingTurn::Joined(turn),
                 Poll::Ready(Err(rejection)) => return Poll::Ready(Err((index, rejection))),
             }
         }
@@ -241,8 +241,8 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Vec<Turn<'r>>, (usize, R
     })
     .await?;
     let turn = |asked| match asked {
-        Asked::Joined(turn) => Some(turn),
-        Asked::Joining(_) => None,
+        PendingTurn::Joined(turn) => Some(turn),
+        PendingTurn::Joining(_) => None,
     };
     Ok(asked.into_iter().filter_map(turn).collect())
 }

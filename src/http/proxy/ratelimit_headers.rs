@@ -5,15 +5,15 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::limits::{LimitOutcome, LimitVerdict};
-use crate::config::Dialects;
-use crate::gateway::Gateway;
+use crate::config::RatelimitHeaders;
+use crate::http::gateway::Gateway;
 use crate::http::message::FieldName;
 
 /// Writes a field, given its name and its value.
 type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
 
 /// Returns whether the gateway's own value replaces an origin's value of this field.
-pub(super) fn replaces(which: Dialects, known: FieldName) -> bool {
+pub(super) fn replaces(which: RatelimitHeaders, known: FieldName) -> bool {
     match known {
         FieldName::XRateLimit => which.x_ratelimit,
         FieldName::RateLimit | FieldName::RateLimitPolicy => which.ratelimit,
@@ -24,7 +24,7 @@ pub(super) fn replaces(which: Dialects, known: FieldName) -> bool {
 /// Writes the fields that `which` selects.
 pub(super) fn write(
     put: Put<'_>,
-    which: Dialects,
+    which: RatelimitHeaders,
     gateway: &Gateway,
     outcome: &LimitOutcome<'_>,
     origin_took: Option<Duration>,

@@ -3,13 +3,13 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
-use crate::access;
 use crate::config::{Route, ServerUrl};
-use crate::gateway::Gateway;
+use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::limit::Moment;
-use crate::metrics::LimitStatus;
-use crate::pacer::Pacer;
+use crate::observe::access;
+use crate::observe::metrics::LimitStatus;
+use crate::time::pacer::Pacer;
 
 /// The status in log and metrics if the client left before a response began, as in nginx.
 const CLIENT_GONE: u16 = 499;

@@ -12,7 +12,7 @@ use crate::config::Route;
 use crate::http::downstream::{ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
 use crate::http::upstream::OriginError;
-use crate::metrics::Rejected;
+use crate::observe::metrics::Rejected;
 
 /// A short response in plain text.
 #[derive(Debug)]

@@ -2,11 +2,11 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use super::client::Client;
-use crate::access::escape;
 use crate::config::Server;
+use crate::config::target;
 use crate::http::downstream::Peer;
 use crate::http::message::{FieldName, Fields, RequestHead, Version};
-use crate::target;
+use crate::observe::escape::escape;
 
 /// The properties of a request that are read once: its sender and its target.
 pub(super) struct RequestInfo<'a> {

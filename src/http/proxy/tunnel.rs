@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::deadline::Deadline;
 use crate::http::message::Buffer;
+use crate::time::deadline::Deadline;
 
 /// Time that one side gets to end after the other has ended.
 const HALF_CLOSED: Duration = Duration::from_secs(30);

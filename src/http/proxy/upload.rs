@@ -3,12 +3,12 @@
 use std::num::NonZeroU64;
 use std::task::{Context, Poll, ready};
 
-use crate::clock;
 use crate::http::downstream::{ClientError, ClientStream};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, FieldName, Fields, Trailers};
 use crate::http::upstream::Connection;
 use crate::limit::Moment;
+use crate::time::clock;
 
 /// The progress of a request's body on its way to the origin.
 #[derive(Debug)]

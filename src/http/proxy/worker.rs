@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::gateway::Gateway;
 use crate::http::downstream::StopSignal;
+use crate::http::gateway::Gateway;
 use crate::http::upstream::Pools;
-use crate::pacer::Pacer;
+use crate::time::pacer::Pacer;
 
 /// The gateway in force.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use tokio::io::AsyncRead;
 
 use super::pool::Pool;
 use super::stream::Stream;
-use crate::deadline::Deadline;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyDecoder, BodyError, BodyLength, Buffer, Sender, Trailers};
 use crate::limit::Moment;
+use crate::time::deadline::Deadline;
 
 /// A connection in use.
 ///

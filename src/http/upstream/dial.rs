@@ -9,7 +9,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::names::Names;
+use super::dns::Names;
 use super::stream::Stream;
 use super::tls::Tls;
 use crate::config::{Host, Scheme, ServerUrl};

@@ -4,7 +4,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::http::message::InvalidResponse;
-use crate::metrics::Outcome;
+use crate::observe::metrics::Outcome;
 
 /// Why an origin gave no response.
 #[derive(Debug, Error)]

@@ -10,18 +10,18 @@
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `names`, `resolver` | the addresses of names |
 
-mod condition;
+mod concurrency_limit;
 mod connection;
 mod dial;
+mod dns;
 mod error;
-mod names;
+mod health;
 mod pool;
 mod probe;
 mod prober;
 mod resolver;
 mod server;
 mod servers;
-mod slots;
 mod stream;
 mod tls;
 

@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::condition::Condition;
-use super::slots::Slot;
+use super::concurrency_limit::Slot;
+use super::health::ServerHealth;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
-use crate::metrics::{Count, Outcome, ServerMetrics};
+use crate::observe::metrics::{Count, Outcome, ServerMetrics};
 
 /// One server of an origin, as long as it is in the file. Reloads keep it.
 #[derive(Debug)]
 pub(crate) struct Server {
     url: ServerUrl,
     in_flight: Count,
-    condition: Condition,
+    health: ServerHealth,
     metrics: ServerMetrics,
     /// Every request reads this, and a channel's lock would be too expensive for that.
     is_retired: AtomicBool,
@@ -37,7 +37,7 @@ impl Server {
         Self {
             url: url.clone(),
             in_flight: Count::default(),
-            condition: Condition::new(metrics.healthy.clone()),
+            health: ServerHealth::new(metrics.healthy.clone()),
             metrics,
             is_retired: AtomicBool::new(false),
             retirement: watch::Sender::new(()),
@@ -63,12 +63,12 @@ impl Server {
 
     /// Returns whether requests may be sent to it. `alone`: the origin has no other server.
     pub(super) fn is_in(&self, alone: bool, now: Moment) -> bool {
-        self.condition.passes_checks() && (alone || self.out_for(now).is_zero())
+        self.health.passes_checks() && (alone || self.out_for(now).is_zero())
     }
 
     /// Returns the time until it may be asked again. `check`: the interval between its checks.
     pub(super) fn back_in(&self, check: Duration, now: Moment) -> Duration {
-        if self.condition.passes_checks() {
+        if self.health.passes_checks() {
             self.out_for(now)
         } else {
             self.out_for(now).max(check)
@@ -77,17 +77,17 @@ impl Server {
 
     /// Returns the time for which failed requests still keep it out.
     fn out_for(&self, now: Moment) -> Duration {
-        self.condition.out_until().since(now)
+        self.health.out_until().since(now)
     }
 
     /// Records the result of a health check: healthy, or why not.
     pub(super) fn checked(&self, found: Result<(), String>, health: &Health) {
-        self.condition.checked(&self.url, found, health);
+        self.health.checked(&self.url, found, health);
     }
 
     /// Notes that no health check runs any more.
     pub(super) fn unchecked(&self) {
-        self.condition.unchecked();
+        self.health.unchecked();
     }
 
     /// Notes that it has left the file.
@@ -150,7 +150,7 @@ impl<'o> InFlight<'o> {
     /// Records that the head of a response arrived after `took`.
     pub fn answered(&self, took: Duration) {
         self.server.metrics.count(Outcome::Answered, took);
-        self.server.condition.answered(&self.server.url);
+        self.server.health.answered(&self.server.url);
     }
 
     /// Records that no response came, for all of `took`.
@@ -159,13 +159,13 @@ impl<'o> InFlight<'o> {
     /// further failure takes it out again, until it responds.
     pub fn failed(&self, outcome: Outcome, took: Duration, now: Moment) {
         let Server {
-            condition,
+            health,
             metrics,
             url,
             ..
         } = &**self.server;
         metrics.count(outcome, took);
-        condition.failed(url, self.max_fails, now);
+        health.failed(url, self.max_fails, now);
     }
 }
 

@@ -1,14 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::concurrency_limit::ConcurrencyLimit;
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::probe::Check;
 use super::server::{InFlight, Server};
-use super::slots::Slots;
 use crate::config::{self, ServerUrl};
-use crate::events::Throttle;
 use crate::limit::Moment;
+use crate::observe::throttle::Throttle;
 
 /// The servers of an origin and their state, shared by all workers and kept across reloads.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Origin {
     servers: Vec<Arc<Server>>,
     dialer: Dialer,
     /// `None`: no limit.
-    slots: Option<Arc<Slots>>,
+    slots: Option<Arc<ConcurrencyLimit>>,
     /// Limits the log events for requests that got no response.
     unanswered: Throttle,
 }
@@ -50,7 +50,7 @@ impl Origin {
             .collect();
         let slots = settings
             .max_in_flight
-            .map(|most| Arc::new(Slots::new(most.get())));
+            .map(|most| Arc::new(ConcurrencyLimit::new(most.get())));
         Self {
             settings,
             servers,
@@ -86,7 +86,7 @@ impl Origin {
                 slots.resize(from.get(), to.get());
                 Some(Arc::clone(slots))
             }
-            (_, _, to) => to.map(|most| Arc::new(Slots::new(most.get()))),
+            (_, _, to) => to.map(|most| Arc::new(ConcurrencyLimit::new(most.get()))),
         };
         Self {
             settings,

@@ -340,7 +340,7 @@ impl<W> Queue<W> {
     }
 
     /// Removes and returns all waiters in order. The bucket keeps their charges.
-    pub fn dismiss(&mut self) -> Vec<W> {
+    pub fn reject_all(&mut self) -> Vec<W> {
         let mut gone = Vec::with_capacity(self.depth());
         while let Some((_, found)) = self.first() {
             let lane = &mut self.lanes[found];

@@ -351,12 +351,12 @@ impl Twins {
     }
 
     /// Every waiter leaves, and each request has left exactly once.
-    fn finish(&mut self, dismiss: bool) {
-        if dismiss {
+    fn finish(&mut self, reject_all: bool) {
+        if reject_all {
             let expected = self.model.waiting().len();
-            let dismissed = self.queue.dismiss();
-            assert_eq!(dismissed.len(), expected);
-            for id in dismissed {
+            let rejects_all = self.queue.reject_all();
+            assert_eq!(rejects_all.len(), expected);
+            for id in rejects_all {
                 self.leaves_as(id, Exit::Dismissed);
                 self.model.stop_waiting(id);
             }
@@ -386,11 +386,11 @@ proptest! {
         limits in limits(),
         start in starts(),
         steps in steps(1, 2, 80),
-        dismiss: bool,
+        reject_all: bool,
     ) {
         let mut twins = Twins::new(paces, limits, start, Trust::Exact);
         twins.run(steps);
-        twins.finish(dismiss);
+        twins.finish(reject_all);
     }
 
     #[test]
@@ -399,11 +399,11 @@ proptest! {
         limits in limits(),
         start in starts(),
         steps in steps(1, 6, 80),
-        dismiss: bool,
+        reject_all: bool,
     ) {
         let mut twins = Twins::new(paces, limits, start, Trust::AtLeast);
         twins.run(steps);
-        twins.finish(dismiss);
+        twins.finish(reject_all);
     }
 
     #[test]
@@ -412,13 +412,13 @@ proptest! {
         limits in limits(),
         start in starts(),
         steps in steps(3, 0, 80),
-        dismiss: bool,
+        reject_all: bool,
     ) {
         let mut paces = paces();
         paces.insert(0, pace);
         let mut twins = Twins::new(paces, limits, start, Trust::Rounded);
         twins.run(steps);
-        twins.finish(dismiss);
+        twins.finish(reject_all);
     }
 
     #[test]

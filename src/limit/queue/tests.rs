@@ -203,11 +203,11 @@ fn dismissed_are_all_who_wait_in_their_order_and_their_charges_stay() {
     }
     join(&mut queue, limit(9, Delay::Above(3)), 4, at("0"));
     let bucket = queue.bucket();
-    assert_eq!(queue.dismiss(), [1, 4, 2, 3]);
+    assert_eq!(queue.reject_all(), [1, 4, 2, 3]);
     assert_eq!((queue.depth(), queue.due()), (0, None));
     assert_eq!(queue.bucket(), bucket);
     assert_eq!(queue.leave(Ticket(1)), None);
-    assert_eq!(queue.dismiss(), [0; 0]);
+    assert_eq!(queue.reject_all(), [0; 0]);
     join(&mut queue, limit(9, Delay::Above(0)), 5, at("0"));
     assert_eq!(drain(&mut queue), [(5, at("5"))]);
 }

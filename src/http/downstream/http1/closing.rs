@@ -11,9 +11,9 @@ use super::super::error_response::error_response;
 use super::super::socket::Socket;
 use super::super::stream::ClientStream;
 use super::{Connection, Progress};
-use crate::clock;
-use crate::deadline::Deadline;
 use crate::http::message::{BadRequest, Buffer};
+use crate::time::clock;
+use crate::time::deadline::Deadline;
 
 /// How long a closing connection waits for a client that sends nothing more.
 ///

@@ -39,13 +39,13 @@ use super::socket::Socket;
 use super::stop::{Sleeper, StopSignal};
 use super::stream::{Aborted, ClientError, RequestService};
 use super::timeouts::Timeouts;
-use crate::deadline::Deadline;
 use crate::http::message::request::{empty_lines, end_of_head};
 use crate::http::message::{
     BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Version,
 };
 use crate::limit::Moment;
-use crate::pacer::Priority;
+use crate::time::deadline::Deadline;
+use crate::time::pacer::Priority;
 
 /// Maximum number of bytes that one read takes while a head is arriving.
 ///

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use h2::{Ping, PingPong};
 
-use crate::deadline::Deadline;
+use crate::time::deadline::Deadline;
 
 /// Interval between pings. `PING_TIMEOUT` is the time that a client has to answer one.
 const PING_EVERY: Duration = Duration::from_secs(30);

@@ -27,9 +27,9 @@ use super::peer::Peer;
 use super::stop::StopSignal;
 use super::stream::{Aborted, RequestService};
 use super::timeouts::Timeouts;
-use crate::deadline::Deadline;
 use crate::http::message::RequestHead;
-use crate::pacer::Priority;
+use crate::time::deadline::Deadline;
+use crate::time::pacer::Priority;
 
 /// Maximum number of requests at once on one connection, as in nginx.
 const MAX_STREAMS: u32 = 128;

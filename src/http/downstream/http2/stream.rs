@@ -14,11 +14,11 @@ use tokio::net::TcpStream;
 
 use super::super::stream::{ClientError, ClientStream, EachField, Response};
 use super::super::timeouts::Timeouts;
-use crate::deadline::Deadline;
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyLength, Buffer, Trailers};
 use crate::limit::Moment;
+use crate::time::deadline::Deadline;
 
 /// One request of a connection, and its response.
 pub(super) struct Stream {

@@ -1,0 +1,306 @@
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::super::messages::{Answer, Charge, Key};
+use super::super::store_link::{Decision, InForce, StoreLink};
+use crate::limit::{
+    Account, Bucket, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate, Ticket,
+    Verdict,
+};
+
+/// A request that waits for its turn.
+pub(super) struct Waiter {
+    pub(super) since: Moment,
+    pub(super) limit: Limit,
+    pub(super) excess: Excess,
+    pub(super) reply: oneshot::Sender<Answer>,
+}
+
+/// A key's level and waiters.
+pub(super) enum KeyQueue {
+    /// Kept completely here.
+    Own(Queue<Waiter>),
+    /// Departure times come from the store; the waiters and their times are kept here.
+    Shared(SharedQueue),
+}
+
+/// The local state of a key that is kept in the store, and its waiters at this gateway.
+pub(super) struct SharedQueue {
+    zone: Rc<StoreLink>,
+    key: Key,
+    line: ExternalSchedule<Waiter, Charge>,
+    /// The key's state as the store last reported it.
+    ///
+    /// Charges made here since then, while the store was unavailable, are added.
+    bucket: Bucket,
+    /// The rate in force.
+    rate: Rate,
+    /// Whether any waiter has a time that was assigned while the store was unavailable.
+    alone: bool,
+    /// How many of those times the store is being asked to replace.
+    placing: usize,
+}
+
+/// How many such times the store is asked to replace at once.
+const MOST_PLACED: usize = 32;
+
+impl KeyQueue {
+    pub(super) fn bucket(&self) -> Bucket {
+        match self {
+            Self::Own(queue) => queue.bucket(),
+            Self::Shared(queue) => queue.bucket,
+        }
+    }
+
+    pub(super) fn rate(&self) -> Rate {
+        match self {
+            Self::Own(queue) => queue.rate(),
+            Self::Shared(queue) => queue.rate,
+        }
+    }
+
+    /// The bucket converted to the rate of this gateway's file. Another rate may be in force.
+    ///
+    /// It is kept in this form when the actor has gone.
+    pub(super) fn bucket_of_file(&self, now: Moment) -> Bucket {
+        let mut bucket = self.bucket();
+        if let Self::Shared(queue) = self
+            && queue.rate != queue.zone.rate()
+        {
+            bucket.retune(queue.rate, queue.zone.rate(), now);
+        }
+        bucket
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        match self {
+            Self::Own(queue) => queue.depth(),
+            Self::Shared(queue) => queue.line.depth(),
+        }
+    }
+
+    pub(super) fn oldest(&self) -> Option<Moment> {
+        match self {
+            Self::Own(queue) => queue.oldest(),
+            Self::Shared(queue) => queue.line.oldest(),
+        }
+    }
+
+    pub(super) fn due(&self) -> Option<Moment> {
+        match self {
+            Self::Own(queue) => queue.due(),
+            Self::Shared(queue) => queue.line.due(),
+        }
+    }
+
+    pub(super) fn take_due(&mut self, now: Moment) -> Option<Departure<Waiter, Charge>> {
+        match self {
+            Self::Own(queue) => queue.take_due(now).map(|departure| Departure {
+                due: departure.due,
+                charge: Charge::Own(departure.charge),
+                waiter: departure.waiter,
+            }),
+            Self::Shared(queue) => queue.line.take_due(now),
+        }
+    }
+
+    /// Removes a waiter that leaves before its turn. The waiters behind it move up.
+    pub(super) fn leave(&mut self, ticket: Ticket) {
+        match self {
+            Self::Own(queue) => {
+                queue.leave(ticket);
+            }
+            Self::Shared(queue) => queue.leave(ticket),
+        }
+    }
+
+    /// Gives back the charge of an unused turn.
+    pub(super) fn refund(&mut self, charge: Charge, now: Moment) {
+        match (self, charge) {
+            (Self::Own(queue), Charge::Own(charge)) => queue.refund(charge, now),
+            (Self::Shared(queue), charge) => queue.refund(charge),
+            // A zone that has moved to another store has other actors.
+            (Self::Own(_), _) => {}
+        }
+    }
+
+    /// Removes and returns all waiters.
+    pub(super) fn reject_all(&mut self) -> Vec<Waiter> {
+        match self {
+            Self::Own(queue) => queue.reject_all(),
+            Self::Shared(queue) => {
+                let (gone, charges) = queue.line.reject_all();
+                for charge in charges {
+                    queue.refund(charge);
+                }
+                gone
+            }
+        }
+    }
+
+    /// Forgets all charges except those of the waiters.
+    pub(super) fn forget(&mut self, now: Moment) {
+        match self {
+            Self::Own(queue) => queue.forget(now),
+            Self::Shared(queue) => queue.forget(now),
+        }
+    }
+}
+
+impl SharedQueue {
+    pub(super) fn new(zone: Rc<StoreLink>, key: Key, rate: Rate, bucket: Bucket) -> Self {
+        Self {
+            zone,
+            key,
+            line: ExternalSchedule::default(),
+            bucket,
+            rate,
+            alone: false,
+            placing: 0,
+        }
+    }
+
+    pub(super) fn zone(&self) -> &Rc<StoreLink> {
+        &self.zone
+    }
+
+    /// Adopts the zone's new settings.
+    pub(super) fn adopt(&mut self, zone: Rc<StoreLink>) {
+        self.zone = zone;
+    }
+
+    /// Takes over what the store reported: the rate in force and the key's state.
+    pub(super) fn learn(&mut self, decision: &Decision, now: Moment) {
+        self.follow(decision.in_force, now);
+        if let Account::Bucket(bucket) = decision.account {
+            self.bucket = bucket;
+        }
+    }
+
+    /// Decides without the store, from the state it last reported.
+    pub(super) fn decide(&mut self, limit: Limit, now: Moment) -> Verdict {
+        self.bucket.decide(self.rate, limit, now)
+    }
+
+    pub(super) fn has_no_waiters(&self) -> bool {
+        self.line.depth() == 0
+    }
+
+    /// Whether a request with this `delay` has to wait behind others.
+    pub(super) fn is_busy(&self, delay: u32) -> bool {
+        self.line.is_busy(delay)
+    }
+
+    pub(super) fn seat(
+        &mut self,
+        delay: u32,
+        ticket: Ticket,
+        waiter: Waiter,
+        due: Moment,
+        charge: Charge,
+    ) {
+        let has_gone = waiter.reply.is_closed();
+        self.alone |= charge == Charge::Alone && self.zone.is_out();
+        self.line
+            .seat(delay, ticket, waiter.since, waiter, (due, charge));
+        if has_gone {
+            self.leave(ticket);
+        }
+    }
+
+    /// Delays of the waiters whose times the store should now replace, because it is back.
+    ///
+    /// Until these waiters have times on the shared schedule, they leave in addition to the
+    /// waiters that do.
+    pub(super) fn take_unplaced(&mut self) -> Vec<u32> {
+        if !self.alone || self.placing > 0 || self.zone.is_out() {
+            return Vec::new();
+        }
+        let alone = self.line.times();
+        let alone = alone.filter(|(.., charge)| **charge == Charge::Alone);
+        let delays: Vec<u32> = alone.take(MOST_PLACED).map(|(delay, ..)| delay).collect();
+        self.placing = delays.len();
+        self.alone = !delays.is_empty();
+        delays
+    }
+
+    /// The store has answered one of these requests, or failed to.
+    pub(super) fn placed(&mut self) {
+        self.placing = self.placing.saturating_sub(1);
+    }
+
+    /// Asks for no more replacements, unless the store goes out again and comes back.
+    pub(super) fn stays_alone(&mut self) {
+        self.alone = self.zone.is_out();
+    }
+
+    /// Replaces a time that this gateway assigned alone by one from the store.
+    pub(super) fn exchange(&mut self, delay: u32, due: Moment, charge: Charge) {
+        let is_old = |charge: &Charge| *charge == Charge::Alone;
+        if let Err(charge) = self.line.exchange(delay, is_old, (due, charge)) {
+            self.refund(charge);
+        }
+    }
+
+    /// The waiters keep their times. Later requests come behind them.
+    fn forget(&mut self, now: Moment) {
+        let times = self.line.times();
+        let told = times.filter_map(|(delay, due, charge)| match charge {
+            Charge::Store(charge) => Some((due, delay, *charge)),
+            _ => None,
+        });
+        let last = told.max_by_key(|(due, ..)| *due);
+        self.bucket = last.map_or_else(Bucket::new, |(due, delay, _)| {
+            let rate = self.rate;
+            let waits = i128::try_from(due.since(now).as_nanos()).unwrap_or(i128::MAX);
+            let level = waits.saturating_mul(rate.ticks_per_nano());
+            let free = (i128::from(delay) + 1) * rate.ticks_per_request();
+            Bucket::next_at_level(rate, level.saturating_add(free), now)
+        });
+        let last = last.map(|(.., charge)| charge);
+        self.zone.forget(&self.key, last);
+    }
+
+    fn leave(&mut self, ticket: Ticket) {
+        if let Some(charge) = self.line.leave(ticket) {
+            self.refund(charge);
+        }
+    }
+
+    fn refund(&mut self, charge: Charge) {
+        match charge {
+            Charge::Store(charge) => self.zone.refund(&self.key, charge),
+            Charge::Alone => self.bucket.take_back(self.rate),
+            Charge::Own(_) | Charge::Nothing => {}
+        }
+    }
+
+    /// Switches to the rate in force.
+    ///
+    /// A waiter from before the change keeps its place: its remaining time is scaled from `since`
+    /// on, in the same way at all gateways.
+    pub(super) fn follow(&mut self, in_force: InForce, now: Moment) {
+        if in_force.rate == self.rate {
+            return;
+        }
+        let since = in_force.since.unwrap_or(now);
+        let stretch = interval(in_force.rate) / interval(self.rate);
+        self.line.retime(|due| {
+            let ahead = due.since(since).as_secs_f64() * stretch;
+            if due <= since {
+                return due;
+            }
+            since + Duration::try_from_secs_f64(ahead).unwrap_or(Duration::MAX)
+        });
+        self.bucket.retune(self.rate, in_force.rate, now);
+        self.rate = in_force.rate;
+    }
+}
+
+/// Time in which one request leaks, in seconds.
+#[allow(clippy::cast_precision_loss)]
+fn interval(rate: Rate) -> f64 {
+    rate.ticks_per_request() as f64 / rate.ticks_per_nano() as f64
+}

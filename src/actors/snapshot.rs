@@ -1,0 +1,152 @@
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::messages::Key;
+use super::stats::KeyState;
+use super::store_link::StoreLink;
+use crate::limit::{Bucket, Moment, Rate};
+use crate::observe::metrics::ZoneMetrics;
+use crate::time::pacer::Pacer;
+
+/// State that the actors of one supervisor share with it.
+///
+/// All run on one thread, so plain cells suffice.
+pub(super) struct Shard {
+    pub(super) pacer: Rc<Pacer>,
+    pub(super) metrics: Arc<ZoneMetrics>,
+    /// The keys that have waiters.
+    ///
+    /// Each knows its index here, so adding and removing cost a few moves, and a search for the
+    /// deepest key walks only these.
+    waiting: RefCell<Vec<Rc<Snapshot>>>,
+    /// Number of waiters of all keys together.
+    depth: Cell<usize>,
+    /// Set for a zone that is kept in a store.
+    sharing: RefCell<Option<Rc<StoreLink>>>,
+}
+
+impl Shard {
+    pub(super) fn new(pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>) -> Self {
+        Self {
+            pacer,
+            metrics,
+            waiting: RefCell::default(),
+            depth: Cell::new(0),
+            sharing: RefCell::default(),
+        }
+    }
+
+    /// How the zone is shared now, if it is.
+    pub(super) fn sharing(&self) -> Option<Rc<StoreLink>> {
+        self.sharing.borrow().as_ref().map(Rc::clone)
+    }
+
+    /// Sets how the zone is shared.
+    pub(super) fn share(&self, zone: Option<Rc<StoreLink>>) {
+        self.sharing.replace(zone);
+    }
+
+    /// Number of keys that have waiters.
+    pub(super) fn busy(&self) -> usize {
+        self.waiting.borrow().len()
+    }
+
+    /// Number of waiters of all keys together.
+    pub(super) fn depth(&self) -> usize {
+        self.depth.get()
+    }
+
+    /// Shows up to `most` keys that have waiters, from just before index `end` towards the front.
+    ///
+    /// Returns the index to continue from; 0 at the end. Even in several steps this shows every
+    /// key that has waiters throughout, some keys twice.
+    pub(super) fn walk(&self, end: usize, most: usize, mut show: impl FnMut(&Snapshot)) -> usize {
+        let waiting = self.waiting.borrow();
+        let end = end.min(waiting.len());
+        let start = end.saturating_sub(most);
+        waiting[start..end].iter().rev().for_each(|it| show(it));
+        start
+    }
+
+    /// Records that one key now has `after` waiters.
+    #[allow(clippy::cast_precision_loss)]
+    pub(super) fn count_waiters(&self, snapshot: &Rc<Snapshot>, after: usize) {
+        let before = snapshot.depth.replace(after);
+        match (before, after) {
+            (0, 0) => return,
+            (0, _) => self.add(snapshot),
+            (_, 0) => self.remove(snapshot),
+            _ => {}
+        }
+        self.depth
+            .set((self.depth.get() + after).saturating_sub(before));
+        match after.checked_sub(before) {
+            Some(more) => self.metrics.depth.increment(more as f64),
+            None => self.metrics.depth.decrement((before - after) as f64),
+        }
+    }
+
+    fn add(&self, snapshot: &Rc<Snapshot>) {
+        let mut waiting = self.waiting.borrow_mut();
+        snapshot.index.set(waiting.len());
+        waiting.push(Rc::clone(snapshot));
+    }
+
+    fn remove(&self, snapshot: &Snapshot) {
+        let (mut waiting, index) = (self.waiting.borrow_mut(), snapshot.index.get());
+        if index < waiting.len() {
+            waiting.swap_remove(index);
+        }
+        if let Some(moved) = waiting.get(index) {
+            moved.index.set(index);
+        }
+    }
+}
+
+/// What one actor publishes to its supervisor.
+///
+/// It is enough to park the actor, list it or skip it without asking it.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) key: Key,
+    /// Number of messages sent to the actor that it has not handled yet.
+    pub(super) pending: Cell<usize>,
+    /// Number of waiters at this key.
+    pub(super) depth: Cell<usize>,
+    pub(super) bucket: Cell<Bucket>,
+    /// When the waiter that has waited longest joined.
+    pub(super) oldest: Cell<Option<Moment>>,
+    /// Index among the keys that have waiters. Valid only while the key has waiters.
+    index: Cell<usize>,
+}
+
+impl Snapshot {
+    pub(super) fn new(key: Key, bucket: Bucket) -> Self {
+        Self {
+            key,
+            pending: Cell::new(0),
+            depth: Cell::new(0),
+            bucket: Cell::new(bucket),
+            oldest: Cell::new(None),
+            index: Cell::new(0),
+        }
+    }
+
+    /// The key's state for listings.
+    pub(super) fn state(&self, rate: Rate, now: Moment) -> KeyState {
+        KeyState {
+            key: Key::clone(&self.key),
+            depth: self.depth.get(),
+            excess: self.bucket.get().excess(rate, now).requests(),
+            oldest_wait: self.oldest.get().map_or(Duration::ZERO, |it| now.since(it)),
+            active: true,
+        }
+    }
+
+    /// Whether nothing waits and no message is pending. The snapshot state is then complete.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.pending.get() == 0 && self.depth.get() == 0
+    }
+}

@@ -1,0 +1,219 @@
+//! Statistics of a zone's keys, collected in small steps so that no drain is delayed.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+use std::time::Duration;
+
+use super::messages::Key;
+
+/// The state of one key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyState {
+    /// The key's bytes. They need not be UTF-8.
+    pub key: Key,
+    /// Number of waiters.
+    pub depth: usize,
+    /// The level, in requests.
+    pub excess: f64,
+    /// How long the oldest waiter has waited.
+    pub oldest_wait: Duration,
+    /// Whether the key has an actor. If not, only its bucket is kept.
+    pub active: bool,
+}
+
+/// The order in which keys are listed, highest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By the number of waiters, then by the level.
+    Depth,
+    /// By the level.
+    Excess,
+    /// By how long the oldest waiter has waited.
+    OldestWait,
+}
+
+/// Collects the first `limit` keys by an order, from the keys that it is shown.
+#[derive(Debug)]
+pub struct Top {
+    order: Order,
+    limit: usize,
+    /// The lowest-ranked key is on top: a higher-ranked key replaces it.
+    kept: BinaryHeap<Reverse<Ranked>>,
+    /// The keys in `kept`. Needed because a key may be shown twice.
+    keys: HashSet<Key>,
+}
+
+#[derive(Debug)]
+struct Ranked {
+    rank: (u64, u64),
+    state: KeyState,
+}
+
+impl Top {
+    /// An empty collection for the first `limit` keys. `limit` must not be zero.
+    #[must_use]
+    pub fn new(order: Order, limit: usize) -> Self {
+        Self {
+            order,
+            limit,
+            kept: BinaryHeap::new(),
+            keys: HashSet::new(),
+        }
+    }
+
+    /// Keeps a key if it is among the first.
+    pub fn show(&mut self, state: KeyState) {
+        let rank = self.rank(&state);
+        let full = self.kept.len() >= self.limit;
+        if full && self.kept.peek().is_none_or(|last| last.0.rank >= rank) {
+            return;
+        }
+        if !self.keys.insert(Key::clone(&state.key)) {
+            return;
+        }
+        if full && let Some(Reverse(last)) = self.kept.pop() {
+            self.keys.remove(&last.state.key);
+        }
+        self.kept.push(Reverse(Ranked { rank, state }));
+    }
+
+    /// The keys in order. Keys of equal rank are ordered by their bytes.
+    #[must_use]
+    pub fn into_sorted(self) -> Vec<KeyState> {
+        let mut sorted: Vec<_> = self.kept.into_iter().map(|ranked| ranked.0).collect();
+        sorted.sort_by(|a, b| {
+            let by_rank = b.rank.cmp(&a.rank);
+            by_rank.then_with(|| a.state.key.cmp(&b.state.key))
+        });
+        sorted.into_iter().map(|ranked| ranked.state).collect()
+    }
+
+    fn rank(&self, state: &KeyState) -> (u64, u64) {
+        // For floats that are not negative, the order of the bits is the order of the numbers.
+        let excess = state.excess.max(0.0).to_bits();
+        match self.order {
+            Order::Depth => (state.depth as u64, excess),
+            Order::Excess => (excess, 0),
+            Order::OldestWait => {
+                let nanos = u64::try_from(state.oldest_wait.as_nanos()).unwrap_or(u64::MAX);
+                (nanos, 0)
+            }
+        }
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl Eq for Ranked {}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank.cmp(&other.rank)
+    }
+}
+
+/// The state of a zone, summed over all workers.
+#[derive(Debug)]
+pub struct ZoneStats {
+    /// Number of waiters.
+    pub depth: usize,
+    /// Number of waiters at the deepest key.
+    pub depth_max: usize,
+    /// How long the oldest waiter has waited.
+    pub oldest_wait: Duration,
+    /// Number of keys with an actor.
+    pub active: usize,
+    /// Number of keys without an actor: only the bucket is kept.
+    pub parked: usize,
+    /// The deepest keys among those with waiters.
+    pub deepest: Vec<KeyState>,
+}
+
+/// A stats in progress.
+#[derive(Debug)]
+pub(super) struct Count {
+    pub(super) depth: usize,
+    pub(super) depth_max: usize,
+    pub(super) oldest_wait: Duration,
+    pub(super) active: usize,
+    pub(super) parked: usize,
+    pub(super) top: Top,
+}
+
+impl Count {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            depth: 0,
+            depth_max: 0,
+            oldest_wait: Duration::ZERO,
+            active: 0,
+            parked: 0,
+            top: Top::new(Order::Depth, limit),
+        }
+    }
+
+    pub(super) fn finish(self) -> ZoneStats {
+        ZoneStats {
+            depth: self.depth,
+            depth_max: self.depth_max,
+            oldest_wait: self.oldest_wait,
+            active: self.active,
+            parked: self.parked,
+            deepest: self.top.into_sorted(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(key: &str, depth: usize, excess: f64) -> KeyState {
+        KeyState {
+            key: key.as_bytes().into(),
+            depth,
+            excess,
+            oldest_wait: Duration::ZERO,
+            active: true,
+        }
+    }
+
+    fn names(top: Top) -> String {
+        let keys = top.into_sorted().into_iter();
+        keys.map(|state| String::from_utf8_lossy(&state.key).into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_first_are_kept_and_each_once() {
+        let keys = [
+            ("a", 1, 1.5),
+            ("b", 0, 9.0),
+            ("c", 3, 3.0),
+            ("d", 1, 1.25),
+            ("c", 3, 3.0),
+        ];
+        for (order, limit, expected) in [
+            (Order::Depth, 4, "cadb"),
+            (Order::Depth, 2, "ca"),
+            (Order::Excess, 3, "bca"),
+            (Order::OldestWait, 9, "abcd"),
+        ] {
+            let mut top = Top::new(order, limit);
+            for (key, depth, excess) in keys {
+                top.show(state(key, depth, excess));
+            }
+            assert_eq!(names(top), expected, "{order:?} {limit}");
+        }
+    }
+}

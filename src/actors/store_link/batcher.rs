@@ -1,0 +1,363 @@
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Recipient;
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+use tokio::time::{sleep, timeout};
+
+use super::ask::{Ask, GivenBack, Retuning};
+use super::offset::Offset;
+use super::{Decision, NoReply, Retuned, StoreHealth, StoreLink};
+use crate::limit::Moment;
+use crate::observe::metrics::StoreResult;
+use crate::store::{self, Answer, Charge, Error, Refund, Retune, Store};
+use crate::time::pacer::Pacer;
+
+/// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.
+const ENOUGH_UNDER_WAY: usize = 4;
+const GATHERED: Duration = Duration::from_millis(1);
+/// Most operations of one kind in a batch, so that it does not hold up Redis for others.
+const MOST: usize = 256;
+/// How often a store that is unavailable is tried.
+const TRY_EVERY: Duration = Duration::from_millis(250);
+
+/// Carries a worker's operations to the store. Operations of the same moment share a batch.
+///
+/// When the store fails, it is not asked again until a write succeeds, which is tried at
+/// intervals. Meanwhile every caller is told at once that there is no decision.
+pub(super) struct Batcher {
+    remote: Arc<StoreHealth>,
+    store: Store,
+    pacer: Rc<Pacer>,
+    offset: Cell<Offset>,
+    joins: RefCell<Vec<Ask>>,
+    refunds: RefCell<Vec<GivenBack>>,
+    retunes: RefCell<Vec<Retuning>>,
+    /// Whether refunds or retunes are under way.
+    tidying: Cell<bool>,
+    /// Whether the next batch is about to be sent.
+    gathering: Cell<bool>,
+    under_way: Cell<usize>,
+    back: Notify,
+    out: Cell<bool>,
+}
+
+thread_local! {
+    static HERE: RefCell<Vec<Weak<Batcher>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Batcher {
+    /// This thread's batcher to `remote`.
+    pub(super) fn to(remote: &Arc<StoreHealth>, pacer: &Rc<Pacer>) -> Rc<Self> {
+        HERE.with_borrow_mut(|here| {
+            here.retain(|batcher| batcher.strong_count() > 0);
+            let mut known = here.iter().filter_map(Weak::upgrade);
+            if let Some(known) = known.find(|it| Arc::ptr_eq(&it.remote, remote)) {
+                return known;
+            }
+            let new = Rc::new(Self::new(Arc::clone(remote), Rc::clone(pacer)));
+            here.push(Rc::downgrade(&new));
+            new.connect();
+            new
+        })
+    }
+
+    fn new(remote: Arc<StoreHealth>, pacer: Rc<Pacer>) -> Self {
+        let settings = remote.settings();
+        let store = Store::new(settings.url.clone(), &settings.prefix, settings.timeout);
+        Self {
+            remote,
+            store,
+            pacer,
+            offset: Cell::default(),
+            joins: RefCell::default(),
+            refunds: RefCell::default(),
+            retunes: RefCell::default(),
+            tidying: Cell::default(),
+            gathering: Cell::default(),
+            under_way: Cell::default(),
+            back: Notify::new(),
+            out: Cell::default(),
+        }
+    }
+
+    /// Connects before the first operation.
+    fn connect(self: &Rc<Self>) {
+        let batcher = Rc::clone(self);
+        actix_rt::spawn(async move {
+            if let Err(error) = batcher.store.probe().await {
+                batcher.give_up(&error);
+            }
+        });
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        self.pacer.now()
+    }
+
+    pub(super) fn is_out(&self) -> bool {
+        self.out.get()
+    }
+
+    pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
+        if self.out.get() {
+            ask.zone.count(StoreResult::Skipped);
+            return ask.tell(Err(NoReply));
+        }
+        self.joins.borrow_mut().push(ask);
+        self.gather();
+    }
+
+    /// Gives a charge back.
+    ///
+    /// A charge that cannot be given back is lost: its key is paced too slowly once, never too
+    /// fast.
+    pub(super) fn refund(self: &Rc<Self>, zone: Rc<StoreLink>, key: Vec<u8>, charge: Charge) {
+        if self.out.get() {
+            return zone.count(StoreResult::Skipped);
+        }
+        self.refunds
+            .borrow_mut()
+            .push(GivenBack { zone, key, charge });
+        self.tidy();
+    }
+
+    pub(super) fn retune(
+        self: &Rc<Self>,
+        zone: Rc<StoreLink>,
+        key: Vec<u8>,
+        back: Recipient<Retuned>,
+    ) {
+        if self.out.get() {
+            zone.count(StoreResult::Skipped);
+            back.do_send(Retuned(Err(NoReply)));
+            return;
+        }
+        let retuning = Retuning { zone, key, back };
+        self.retunes.borrow_mut().push(retuning);
+        self.tidy();
+    }
+
+    pub(super) fn forget(self: &Rc<Self>, zone: Rc<StoreLink>, key: Vec<u8>, last: Option<Charge>) {
+        if self.out.get() {
+            return zone.count(StoreResult::Skipped);
+        }
+        let batcher = Rc::clone(self);
+        actix_rt::spawn(async move {
+            let done = match last {
+                None => batcher.store.forget(&key).await,
+                Some(charge) => {
+                    let (algorithm, pace, at) = (zone.algorithm, &zone.pace, None);
+                    let last = Refund {
+                        key: &key,
+                        algorithm,
+                        pace,
+                        charge,
+                        at,
+                    };
+                    batcher.store.forget_behind(&last).await
+                }
+            };
+            batcher.tell_of(&zone, done.as_ref().err());
+        });
+    }
+
+    /// Sends the next batch after all operations of this moment have arrived.
+    fn gather(self: &Rc<Self>) {
+        if self.joins.borrow().is_empty() || self.gathering.replace(true) {
+            return;
+        }
+        let batcher = Rc::clone(self);
+        actix_rt::spawn(async move {
+            yield_now().await;
+            if batcher.under_way.get() >= ENOUGH_UNDER_WAY {
+                let _either = timeout(GATHERED, batcher.back.notified()).await;
+            }
+            batcher.gathering.set(false);
+            batcher.under_way.set(batcher.under_way.get() + 1);
+            batcher.carry_joins().await;
+            batcher.under_way.set(batcher.under_way.get() - 1);
+            batcher.back.notify_one();
+            batcher.gather();
+        });
+    }
+
+    async fn carry_joins(self: &Rc<Self>) {
+        let batch = some_of(&self.joins);
+        self.gather();
+        let Some(first) = batch.first() else {
+            return;
+        };
+        let began = self.pacer.now();
+        let left = self.timeout().saturating_sub(began.since(first.since));
+        let asked: Vec<store::Join> = batch.iter().map(Ask::to_store).collect();
+        let answers = self.within(timeout(left, self.store.decide(&asked))).await;
+        let answers = answers.unwrap_or_else(|_| {
+            self.store.hang_up();
+            vec![Err(Error::Late); asked.len()]
+        });
+        drop(asked);
+        for (ask, answer) in batch.into_iter().zip(answers) {
+            self.tell_of(&ask.zone, answer.as_ref().err());
+            let decision = answer.map(|answer| self.decision(&ask.zone, &answer));
+            let decision = decision.map_err(|_| NoReply);
+            ask.tell(decision);
+        }
+    }
+
+    /// Sends refunds and retunes, one batch after another.
+    ///
+    /// No request waits for them. Sent all at once, those of thousands of waiters or keys would
+    /// delay the joins behind them for longer than the timeout.
+    fn tidy(self: &Rc<Self>) {
+        if self.tidying.replace(true) {
+            return;
+        }
+        let batcher = Rc::clone(self);
+        actix_rt::spawn(async move {
+            yield_now().await;
+            while batcher.carry_refunds().await | batcher.carry_retunes().await {}
+            batcher.tidying.set(false);
+        });
+    }
+
+    /// Sends a batch of refunds. Returns whether there were any.
+    async fn carry_refunds(self: &Rc<Self>) -> bool {
+        let batch = some_of(&self.refunds);
+        if batch.is_empty() {
+            return false;
+        }
+        let asked: Vec<Refund> = batch.iter().map(GivenBack::to_store).collect();
+        let answers = self.within(self.store.refund(&asked)).await;
+        for (given_back, answer) in batch.iter().zip(answers) {
+            self.tell_of(&given_back.zone, answer.as_ref().err());
+        }
+        true
+    }
+
+    /// Sends a batch of retunes. Returns whether there were any.
+    async fn carry_retunes(self: &Rc<Self>) -> bool {
+        let batch = some_of(&self.retunes);
+        if batch.is_empty() {
+            return false;
+        }
+        let asked: Vec<Retune> = batch.iter().map(Retuning::to_store).collect();
+        let answers = self.within(self.store.retune(&asked)).await;
+        drop(asked);
+        for (Retuning { zone, back, .. }, answer) in batch.into_iter().zip(answers) {
+            self.tell_of(&zone, answer.as_ref().err());
+            let in_force = answer.map(|answer| {
+                let at = self.own(answer.now);
+                zone.follows(answer.in_force, answer.now, at)
+            });
+            back.do_send(Retuned(in_force.map_err(|_| NoReply)));
+        }
+        true
+    }
+
+    /// Runs an operation and measures its round trip.
+    async fn within<T>(&self, asked: impl Future<Output = T>) -> T {
+        let began = self.pacer.now();
+        let answer = asked.await;
+        self.remote.asked(self.pacer.now().since(began));
+        answer
+    }
+
+    fn timeout(&self) -> Duration {
+        self.remote.settings().timeout
+    }
+
+    fn own(&self, told: Moment) -> Moment {
+        let mut offset = self.offset.get();
+        let own = offset.own(told, self.pacer.now(), self.timeout());
+        self.offset.set(offset);
+        own
+    }
+
+    fn decision(&self, zone: &StoreLink, answer: &Answer) -> Decision {
+        let at = self.own(answer.now);
+        Decision {
+            verdict: answer.verdict.on_clock(answer.now, at),
+            account: answer.account(at),
+            charge: answer.charge,
+            in_force: zone.follows(answer.in_force, answer.now, at),
+        }
+    }
+
+    /// Counts an operation, and notes if the store is unavailable.
+    fn tell_of(self: &Rc<Self>, zone: &StoreLink, error: Option<&Error>) {
+        zone.count(match error {
+            None => StoreResult::Ok,
+            Some(Error::Late) => StoreResult::Late,
+            Some(Error::Unreachable(_)) => StoreResult::Unreachable,
+            Some(Error::Unfit(_) | Error::Refused(_) | Error::Nonsense) => StoreResult::Refused,
+        });
+        match error {
+            None => {}
+            Some(error) if error.is_outage() => self.give_up(error),
+            Some(error) => self.remote.refused(&zone.zone, error),
+        }
+    }
+
+    /// Stops asking until the store is back.
+    fn give_up(self: &Rc<Self>, error: &Error) {
+        if self.out.replace(true) {
+            return;
+        }
+        self.remote.lost(error);
+        for ask in self.joins.take() {
+            ask.zone.count(StoreResult::Skipped);
+            ask.tell(Err(NoReply));
+        }
+        for given_back in self.refunds.take() {
+            given_back.zone.count(StoreResult::Skipped);
+        }
+        for Retuning { zone, back, .. } in self.retunes.take() {
+            zone.count(StoreResult::Skipped);
+            back.do_send(Retuned(Err(NoReply)));
+        }
+        let batcher = Rc::downgrade(self);
+        let mut out = Out {
+            remote: Arc::clone(&self.remote),
+            is_back: false,
+        };
+        actix_rt::spawn(async move {
+            loop {
+                sleep(TRY_EVERY).await;
+                let Some(batcher) = batcher.upgrade() else {
+                    return;
+                };
+                if batcher.store.probe().await.is_ok() {
+                    batcher.out.set(false);
+                    out.is_back = true;
+                    return drop(out);
+                }
+            }
+        });
+    }
+}
+
+/// Takes the first of the gathered operations, as many as fit in a batch.
+fn some_of<T>(gathered: &RefCell<Vec<T>>) -> Vec<T> {
+    let mut gathered = gathered.borrow_mut();
+    let count = gathered.len().min(MOST);
+    gathered.drain(..count).collect()
+}
+
+/// A worker's part in an outage.
+///
+/// It ends when this is dropped, also when the store is no longer used.
+struct Out {
+    remote: Arc<StoreHealth>,
+    is_back: bool,
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        self.remote.found(self.is_back);
+    }
+}

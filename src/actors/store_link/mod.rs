@@ -1,0 +1,226 @@
+//! Zones shared by several gateways: the buckets are in a store, the waiters are here.
+//!
+//! ```text
+//! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the store
+//!            ▲                          │
+//!            └───────────StoreReply───────────┘
+//! ```
+//!
+//! The batcher and the actors of a worker run on one thread. Times from the store are converted to
+//! the gateway's clock.
+
+mod ask;
+mod batcher;
+mod offset;
+mod rate_divergence;
+mod store_health;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{Message, Recipient};
+
+use super::messages::{Join, Key};
+use crate::config::OnStoreFailure;
+use crate::limit::{Account, Algorithm, Delay, Limit, Moment, Rate, Verdict};
+use crate::observe::metrics::{StoreResult, ZoneMetrics};
+use crate::store::{self, Charge, Pace};
+use crate::time::pacer::Pacer;
+use ask::{Ask, Back};
+use batcher::Batcher;
+use rate_divergence::News;
+pub(super) use rate_divergence::RateDivergence;
+pub use store_health::StoreHealth;
+
+/// How a zone is shared, from its settings.
+#[derive(Clone, Debug)]
+pub(super) struct Sharing {
+    pub(super) remote: Arc<StoreHealth>,
+    pub(super) pace: Pace,
+    pub(super) on_failure: OnStoreFailure,
+    /// Whether the store uses another rate than this gateway's file.
+    pub(super) divergence: Arc<RateDivergence>,
+}
+
+impl PartialEq for Sharing {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.remote, &other.remote)
+            && (&self.pace, self.on_failure) == (&other.pace, other.on_failure)
+    }
+}
+
+/// The store's decision, with times on the gateway's clock.
+#[derive(Clone, Debug)]
+pub(super) struct Decision {
+    pub(super) verdict: Verdict,
+    /// The key's state after the decision.
+    pub(super) account: Account,
+    /// The charge; `None` if the request was rejected.
+    pub(super) charge: Option<Charge>,
+    pub(super) in_force: InForce,
+}
+
+/// The rate at which the store paces a key.
+///
+/// `since` is when it took effect, if it was changed while the key was known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct InForce {
+    pub(super) rate: Rate,
+    pub(super) since: Option<Moment>,
+}
+
+/// The store decided nothing. The zone falls back to its `on_store_failure`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoReply;
+
+/// The answer to a join sent to the store.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct StoreReply {
+    pub(super) join: Join,
+    /// When the request joined.
+    pub(super) since: Moment,
+    pub(super) decision: Result<Decision, NoReply>,
+}
+
+/// The answer for a waiter that was accepted without the store and needs a time on its schedule.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Placed {
+    /// The waiter's delay.
+    pub(super) delay: u32,
+    pub(super) decision: Result<Decision, NoReply>,
+}
+
+/// The answer to a retune: the rate that the key now has.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Retuned(pub(super) Result<InForce, NoReply>);
+
+/// A shared zone, as its actors on one worker see it.
+pub(super) struct StoreLink {
+    batcher: Rc<Batcher>,
+    zone: String,
+    algorithm: Algorithm,
+    pace: Pace,
+    pub(super) on_failure: OnStoreFailure,
+    metrics: Arc<ZoneMetrics>,
+    divergence: Arc<RateDivergence>,
+}
+
+impl StoreLink {
+    pub(super) fn new(
+        zone: &str,
+        algorithm: Algorithm,
+        sharing: &Sharing,
+        metrics: &Arc<ZoneMetrics>,
+        pacer: &Rc<Pacer>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            batcher: Batcher::to(&sharing.remote, pacer),
+            zone: zone.to_owned(),
+            algorithm,
+            pace: sharing.pace.clone(),
+            on_failure: sharing.on_failure,
+            metrics: Arc::clone(metrics),
+            divergence: Arc::clone(&sharing.divergence),
+        })
+    }
+
+    /// The rate in this gateway's file.
+    pub(super) fn rate(&self) -> Rate {
+        self.pace.rate()
+    }
+
+    /// Asks the store to decide a join. `back` receives the answer.
+    pub(super) fn ask(self: &Rc<Self>, join: Join, back: Recipient<StoreReply>) {
+        let key = self.name(&join.key);
+        self.batcher.ask(Ask {
+            zone: Rc::clone(self),
+            key,
+            limit: join.limit,
+            since: self.batcher.now(),
+            back: Back::Join(join, back),
+        });
+    }
+
+    /// Whether the store is unavailable and is not asked at present.
+    pub(super) fn is_out(&self) -> bool {
+        self.batcher.is_out()
+    }
+
+    /// Asks the store for a time for a waiter that was accepted without it.
+    ///
+    /// `back` receives the answer.
+    pub(super) fn place(self: &Rc<Self>, key: &Key, delay: u32, back: Recipient<Placed>) {
+        // The request was accepted already, so nothing may reject it.
+        let limit = Limit {
+            burst: u32::MAX,
+            delay: Delay::Above(delay),
+            max_wait: None,
+        };
+        self.batcher.ask(Ask {
+            zone: Rc::clone(self),
+            key: self.name(key),
+            limit,
+            since: self.batcher.now(),
+            back: Back::Place(delay, back),
+        });
+    }
+
+    /// Gives back the charge of an unused turn.
+    pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: Charge) {
+        self.batcher.refund(Rc::clone(self), self.name(key), charge);
+    }
+
+    /// Puts the rate of this gateway's file into force for a key that has waiters.
+    pub(super) fn retune(self: &Rc<Self>, key: &Key, back: Recipient<Retuned>) {
+        self.batcher.retune(Rc::clone(self), self.name(key), back);
+    }
+
+    /// Forgets what any gateway has charged to a key.
+    ///
+    /// If requests wait here, forgets only what was charged behind `last`, the charge of the last
+    /// waiter.
+    pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<Charge>) {
+        self.batcher.forget(Rc::clone(self), self.name(key), last);
+    }
+
+    /// The key's name in the store.
+    ///
+    /// It includes the algorithm, because each keeps another kind of state.
+    fn name(&self, key: &Key) -> Vec<u8> {
+        [self.zone.as_bytes(), self.algorithm.name().as_bytes(), key].join(&b':')
+    }
+
+    fn count(&self, result: StoreResult) {
+        self.metrics.count_operations(result, 1);
+    }
+
+    /// Notes the rate in force. The gateway's clock shows `at` when the store's clock shows `now`.
+    fn follows(&self, told: store::InForce, now: Moment, at: Moment) -> InForce {
+        self.compare(told.rate, told.differs);
+        InForce {
+            rate: told.rate,
+            since: told.since.map(|since| since.on_clock(now, at)),
+        }
+    }
+
+    /// Shows the rate in force, and logs when gateways begin to differ and when they agree again.
+    fn compare(&self, rate: Rate, differs: bool) {
+        let (zone, own) = (&self.zone, self.pace.rate());
+        if differs {
+            self.metrics.show_rate(rate);
+        }
+        match self.divergence.note(differs, self.batcher.now()) {
+            None => {}
+            Some(News::Differs) => {
+                tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, which its file has had since later: it is in force here too");
+            }
+            Some(News::Settled) => {
+                self.metrics.show_rate(own);
+                tracing::info!(zone, in_force = %own, "all gateways that share the zone have the same rate again");
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::config::Redis;
+use crate::limit::Moment;
+use crate::observe::metrics::StoreMetrics;
+use crate::store::Error;
+use crate::time::clock;
+
+/// How often a refusal by the store is logged.
+const TELL_EVERY: Duration = Duration::from_secs(60);
+
+/// The store named in the file, shared by all workers.
+///
+/// It is unavailable while any worker cannot reach it.
+pub struct StoreHealth {
+    settings: Redis,
+    outage: Mutex<Outage>,
+    /// When a refusal by the store was last logged.
+    refused: Mutex<Option<Moment>>,
+    metrics: StoreMetrics,
+}
+
+#[derive(Debug, Default)]
+struct Outage {
+    /// Number of workers that cannot reach the store.
+    workers: usize,
+    since: Moment,
+    reason: String,
+}
+
+impl StoreHealth {
+    /// The store with these settings. Does not connect.
+    #[must_use]
+    pub fn new(settings: Redis) -> Self {
+        Self {
+            settings,
+            outage: Mutex::default(),
+            refused: Mutex::default(),
+            metrics: StoreMetrics::of_this_process(),
+        }
+    }
+
+    /// The store's address and timeout.
+    #[must_use]
+    pub fn settings(&self) -> &Redis {
+        &self.settings
+    }
+
+    /// When the present outage began and why; `None` if the store is available.
+    #[must_use]
+    pub fn outage(&self) -> Option<(Moment, String)> {
+        let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        (outage.workers > 0).then(|| (outage.since, outage.reason.clone()))
+    }
+
+    /// Records that a worker can no longer reach the store.
+    pub(super) fn lost(&self, error: &Error) {
+        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        outage.workers += 1;
+        if outage.workers == 1 {
+            outage.since = clock::now();
+            outage.reason = error.to_string();
+            tracing::error!(store = %self.settings.url, %error, "the store is out; zones go on by their on_store_failure");
+        }
+    }
+
+    /// Ends a worker's outage.
+    ///
+    /// `is_back` says whether the store can be reached again. If not, the worker uses another
+    /// store by now, and the state of this one is unknown.
+    pub(super) fn found(&self, is_back: bool) {
+        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        outage.workers = outage.workers.saturating_sub(1);
+        if outage.workers == 0 && is_back {
+            let out_for = clock::now().since(outage.since);
+            tracing::info!(store = %self.settings.url, ?out_for, "the store is back");
+        }
+    }
+
+    /// Logs that the store refused an operation of `zone`, although it is available.
+    ///
+    /// The first refusal is logged, then one a minute while it goes on.
+    pub(super) fn refused(&self, zone: &str, error: &Error) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = clock::now();
+        if refused.is_some_and(|told| now.since(told) < TELL_EVERY) {
+            return;
+        }
+        *refused = Some(now);
+        tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests go on by their zone's on_store_failure");
+    }
+
+    /// Updates the metric that shows whether the store is available.
+    pub fn show_metrics(&self) {
+        self.metrics.show_up(self.outage().is_none());
+    }
+
+    /// Records the round trip of a batch that was answered or given up.
+    pub(super) fn asked(&self, span: Duration) {
+        self.metrics.asked(span);
+    }
+}
+
+impl fmt::Debug for StoreHealth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreHealth")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,136 @@
+//! Keys of the algorithms without waiting. They need no actor: their supervisor decides at once.
+
+use std::rc::Rc;
+
+use actix::{AsyncContext, Context, Handler};
+
+use super::super::key::answer_rejected;
+use super::super::messages::{Answer, Charge, Grant, Join, Key, Outlook, Rejection};
+use super::super::store_link::{NoReply, StoreLink, StoreReply};
+use super::ZoneSupervisor;
+use super::keys::{Known, State};
+use crate::config::OnStoreFailure;
+use crate::limit::{self, Account, Excess, Limit, Moment, Rate, Verdict};
+use crate::observe::metrics::Rejected;
+
+impl Handler<StoreReply> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, told: StoreReply, _: &mut Context<Self>) {
+        self.asked = self.asked.saturating_sub(1);
+        let now = self.shard.pacer.now();
+        self.told(told, now);
+    }
+}
+
+impl ZoneSupervisor {
+    /// Decides a join.
+    pub(super) fn decide(&mut self, join: Join, now: Moment) {
+        let rate = self.tuning.rate;
+        let Some(account) = self.account(&join.key, now) else {
+            return Self::reject(join, Rejected::Keys);
+        };
+        let verdict = account.decide(rate, join.limit, now);
+        let charge = Charge::Own(limit::Charge::of_passing(now));
+        let answer = answer(account, rate, join.limit, verdict, charge, now);
+        self.tell(join, answer, now);
+    }
+
+    /// Asks the store to decide a join.
+    pub(super) fn ask(&mut self, zone: &Rc<StoreLink>, join: Join, ctx: &mut Context<Self>) {
+        self.asked += 1;
+        zone.ask(join, ctx.address().recipient());
+    }
+
+    /// Applies the store's decision, or the zone's fallback if there is none.
+    fn told(&mut self, StoreReply { join, decision, .. }: StoreReply, now: Moment) {
+        let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
+        let own = self.tuning.rate;
+        match (decision, on_failure.unwrap_or_default()) {
+            (Ok(decision), _) => {
+                let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
+                let (mut account, in_force) = (decision.account, decision.in_force.rate);
+                if in_force != own {
+                    account.retune(in_force, own, now);
+                }
+                let answer = answer(&account, own, join.limit, decision.verdict, charge, now);
+                if let Some(known) = self.account(&join.key, now) {
+                    *known = account;
+                }
+                self.tell(join, answer, now);
+            }
+            (Err(NoReply), OnStoreFailure::Local) => self.decide(join, now),
+            (Err(NoReply), OnStoreFailure::Open) => {
+                let excess = Excess::default();
+                let (verdict, charge) = (Verdict::Pass { excess }, Charge::Nothing);
+                let new = Account::new(self.tuning.algorithm);
+                let known = self.keys.get(&join.key).and_then(Known::parked);
+                let account = known.unwrap_or(&new);
+                let answer = answer(account, own, join.limit, verdict, charge, now);
+                self.tell(join, answer, now);
+            }
+            (Err(NoReply), OnStoreFailure::Closed) => {
+                answer_rejected(join.reply, Rejection::without_store());
+            }
+        }
+    }
+
+    /// Answers a join. If the receiver of a turn has gone, gives the charge back.
+    fn tell(&mut self, join: Join, answer: Answer, now: Moment) {
+        if let Err(Answer::Turn(grant)) = join.reply.send(answer) {
+            self.take_back(&join.key, grant.charge, now);
+        }
+    }
+
+    /// Gives back the charge of an unused turn.
+    pub(super) fn take_back(&mut self, key: &Key, charge: Charge, now: Moment) {
+        match charge {
+            Charge::Own(charge) => {
+                let rate = self.tuning.rate;
+                if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
+                    account.refund(rate, charge.at(), now);
+                }
+            }
+            Charge::Store(charge) => {
+                if let Some(zone) = self.shard.sharing() {
+                    zone.refund(key, charge);
+                }
+            }
+            Charge::Alone | Charge::Nothing => {}
+        }
+    }
+
+    /// The account of a key that is used now; `None` if the zone is full.
+    fn account(&mut self, key: &Key, now: Moment) -> Option<&mut Account> {
+        let index = if let Some(index) = self.keys.find(key) {
+            self.keys.touch(index, now);
+            index
+        } else if self.has_room() || self.evict() {
+            let account = Account::new(self.tuning.algorithm);
+            self.keys.add(key, State::Parked(account), now)
+        } else {
+            return None;
+        };
+        self.keys[index].parked_mut()
+    }
+}
+
+/// Turns a verdict into an answer. `account` is the key's state after the verdict.
+fn answer(
+    account: &Account,
+    rate: Rate,
+    limit: Limit,
+    verdict: Verdict,
+    charge: Charge,
+    now: Moment,
+) -> Answer {
+    match verdict {
+        Verdict::Reject(refusal) => Answer::Rejected(refusal.into_rejection(now)),
+        Verdict::Pass { excess } | Verdict::Delay { excess, .. } => Answer::Turn(Grant {
+            charge,
+            due: None,
+            excess,
+            outlook: Outlook::of(account, rate, limit, now),
+        }),
+    }
+}

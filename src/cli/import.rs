@@ -1,0 +1,94 @@
+//! `drip import`: converts an `nginx.conf` to a `gateway.toml`.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::config::{CertPair, Tls};
+use crate::http::downstream::Certificates;
+use crate::tools::import::{Files, import as translate};
+
+/// Maximum size of a file in bytes. A larger file is not a settings file.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// How many notes are shown one by one. Further notes are only counted.
+const SHOWN: usize = 1000;
+
+/// Prints the settings that come closest to those of nginx.
+///
+/// Reports on standard error what the user must check.
+#[must_use]
+pub fn import(file: &Path) -> ExitCode {
+    let text = match Disk.read(file) {
+        Ok(text) => text,
+        Err(error) => {
+            eprintln!("{}: {error}", file.display());
+            return ExitCode::FAILURE;
+        }
+    };
+    let import = translate(file, &text, &Disk);
+    let mut told = io::stderr().lock();
+    for note in import.notes.iter().take(SHOWN) {
+        // Standard error may be closed.
+        let _ = writeln!(told, "{note}");
+    }
+    if !import.notes.is_empty() {
+        let count = import.notes.len();
+        let _ = match count {
+            1 => writeln!(told, "1 thing needs a look"),
+            _ => writeln!(told, "{count} things need a look"),
+        };
+    }
+    let Some(settings) = import.settings else {
+        let file = file.display();
+        let _ = writeln!(
+            told,
+            "{file}: no location with a proxy_pass was found that could be translated"
+        );
+        return ExitCode::FAILURE;
+    };
+    match io::stdout().write_all(settings.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(told, "drip: {error}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// The files on disk.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        // A pipe never ends, and opening one may block for ever.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::other("not a file"));
+        }
+        let mut text = Vec::new();
+        File::open(path)?.take(LARGEST + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > LARGEST {
+            return Err(io::Error::other("larger than 16 MB"));
+        }
+        Ok(text)
+    }
+
+    fn list(&self, folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect()
+    }
+
+    fn pair(&self, cert: &Path, key: &Path) -> Result<(), String> {
+        let owned = |path: &Path| -> PathBuf { path.to_owned() };
+        let pair = CertPair {
+            cert: owned(cert),
+            key: owned(key),
+        };
+        Certificates::load(&Tls { pairs: vec![pair] })
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,8 @@
+//! The subcommands of the program. Each takes its arguments and returns an exit code.
+
+pub mod advise;
+pub mod check;
+pub mod import;
+pub mod run;
+
+pub use crate::tools::{demo, simulate, top};

@@ -1,0 +1,48 @@
+//! `drip run`: runs the gateway.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::http::gateway::Gateway;
+use crate::observe::log::Logging;
+use crate::server;
+
+/// Runs the gateway on `file` until it is told to stop.
+#[must_use]
+pub fn run(file: &Path) -> ExitCode {
+    let (text, settings) = match server::load(file) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let logging = Logging::start(&settings.log);
+    let (tell, told) = watch::channel(None);
+    let served = actix_rt::System::new().block_on(async {
+        tokio::select! {
+            served = server::serve(file.to_owned(), text, settings, tell) => served,
+            () = follow(told, &logging) => Ok(()),
+        }
+    });
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("drip: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Sets the log level of the settings in force, each time they change.
+async fn follow(mut gateway: watch::Receiver<Option<Arc<Gateway>>>, logging: &Logging) {
+    while gateway.changed().await.is_ok() {
+        if let Some(gateway) = gateway.borrow_and_update().as_ref() {
+            logging.set_level(gateway.settings().log.level);
+        }
+    }
+    std::future::pending::<()>().await;
+}

@@ -1,0 +1,305 @@
+//! The gateway in force: its routes and the zones and origins that they name.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_rt::ArbiterHandle;
+use tokio::sync::watch;
+
+use crate::actors::{StoreHealth, Zone};
+use crate::config::{self, Settings, StoreKind};
+use crate::http::message::buffer;
+use crate::http::upstream::{Dialer, Origin};
+use crate::limit::Moment;
+use crate::observe::access::AccessLog;
+use crate::observe::events::Events;
+use crate::observe::metrics::{NO_ROUTE, RouteMetrics, show_buffers};
+use crate::time::clock;
+
+/// One version of the gateway. A reload makes the next one, which keeps this one's zones.
+#[derive(Debug)]
+pub struct Gateway {
+    settings: Settings,
+    origins: Vec<Origin>,
+    zones: Vec<Arc<Zone>>,
+    /// One for each zone, by the zone's index.
+    events: Vec<Events>,
+    /// Zones that left the file while they had waiters.
+    retired: Vec<Arc<Zone>>,
+    routes: Vec<RouteMetrics>,
+    /// For requests that matched no route.
+    no_route: RouteMetrics,
+    access: Option<AccessLog>,
+    /// The store of shared zones.
+    remote: Option<Arc<StoreHealth>>,
+    lifecycle: Arc<Lifecycle>,
+}
+
+/// State that one version of the gateway passes on to the next.
+#[derive(Debug, Default)]
+struct Lifecycle {
+    stopping: watch::Sender<bool>,
+    dialer: Dialer,
+}
+
+/// The store of these settings' shared zones. Reuses the known one if its settings are the same.
+fn remote(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
+    let mut zones = settings.zones.iter();
+    if zones.all(|zone| zone.store == StoreKind::Memory) {
+        return None;
+    }
+    let same = known.filter(|known| *known.settings() == settings.redis);
+    Some(same.map_or_else(
+        || Arc::new(StoreHealth::new(settings.redis.clone())),
+        Arc::clone,
+    ))
+}
+
+impl Gateway {
+    /// Starts the zones' supervisors on `workers`. `since` is when the file was last changed.
+    #[must_use]
+    pub fn start(
+        settings: Settings,
+        workers: &[ArbiterHandle],
+        access: Option<AccessLog>,
+        since: Moment,
+    ) -> Self {
+        let remote = remote(&settings, None);
+        let start = |zone: &config::Zone| {
+            Arc::new(Zone::start(zone.clone(), workers, since, remote.clone()))
+        };
+        let zones = settings.zones.iter().map(start).collect();
+        let lifecycle = Arc::<Lifecycle>::default();
+        let origin =
+            |origin: &config::Origin| Origin::new(origin.clone(), lifecycle.dialer.clone());
+        let origins = settings.origins.iter().map(origin).collect();
+        Self::new(
+            settings,
+            origins,
+            zones,
+            Vec::new(),
+            access,
+            remote,
+            lifecycle,
+        )
+    }
+
+    /// The gateway under new settings.
+    ///
+    /// A zone whose name, key, algorithm and store stay the same keeps its keys and queues. New
+    /// zones start. Zones that left the file end once nothing waits there.
+    #[must_use]
+    pub fn reload(
+        &self,
+        settings: Settings,
+        workers: &[ArbiterHandle],
+        access: Option<AccessLog>,
+    ) -> Self {
+        let remote = remote(&settings, self.remote.as_ref());
+        let now = clock::now();
+        let (mut zones, mut kept) = (Vec::new(), Vec::new());
+        for wanted in &settings.zones {
+            let known = self
+                .zones
+                .iter()
+                .position(|zone| zone.carries_over_to(wanted));
+            if let Some(index) = known {
+                let known = self.zones[index].retune(wanted.clone(), remote.clone());
+                zones.push(Arc::new(known));
+                kept.push(index);
+            } else {
+                self.tell_of_a_fresh_start(wanted);
+                let new = Zone::start(wanted.clone(), workers, now, remote.clone());
+                zones.push(Arc::new(new));
+            }
+        }
+        let mut retired = self.retired.clone();
+        for (index, zone) in self.zones.iter().enumerate() {
+            if !kept.contains(&index) {
+                zone.retire();
+                retired.push(Arc::clone(zone));
+            }
+        }
+        retired.retain(|zone| !zone.has_ended());
+        let origin = |wanted: &config::Origin| {
+            let known = self
+                .origins
+                .iter()
+                .find(|origin| origin.settings().name == wanted.name);
+            known.map_or_else(
+                || Origin::new(wanted.clone(), self.lifecycle.dialer.clone()),
+                |origin| origin.reload(wanted.clone()),
+            )
+        };
+        let origins = settings.origins.iter().map(origin).collect();
+        for origin in &self.origins {
+            let name = &origin.settings().name;
+            if !settings.origins.iter().any(|wanted| wanted.name == *name) {
+                origin.retire();
+            }
+        }
+        Self::new(
+            settings,
+            origins,
+            zones,
+            retired,
+            access,
+            remote,
+            Arc::clone(&self.lifecycle),
+        )
+    }
+
+    fn tell_of_a_fresh_start(&self, wanted: &config::Zone) {
+        let mut all = self.zones.iter().map(|zone| zone.settings());
+        let Some(known) = all.find(|known| known.name == wanted.name) else {
+            return;
+        };
+        if known.algorithm != wanted.algorithm {
+            let (zone, from, to) = (&wanted.name, known.algorithm, wanted.algorithm);
+            tracing::warn!(zone, %from, %to, "the zone counts by another algorithm: its keys start afresh");
+        } else if known.store != wanted.store {
+            let (zone, from, to) = (&wanted.name, known.store.name(), wanted.store.name());
+            tracing::warn!(
+                zone,
+                from,
+                to,
+                "the zone is kept in another store: its keys start afresh"
+            );
+        }
+    }
+
+    fn new(
+        settings: Settings,
+        origins: Vec<Origin>,
+        zones: Vec<Arc<Zone>>,
+        retired: Vec<Arc<Zone>>,
+        access: Option<AccessLog>,
+        remote: Option<Arc<StoreHealth>>,
+        lifecycle: Arc<Lifecycle>,
+    ) -> Self {
+        lifecycle
+            .dialer
+            .set_keepalive(settings.server.tcp_keepalive);
+        let routes = settings
+            .routes
+            .iter()
+            .map(|route| RouteMetrics::of(&route.name()))
+            .collect();
+        Self {
+            origins,
+            settings,
+            events: zones.iter().map(|_| Events::default()).collect(),
+            zones,
+            retired,
+            routes,
+            no_route: RouteMetrics::of(NO_ROUTE),
+            access,
+            remote,
+            lifecycle,
+        }
+    }
+
+    /// The store that zones share; `None` if no zone is shared.
+    #[must_use]
+    pub fn remote(&self) -> Option<&StoreHealth> {
+        self.remote.as_deref()
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The zone with the index that a route holds.
+    #[must_use]
+    pub fn zone(&self, index: usize) -> &Arc<Zone> {
+        &self.zones[index]
+    }
+
+    /// All zones, in the order of the file.
+    #[must_use]
+    pub fn zones(&self) -> &[Arc<Zone>] {
+        &self.zones
+    }
+
+    /// All zones that may have waiters: those of the file, and those that left it and still run.
+    pub fn zones_in_use(&self) -> impl Iterator<Item = &Arc<Zone>> {
+        let retired = self.retired.iter().filter(|zone| !zone.has_ended());
+        self.zones.iter().chain(retired)
+    }
+
+    /// Updates the metrics of zones, origins, the store and the buffers.
+    pub fn show_metrics(&self) {
+        self.zones_in_use().for_each(|zone| zone.metrics().show());
+        self.origins.iter().for_each(Origin::show_metrics);
+        let routes = self.routes.iter().chain([&self.no_route]);
+        routes.for_each(RouteMetrics::show);
+        if let Some(remote) = &self.remote {
+            remote.show_metrics();
+        }
+        let buffers = buffer::stats();
+        show_buffers(buffers.in_use, buffers.pooled);
+    }
+
+    /// The log events of the zone with the index that a route holds.
+    #[must_use]
+    pub fn events(&self, index: usize) -> &Events {
+        &self.events[index]
+    }
+
+    /// The origin with the index that a route holds.
+    #[must_use]
+    pub fn origin(&self, index: usize) -> &Origin {
+        &self.origins[index]
+    }
+
+    /// All origins.
+    #[must_use]
+    pub fn origins(&self) -> &[Origin] {
+        &self.origins
+    }
+
+    /// Whether any origin has a server that is in use.
+    #[must_use]
+    pub fn has_origin(&self) -> bool {
+        let now = clock::now();
+        self.origins.iter().any(|origin| origin.has_server_in(now))
+    }
+
+    /// Counts an answered request for its route; `None` means that no route matched.
+    pub fn count_request(&self, route: Option<usize>, status: u16, duration: Duration) {
+        let metrics = route.and_then(|route| self.routes.get(route));
+        metrics.unwrap_or(&self.no_route).count(status, duration);
+    }
+
+    /// The access log, if there is one.
+    #[must_use]
+    pub fn access_log(&self) -> Option<&AccessLog> {
+        self.access.as_ref()
+    }
+
+    /// Begins to stop: from now on each connection ends after the answer in progress.
+    pub fn stop(&self) {
+        self.lifecycle.stopping.send_replace(true);
+    }
+
+    /// Whether the gateway is stopping.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        *self.lifecycle.stopping.borrow()
+    }
+
+    /// A receiver that reports when the gateway is stopping, across all its versions.
+    #[must_use]
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.lifecycle.stopping.subscribe()
+    }
+
+    /// Rejects all waiters and all later requests.
+    pub fn reject_all(&self) {
+        for zone in self.zones.iter().chain(&self.retired) {
+            zone.reject_all();
+        }
+    }
+}

@@ -1,0 +1,221 @@
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use metrics::Gauge;
+
+use crate::config::{Health, ServerUrl};
+use crate::limit::Moment;
+
+/// Whether requests may be sent to a server.
+///
+/// They may if neither failed requests nor health checks have taken it out.
+#[derive(Debug)]
+pub(super) struct ServerHealth {
+    /// Number of requests that failed since the last response.
+    failures: AtomicU32,
+    /// The moment, in nanoseconds, until which failed requests keep the server out.
+    ///
+    /// Zero while they do not.
+    out_until: AtomicU64,
+    /// Number of health checks in a row that contradict `ill`.
+    against: AtomicU32,
+    /// Whether the health checks have found the server unhealthy; `false` before the first check.
+    ill: AtomicBool,
+    /// 1 while requests may be sent to the server.
+    ///
+    /// One thread at a time sets it, so the last one has seen all changes.
+    healthy: Mutex<Gauge>,
+}
+
+impl ServerHealth {
+    pub(super) fn new(healthy: Gauge) -> Self {
+        healthy.set(1.0);
+        Self {
+            failures: AtomicU32::new(0),
+            out_until: AtomicU64::new(0),
+            against: AtomicU32::new(0),
+            ill: AtomicBool::new(false),
+            healthy: Mutex::new(healthy),
+        }
+    }
+
+    pub(super) fn out_until(&self) -> Moment {
+        Moment::from_nanos(self.out_until.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn passes_checks(&self) -> bool {
+        !self.ill.load(Ordering::Relaxed)
+    }
+
+    /// Records that a request got a response.
+    pub(super) fn answered(&self, url: &ServerUrl) {
+        // Loads are cheap and shared between workers. Stores are not, and after most responses
+        // nothing changes.
+        if self.failures.load(Ordering::Relaxed) > 0 {
+            self.failures.store(0, Ordering::Relaxed);
+        }
+        if self.out_until.load(Ordering::Relaxed) > 0 {
+            self.out_until.store(0, Ordering::Relaxed);
+            self.show();
+            tracing::info!(server = %url, "the server answers again");
+        }
+    }
+
+    /// Records that a request got no response.
+    ///
+    /// `max_fails`: how many failures in a row take the server out, and for how long; `None` if
+    /// failures do not take it out.
+    pub(super) fn failed(&self, url: &ServerUrl, max_fails: Option<(u32, Duration)>, now: Moment) {
+        let in_a_row = self
+            .failures
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1);
+        let Some((max_fails, fail_timeout)) = max_fails else {
+            return;
+        };
+        if in_a_row >= max_fails {
+            let until = (now + fail_timeout).as_nanos();
+            self.out_until.store(until, Ordering::Relaxed);
+            self.show();
+            tracing::warn!(server = %url, in_a_row, ?fail_timeout, "the server is taken out");
+        }
+    }
+
+    /// Records the result of a health check: healthy, or why not.
+    ///
+    /// Only one check runs at a time.
+    pub(super) fn checked(&self, url: &ServerUrl, found: Result<(), String>, health: &Health) {
+        let ill = self.ill.load(Ordering::Relaxed);
+        if found.is_err() == ill {
+            self.against.store(0, Ordering::Relaxed);
+            return;
+        }
+        let in_a_row = self
+            .against
+            .fetch_add(1, Ordering::Relaxed)
+            .saturating_add(1);
+        let enough = if ill {
+            health.healthy_after
+        } else {
+            health.unhealthy_after
+        };
+        if in_a_row < enough {
+            return;
+        }
+        self.against.store(0, Ordering::Relaxed);
+        self.ill.store(!ill, Ordering::Relaxed);
+        if ill {
+            // The failures that keep it out until `fail_timeout` happened before its recovery.
+            self.failures.store(0, Ordering::Relaxed);
+            self.out_until.store(0, Ordering::Relaxed);
+        }
+        self.show();
+        match found {
+            Ok(()) => tracing::info!(server = %url, in_a_row, "the server is healthy again"),
+            Err(reason) => {
+                tracing::warn!(server = %url, in_a_row, reason, "the server is unhealthy: it is taken out");
+            }
+        }
+    }
+
+    /// Ends the health checks: from now on they do not keep the server out.
+    pub(super) fn unchecked(&self) {
+        self.against.store(0, Ordering::Relaxed);
+        self.ill.store(false, Ordering::Relaxed);
+        self.show();
+    }
+
+    fn show(&self) {
+        let healthy = self.healthy.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_in = self.passes_checks() && self.out_until.load(Ordering::Relaxed) == 0;
+        healthy.set(if is_in { 1.0 } else { 0.0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::num::NonZeroU16;
+
+    use http::uri::PathAndQuery;
+
+    use super::*;
+    use crate::config::{Host, Scheme};
+
+    fn server() -> (ServerHealth, ServerUrl) {
+        let url = ServerUrl::Tcp {
+            scheme: Scheme::Http,
+            host: Host::Address(Ipv4Addr::LOCALHOST.into()),
+            port: NonZeroU16::MIN,
+        };
+        (ServerHealth::new(Gauge::noop()), url)
+    }
+
+    const HEALTH: Health = Health {
+        path: PathAndQuery::from_static("/"),
+        interval: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
+        unhealthy_after: 3,
+        healthy_after: 2,
+    };
+
+    #[test]
+    fn checks_take_it_out_and_bring_it_in_after_so_many_in_a_row() {
+        let (condition, url) = server();
+        let script = "+ - - + - - - - + - + +";
+        let passes: String = script
+            .split(' ')
+            .map(|check| {
+                let found = if check == "+" {
+                    Ok(())
+                } else {
+                    Err("500".to_owned())
+                };
+                condition.checked(&url, found, &HEALTH);
+                if condition.passes_checks() { '1' } else { '0' }
+            })
+            .collect();
+        assert_eq!(passes, "111111000001");
+    }
+
+    #[test]
+    fn whom_nobody_checks_any_more_passes() {
+        let (condition, url) = server();
+        for _ in 0..3 {
+            condition.checked(&url, Err("500".to_owned()), &HEALTH);
+        }
+        assert!(!condition.passes_checks());
+        condition.unchecked();
+        assert!(condition.passes_checks());
+    }
+
+    #[test]
+    fn recovery_found_by_checks_ends_fail_timeout_and_the_count_of_failures() {
+        let (condition, url) = server();
+        let now = Moment::from_nanos(1);
+        let max_fails = Some((2, Duration::from_secs(3600)));
+        condition.failed(&url, max_fails, now);
+        condition.failed(&url, max_fails, now);
+        for _ in 0..3 {
+            condition.checked(&url, Err("500".to_owned()), &HEALTH);
+        }
+        condition.checked(&url, Ok(()), &HEALTH);
+        assert!(condition.out_until() > now && !condition.passes_checks());
+        condition.checked(&url, Ok(()), &HEALTH);
+        assert!(condition.out_until() <= now && condition.passes_checks());
+        condition.failed(&url, max_fails, now);
+        assert!(condition.out_until() <= now, "one failure, not three");
+    }
+
+    #[test]
+    fn a_good_check_does_not_bring_in_whom_requests_keep_out() {
+        let (condition, url) = server();
+        let now = Moment::from_nanos(1);
+        condition.failed(&url, Some((1, Duration::from_secs(10))), now);
+        condition.checked(&url, Ok(()), &HEALTH);
+        assert!(condition.out_until() > now);
+        condition.answered(&url);
+        assert!(condition.out_until() <= now);
+    }
+}

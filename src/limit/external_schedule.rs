@@ -1,0 +1,296 @@
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::{Departure, Moment, Ticket};
+
+/// The waiters of a key whose schedule is kept elsewhere, with the departure times assigned there.
+///
+/// Waiters with the same `delay` wait in one lane, in order of arrival. A lane has as many times
+/// as waiters, sorted by time: the first waiter takes the first time. So when a waiter leaves,
+/// each waiter behind it takes the time before its own, and the last time is left over. `C` is the
+/// charge that belongs to a time; it is needed to give the time back.
+#[derive(Clone, Debug)]
+pub struct ExternalSchedule<W, C> {
+    lanes: Vec<Lane<W, C>>,
+    /// The `delay` (lane) and the place of each waiter.
+    seats: HashMap<Ticket, (u32, u64)>,
+    /// The place of the next waiter. Places count up.
+    next: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Lane<W, C> {
+    delay: u32,
+    /// Keyed by place.
+    waiters: BTreeMap<u64, Waiting<W>>,
+    times: VecDeque<(Moment, C)>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting<W> {
+    ticket: Ticket,
+    since: Moment,
+    waiter: W,
+}
+
+impl<W, C> Lane<W, C> {
+    fn add(&mut self, due: Moment, charge: C) {
+        let index = self.times.partition_point(|(other, _)| *other <= due);
+        self.times.insert(index, (due, charge));
+    }
+}
+
+impl<W, C> Default for ExternalSchedule<W, C> {
+    fn default() -> Self {
+        Self {
+            lanes: Vec::new(),
+            seats: HashMap::new(),
+            next: 0,
+        }
+    }
+}
+
+impl<W, C> ExternalSchedule<W, C> {
+    /// Number of waiters.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.seats.len()
+    }
+
+    /// When the waiter that has waited longest joined; `None` if nothing waits.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Moment> {
+        let heads = self.lanes.iter().filter_map(|lane| {
+            let (_, head) = lane.waiters.first_key_value()?;
+            Some(head.since)
+        });
+        heads.min()
+    }
+
+    /// Whether any waiter has this `delay`.
+    ///
+    /// A new request then waits behind it, however early its own time is.
+    #[must_use]
+    pub fn is_busy(&self, delay: u32) -> bool {
+        self.lanes.iter().any(|lane| lane.delay == delay)
+    }
+
+    /// Adds a waiter behind the others with this `delay`, and adds its assigned time.
+    ///
+    /// `since` is when the waiter joined.
+    pub fn seat(
+        &mut self,
+        delay: u32,
+        ticket: Ticket,
+        since: Moment,
+        waiter: W,
+        (due, charge): (Moment, C),
+    ) {
+        let place = self.next;
+        self.next += 1;
+        self.seats.insert(ticket, (delay, place));
+        let lane = self.lane(delay);
+        let waiting = Waiting {
+            ticket,
+            since,
+            waiter,
+        };
+        lane.waiters.insert(place, waiting);
+        lane.add(due, charge);
+    }
+
+    /// When the next waiter is due; `None` if nothing waits.
+    #[must_use]
+    pub fn due(&self) -> Option<Moment> {
+        self.first().map(|(due, _)| due)
+    }
+
+    /// Takes the next waiter that is due at `now`, if there is one.
+    pub fn take_due(&mut self, now: Moment) -> Option<Departure<W, C>> {
+        let (_, found) = self.first().filter(|(due, _)| *due <= now)?;
+        let lane = &mut self.lanes[found];
+        let (due, charge) = lane.times.pop_front()?;
+        let (_, Waiting { ticket, waiter, .. }) = lane.waiters.pop_first()?;
+        if lane.waiters.is_empty() {
+            self.lanes.swap_remove(found);
+        }
+        self.seats.remove(&ticket);
+        Some(Departure {
+            due,
+            charge,
+            waiter,
+        })
+    }
+
+    /// Removes a waiter that leaves before its turn; `None` if it does not wait (any more).
+    ///
+    /// The waiters behind it move up. Returns the charge of the last time, for the caller to give
+    /// back.
+    pub fn leave(&mut self, ticket: Ticket) -> Option<C> {
+        let (delay, place) = self.seats.remove(&ticket)?;
+        let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
+        let lane = &mut self.lanes[found];
+        lane.waiters.remove(&place);
+        let last = lane.times.pop_back();
+        if lane.waiters.is_empty() {
+            self.lanes.swap_remove(found);
+        }
+        last.map(|(_, charge)| charge)
+    }
+
+    /// All times, lane by lane: the lane's `delay`, the time and its charge.
+    pub fn times(&self) -> impl Iterator<Item = (u32, Moment, &C)> {
+        self.lanes.iter().flat_map(|lane| {
+            let times = lane.times.iter();
+            times.map(|(due, charge)| (lane.delay, *due, charge))
+        })
+    }
+
+    /// Replaces a time in the lane with this `delay`: the first whose charge `is_old` accepts.
+    ///
+    /// # Errors
+    ///
+    /// Returns the new time's charge if there is no such old time (any more).
+    pub fn exchange(
+        &mut self,
+        delay: u32,
+        is_old: impl Fn(&C) -> bool,
+        (due, charge): (Moment, C),
+    ) -> Result<(), C> {
+        let lane = self.lanes.iter_mut().find(|lane| lane.delay == delay);
+        let found = lane.and_then(|lane| {
+            let old = lane.times.iter().position(|(_, charge)| is_old(charge))?;
+            Some((lane, old))
+        });
+        let Some((lane, old)) = found else {
+            return Err(charge);
+        };
+        lane.times.remove(old);
+        lane.add(due, charge);
+        Ok(())
+    }
+
+    /// Changes all times. `change` must keep their order.
+    pub fn retime(&mut self, change: impl Fn(Moment) -> Moment) {
+        let times = self.lanes.iter_mut().flat_map(|lane| &mut lane.times);
+        times.for_each(|(due, _)| *due = change(*due));
+    }
+
+    /// Removes and returns all waiters, and the charges of their times, the latest time first.
+    pub fn reject_all(&mut self) -> (Vec<W>, Vec<C>) {
+        self.seats.clear();
+        let (mut gone, mut times) = (Vec::new(), Vec::new());
+        for lane in self.lanes.drain(..) {
+            gone.extend(lane.waiters.into_values().map(|waiting| waiting.waiter));
+            times.extend(lane.times);
+        }
+        times.sort_by_key(|(due, _)| std::cmp::Reverse(*due));
+        (gone, times.into_iter().map(|(_, charge)| charge).collect())
+    }
+
+    /// The earliest first time of any lane, and that lane's index.
+    fn first(&self) -> Option<(Moment, usize)> {
+        let heads = self.lanes.iter().enumerate();
+        let heads = heads.filter_map(|(index, lane)| Some((lane.times.front()?.0, index)));
+        heads.min()
+    }
+
+    fn lane(&mut self, delay: u32) -> &mut Lane<W, C> {
+        let found = self.lanes.iter().position(|lane| lane.delay == delay);
+        let found = found.unwrap_or_else(|| {
+            self.lanes.push(Lane {
+                delay,
+                waiters: BTreeMap::new(),
+                times: VecDeque::new(),
+            });
+            self.lanes.len() - 1
+        });
+        &mut self.lanes[found]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(millis * 1_000_000)
+    }
+
+    fn seat(
+        line: &mut ExternalSchedule<&'static str, u64>,
+        name: &'static str,
+        ticket: u64,
+        due: u64,
+    ) {
+        line.seat(0, Ticket(ticket), at(ticket), name, (at(due), due));
+    }
+
+    fn leaves(
+        line: &mut ExternalSchedule<&'static str, u64>,
+        now: u64,
+    ) -> Vec<(&'static str, u64)> {
+        std::iter::from_fn(|| line.take_due(at(now)))
+            .map(|gone| (gone.waiter, gone.charge))
+            .collect()
+    }
+
+    #[test]
+    fn the_first_waiter_takes_the_first_time_whoever_it_was_told() {
+        let mut line = ExternalSchedule::default();
+        seat(&mut line, "a", 1, 100);
+        seat(&mut line, "b", 2, 200);
+        // The time of a place that another waiter gave back.
+        seat(&mut line, "c", 3, 50);
+        assert_eq!(
+            (line.depth(), line.due(), line.oldest()),
+            (3, Some(at(50)), Some(at(1)))
+        );
+        assert_eq!(leaves(&mut line, 100), [("a", 50), ("b", 100)]);
+        assert_eq!(leaves(&mut line, 199), []);
+        assert_eq!(leaves(&mut line, 200), [("c", 200)]);
+        assert_eq!(
+            (line.depth(), line.due(), line.is_busy(0)),
+            (0, None, false)
+        );
+    }
+
+    #[test]
+    fn one_who_leaves_gives_back_the_last_time() {
+        let mut line = ExternalSchedule::default();
+        for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
+            seat(&mut line, name, ticket, ticket * 100);
+        }
+        assert_eq!(line.leave(Ticket(1)), Some(300));
+        assert_eq!(line.leave(Ticket(1)), None);
+        assert_eq!(leaves(&mut line, 1000), [("b", 100), ("c", 200)]);
+    }
+
+    #[test]
+    fn a_time_is_exchanged_and_nobody_loses_its_place() {
+        let mut line = ExternalSchedule::default();
+        for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
+            seat(&mut line, name, ticket, ticket * 100);
+        }
+        let is = |which: u64| move |charge: &u64| *charge == which;
+        assert_eq!(line.exchange(0, is(100), (at(250), 250)), Ok(()));
+        assert_eq!(line.exchange(0, is(100), (at(260), 260)), Err(260));
+        assert_eq!(line.exchange(7, is(200), (at(260), 260)), Err(260));
+        let times: Vec<_> = line.times().map(|(.., charge)| *charge).collect();
+        assert_eq!(times, [200, 250, 300]);
+        assert_eq!(leaves(&mut line, 250), [("a", 200), ("b", 250)]);
+    }
+
+    #[test]
+    fn lanes_wait_apart_and_all_are_sent_away_from_the_last_time_on() {
+        let mut line = ExternalSchedule::default();
+        line.seat(0, Ticket(1), at(1), "a", (at(300), 300));
+        line.seat(5, Ticket(2), at(2), "b", (at(100), 100));
+        line.seat(0, Ticket(3), at(3), "c", (at(400), 400));
+        assert!(line.is_busy(0) && line.is_busy(5) && !line.is_busy(1));
+        line.retime(|due| due + std::time::Duration::from_millis(50));
+        assert_eq!(leaves(&mut line, 150), [("b", 100)]);
+        assert_eq!(line.due(), Some(at(350)));
+        assert_eq!(line.reject_all(), (vec!["a", "c"], vec![400, 300]));
+        assert_eq!(line.depth(), 0);
+    }
+}

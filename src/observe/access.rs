@@ -1,0 +1,359 @@
+//! The access log: one line for each request.
+//!
+//! A line is in nginx's combined format, followed by the limit's fields, or it is JSON.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+
+use super::escape::{escape, escape_unquoted};
+use crate::config::{Access, Format, Log};
+use crate::limit::{Excess, Moment};
+use crate::observe::metrics::LimitStatus;
+
+/// Lines that may wait for the disk; further lines are dropped.
+///
+/// A slow disk must not slow requests down.
+const BACKLOG: usize = 65_536;
+
+/// An open access log. Dropping it writes the lines that still wait.
+pub struct AccessLog {
+    format: Format,
+    writer: NonBlocking,
+    _until_written: WorkerGuard,
+}
+
+/// One request as a line of the log. A field without a value is left out of the line.
+#[derive(Debug)]
+pub struct Entry<'a> {
+    /// When the last byte of the response was sent.
+    pub time: Moment,
+    /// The client's address, after trusted proxies.
+    pub client: Option<IpAddr>,
+    /// The request line; `None` if it could not be read.
+    pub line: Option<Line<'a>>,
+    /// The status of the response; 499 if the client left before there was a response.
+    pub status: u16,
+    /// Bytes of the response's body that were sent.
+    pub bytes: u64,
+    /// Name of the route that took the request.
+    pub route: Option<String>,
+    /// Name of the origin that was asked.
+    pub origin: Option<&'a str>,
+    /// The server of that origin.
+    pub server: Option<String>,
+    /// The result of the request's limits.
+    pub limited: Option<Limited<'a>>,
+    /// How long the request waited for its turn.
+    pub queue: Option<Duration>,
+    /// How long the origin took until it began its response.
+    pub origin_took: Option<Duration>,
+    /// From the request's head to the last byte of the response.
+    pub duration: Duration,
+    /// The `Referer` field.
+    pub referer: Option<Cow<'a, str>>,
+    /// The `User-Agent` field.
+    pub user_agent: Option<Cow<'a, str>>,
+}
+
+/// The parts of a request line.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// The method, such as `GET`.
+    pub method: &'a str,
+    /// The target as it was sent; any bytes.
+    pub target: Cow<'a, [u8]>,
+    /// The protocol, such as `HTTP/1.1`.
+    pub protocol: &'a str,
+}
+
+/// The result of the limit that decided on a request.
+#[derive(Debug)]
+pub struct Limited<'a> {
+    /// Name of the zone.
+    pub zone: &'a str,
+    /// The key; any bytes.
+    pub key: &'a [u8],
+    /// What the limit decided.
+    pub status: LimitStatus,
+    /// The excess including this request; `None` if it is not known.
+    pub excess: Option<Excess>,
+}
+
+impl AccessLog {
+    /// Opens the access log that the settings ask for, if any.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be opened for appending.
+    pub fn open(log: &Log) -> io::Result<Option<Self>> {
+        let sink: Box<dyn Write + Send> = match &log.access {
+            Access::Off => return Ok(None),
+            Access::Stdout => Box::new(io::stdout()),
+            Access::File(path) => {
+                let file = std::fs::OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(path);
+                Box::new(file.map_err(|error| {
+                    io::Error::new(
+                        error.kind(),
+                        format!("log.access {}: {error}", path.display()),
+                    )
+                })?)
+            }
+        };
+        let builder = NonBlockingBuilder::default()
+            .buffered_lines_limit(BACKLOG)
+            .lossy(true);
+        let (writer, until_written) = builder.thread_name("access log").finish(sink);
+        Ok(Some(Self {
+            format: log.format,
+            writer,
+            _until_written: until_written,
+        }))
+    }
+
+    /// Writes one line.
+    pub fn write(&self, entry: &Entry) {
+        let mut line = match self.format {
+            Format::Text => text(entry),
+            Format::Json => json(entry),
+        };
+        line.push('\n');
+        // Handing a line to the writing thread does not fail. That thread cannot report a disk
+        // that fails.
+        let _handed_over = self.writer.clone().write_all(line.as_bytes());
+    }
+}
+
+impl std::fmt::Debug for AccessLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AccessLog")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A line in nginx's `combined` format, followed by the limit's fields.
+///
+/// These are `zone="…" key="…" limit_status=… excess=… queue=… origin=… duration=…`.
+pub(crate) fn text(entry: &Entry) -> String {
+    let mut line = String::with_capacity(256);
+    let client = entry
+        .client
+        .map_or_else(|| "-".to_owned(), |client| client.to_string());
+    let time = timestamp(entry.time).strftime("%d/%b/%Y:%H:%M:%S +0000");
+    let asked = entry.line.as_ref().map_or_else(
+        || "-".to_owned(),
+        |line| {
+            let (method, target) = (escape(line.method.as_bytes()), escape(&line.target));
+            format!("{method} {target} {}", line.protocol)
+        },
+    );
+    let quoted =
+        |text: Option<&str>| text.map_or_else(|| "-".to_owned(), |text| escape(text.as_bytes()));
+    // Writing to a string does not fail.
+    let _ = write!(
+        line,
+        "{client} - - [{time}] \"{asked}\" {} {} \"{}\" \"{}\"",
+        entry.status,
+        entry.bytes,
+        quoted(entry.referer.as_deref()),
+        quoted(entry.user_agent.as_deref()),
+    );
+    if let Some(Limited {
+        zone,
+        key,
+        status,
+        excess,
+    }) = &entry.limited
+    {
+        let (key, status) = (escape(key), status.label());
+        let _ = write!(line, " zone=\"{zone}\" key=\"{key}\" limit_status={status}");
+        if let Some(excess) = excess {
+            let _ = write!(line, " excess={:.3}", excess.requests());
+        }
+    }
+    for (name, span) in [
+        ("queue", entry.queue),
+        ("origin", entry.origin_took),
+        ("duration", Some(entry.duration)),
+    ] {
+        if let Some(span) = span {
+            let _ = write!(line, " {name}={:.6}", span.as_secs_f64());
+        }
+    }
+    line
+}
+
+#[derive(Serialize)]
+struct Json<'a> {
+    time: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<&'a str>,
+    status: u16,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zone: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit_status: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    excess: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin_seconds: Option<f64>,
+    duration_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    referer: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_agent: Option<&'a str>,
+}
+
+pub(crate) fn json(entry: &Entry) -> String {
+    let (limited, line) = (entry.limited.as_ref(), entry.line.as_ref());
+    let line = Json {
+        time: timestamp(entry.time).to_string(),
+        client: entry.client,
+        method: line.map(|line| line.method),
+        target: line.map(|line| text_of(&line.target)),
+        protocol: line.map(|line| line.protocol),
+        status: entry.status,
+        bytes: entry.bytes,
+        route: entry.route.as_deref(),
+        origin: entry.origin,
+        server: entry.server.as_deref(),
+        zone: limited.map(|limited| limited.zone),
+        key: limited.map(|limited| escape(limited.key)),
+        limit_status: limited.map(|limited| limited.status.label()),
+        excess: limited
+            .and_then(|limited| limited.excess)
+            .map(Excess::requests),
+        queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
+        origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
+        duration_seconds: entry.duration.as_secs_f64(),
+        referer: entry.referer.as_deref(),
+        user_agent: entry.user_agent.as_deref(),
+    };
+    // Strings and numbers always have a JSON form.
+    serde_json::to_string(&line).unwrap_or_default()
+}
+
+/// Bytes as text: unchanged if they are UTF-8, otherwise escaped.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    str::from_utf8(bytes).map_or_else(|_| escape_unquoted(bytes).into(), Cow::Borrowed)
+}
+
+/// The time with microseconds, as the log shows it.
+fn timestamp(moment: Moment) -> Timestamp {
+    let micros = i64::try_from(moment.as_nanos() / 1_000).unwrap_or(i64::MAX);
+    Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry<'static> {
+        Entry {
+            time: Moment::from_nanos(1_795_232_027_349_286_123),
+            client: Some("192.0.2.1".parse().unwrap()),
+            line: Some(Line {
+                method: "GET",
+                target: b"/a?b=\"c\"".into(),
+                protocol: "HTTP/1.1",
+            }),
+            status: 200,
+            bytes: 66,
+            route: Some("/".to_owned()),
+            origin: Some("app"),
+            server: Some("http://127.0.0.1:9000".to_owned()),
+            limited: Some(Limited {
+                zone: "per_client",
+                key: b"a\n\xff\\",
+                status: LimitStatus::Delayed,
+                excess: Some(Excess::default()),
+            }),
+            queue: Some(Duration::from_micros(950_200)),
+            origin_took: Some(Duration::from_millis(12)),
+            duration: Duration::from_millis(963),
+            referer: None,
+            user_agent: Some("curl\r\n\"8\"".into()),
+        }
+    }
+
+    #[test]
+    fn text_is_nginx_combined_with_the_limit_after_it() {
+        assert_eq!(
+            text(&entry()),
+            "192.0.2.1 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?b=\\x22c\\x22 HTTP/1.1\" 200 66 \"-\" \
+             \"curl\\x0D\\x0A\\x228\\x22\" zone=\"per_client\" key=\"a\\x0A\\xFF\\\\\" limit_status=delayed excess=0.000 \
+             queue=0.950200 origin=0.012000 duration=0.963000"
+        );
+    }
+
+    #[test]
+    fn what_ends_lines_or_turns_their_direction_is_escaped() {
+        let cases = [
+            ("a\u{2028}b", "a\\xE2\\x80\\xA8b"),
+            ("\u{202e}exe.txt", "\\xE2\\x80\\xAEexe.txt"),
+            ("\u{feff}", "\\xEF\\xBB\\xBF"),
+            ("\u{85}", "\\xC2\\x85"),
+            ("e\u{301}é😀", "e\u{301}é😀"),
+        ];
+        for (text, escaped) in cases {
+            assert_eq!(escape(text.as_bytes()), escaped);
+        }
+    }
+
+    #[test]
+    fn json_has_the_fields_that_there_is_something_to_say_of() {
+        let line: serde_json::Value = serde_json::from_str(&json(&entry())).unwrap();
+        assert_eq!(line["time"], "2026-11-21T03:33:47.349286Z");
+        assert_eq!(line["key"], "a\\x0A\\xFF\\\\");
+        assert_eq!(line["queue_seconds"], 0.9502);
+        assert_eq!(line["user_agent"], "curl\r\n\"8\"");
+        assert!(line.get("referer").is_none());
+        let bare = json(&Entry {
+            line: None,
+            limited: None,
+            origin: None,
+            queue: None,
+            ..entry()
+        });
+        for absent in [
+            "method",
+            "target",
+            "protocol",
+            "zone",
+            "key",
+            "limit_status",
+            "excess",
+            "origin\"",
+            "queue_seconds",
+        ] {
+            assert!(!bare.contains(&format!("\"{absent}")), "{bare}");
+        }
+    }
+}

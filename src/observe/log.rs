@@ -1,0 +1,63 @@
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry, fmt, registry};
+
+use crate::config::{Format, Level, Log};
+
+/// The log of this process. Its level can change.
+#[derive(Clone, Debug)]
+pub(crate) struct Logging(Handle<Targets, Registry>);
+
+impl Logging {
+    /// Starts the log to standard error with the settings of the file.
+    pub(crate) fn start(log: &Log) -> Self {
+        let (filter, handle) = reload::Layer::new(wanted(log.level));
+        let to_stderr = fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_target(false)
+            .with_ansi(false);
+        let written = match log.format {
+            Format::Text => to_stderr.boxed(),
+            Format::Json => to_stderr.json().flatten_event(true).boxed(),
+        };
+        // Fails only if a log was started before in this process; then that log stays.
+        let _started = registry().with(written.with_filter(filter)).try_init();
+        Self(handle)
+    }
+
+    /// Silences the messages of `module`.
+    pub(crate) fn without(self, module: &str) -> Self {
+        let silence =
+            |wanted: &mut Targets| *wanted = wanted.clone().with_target(module, LevelFilter::OFF);
+        // Fails only if the log has ended.
+        let _ended = self.0.modify(silence);
+        self
+    }
+
+    /// From now on logs only messages at least as severe as `level`.
+    pub(crate) fn set_level(&self, level: Level) {
+        // Fails only if the log has ended, and then nothing reads it.
+        let _ended = self.0.reload(wanted(level));
+    }
+}
+
+/// The filter for a level.
+///
+/// Libraries log errors and warnings only. Reports of clients that send invalid HTTP are left out,
+/// because they would fill a disk.
+fn wanted(level: Level) -> Targets {
+    let level = match level {
+        Level::Error => LevelFilter::ERROR,
+        Level::Warn => LevelFilter::WARN,
+        Level::Info => LevelFilter::INFO,
+        Level::Debug => LevelFilter::DEBUG,
+        Level::Trace => LevelFilter::TRACE,
+    };
+    Targets::new()
+        .with_target("drip", level)
+        .with_target("actix_http", LevelFilter::OFF)
+        .with_default(level.min(LevelFilter::WARN))
+}

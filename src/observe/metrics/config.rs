@@ -1,0 +1,45 @@
+use ::metrics::{Counter, Gauge, counter, gauge};
+
+use super::{RELOAD_SUCCESSFUL, RELOAD_TIME, RELOADS};
+use crate::time::clock;
+
+/// Metrics of the configuration file.
+#[derive(Debug)]
+pub struct ConfigMetrics {
+    succeeded: Counter,
+    failed: Counter,
+    successful: Gauge,
+    time: Gauge,
+}
+
+impl ConfigMetrics {
+    /// The metrics of this process's file.
+    #[must_use]
+    pub fn of_this_process() -> Self {
+        Self {
+            succeeded: counter!(RELOADS, "result" => "success"),
+            failed: counter!(RELOADS, "result" => "failure"),
+            successful: gauge!(RELOAD_SUCCESSFUL),
+            time: gauge!(RELOAD_TIME),
+        }
+    }
+
+    /// Records that the file was read when the process started.
+    pub fn loaded(&self) {
+        self.successful.set(1.0);
+        #[allow(clippy::cast_precision_loss)]
+        self.time.set(clock::now().as_nanos() as f64 / 1e9);
+    }
+
+    /// Records that the changed file was read and is in force.
+    pub fn reloaded(&self) {
+        self.succeeded.increment(1);
+        self.loaded();
+    }
+
+    /// Records that the changed file has an error.
+    pub fn failed(&self) {
+        self.failed.increment(1);
+        self.successful.set(0.0);
+    }
+}

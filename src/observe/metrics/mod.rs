@@ -1,0 +1,169 @@
+//! The names of all metrics, their help texts, and the handles that count them.
+//!
+//! A handle is made once for each zone, route and setting. Counting through it costs one atomic
+//! addition.
+
+mod atomic_histogram;
+mod buffers;
+mod config;
+mod histograms;
+mod route;
+mod server;
+mod sharded;
+mod store;
+mod tally;
+mod zone;
+
+use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
+
+pub use atomic_histogram::{AtomicHistogram, Counts};
+pub use buffers::show_buffers;
+pub use config::ConfigMetrics;
+pub use histograms::Histograms;
+pub use route::RouteMetrics;
+pub use server::{Outcome, ServerMetrics};
+pub use sharded::Count;
+pub use store::{StoreMetrics, StoreResult};
+pub use tally::Tally;
+pub use zone::{LimitStatus, Rejected, ZoneMetrics};
+
+/// The edges of every histogram, in seconds: from 100 µs to one minute.
+///
+/// Practically no request waits less than 100 µs.
+pub const SECONDS: [f64; 18] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 25.0, 60.0,
+];
+
+const REQUESTS: &str = "drip_requests_total";
+const REQUEST_SECONDS: &str = "drip_request_duration_seconds";
+const ZONE_REQUESTS: &str = "drip_zone_requests_total";
+const ZONE_REJECTIONS: &str = "drip_zone_rejections_total";
+const ZONE_DEPTH: &str = "drip_zone_queue_depth";
+/// Requests waiting at a zone's deepest key.
+///
+/// This metric and the next two are collected from the zones when Prometheus asks, and written by
+/// [`crate::admin`] itself.
+pub const ZONE_DEPTH_MAX: &str = "drip_zone_queue_depth_max";
+/// Help text of [`ZONE_DEPTH_MAX`].
+pub const ZONE_DEPTH_MAX_HELP: &str = "Requests waiting at the zone's deepest key.";
+/// How long the request that has waited longest in a zone has waited.
+pub const ZONE_OLDEST_WAIT: &str = "drip_zone_oldest_wait_seconds";
+/// Help text of [`ZONE_OLDEST_WAIT`].
+pub const ZONE_OLDEST_WAIT_HELP: &str =
+    "How long the request that has waited longest in the zone has waited.";
+/// Requests waiting at each of a zone's deepest keys.
+pub const ZONE_TOP_KEY: &str = "drip_zone_top_key_queue_depth";
+/// Help text of [`ZONE_TOP_KEY`].
+pub const ZONE_TOP_KEY_HELP: &str =
+    "Requests waiting at each of the zone's deepest keys, ten at most, with waiters.";
+/// The route label of requests that no route took.
+pub const NO_ROUTE: &str = "none";
+
+const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";
+const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
+const ZONE_RATE: &str = "drip_zone_rate";
+const ZONE_KEYS: &str = "drip_zone_keys";
+const ZONE_EVICTIONS: &str = "drip_zone_evictions_total";
+const ORIGIN_REQUESTS: &str = "drip_origin_requests_total";
+const ORIGIN_SECONDS: &str = "drip_origin_response_seconds";
+const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
+const ORIGIN_HEALTHY: &str = "drip_origin_healthy";
+const STORE_OPERATIONS: &str = "drip_store_operations_total";
+const STORE_SECONDS: &str = "drip_store_duration_seconds";
+const STORE_UP: &str = "drip_store_up";
+const RELOADS: &str = "drip_config_reloads_total";
+const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
+const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
+const BUILD: &str = "drip_build_info";
+const BUFFERS: &str = "drip_buffers";
+
+/// Registers the help texts, and the metrics that exist from the start.
+pub fn describe() {
+    describe_counter!(REQUESTS, "Requests answered, by route and status code.");
+    describe_histogram!(
+        REQUEST_SECONDS,
+        Unit::Seconds,
+        "From a request's head to its answer's last byte."
+    );
+    describe_counter!(
+        ZONE_REQUESTS,
+        "Requests that joined the zone, by what became of them."
+    );
+    describe_counter!(
+        ZONE_REJECTIONS,
+        "Requests that the zone rejected, by reason."
+    );
+    describe_gauge!(
+        ZONE_DEPTH,
+        "Requests waiting in the zone, all keys together."
+    );
+    describe_histogram!(
+        ZONE_WAIT,
+        Unit::Seconds,
+        "How long the requests that waited for their turn have waited."
+    );
+    describe_histogram!(
+        ZONE_LATENESS,
+        Unit::Seconds,
+        "How late requests left, against the moment they were due."
+    );
+    describe_gauge!(
+        ZONE_RATE,
+        "The rate in force, in requests a second for each key."
+    );
+    describe_gauge!(
+        ZONE_KEYS,
+        "Remembered keys; active ones have an actor, parked ones only their bucket."
+    );
+    describe_counter!(
+        ZONE_EVICTIONS,
+        "Forgotten keys: drained and idle, or the least recently used of a full zone."
+    );
+    describe_counter!(
+        ORIGIN_REQUESTS,
+        "Requests sent to a server of an origin, by what came of them."
+    );
+    describe_histogram!(
+        ORIGIN_SECONDS,
+        Unit::Seconds,
+        "From sending a request to the head of its answer, or to giving up."
+    );
+    describe_gauge!(
+        ORIGIN_IN_FLIGHT,
+        "Requests at the server: sent, and not answered to the last byte."
+    );
+    describe_gauge!(
+        ORIGIN_HEALTHY,
+        "1 while the server is asked, 0 while it is out, after failures or by its health checks."
+    );
+    describe_counter!(
+        STORE_OPERATIONS,
+        "What was asked of the store for a zone that gateways share, by what came of it."
+    );
+    describe_histogram!(
+        STORE_SECONDS,
+        Unit::Seconds,
+        "How long the store took to answer a batch, or until it was given up."
+    );
+    describe_gauge!(
+        STORE_UP,
+        "1 while the store is asked, 0 while it is out and zones go by on_store_failure."
+    );
+    describe_counter!(RELOADS, "Times that the changed file was read, by result.");
+    describe_gauge!(
+        RELOAD_SUCCESSFUL,
+        "1 where the file as it stands is in force, 0 where it has an error."
+    );
+    describe_gauge!(
+        RELOAD_TIME,
+        Unit::Seconds,
+        "When the settings in force were read, in Unix time."
+    );
+    describe_gauge!(
+        BUFFERS,
+        "Buffers of 17 KB for bytes on their way: in use, and pooled for the next ones."
+    );
+    describe_gauge!(BUILD, "1, with the version of this gateway.");
+    gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+}

@@ -1,0 +1,234 @@
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use ::metrics::{Gauge, Histogram, counter, gauge, histogram};
+
+use super::atomic_histogram::{AtomicHistogram, Counts};
+use super::store::StoreResult;
+use super::tally::Tally;
+use super::{
+    STORE_OPERATIONS, ZONE_DEPTH, ZONE_EVICTIONS, ZONE_KEYS, ZONE_LATENESS, ZONE_RATE,
+    ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
+};
+use crate::limit::{Rate, Reason};
+
+/// Result of a request at its limits.
+///
+/// The values are those of nginx's `$limit_req_status`, and [`LimitStatus::Cancelled`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitStatus {
+    /// It passed at once.
+    Passed,
+    /// It waited and had its turn.
+    Delayed,
+    /// It was rejected.
+    Rejected,
+    /// Dry run: it would have waited.
+    DelayedDryRun,
+    /// Dry run: it would have been rejected.
+    RejectedDryRun,
+    /// Its client left while it waited, or its turn was given back.
+    Cancelled,
+}
+
+impl LimitStatus {
+    const ALL: [Self; 6] = [
+        Self::Passed,
+        Self::Delayed,
+        Self::Rejected,
+        Self::DelayedDryRun,
+        Self::RejectedDryRun,
+        Self::Cancelled,
+    ];
+
+    /// The value of the label `status`, and of `limit_status` in the access log.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Delayed => "delayed",
+            Self::Rejected => "rejected",
+            Self::DelayedDryRun => "delayed_dry_run",
+            Self::RejectedDryRun => "rejected_dry_run",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Metrics of one zone.
+#[derive(Debug)]
+pub struct ZoneMetrics {
+    statuses: [Tally; LimitStatus::ALL.len()],
+    /// Requests that wait.
+    pub depth: Gauge,
+    wait: Histogram,
+    /// The same waits as in `wait`, for readers that need their quantiles each second.
+    waits: AtomicHistogram,
+    /// How late waiting requests left after their due time, in seconds.
+    pub lateness: Histogram,
+    /// The rate in force, in requests a second.
+    pub rate: Gauge,
+    /// Keys with an actor.
+    pub keys_active: Gauge,
+    /// Keys of which only the bucket is kept.
+    pub keys_parked: Gauge,
+    /// Keys forgotten because they were drained and idle.
+    pub evicted_idle: Tally,
+    /// Keys forgotten to make room for others.
+    pub evicted_lru: Tally,
+    rejections: [Tally; Rejected::ALL.len()],
+    /// Created at the first operation, because most zones have no store.
+    operations: OnceLock<[Tally; StoreResult::ALL.len()]>,
+    name: String,
+}
+
+/// The reason of a rejection, for the metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// The bucket or the queue was full.
+    Burst,
+    /// The request would have waited longer than `max_wait`.
+    MaxWait,
+    /// The zone was full, and each of its keys had waiters.
+    Keys,
+    /// The store did not decide, and `on_store_failure` is `closed`.
+    Store,
+    /// The gateway was stopping.
+    Stopping,
+}
+
+impl Rejected {
+    const ALL: [Self; 5] = [
+        Self::Burst,
+        Self::MaxWait,
+        Self::Keys,
+        Self::Store,
+        Self::Stopping,
+    ];
+
+    /// The value of the label `reason`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Burst => "burst",
+            Self::MaxWait => "max_wait",
+            Self::Keys => "keys",
+            Self::Store => "store",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+impl From<Reason> for Rejected {
+    fn from(reason: Reason) -> Self {
+        match reason {
+            Reason::Burst => Self::Burst,
+            Reason::MaxWait => Self::MaxWait,
+        }
+    }
+}
+
+impl ZoneMetrics {
+    /// The metrics of the zone called `zone`; each call returns the same series.
+    #[must_use]
+    pub fn of(zone: &str) -> Self {
+        let name = zone.to_owned();
+        let keys = |state| gauge!(ZONE_KEYS, "zone" => name.clone(), "state" => state);
+        let evicted = |reason| {
+            Tally::into_series(counter!(ZONE_EVICTIONS, "zone" => name.clone(), "reason" => reason))
+        };
+        Self {
+            statuses: LimitStatus::ALL.map(|status| {
+                Tally::into_series(
+                    counter!(ZONE_REQUESTS, "zone" => name.clone(), "status" => status.label()),
+                )
+            }),
+            depth: gauge!(ZONE_DEPTH, "zone" => name.clone()),
+            wait: histogram!(ZONE_WAIT, "zone" => name.clone()),
+            waits: AtomicHistogram::default(),
+            lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
+            rate: gauge!(ZONE_RATE, "zone" => name.clone()),
+            keys_active: keys("active"),
+            keys_parked: keys("parked"),
+            evicted_idle: evicted("idle"),
+            evicted_lru: evicted("lru"),
+            rejections: Rejected::ALL.map(|reason| {
+                Tally::into_series(
+                    counter!(ZONE_REJECTIONS, "zone" => name.clone(), "reason" => reason.label()),
+                )
+            }),
+            operations: OnceLock::new(),
+            name,
+        }
+    }
+
+    /// Counts a request by its result.
+    pub fn count(&self, status: LimitStatus) {
+        self.statuses[status as usize].add(1);
+    }
+
+    /// How many requests had this result.
+    #[must_use]
+    pub fn counted(&self, status: LimitStatus) -> u64 {
+        self.statuses[status as usize].get()
+    }
+
+    /// Records how long a request waited for its turn.
+    pub fn waited(&self, span: Duration) {
+        self.wait.record(span);
+        self.waits.record(span);
+    }
+
+    /// The waits recorded so far.
+    #[must_use]
+    pub fn waits(&self) -> Counts {
+        self.waits.counts()
+    }
+
+    /// Counts a rejection by its reason.
+    pub fn count_rejection(&self, reason: Rejected) {
+        self.rejections[reason as usize].add(1);
+    }
+
+    /// How many requests were rejected for this reason.
+    #[must_use]
+    pub fn rejected(&self, reason: Rejected) -> u64 {
+        self.rejections[reason as usize].get()
+    }
+
+    /// Counts operations in the store by their result.
+    pub fn count_operations(&self, result: StoreResult, count: usize) {
+        let operations = self.operations.get_or_init(|| {
+            StoreResult::ALL.map(|result| {
+                let zone = self.name.clone();
+                Tally::into_series(
+                    counter!(STORE_OPERATIONS, "zone" => zone, "result" => result.label()),
+                )
+            })
+        });
+        operations[result as usize].add(count as u64);
+    }
+
+    /// Reports the rate now in force.
+    pub fn show_rate(&self, rate: Rate) {
+        self.rate.set(rate.per_second());
+    }
+
+    /// Reports the counts to Prometheus.
+    pub fn show(&self) {
+        let evictions = [&self.evicted_idle, &self.evicted_lru];
+        let tallies = self.statuses.iter().chain(&self.rejections);
+        let operations = self.operations.get().into_iter().flatten();
+        tallies
+            .chain(evictions)
+            .chain(operations)
+            .for_each(Tally::show);
+    }
+}
+
+/// Reports the last counts, so that they are not lost.
+impl Drop for ZoneMetrics {
+    fn drop(&mut self) {
+        self.show();
+    }
+}

@@ -1,0 +1,8 @@
+//! What operators see: metrics, the access log, and the log.
+
+pub mod access;
+pub mod escape;
+pub mod events;
+pub(crate) mod log;
+pub mod metrics;
+pub mod throttle;

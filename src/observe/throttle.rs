@@ -1,0 +1,45 @@
+//! A bound on how often an event is logged.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::limit::Moment;
+
+/// Lets at most one event a second through.
+#[derive(Debug, Default)]
+pub struct Throttle {
+    /// The second in which an event was last shown.
+    shown: AtomicU64,
+    /// Number of events not shown since.
+    hidden: AtomicU64,
+}
+
+impl Throttle {
+    /// Whether to show an event now. If so, returns how many were hidden since the last.
+    pub fn show(&self, now: Moment) -> Option<u64> {
+        let second = now.as_nanos() / 1_000_000_000;
+        // Load first: a write for each rejection of a flood would move the cache line between
+        // workers.
+        let is_shown = || self.shown.swap(second, Ordering::Relaxed) == second;
+        if self.shown.load(Ordering::Relaxed) == second || is_shown() {
+            self.hidden.fetch_add(1, Ordering::Relaxed);
+            None
+        } else {
+            Some(self.hidden.swap(0, Ordering::Relaxed))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_event_a_second_is_shown_and_the_others_are_counted() {
+        let throttle = Throttle::default();
+        let at = |millis: u64| Moment::from_nanos(millis * 1_000_000);
+        let shown: Vec<Option<u64>> = [1_000, 1_001, 1_999, 2_000, 2_500, 9_000]
+            .map(|millis| throttle.show(at(millis)))
+            .into();
+        assert_eq!(shown, [Some(0), None, None, Some(2), None, Some(1)]);
+    }
+}

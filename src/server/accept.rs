@@ -1,0 +1,193 @@
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_rt::{Arbiter, ArbiterHandle};
+use futures_util::FutureExt;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+use super::acceptor::{Accepted, Acceptor};
+use super::listeners::{Listener, Stream};
+use crate::config::{self, Tls};
+use crate::http::downstream::{self, Certificates, Peer, Socket, Timeouts, TlsServer};
+use crate::http::gateway::Gateway;
+use crate::http::proxy::Worker;
+use crate::http::tcp::set_keepalive;
+
+/// Time that the workers get to end after their last connection has ended.
+const LAST_TASKS: Duration = Duration::from_secs(1);
+
+/// The gateway in force, once there is one.
+type InForce = watch::Receiver<Option<Arc<Gateway>>>;
+
+/// Accepts client connections and serves them on the workers. Each worker is a thread.
+pub(super) struct Accepting {
+    acceptor: Acceptor,
+    workers: Vec<Arbiter>,
+    /// One permit for each connection that may be open.
+    capacity: Arc<Semaphore>,
+    max_connections: u32,
+}
+
+impl Accepting {
+    /// Listens at all addresses of `server`. Clients are served once `gateway` holds a gateway.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an address cannot be listened on, a certificate cannot be read, or a
+    /// thread cannot be started.
+    pub(super) async fn start(server: &config::Server, gateway: InForce) -> io::Result<Self> {
+        let tls_server = server.tls.as_ref().map(tls_server).transpose()?;
+        let listeners = Listener::open_all(&server.listen)?;
+        let mut workers = Vec::new();
+        let mut inboxes = Vec::new();
+        for _ in 0..server.workers.get() {
+            let (worker, inbox) = start_worker(gateway.clone(), tls_server.clone()).await?;
+            workers.push(worker);
+            inboxes.push(inbox);
+        }
+        let max_connections = server.max_connections.get().min(Semaphore::MAX_PERMITS);
+        let capacity = Arc::new(Semaphore::new(max_connections));
+        Ok(Self {
+            acceptor: Acceptor::start(listeners, inboxes, Arc::clone(&capacity))?,
+            workers,
+            capacity,
+            max_connections: u32::try_from(max_connections).unwrap_or(u32::MAX),
+        })
+    }
+
+    pub(super) fn workers(&self) -> Vec<ArbiterHandle> {
+        self.workers.iter().map(Arbiter::handle).collect()
+    }
+
+    /// Completes only when no more connections are accepted, and returns the cause.
+    pub(super) async fn failure(&mut self) -> io::Error {
+        let ended = self.acceptor.end().await;
+        ended
+            .err()
+            .unwrap_or_else(|| io::Error::other("connections are not accepted any more"))
+    }
+
+    /// Closes the listening sockets, as [`Acceptor::close`] does.
+    pub(super) async fn close(&mut self) {
+        // If accepting had already failed, there is nothing to close.
+        let _failed = self.acceptor.close().await;
+    }
+
+    /// Waits until no connection is left. Call it after the sockets are closed.
+    pub(super) async fn all_gone(&self) {
+        // Acquiring cannot fail: the semaphore is never closed.
+        let _all = self.capacity.acquire_many(self.max_connections).await;
+    }
+
+    /// Stops the workers and whatever their connections still have to do.
+    pub(super) async fn end(self) {
+        let (done, ended) = oneshot::channel();
+        std::thread::spawn(move || {
+            for worker in &self.workers {
+                worker.stop();
+            }
+            for worker in self.workers {
+                // A worker that panicked has ended too.
+                let _panicked = worker.join();
+            }
+            let _late = done.send(());
+        });
+        // A DNS lookup that is still running may block a worker for long.
+        let _late = timeout(LAST_TASKS, ended).await;
+    }
+}
+
+/// Starts a worker thread. Returns it with the channel that passes connections to it.
+async fn start_worker(
+    gateway: InForce,
+    tls_server: Option<TlsServer>,
+) -> io::Result<(Arbiter, UnboundedSender<Accepted>)> {
+    let thread = Arbiter::try_new()?;
+    let (inbox, accepted) = mpsc::unbounded_channel();
+    let (start, started) = oneshot::channel();
+    thread.spawn_fn(move || {
+        let worker = Worker::new(gateway);
+        actix_rt::spawn(work(worker, accepted, tls_server));
+        // The receiver is gone only when the process ends anyway.
+        let _gone = start.send(());
+    });
+    match started.await {
+        Ok(()) => Ok((thread, inbox)),
+        Err(_) => Err(io::Error::other("a worker did not start")),
+    }
+}
+
+/// Serves the connections that this worker receives, until no more can come.
+async fn work(
+    worker: Rc<Worker>,
+    mut accepted: UnboundedReceiver<Accepted>,
+    tls_server: Option<TlsServer>,
+) {
+    while let Some(Accepted { stream, permit }) = accepted.recv().await {
+        let gateway = worker.gateway().await;
+        let server = &gateway.settings().server;
+        let connection = NewConnection {
+            timeouts: Timeouts::of(server),
+            worker: Rc::clone(&worker),
+            permit,
+        };
+        let watched = match stream {
+            Stream::Tcp(tcp) => TcpStream::from_std(tcp).map(|socket| {
+                set_keepalive(&socket, server.tcp_keepalive);
+                connection.serve_tcp(socket, tls_server.clone());
+            }),
+            // Not encrypted even if `server.tls` is set: traffic on a Unix socket does not leave
+            // the machine.
+            Stream::Unix(unix) => {
+                UnixStream::from_std(unix).map(|socket| connection.serve(socket, Peer::default()))
+            }
+        };
+        if let Err(error) = watched {
+            tracing::error!(%error, "a connection cannot be watched; it is closed");
+        }
+    }
+}
+
+/// A connection that was just accepted.
+struct NewConnection {
+    worker: Rc<Worker>,
+    timeouts: Timeouts,
+    permit: OwnedSemaphorePermit,
+}
+
+impl NewConnection {
+    fn serve_tcp(self, socket: TcpStream, tls_server: Option<TlsServer>) {
+        // If the client has already disconnected, the first read reports it.
+        let _gone = socket.set_nodelay(true);
+        let peer = Peer {
+            address: socket.peer_addr().ok(),
+            local: socket.local_addr().ok(),
+            secure: false,
+        };
+        let Some(tls_server) = tls_server else {
+            return self.serve(socket, peer);
+        };
+        let (stop, permit) = (self.worker.stop_signal(), self.permit);
+        let serving = tls_server.serve(socket, peer, self.timeouts, stop, self.worker);
+        actix_rt::spawn(serving.map(|()| drop(permit)));
+    }
+
+    fn serve(self, socket: impl Socket, peer: Peer) {
+        let (stop, permit) = (self.worker.stop_signal(), self.permit);
+        let serving = downstream::serve(socket, peer, self.timeouts, &stop, self.worker);
+        actix_rt::spawn(serving.map(|()| drop(permit)));
+    }
+}
+
+/// Builds the TLS server. From here on renewed certificates are reloaded.
+fn tls_server(tls: &Tls) -> io::Result<TlsServer> {
+    let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
+    let certificates = Arc::new(Certificates::load(tls).map_err(|error| failed(&error))?);
+    actix_rt::spawn(Arc::clone(&certificates).follow());
+    TlsServer::new(certificates).map_err(|error| failed(&error))
+}

@@ -1,0 +1,12 @@
+//! The life of the gateway's process: listening, accepting, reloading, stopping.
+
+mod accept;
+mod acceptor;
+mod listeners;
+mod load;
+mod reload;
+mod serve;
+pub(crate) mod signals;
+
+pub(crate) use load::load;
+pub(crate) use serve::serve;

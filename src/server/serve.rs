@@ -1,0 +1,122 @@
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use super::accept::Accepting;
+use super::listeners::in_use;
+use super::reload::Reloader;
+use super::signals::{Asked, Signals};
+use crate::admin::{self, Admin, Health, Live, Read, Recorder};
+use crate::config::{self, FileState, Settings, Watcher};
+use crate::http::gateway::Gateway;
+use crate::time::clock;
+
+/// Time that connections get to receive their last answer after all waiters were rejected.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Serves until the process is told to stop and all requests have been answered.
+///
+/// Sends each gateway that comes into force on `tell`.
+///
+/// # Errors
+///
+/// Returns an error if an address cannot be listened on, or the folder of the file cannot be
+/// watched.
+pub(crate) async fn serve(
+    file: PathBuf,
+    text: String,
+    settings: Settings,
+    tell: watch::Sender<Option<Arc<Gateway>>>,
+) -> io::Result<()> {
+    let mut signals = Signals::listen()?;
+    let recorder = Recorder::install()?;
+    let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;
+    let health = Health::of(tell.subscribe());
+    let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
+    let (ask, mut asked_to_read) = mpsc::channel(1);
+
+    if let Some(address) = settings.server.admin {
+        let admin = Admin {
+            health: health.clone(),
+            recorder,
+            gateway: tell.subscribe(),
+            file: file_name(&file),
+            file_state,
+            reload: ask,
+            live: Live::default(),
+            token: config::admin_token(),
+        };
+        let admin = admin::listen(address, admin);
+        actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
+    }
+    let mut accepting = Accepting::start(&settings.server, tell.subscribe()).await?;
+    for address in &settings.server.listen {
+        tracing::info!(%address, "listening");
+    }
+    let reloader = Reloader::start(file, settings, accepting.workers(), tell, state)?;
+    health.set_accepting(true);
+
+    loop {
+        tokio::select! {
+            asked = signals.next() => match asked {
+                Asked::Reload => reloader.take(watcher.read()),
+                Asked::Stop => break,
+            },
+            changed = watcher.changed() => reloader.take(changed),
+            Some(Read { done }) = asked_to_read.recv() => {
+                reloader.take(watcher.read());
+                // The caller may have gone; then nothing needs the answer.
+                let _gone = done.send(());
+            }
+            failed = accepting.failure() => return Err(failed),
+        }
+    }
+    health.set_accepting(false);
+    // The file is not read any more. Closing the channel tells callers that ask for a reload.
+    drop(asked_to_read);
+    stop(reloader, accepting, &mut signals).await;
+    Ok(())
+}
+
+fn file_name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// Stops accepting, and lets the queues drain.
+///
+/// After `shutdown_timeout` the remaining waiters are rejected.
+///
+/// A second signal to stop ends it at once.
+async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signals) {
+    let gateway = reloader.gateway();
+    let patience = gateway.settings().server.shutdown_timeout;
+    tracing::info!(?patience, "stopping: no new connections; the queues drain");
+    gateway.stop();
+    let ending = async move {
+        accepting.close().await;
+        // A queue lives on one worker, and its waiters may be connected to another worker. So no
+        // worker ends before all connections have ended.
+        if timeout(patience, accepting.all_gone()).await.is_err() {
+            gateway.reject_all();
+            let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
+        }
+        accepting.end().await;
+        // Dropping the gateway closes its access log, which is then written to the end.
+        drop(gateway);
+        reloader.end();
+    };
+    tokio::select! {
+        () = ending => {}
+        () = asked_again(signals) => {}
+    }
+}
+
+async fn asked_again(signals: &mut Signals) {
+    while signals.next().await != Asked::Stop {}
+    tracing::warn!("asked again to stop: ending at once");
+}

@@ -1,0 +1,74 @@
+//! Deadlines that usually move before they are met. Resolution: the tick of the kernel.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::Sleep;
+
+use crate::limit::Moment;
+use crate::time::clock;
+
+/// A deadline that is cheap to set and move.
+///
+/// The runtime's timer is not changed when the deadline moves later. It fires early and is only
+/// then armed again.
+#[derive(Debug, Default)]
+pub struct Deadline {
+    at: Option<Moment>,
+    armed: Option<(Moment, Pin<Box<Sleep>>)>,
+}
+
+impl Deadline {
+    /// Sets the deadline, unless one is set.
+    pub fn start(&mut self, span: Duration) {
+        if self.at.is_none() {
+            self.at = Some(clock::coarse_now() + span);
+        }
+    }
+
+    /// Sets the deadline, or moves it.
+    pub fn set(&mut self, at: Moment) {
+        self.at = Some(at);
+    }
+
+    /// Sets the deadline, or moves it earlier. Never moves it later.
+    pub fn set_earlier(&mut self, at: Moment) {
+        self.at = Some(self.at.map_or(at, |known| known.min(at)));
+    }
+
+    /// Removes the deadline.
+    pub fn stop(&mut self) {
+        self.at = None;
+    }
+
+    /// Whether a deadline is set.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// Ready once the deadline has passed. Pending, without a wake-up, if none is set.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline) = self.at else {
+            return Poll::Pending;
+        };
+        loop {
+            match &mut self.armed {
+                Some((at, sleep)) if *at <= deadline => {
+                    if sleep.as_mut().poll(cx).is_pending() {
+                        return Poll::Pending;
+                    }
+                    self.armed = None;
+                }
+                _ => {
+                    let left = deadline.since(clock::now());
+                    if left.is_zero() {
+                        return Poll::Ready(());
+                    }
+                    self.armed = Some((deadline, Box::pin(tokio::time::sleep(left))));
+                }
+            }
+        }
+    }
+}

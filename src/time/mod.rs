@@ -1,0 +1,5 @@
+//! Time: the clock, deadlines, and the precise timer of a worker.
+
+pub mod clock;
+pub mod deadline;
+pub mod pacer;

@@ -1,0 +1,92 @@
+//! The advice as a chart.
+
+use super::advice::Advice;
+use super::hours::Class;
+use super::trial::Trial;
+use crate::tools::plot::{Chart, Panel, number, seconds};
+
+/// Units of an axis of time, in seconds.
+const UNITS: [(f64, &str); 4] = [
+    (86_400.0, "days"),
+    (3_600.0, "hours"),
+    (60.0, "minutes"),
+    (1.0, "seconds"),
+];
+
+/// Charts requests a second over time, and the effect of the rates and bursts that were tried.
+#[must_use]
+pub fn picture(advice: &Advice) -> Chart {
+    let chosen = advice.chosen.candidate;
+    let survey = &advice.survey;
+    let begin = survey.peaks.begin();
+    let whole = seconds(survey.last.as_nanos().saturating_sub(begin));
+    let (unit, unit_name) = UNITS
+        .into_iter()
+        .find(|(unit, _)| whole >= 3.0 * unit)
+        .unwrap_or((1.0, "seconds"));
+    let mut panels = [
+        Panel::new("requests a second, all together"),
+        Panel::new("requests a second, the busiest key"),
+    ];
+    for (row, panel) in panels.iter_mut().enumerate() {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut at = 0.0;
+        let width = seconds(survey.peaks.width()) / unit;
+        for column in survey.peaks.columns() {
+            points.push((at, number(column[row])));
+            at += width;
+        }
+        // The last value holds to the end of its column.
+        points.extend(points.last().map(|last| (at, last.1)));
+        let mut filled = panel
+            .clone()
+            .x_label(unit_name)
+            .step("", &points)
+            .height(130);
+        for (from, to, class) in survey.hours.spans() {
+            let name = if class == Class::Bad { "bad" } else { "good" };
+            for (edge, name) in [(from, name), (to, "")] {
+                let at = seconds(edge.as_nanos().saturating_sub(begin)) / unit;
+                if edge.as_nanos() >= begin && at <= whole / unit {
+                    filled = filled.mark_x(name, at);
+                }
+            }
+        }
+        if row == 1 {
+            let rate = chosen.rate;
+            filled = filled.mark_y(format!("rate {rate}"), rate.per_second());
+        }
+        *panel = filled;
+    }
+    let of_bursts = |label: &str, value: fn(&Trial) -> f64| {
+        let mut panel = Panel::new(label).x_label("burst");
+        for trials in advice
+            .trials
+            .chunk_by(|one, other| one.candidate.rate == other.candidate.rate)
+        {
+            let at = |trial: &Trial| (f64::from(trial.candidate.burst), value(trial));
+            let points: Vec<(f64, f64)> = trials.iter().map(at).collect();
+            let rate = trials.first().map(|trial| trial.candidate.rate.to_string());
+            panel = panel.line(rate.unwrap_or_default(), &points);
+        }
+        panel
+            .mark_x("recommended", f64::from(chosen.burst))
+            .height(140)
+    };
+    let [all, one] = panels;
+    Chart::new(format!("rate {}, burst {}", chosen.rate, chosen.burst))
+        .subtitle(format!(
+            "{} requests of {} keys by {}; the most in a second over time, and what would have become of them at other rates \
+             and bursts",
+            survey.spool.len(),
+            survey.keys.count,
+            survey.template
+        ))
+        .panel(all)
+        .panel(one)
+        .panel(of_bursts("% rejected", |trial| trial.share_rejected() * 100.0))
+        .panel(of_bursts("% delayed", |trial| trial.share_delayed() * 100.0))
+        .panel(of_bursts("wait in seconds, p99 of those who wait", |trial| {
+            trial.wait(0.99).as_secs_f64()
+        }))
+}

@@ -1,0 +1,402 @@
+//! The advice as text, and as lines of a `gateway.toml`.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::Offset;
+
+use super::advice::{Advice, LONGEST_WAIT, Reach};
+use super::hours::Class;
+use super::survey::{Resolution, Surveyed};
+use super::trial::{Trial, share};
+use super::windows::WIDTHS;
+use crate::config::{KeyTemplate, Part, Variable, quote};
+use crate::limit::Moment;
+use crate::observe::escape::escape;
+use crate::tools::replay::{Form, Spread};
+
+/// The quantiles that are shown beside the peak.
+const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];
+
+/// Maximum number of characters shown of a key.
+const LONGEST_KEY: usize = 39;
+
+/// The whole advice, for people.
+#[must_use]
+pub fn report(advice: &Advice) -> String {
+    let survey = &advice.survey;
+    let mut text = String::new();
+    head(&mut text, survey);
+    windows(&mut text, survey);
+    keys(&mut text, survey);
+    chosen(&mut text, advice);
+    table(&mut text, advice);
+    if survey.form == Some(Form::Csv) || survey.zone.is_some() {
+        let _ = writeln!(
+            text,
+            "\nThe log does not tell what its keys are made of: the key below is what --key says, {}.",
+            survey.template
+        );
+    }
+    text.push_str(
+        "\nTo paste at the end of a gateway.toml, below the route that is to be limited:\n\n",
+    );
+    text.push_str(&toml(advice));
+    text
+}
+
+/// The limit of a route and its zone, to append to a file whose last table is the route.
+#[must_use]
+pub fn toml(advice: &Advice) -> String {
+    let template = &advice.survey.template;
+    let zone = advice.survey.zone.as_deref();
+    let name = zone.map_or_else(|| zone_name(template), str::to_owned);
+    let is_bare = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let title = if is_bare { name.clone() } else { quote(&name) };
+    let candidate = advice.chosen.candidate;
+    format!(
+        "limits = [{{ zone = {}, burst = {} }}]\n\n[zones.{title}]\nkey = {}\nrate = {}\n",
+        quote(&name),
+        candidate.burst,
+        quote(&template.to_string()),
+        quote(&candidate.rate.to_string()),
+    )
+}
+
+/// A zone name of letters, digits and `_`, made from the parts of the key.
+fn zone_name(template: &KeyTemplate) -> String {
+    if let [Part::Variable(Variable::RemoteAddr)] = template.parts() {
+        return "per_client".to_owned();
+    }
+    let mut name = "per".to_owned();
+    let text = template.to_string().to_ascii_lowercase();
+    for part in text.split(|c: char| !c.is_ascii_alphanumeric()) {
+        if !part.is_empty() && name.len() < 40 {
+            name.push('_');
+            name.push_str(part);
+        }
+    }
+    name.truncate(60);
+    name
+}
+
+// Writing to a String cannot fail, here and below.
+
+fn head(text: &mut String, survey: &Surveyed) {
+    let count = survey.spool.len();
+    let keys = survey.keys.count;
+    let from = shown(survey.first, survey.ahead[0]);
+    let to = shown(survey.last, survey.ahead[1]);
+    let by = match (&survey.zone, survey.form) {
+        (_, Some(Form::Csv)) => "as the trace names them".to_owned(),
+        (Some(zone), _) => format!("as zone {zone} logged them"),
+        _ => format!("by {}", survey.template),
+    };
+    let _ = writeln!(text, "{count} requests of {keys} keys {by}, {from} to {to}");
+    let _ = match survey.resolution {
+        Resolution::Second => writeln!(
+            text,
+            "The log has whole seconds: what came within one is taken as if it had come at once. So the burst is that of the\n\
+             worst case, and may be much larger than it need be; the log tells nothing of shorter windows. A log with\n\
+             milliseconds tells more: drip's own as JSON, or a CSV of nginx's $msec and the key."
+        ),
+        Resolution::Millisecond => writeln!(
+            text,
+            "The log has milliseconds: a burst is right to what came within one."
+        ),
+        Resolution::Finer => writeln!(text, "The log has times finer than a millisecond."),
+    };
+    if survey.form == Some(Form::Combined) {
+        text.push_str(
+            "Times are those at which the answers ended, not those at which the requests came.\n",
+        );
+    }
+    let keyless = match survey.zone {
+        Some(_) => "requests were not decided on by this zone, and are left out",
+        None => "requests have no key, and are not limited",
+    };
+    let notes = [
+        (survey.keyless, keyless),
+        (
+            survey.late,
+            "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
+        ),
+        (
+            survey.keys.dropped,
+            "times a key was forgotten for another, as there are more than can be known at once:\n\
+             peaks are right all the same, the number of keys is not",
+        ),
+    ];
+    for (count, what) in notes {
+        if count > 0 {
+            let _ = writeln!(text, "{count} {what}");
+        }
+    }
+    if survey.late > count / 100 {
+        text.push_str(
+            "That is too many for the numbers below to be right: put the log into order first; tac does where it begins with the\n\
+             newest line.\n",
+        );
+    }
+    for span in survey.hours.unmet() {
+        let _ = writeln!(text, "No request came in {span}.");
+    }
+    for variable in &survey.untold {
+        let _ = writeln!(
+            text,
+            "The log does not tell ${variable}; keys are made without it."
+        );
+    }
+}
+
+/// A time by the log's clock.
+fn shown(at: Moment, ahead: i32) -> String {
+    let nanos = i128::from(at.as_nanos());
+    let offset = Offset::from_seconds(ahead).unwrap_or(Offset::UTC);
+    match Timestamp::from_nanosecond(nanos) {
+        // Times that count from the start of a trace are not dates.
+        Ok(time) if at.as_nanos() >= 1_000_000_000_000_000_000 => {
+            let time = offset.to_datetime(time);
+            time.strftime("%Y-%m-%d %H:%M:%S").to_string()
+        }
+        _ => format!("{} s", nanos / 1_000_000_000),
+    }
+}
+
+fn windows(text: &mut String, survey: &Surveyed) {
+    let _ = write!(text, "\n{:<26}", "requests within");
+    for (_, width) in WIDTHS {
+        let _ = write!(text, "{width:>24}");
+    }
+    let _ = write!(text, "\n{:<26}", "");
+    for _ in WIDTHS {
+        let [(_, low), (_, high)] = SHARES;
+        let _ = write!(text, "{low:>8}{high:>8}{:>8}", "peak");
+    }
+    text.push('\n');
+    for (class, name) in named(survey) {
+        for (of, spreads) in [("all together", &survey.all), ("each key", &survey.each)] {
+            if spreads.of(class, 0).count() > 0 {
+                let _ = write!(text, "{:<26}", format!("{of}{name}"));
+                for width in 0..WIDTHS.len() {
+                    spread(text, spreads.of(class, width), is_known(survey, width));
+                }
+                text.push('\n');
+            }
+        }
+    }
+    let _ = write!(text, "{:<26}", "the keys, by their peaks");
+    for (width, peaks) in survey.keys.spreads.iter().enumerate() {
+        spread(text, peaks, is_known(survey, width));
+    }
+    text.push_str("\n(Of windows with any request; they are cut at whole seconds.)\n");
+}
+
+/// Whether the log's resolution is enough for windows of this width.
+fn is_known(survey: &Surveyed, width: usize) -> bool {
+    width == 0 || survey.resolution > Resolution::Second
+}
+
+fn spread(text: &mut String, spread: &Spread, is_known: bool) {
+    if is_known {
+        let [(low, _), (high, _)] = SHARES;
+        let (low, high, peak) = (spread.at(low), spread.at(high), spread.peak());
+        let _ = write!(text, "{low:>8}{high:>8}{peak:>8}");
+    } else {
+        let _ = write!(text, "{:>8}{:>8}{:>8}", "?", "?", "?");
+    }
+}
+
+/// The classes that are reported separately, and their names.
+fn named(survey: &Surveyed) -> Vec<(Class, &'static str)> {
+    let hours = &survey.hours;
+    match (hours.names_good(), hours.names_bad()) {
+        (false, false) => vec![(Class::Good, "")],
+        (false, true) => vec![(Class::Good, ", not bad"), (Class::Bad, ", bad hours")],
+        _ => vec![
+            (Class::Good, ", good hours"),
+            (Class::Bad, ", bad hours"),
+            (Class::Other, ", other hours"),
+        ],
+    }
+}
+
+fn keys(text: &mut String, survey: &Surveyed) {
+    let _ = write!(
+        text,
+        "\n{:<40}{:>10}",
+        "keys with the highest peaks", "requests"
+    );
+    for (_, width) in WIDTHS {
+        let _ = write!(text, "{width:>8}");
+    }
+    text.push('\n');
+    for key in &survey.keys.top {
+        let name = escape(&key.key);
+        let cut: String = name.chars().take(LONGEST_KEY).collect();
+        let _ = write!(text, "{cut:<40}{:>10}", key.requests);
+        for (width, peak) in key.peaks.iter().enumerate() {
+            let _ = if is_known(survey, width) {
+                write!(text, "{peak:>8}")
+            } else {
+                write!(text, "{:>8}", "?")
+            };
+        }
+        text.push('\n');
+    }
+}
+
+fn chosen(text: &mut String, advice: &Advice) {
+    let candidate = advice.chosen.candidate;
+    let hours = &advice.survey.hours;
+    let good = match (hours.names_good(), hours.names_bad()) {
+        (true, _) => "of the good hours",
+        (false, true) => "that is not in the bad hours",
+        (false, false) => "of the log",
+    };
+    let (rate, burst) = (candidate.rate, candidate.burst);
+    let _ = match advice.survey.peak(Class::Good) {
+        1 => writeln!(
+            text,
+            "\nrecommended: rate {rate}, as no key came twice in a second {good}: no less than the most in a minute,\n\
+             and the slowest at which none of these requests waits longer than {LONGEST_WAIT} s; and burst {burst}, the smallest that rejects none of them."
+        ),
+        _ => writeln!(
+            text,
+            "\nrecommended: rate {rate}, the most that one key came in a second {good}; and burst {burst}, the smallest\n\
+             that rejects none of these requests."
+        ),
+    };
+    let (bad, peak) = (Class::Bad as usize, advice.survey.peak(Class::Bad));
+    let rejected = share(advice.chosen.rejected[bad], advice.chosen.requests[bad]);
+    let pace = advice.bad_pace.map(|pace| format!("as fast as {pace}"));
+    let pace = pace.unwrap_or_else(|| format!("{peak} times in a second"));
+    let _ = match advice.reach {
+        Reach::NoneBad if hours.names_bad() => writeln!(text, "No request came in the bad hours."),
+        Reach::NoneBad => Ok(()),
+        Reach::Below => writeln!(
+            text,
+            "A key of the bad hours came {pace}: the rate is below that, and {} of the bad requests are\n\
+             rejected.",
+            percent(rejected)
+        ),
+        Reach::Above => writeln!(
+            text,
+            "There is no rate above the good hours and below the bad ones: no key of the bad hours came more than\n\
+             {pace}. {} of the bad requests are rejected. Something else tells them apart: look for another --key,\n\
+             or limit all together (--key all).",
+            percent(rejected)
+        ),
+    };
+}
+
+fn table(text: &mut String, advice: &Advice) {
+    let chosen = advice.chosen.candidate;
+    let hours = &advice.survey.hours;
+    let of = [
+        (
+            Class::Good,
+            "of good",
+            hours.names_good() || hours.names_bad(),
+        ),
+        (Class::Bad, "of bad", hours.names_bad()),
+    ];
+    let _ = write!(
+        text,
+        "\n  {:>10}{:>8}{:>10}{:>11}{:>11}{:>11}",
+        "rate", "burst", "delayed", "p99 wait", "longest", "rejected"
+    );
+    for (_, name, _) in of.iter().filter(|it| it.2) {
+        let _ = write!(text, "{name:>10}");
+    }
+    text.push('\n');
+    let half = chosen.burst / 2;
+    let double = chosen.burst.saturating_mul(2).max(2);
+    for trial in &advice.trials {
+        let candidate = trial.candidate;
+        if ![half, chosen.burst, double].contains(&candidate.burst) {
+            continue;
+        }
+        let mark = if candidate == chosen { '>' } else { ' ' };
+        let _ = write!(
+            text,
+            "{mark} {:>10}{:>8}{:>10}{:>11}{:>11}{:>11}",
+            candidate.rate.to_string(),
+            candidate.burst,
+            percent(trial.share_delayed()),
+            span(trial.wait(0.99)),
+            span(trial.wait(1.0)),
+            percent(trial.share_rejected()),
+        );
+        for (class, ..) in of.iter().filter(|it| it.2) {
+            let _ = write!(text, "{:>10}", percent(rejected_of(trial, *class)));
+        }
+        text.push('\n');
+    }
+    text.push_str("(The waits are of those who wait");
+    if of.iter().any(|it| it.2) {
+        text.push_str("; the last columns are how much of these hours is rejected");
+    }
+    text.push_str(".)\n");
+}
+
+fn rejected_of(trial: &Trial, class: Class) -> f64 {
+    share(
+        trial.rejected[class as usize],
+        trial.requests[class as usize],
+    )
+}
+
+/// A share in percent. A share that is almost nothing or all is not shown as 0 or 100 %.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if share > 0.0 && percent < 0.1 {
+        "< 0.1 %".to_owned()
+    } else if share < 1.0 && percent > 99.9 {
+        "> 99.9 %".to_owned()
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+/// A duration with about three digits.
+fn span(span: Duration) -> String {
+    let seconds = span.as_secs_f64();
+    match seconds {
+        0.0 => "-".to_owned(),
+        _ if seconds < 1.0 => format!("{:.1} ms", seconds * 1000.0),
+        _ if seconds < 1000.0 => format!("{seconds:.2} s"),
+        _ => format!("{seconds:.0} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_named_after_their_keys() {
+        let cases = [
+            ("$remote_addr", "per_client"),
+            ("$http_x_api_key", "per_http_x_api_key"),
+            ("$host:${arg_User}x", "per_host_arg_user_x"),
+            ("all", "per_all"),
+            ("é", "per"),
+        ];
+        for (template, name) in cases {
+            assert_eq!(zone_name(&template.parse().unwrap()), name);
+        }
+    }
+
+    #[test]
+    fn nearly_nothing_is_not_nothing() {
+        let shares = [0.0, 0.0004, 0.5, 0.9999, 1.0].map(percent);
+        assert_eq!(
+            shares,
+            ["0.0 %", "< 0.1 %", "50.0 %", "> 99.9 %", "100.0 %"]
+        );
+    }
+}

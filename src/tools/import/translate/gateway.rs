@@ -1,0 +1,216 @@
+use std::net::IpAddr;
+use std::path::Path;
+
+use ipnet::IpNet;
+
+use super::Translation;
+use super::listen::{self, Listen};
+use super::page::{Section, list};
+use super::servers::Server;
+use crate::config::{quote, show_size};
+use crate::limit::show_duration;
+use crate::tools::import::tree::Directive;
+use crate::tools::import::values;
+
+impl Translation<'_> {
+    /// The sections `[server]` and `[server.tls]`.
+    pub(super) fn gateway(&mut self, http: &[Directive], servers: &[Server]) -> Vec<Section> {
+        let before = self.notes.count();
+        let mut section = Section {
+            title: "[server]".to_owned(),
+            ..Section::default()
+        };
+        let mut tls = self.tls(http);
+        self.listens(servers, &mut section);
+        self.trusted(http, &mut section);
+        for (theirs, ours, zero) in [
+            ("keepalive_timeout", "keep_alive", true),
+            ("client_header_timeout", "header_timeout", false),
+            ("client_body_timeout", "body_timeout", false),
+        ] {
+            let read = |text: &str| values::time(text).filter(|span| zero || !span.is_zero());
+            if let Some(span) = self.one_for_all(http, theirs, read) {
+                section.fields.push((ours, quote(&show_duration(span))));
+            }
+        }
+        // nginx's default.
+        let bodies = self
+            .bodies
+            .iter()
+            .map(|size| size.unwrap_or(1 << 20))
+            .collect::<Vec<_>>();
+        let most = if bodies.contains(&0) {
+            0
+        } else {
+            bodies.iter().copied().max().unwrap_or(0)
+        };
+        if bodies.iter().any(|size| *size != most) {
+            section.comments.push(format!("client_max_body_size differs between locations; drip has one for all, and {} is the largest", show_size(most)));
+        }
+        section.text("max_body_size", &show_size(most));
+        section.comments.extend(self.notes.since(before));
+        let mut sections = vec![section];
+        sections.extend(tls.take());
+        sections
+    }
+
+    fn listens(&mut self, servers: &[Server], section: &mut Section) {
+        let tls = servers
+            .iter()
+            .flat_map(|server| &server.listens)
+            .any(|listen| listen.tls);
+        let mut listens = Vec::new();
+        for server in servers {
+            for listen in &server.listens {
+                if listen.tls || !tls || listen.address.starts_with("unix:") {
+                    listens.push(listen.clone());
+                } else {
+                    self.notes.add(
+                        server.place,
+                        format!(
+                            "{} is left out: drip speaks TLS on all its addresses or on none",
+                            listen.address
+                        ),
+                    );
+                }
+            }
+        }
+        let listens: Vec<Listen> = listens;
+        let addresses = listen::together(&listens);
+        if addresses.is_empty() {
+            return;
+        }
+        section.fields.push(("listen", list(&addresses)));
+        let mut ports = (9090..=u16::MAX).map(|port| format!("127.0.0.1:{port}"));
+        let free =
+            ports.find(|admin| !addresses.iter().any(|address| listen::meet(address, admin)));
+        if let Some(admin) = free.filter(|admin| admin != "127.0.0.1:9090") {
+            section.text("admin", &admin);
+        }
+    }
+
+    fn trusted(&mut self, http: &[Directive], section: &mut Section) {
+        let from = everywhere(http, "set_real_ip_from");
+        let Some(first) = from.first() else { return };
+        let header = everywhere(http, "real_ip_header");
+        let known = header
+            .first()
+            .and_then(|header| header.args.first())
+            .map_or("X-Real-IP", String::as_str);
+        if !known.eq_ignore_ascii_case("x-forwarded-for") {
+            let place = header.first().map_or(first.place, |header| header.place);
+            return self.notes.add(place, format!("real_ip_header {known}: drip reads X-Forwarded-For (or Forwarded) alone, so nobody is trusted; set trusted_proxies once they send it"));
+        }
+        let mut networks: Vec<String> = Vec::new();
+        for directive in &from {
+            let text = directive.args.first().map_or("", String::as_str);
+            let network = text
+                .parse::<IpNet>()
+                .or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+            match network.map(|network| network.trunc()) {
+                // IPv4-mapped networks must be written as IPv4.
+                Ok(IpNet::V6(network)) if network.addr().to_ipv4_mapped().is_some() => {
+                    self.notes.add(directive.place, format!("set_real_ip_from {text}: write it as IPv4; it is left out"));
+                }
+                Ok(network) => {
+                    let network = network.to_string();
+                    if !networks.contains(&network) {
+                        networks.push(network);
+                    }
+                }
+                Err(_) => self.notes.add(directive.place, format!("set_real_ip_from {text}: drip trusts addresses and networks alone; it is left out")),
+            }
+        }
+        if !everywhere(http, "real_ip_recursive")
+            .iter()
+            .any(|directive| directive.args.first().is_some_and(|arg| arg == "on"))
+        {
+            self.notes.add(first.place, "drip goes by the rightmost address that is not trusted, as with real_ip_recursive on");
+        }
+        if !networks.is_empty() {
+            section.fields.push(("trusted_proxies", list(&networks)));
+        }
+    }
+
+    fn tls(&mut self, http: &[Directive]) -> Option<Section> {
+        let (mut certs, mut keys) = (Vec::new(), Vec::new());
+        let servers = everywhere(http, "server");
+        let blocks = servers.iter().filter_map(|server| server.block.as_deref());
+        for block in std::iter::once(http).chain(blocks) {
+            let all = |name: &'static str| super::scope::named(block, name);
+            for (cert, key) in all("ssl_certificate").zip(all("ssl_certificate_key")) {
+                let file = |directive: &Directive| {
+                    let name = directive.args.first().cloned().unwrap_or_default();
+                    let path = self.folder.join(name);
+                    let path = std::path::absolute(&path).unwrap_or(path);
+                    path.display().to_string()
+                };
+                let (cert_file, key_file) = (file(cert), file(key));
+                if certs.contains(&cert_file) {
+                    continue;
+                }
+                match self.files.pair(Path::new(&cert_file), Path::new(&key_file)) {
+                    Ok(()) => {
+                        certs.push(cert_file);
+                        keys.push(key_file);
+                    }
+                    Err(why) => self.notes.add(cert.place, format!("this certificate is left out, as it cannot be loaded here: {why}; [server.tls] would have cert = {} and key = {}", quote(&cert_file), quote(&key_file))),
+                }
+            }
+        }
+        if certs.is_empty() {
+            return None;
+        }
+        let mut section = Section {
+            title: "[server.tls]".to_owned(),
+            ..Section::default()
+        };
+        section.fields.push(("cert", list(&certs)));
+        section.fields.push(("key", list(&keys)));
+        Some(section)
+    }
+
+    /// The first value of a directive that drip has once for the whole gateway.
+    fn one_for_all<T: PartialEq>(
+        &mut self,
+        http: &[Directive],
+        name: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let mut taken = None;
+        for directive in everywhere(http, name) {
+            let text = directive.args.first().map_or("", String::as_str);
+            match read(text) {
+                None => self.notes.add(
+                    directive.place,
+                    format!("{name}: \"{text}\" is no value that drip takes; it is left out"),
+                ),
+                Some(value) if taken.as_ref().is_some_and(|taken| *taken != value) => {
+                    self.notes.add(
+                        directive.place,
+                        format!("{name}: drip has one for all, and the first stays"),
+                    );
+                }
+                Some(value) => taken = Some(value),
+            }
+        }
+        taken
+    }
+}
+
+/// The directives of a name in `http`, its servers and their locations.
+fn everywhere<'t>(block: &'t [Directive], name: &str) -> Vec<&'t Directive> {
+    let mut found = Vec::new();
+    for directive in block {
+        if directive.name == name {
+            found.push(directive);
+        }
+        if ["server", "location"].contains(&&*directive.name) {
+            found.extend(everywhere(
+                directive.block.as_deref().unwrap_or_default(),
+                name,
+            ));
+        }
+    }
+    found
+}

@@ -1,0 +1,186 @@
+//! Notes on directives that are not translated, and what to do about them.
+
+use crate::tools::import::notes::Notes;
+use crate::tools::import::tree::Directive;
+
+/// Directives that other modules read.
+const HANDLED: [&str; 33] = [
+    "include",
+    "http",
+    "server",
+    "location",
+    "upstream",
+    "limit_req_zone",
+    "limit_req",
+    "limit_req_status",
+    "limit_req_dry_run",
+    "limit_conn_zone",
+    "limit_conn",
+    "proxy_pass",
+    "proxy_set_header",
+    "proxy_connect_timeout",
+    "proxy_read_timeout",
+    "listen",
+    "server_name",
+    "ssl_certificate",
+    "ssl_certificate_key",
+    "set_real_ip_from",
+    "real_ip_header",
+    "real_ip_recursive",
+    "client_max_body_size",
+    "client_header_timeout",
+    "client_body_timeout",
+    "keepalive_timeout",
+    "keepalive",
+    "try_files",
+    "zone",
+    "least_conn",
+    "keepalive_requests",
+    "keepalive_time",
+    "events",
+];
+
+/// Directives about nginx's own process, or about things that drip does by itself.
+///
+/// They can be dropped.
+const IMMATERIAL: [&str; 54] = [
+    "user",
+    "worker_processes",
+    "worker_connections",
+    "worker_rlimit_nofile",
+    "worker_cpu_affinity",
+    "worker_shutdown_timeout",
+    "pid",
+    "daemon",
+    "master_process",
+    "error_log",
+    "load_module",
+    "pcre_jit",
+    "thread_pool",
+    "multi_accept",
+    "use",
+    "access_log",
+    "log_format",
+    "log_not_found",
+    "sendfile",
+    "sendfile_max_chunk",
+    "aio",
+    "directio",
+    "tcp_nopush",
+    "tcp_nodelay",
+    "types",
+    "types_hash_max_size",
+    "types_hash_bucket_size",
+    "default_type",
+    "charset",
+    "index",
+    "root",
+    "server_tokens",
+    "server_names_hash_bucket_size",
+    "server_names_hash_max_size",
+    "variables_hash_max_size",
+    "map_hash_bucket_size",
+    "map_hash_max_size",
+    "proxy_http_version",
+    "proxy_buffering",
+    "proxy_buffers",
+    "proxy_buffer_size",
+    "proxy_busy_buffers_size",
+    "proxy_temp_path",
+    "proxy_headers_hash_max_size",
+    "proxy_headers_hash_bucket_size",
+    "client_body_temp_path",
+    "fastcgi_temp_path",
+    "uwsgi_temp_path",
+    "scgi_temp_path",
+    "limit_req_log_level",
+    "limit_conn_log_level",
+    "limit_conn_status",
+    "limit_conn_dry_run",
+    "resolver",
+];
+
+const HINTS: [(&str, &str); 23] = [
+    (
+        "geo",
+        "its variables are not known to drip; exempt = [...] of a zone lets networks pass",
+    ),
+    ("map", "its variables are not known to drip"),
+    (
+        "if",
+        "drip has no conditions; what stands in it is left out",
+    ),
+    (
+        "limit_except",
+        "drip has methods = [...] on a route; what stands in it is left out",
+    ),
+    ("return", "drip answers nothing itself"),
+    ("rewrite", "drip does not rewrite paths"),
+    (
+        "deny",
+        "drip lets everybody in; keep who is denied away in front of it",
+    ),
+    (
+        "allow",
+        "drip lets everybody in; keep who is denied away in front of it",
+    ),
+    ("auth_basic", "drip asks nobody for a password"),
+    ("auth_request", "drip asks nobody for leave"),
+    (
+        "internal",
+        "drip has no internal locations: everybody can ask for this one",
+    ),
+    (
+        "error_page",
+        "answers pass as they come; reject_body is what a rejected request gets",
+    ),
+    (
+        "add_header",
+        "drip adds no fields to answers but those about limits",
+    ),
+    ("gzip", "drip does not compress"),
+    ("proxy_cache", "drip does not cache"),
+    ("proxy_redirect", "answers pass as they come"),
+    ("ssl_protocols", "drip speaks TLS 1.2 and 1.3"),
+    ("ssl_ciphers", "drip has ciphers of its own"),
+    ("ip_hash", "drip asks the server with the least in flight"),
+    ("hash", "drip asks the server with the least in flight"),
+    ("random", "drip asks the server with the least in flight"),
+    ("stream", "drip speaks HTTP alone"),
+    ("mail", "drip speaks HTTP alone"),
+];
+
+/// Adds notes on the directives of a block that no module reads.
+pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, notes: &mut Notes) {
+    for directive in block {
+        let name = &*directive.name;
+        if name == "proxy_set_header" {
+            field(directive, notes);
+        } else if HANDLED.contains(&name) || IMMATERIAL.contains(&name) || name.is_empty() {
+        } else if let Some((_, hint)) = HINTS.iter().find(|(known, _)| *known == name) {
+            notes.add(directive.place, format!("{name} is not translated: {hint}"));
+        } else {
+            notes.add(directive.place, format!("{name} is not translated"));
+        }
+    }
+}
+
+/// Adds a note on a `proxy_set_header`, unless drip sends that field to an origin anyway.
+fn field(directive: &Directive, notes: &mut Notes) {
+    let [name, value] = &directive.args[..] else {
+        return notes.add(
+            directive.place,
+            "proxy_set_header has a name and a value; it is left out",
+        );
+    };
+    let same = match &*name.to_ascii_lowercase() {
+        "host" | "upgrade" | "connection" => true,
+        "x-forwarded-for" => ["$proxy_add_x_forwarded_for", "$remote_addr"].contains(&&**value),
+        "x-forwarded-proto" => value == "$scheme",
+        "x-forwarded-host" => ["$host", "$http_host"].contains(&&**value),
+        _ => false,
+    };
+    if !same {
+        notes.add(directive.place, format!("proxy_set_header {name} is not translated: drip sets X-Forwarded-For, -Proto and -Host, and Host, alone"));
+    }
+}

@@ -1,0 +1,113 @@
+use std::net::{IpAddr, SocketAddr};
+
+use super::probe;
+use crate::tools::import::notes::Notes;
+use crate::tools::import::tree::Directive;
+
+/// An address of a server.
+#[derive(Clone, Debug)]
+pub(super) struct Listen {
+    pub(super) address: String,
+    pub(super) tls: bool,
+    pub(super) default: bool,
+}
+
+impl Listen {
+    pub(super) fn anywhere() -> Self {
+        Self {
+            address: "0.0.0.0:80".to_owned(),
+            tls: false,
+            default: false,
+        }
+    }
+
+    pub(super) fn read(directive: &Directive, notes: &mut Notes) -> Option<Self> {
+        let place = directive.place;
+        let Some((text, flags)) = directive.args.split_first() else {
+            notes.add(place, "listen has no address; it is left out");
+            return None;
+        };
+        let is = |flag: &str| flags.iter().any(|known| known == flag);
+        if is("quic") {
+            notes.add(
+                place,
+                "listen: drip has no HTTP/3; this address is left out",
+            );
+            return None;
+        }
+        if is("proxy_protocol") {
+            notes.add(
+                place,
+                "listen: drip does not read the PROXY protocol; whoever sends it is refused",
+            );
+        }
+        let address = address(text);
+        if !probe::listen(&address) || address.ends_with(":0") {
+            notes.add(
+                place,
+                format!("listen {text}: not an address that drip can listen on; it is left out"),
+            );
+            return None;
+        }
+        Some(Self {
+            address,
+            tls: is("ssl"),
+            default: is("default_server") || is("default"),
+        })
+    }
+}
+
+fn address(text: &str) -> String {
+    if text.starts_with("unix:") {
+        return text.to_owned();
+    }
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return format!("0.0.0.0:{text}");
+    }
+    let text = text
+        .strip_prefix("localhost")
+        .map_or(text.to_owned(), |rest| format!("127.0.0.1{rest}"));
+    let text = text
+        .strip_prefix('*')
+        .map_or(text.clone(), |rest| format!("0.0.0.0{rest}"));
+    let behind = text.rsplit_once(']').map_or(&*text, |(_, behind)| behind);
+    if behind.contains(':') {
+        text
+    } else {
+        format!("{text}:80")
+    }
+}
+
+/// The addresses to listen on. An address is left out if a wildcard address already covers it.
+pub(super) fn together(listens: &[Listen]) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for listen in listens {
+        let pair = |one: &str, other: &str| one == other || meet(one, other);
+        let new = &listen.address;
+        let wide = |address: &str| {
+            (
+                address.starts_with("[::]:"),
+                address.starts_with("0.0.0.0:"),
+            )
+        };
+        if let Some(index) = kept.iter().position(|known| pair(known, new)) {
+            if wide(new) > wide(&kept[index]) {
+                kept.retain(|known| !pair(known, new));
+                kept.push(new.clone());
+            }
+        } else {
+            kept.push(new.clone());
+        }
+    }
+    kept
+}
+
+/// Whether the kernel would refuse to bind one because of the other.
+pub(super) fn meet(one: &str, other: &str) -> bool {
+    let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
+        return false;
+    };
+    let wide = |a: IpAddr, b: IpAddr| a == b || a.is_unspecified() && (a.is_ipv6() || b.is_ipv4());
+    let (a, b) = (one.ip(), other.ip());
+    one.port() == other.port() && (wide(a, b) || wide(b, a))
+}

@@ -1,0 +1,219 @@
+use std::collections::HashMap;
+
+use super::page::{Names, Section, list};
+use super::probe;
+use super::scope::Scope;
+use super::upstreams::{Upstream, url};
+use super::zones::{Counted, Zones};
+use crate::config::quote;
+use crate::limit::show_duration;
+use crate::tools::import::notes::Notes;
+use crate::tools::import::tree::Directive;
+use crate::tools::import::values;
+
+/// The origins of the locations: one for each combination of upstream and settings.
+#[derive(Default)]
+pub(super) struct Origins {
+    pub(super) upstreams: HashMap<String, Upstream>,
+    pub(super) sections: Vec<Section>,
+    /// Each origin with the server that its connections are counted for, if not for all servers.
+    pub(super) owners: Vec<(Section, Option<usize>)>,
+    pub(super) names: Names,
+}
+
+/// The location of a directive.
+pub(super) struct Spot<'s, 't> {
+    pub(super) scope: &'s Scope<'t>,
+    /// Index of the server.
+    pub(super) server: usize,
+    pub(super) path: &'s str,
+    pub(super) server_name: Option<&'s str>,
+}
+
+impl Origins {
+    /// The name of the origin for a `proxy_pass`.
+    pub(super) fn of(
+        &mut self,
+        pass: &Directive,
+        spot: &Spot,
+        zones: &Zones,
+        notes: &mut Notes,
+    ) -> Option<String> {
+        let place = pass.place;
+        let target = pass.args.first().map_or("", String::as_str);
+        let Some((scheme @ ("http" | "https"), rest)) = target.split_once("://") else {
+            notes.add(place, format!("proxy_pass {target}: only http:// and https:// are translated; this location is left out"));
+            return None;
+        };
+        // `$request_uri` is the target as the client sent it, which is what drip sends anyway.
+        let rest = rest
+            .strip_suffix("$request_uri")
+            .filter(|rest| split(rest).1.is_empty())
+            .unwrap_or(rest);
+        let (authority, uri) = split(rest);
+        if rest.contains('$') {
+            notes.add(place, format!("proxy_pass {target}: drip's origins have no variables; this location is left out"));
+            return None;
+        }
+        if !uri.is_empty() && uri != spot.path {
+            notes.add(place, format!("proxy_pass {target}: drip does not rewrite paths; the origin gets them as the client sent them, not with {uri} for {}", spot.path));
+        }
+        let upstream = self.upstreams.get(authority).cloned();
+        let is_group = upstream.is_some();
+        let upstream = upstream.unwrap_or_else(|| Upstream {
+            servers: vec![authority.to_owned()],
+            ..Upstream::default()
+        });
+        let servers = upstream.servers.iter().map(|server| url(scheme, server));
+        let servers = servers
+            .filter(|server| probe::server(server))
+            .collect::<Vec<_>>();
+        if servers.is_empty() {
+            notes.add(place, format!("proxy_pass {target}: there is no server that drip can ask; this location is left out"));
+            return None;
+        }
+        if scheme == "https" {
+            notes.add(place, format!("proxy_pass {target}: drip checks the certificate of the origin, which nginx does not unless told"));
+        }
+        let mut section = Section {
+            comments: upstream.comments.clone(),
+            ..Section::default()
+        };
+        section.fields.push(("servers", list(&servers)));
+        timeouts(&mut section, spot.scope, notes);
+        let (most, owner) = in_flight(&upstream, spot, zones, notes);
+        if let Some(most) = most {
+            section.fields.push(("max_in_flight", most.to_string()));
+        }
+        section.fields.extend(upstream.fields);
+        if let Some(host) = host(if is_group { Some(authority) } else { None }, spot, notes) {
+            section.text("host", &host);
+        }
+        Some(self.named(section, owner, authority))
+    }
+
+    fn named(&mut self, mut section: Section, owner: Option<usize>, like: &str) -> String {
+        let same =
+            |(known, by): &(Section, Option<usize>)| known.fields == section.fields && *by == owner;
+        if let Some(index) = self.owners.iter().position(same) {
+            let title = &self.sections[index].title;
+            return title["[origins.".len()..title.len() - 1].to_owned();
+        }
+        if self
+            .sections
+            .iter()
+            .any(|known| known.comments == section.comments)
+        {
+            section.comments.clear();
+        }
+        let name = self.names.unique(like);
+        self.owners.push((section.clone(), owner));
+        self.sections.push(Section {
+            title: format!("[origins.{name}]"),
+            ..section
+        });
+        name
+    }
+}
+
+/// Splits a target into the address and the URI.
+fn split(rest: &str) -> (&str, &str) {
+    if let Some(socket) = rest.strip_prefix("unix:") {
+        let end = socket.find(':').unwrap_or(socket.len());
+        let uri = socket[end..].strip_prefix(':').unwrap_or_default();
+        return (&rest[..end + "unix:".len()], uri);
+    }
+    rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
+}
+
+fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
+    for (theirs, ours) in [
+        ("proxy_connect_timeout", "connect_timeout"),
+        ("proxy_read_timeout", "response_timeout"),
+    ] {
+        let Some(directive) = scope.get(theirs) else {
+            continue;
+        };
+        let text = directive.args.first().map_or("", String::as_str);
+        match values::time(text).filter(|span| !span.is_zero()) {
+            Some(span) => section.fields.push((ours, quote(&show_duration(span)))),
+            None => notes.add(
+                directive.place,
+                format!("{theirs}: \"{text}\" is no time that drip takes; the default is taken"),
+            ),
+        }
+    }
+}
+
+/// Maximum number of requests in flight, and the server that they are counted for if not for all.
+fn in_flight(
+    upstream: &Upstream,
+    spot: &Spot,
+    zones: &Zones,
+    notes: &mut Notes,
+) -> (Option<u32>, Option<usize>) {
+    let mut most = upstream.most;
+    let mut owner = None;
+    for directive in spot.scope.all("limit_conn") {
+        let place = directive.place;
+        let [zone, number] = &directive.args[..] else {
+            notes.add(place, "limit_conn has a zone and a number; it is left out");
+            continue;
+        };
+        match (zones.connections.get(zone), values::whole(number).filter(|number| (1..=1_000_000_000).contains(number))) {
+            (None, _) => notes.add(place, format!("there is no limit_conn_zone {zone}; it is left out")),
+            (_, None) => notes.add(place, format!("limit_conn: \"{number}\" is no number above 0; it is left out")),
+            (Some(None), _) => notes.add(place, format!("limit_conn {zone}: drip counts what is at an origin, not what each key has there; it is left out")),
+            (Some(Some(counted)), Some(number)) => {
+                notes.add(place, format!("limit_conn {zone} became max_in_flight: who finds no place waits for queue_timeout, where nginx refuses at once"));
+                if *counted == Counted::ByServer {
+                    owner = Some(spot.server);
+                }
+                most = Some(most.map_or(number, |most| most.min(number)));
+            }
+        }
+    }
+    (most.map(|most| most.min(1_000_000_000)), owner)
+}
+
+/// The host setting for `proxy_set_header Host`; `None` if it is drip's default.
+fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
+    let fields = spot.scope.all("proxy_set_header");
+    let field = fields.iter().find(|field| {
+        field
+            .args
+            .first()
+            .is_some_and(|name| name.eq_ignore_ascii_case("host"))
+    });
+    let own = || match group {
+        Some(name) if probe::origin_host(name) && name != "preserve" => name.to_owned(),
+        _ => "origin".to_owned(),
+    };
+    let Some(field) = field else {
+        return Some(own());
+    };
+    let value = field.args.get(1).map_or("", String::as_str);
+    match value {
+        "$host" | "$http_host" => None,
+        "$proxy_host" => Some(own()),
+        "$host:$server_port" | "$host:$proxy_port" | "$http_host:$server_port" => {
+            notes.add(
+                field.place,
+                format!(
+                    "proxy_set_header Host {value}: the origin gets the client's Host as it is"
+                ),
+            );
+            None
+        }
+        "$server_name" => spot.server_name.map(str::to_owned).or_else(|| Some(own())),
+        "preserve" | "origin" => {
+            notes.add(field.place, format!("proxy_set_header Host {value}: drip takes this word for something else; the client's Host is kept"));
+            None
+        }
+        literal if probe::origin_host(literal) => Some(literal.to_owned()),
+        _ => {
+            notes.add(field.place, format!("proxy_set_header Host {value}: drip cannot put that together; the client's Host is kept"));
+            None
+        }
+    }
+}

@@ -1,0 +1,35 @@
+use crate::tools::import::tree::Directive;
+
+/// The blocks around a directive, the outermost first. An inner block overrides an outer one.
+#[derive(Clone, Default)]
+pub(super) struct Scope<'t>(Vec<&'t [Directive]>);
+
+impl<'t> Scope<'t> {
+    pub(super) fn inside(&self, block: &'t [Directive]) -> Self {
+        let mut blocks = self.0.clone();
+        blocks.push(block);
+        Self(blocks)
+    }
+
+    /// The directive that applies here.
+    pub(super) fn get(&self, name: &str) -> Option<&'t Directive> {
+        self.all(name).first().copied()
+    }
+
+    /// All directives of a name that apply here, for a directive that may be repeated.
+    ///
+    /// A block with at least one of them inherits none.
+    pub(super) fn all(&self, name: &str) -> Vec<&'t Directive> {
+        let of = |block: &&'t [Directive]| named(block, name).collect::<Vec<_>>();
+        let blocks = self.0.iter().rev().map(of);
+        blocks
+            .into_iter()
+            .find(|found| !found.is_empty())
+            .unwrap_or_default()
+    }
+}
+
+/// The directives of a block that have this name.
+pub(super) fn named<'t>(block: &'t [Directive], name: &str) -> impl Iterator<Item = &'t Directive> {
+    block.iter().filter(move |directive| directive.name == name)
+}

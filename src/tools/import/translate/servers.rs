@@ -1,0 +1,236 @@
+use std::collections::{HashMap, HashSet};
+
+use super::listen::Listen;
+use super::locations::{Around, Location};
+use super::page::Section;
+use super::scope::{Scope, named};
+use super::{Translation, hints, probe};
+use crate::tools::import::notes::{Notes, Place};
+use crate::tools::import::tree::Directive;
+
+/// Maximum number of routes of the result. Each name of a server multiplies its locations.
+const MOST_ROUTES: usize = 5000;
+
+/// A `server` block.
+pub(super) struct Server<'t> {
+    pub(super) block: &'t [Directive],
+    pub(super) place: Place,
+    pub(super) listens: Vec<Listen>,
+    /// The names that a route can match.
+    names: Vec<String>,
+}
+
+impl<'t> Server<'t> {
+    pub(super) fn read(directive: &'t Directive, notes: &mut Notes) -> Self {
+        let block = directive.block.as_deref().unwrap_or_default();
+        hints::unhandled(block, notes);
+        let mut listens = named(block, "listen")
+            .filter_map(|listen| Listen::read(listen, notes))
+            .collect::<Vec<_>>();
+        if named(block, "listen").next().is_none() {
+            listens.push(Listen::anywhere());
+        }
+        let mut names: Vec<String> = Vec::new();
+        for directive in named(block, "server_name") {
+            for name in &directive.args {
+                let whole = name.strip_prefix('.').unwrap_or(name);
+                if name.starts_with('.') {
+                    notes.add(
+                        directive.place,
+                        format!(
+                            "server_name {name}: drip has no wildcards; {whole} alone is taken"
+                        ),
+                    );
+                }
+                let lower = whole.to_ascii_lowercase();
+                if name == "_" || name.is_empty() || names.contains(&lower) {
+                    continue;
+                }
+                if probe::host(&lower) {
+                    names.push(lower);
+                } else {
+                    notes.add(
+                        directive.place,
+                        format!(
+                            "server_name {name}: drip takes whole names only; this one is left out"
+                        ),
+                    );
+                }
+            }
+        }
+        Self {
+            block,
+            place: directive.place,
+            listens,
+            names,
+        }
+    }
+
+    fn has_tls(&self) -> bool {
+        self.listens.iter().any(|listen| listen.tls)
+    }
+}
+
+impl Translation<'_> {
+    /// Makes routes of all servers.
+    pub(super) fn servers(&mut self, servers: &[Server], http: &Scope) {
+        let tls = servers.iter().any(Server::has_tls);
+        let mut order = (0..servers.len()).collect::<Vec<_>>();
+        // If several servers have one name, the server with TLS is kept.
+        order.sort_by_key(|index| tls && !servers[*index].has_tls());
+        let mut all = Vec::new();
+        for (index, server) in servers.iter().enumerate() {
+            let scope = http.inside(server.block);
+            let around = Around {
+                server: index,
+                name: server.names.first().map(String::as_str),
+                block: server.block,
+                scope: &scope,
+            };
+            let mut found = Vec::new();
+            self.locations(server.block, &scope, around, &mut found);
+            all.push(found);
+        }
+        let default = default(servers, &order, tls);
+        let mut any = Vec::new();
+        if let Some(index) = default {
+            any.clone_from(&all[index]);
+            let also = if servers[index].names.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", servers[index].names.join(", "))
+            };
+            let comment = format!(
+                "{}: the server for all hosts that have none of their own{also}",
+                self.notes.name(servers[index].place)
+            );
+            self.routes(&any, None, Some(&comment));
+        }
+        let mut taken: HashSet<&str> = default
+            .into_iter()
+            .flat_map(|index| &servers[index].names)
+            .map(String::as_str)
+            .collect();
+        for index in order.into_iter().filter(|index| Some(*index) != default) {
+            let server = &servers[index];
+            if all[index].is_empty() {
+                continue;
+            }
+            if server.names.is_empty() {
+                self.notes.add(server.place, "this server has no server_name that a route can have, and drip does not tell addresses apart; it is left out");
+            }
+            for (number, name) in server.names.iter().enumerate() {
+                if !taken.insert(name) {
+                    self.notes.add(server.place, format!("{name} has a server already, and drip does not tell addresses apart; this one is left out for it"));
+                    continue;
+                }
+                let comment = (number == 0)
+                    .then(|| format!("{}: server {name}", self.notes.name(server.place)));
+                self.routes(&all[index], Some(name), comment.as_deref());
+                self.fill(&all[index], &any, name, server.place);
+            }
+        }
+    }
+
+    /// Copies this host's locations to the longer paths of routes for any host.
+    ///
+    /// Without the copies those routes would take requests of this host.
+    fn fill(&mut self, own: &[Location], any: &[Location], host: &str, place: Place) {
+        let has = own
+            .iter()
+            .map(|location| &location.path)
+            .collect::<HashSet<_>>();
+        let mut open = false;
+        for path in any
+            .iter()
+            .map(|location| &location.path)
+            .filter(|path| !has.contains(path))
+        {
+            let bare = path.strip_prefix("= ").unwrap_or(path);
+            let prefixes = own
+                .iter()
+                .filter(|location| bare.starts_with(&*location.path));
+            match prefixes.max_by_key(|location| location.path.len()) {
+                Some(best) => {
+                    let copy = Location {
+                        path: path.clone(),
+                        comments: Vec::new(),
+                        ..best.clone()
+                    };
+                    self.routes(&[copy], Some(host), None);
+                }
+                None => open = true,
+            }
+        }
+        if open {
+            self.notes.add(
+                place,
+                format!("what no location here takes of {host} goes to the routes of all hosts"),
+            );
+        }
+    }
+
+    fn routes(&mut self, locations: &[Location], host: Option<&str>, comment: Option<&str>) {
+        for (number, location) in locations.iter().enumerate() {
+            if self.routes.len() >= MOST_ROUTES {
+                return self.notes.add(
+                    location.place,
+                    format!("there are more than {MOST_ROUTES} routes; the rest is left out"),
+                );
+            }
+            let mut section = Section {
+                title: "[[routes]]".to_owned(),
+                ..Section::default()
+            };
+            section
+                .comments
+                .extend(comment.filter(|_| number == 0).map(str::to_owned));
+            section.comments.extend(location.comments.iter().cloned());
+            section.text("path", &location.path);
+            if let Some(host) = host {
+                section.text("host", host);
+            }
+            section.text("origin", &location.origin);
+            let limits = &location.limits;
+            if !limits.list.is_empty() {
+                section
+                    .fields
+                    .push(("limits", format!("[{}]", limits.list.join(", "))));
+                section
+                    .fields
+                    .push(("reject_status", limits.status.to_string()));
+                if limits.dry_run {
+                    section.fields.push(("dry_run", "true".to_owned()));
+                }
+            }
+            self.routes.push(section);
+        }
+    }
+}
+
+/// The server for requests whose host matches no server name.
+///
+/// It is a server of the first address that is kept: the default server there, or else the first.
+fn default(servers: &[Server], order: &[usize], tls: bool) -> Option<usize> {
+    let mut of_address: HashMap<&str, (usize, bool)> = HashMap::new();
+    let mut first = None;
+    for index in order {
+        for listen in servers[*index]
+            .listens
+            .iter()
+            .filter(|listen| listen.tls || !tls)
+        {
+            let address = &*listen.address;
+            first = first.or(Some(address));
+            let known = of_address
+                .entry(address)
+                .or_insert((*index, listen.default));
+            if listen.default && !known.1 {
+                *known = (*index, true);
+            }
+        }
+    }
+    // If no address is kept, take the first server.
+    let of_first = first.and_then(|address| of_address.get(address));
+    of_first.map(|(index, _)| *index).or(order.first().copied())
+}

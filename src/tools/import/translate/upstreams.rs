@@ -1,0 +1,168 @@
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::hints;
+use super::probe;
+use super::scope::named;
+use crate::config::quote;
+use crate::limit::show_duration;
+use crate::tools::import::notes::Notes;
+use crate::tools::import::tree::Directive;
+use crate::tools::import::values;
+
+/// A group of servers.
+#[derive(Clone, Default)]
+pub(super) struct Upstream {
+    /// Addresses without a scheme.
+    pub(super) servers: Vec<String>,
+    pub(super) fields: Vec<(&'static str, String)>,
+    /// Maximum number of connections of all its servers together.
+    pub(super) most: Option<u32>,
+    pub(super) comments: Vec<String>,
+}
+
+/// All upstreams by name. If a name is defined again, the later ones are left out.
+pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Upstream> {
+    let mut upstreams = HashMap::new();
+    for directive in named(http, "upstream") {
+        let name = directive.args.first().cloned().unwrap_or_default();
+        let block = directive.block.as_deref().unwrap_or_default();
+        if name.is_empty() {
+            notes.add(directive.place, "upstream has no name; it is left out");
+            continue;
+        }
+        match upstreams.entry(name) {
+            Entry::Vacant(entry) => {
+                entry.insert(upstream(block, notes));
+            }
+            Entry::Occupied(entry) => notes.add(
+                directive.place,
+                format!(
+                    "upstream {} is there already; this one is left out",
+                    entry.key()
+                ),
+            ),
+        }
+    }
+    upstreams
+}
+
+fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
+    let before = notes.count();
+    let mut upstream = Upstream::default();
+    let mut spare = Vec::new();
+    let (mut fails, mut timeout, mut most) = (None, None, Some(0u32));
+    for directive in named(block, "server") {
+        let place = directive.place;
+        let Some((address, args)) = directive.args.split_first() else {
+            notes.add(place, "server has no address; it is left out");
+            continue;
+        };
+        let mut backup = false;
+        let mut down = false;
+        let mut own = None;
+        for arg in args {
+            let (name, value) = arg.split_once('=').unwrap_or((arg, ""));
+            match (name, values::whole(value), values::time(value)) {
+                ("weight", Some(1), _) | ("resolve", ..) => {}
+                ("weight", ..) => notes.add(
+                    place,
+                    format!("{arg}: drip asks the server with the least in flight"),
+                ),
+                ("max_fails", Some(count), _) => pick(&mut fails, count, arg, directive, notes),
+                ("fail_timeout", _, Some(span)) if !span.is_zero() => {
+                    pick(&mut timeout, span, arg, directive, notes);
+                }
+                ("max_conns", Some(count), _) => own = Some(count),
+                ("backup", ..) => backup = true,
+                ("down", ..) => down = true,
+                _ => notes.add(place, format!("server: {arg} is not translated")),
+            }
+        }
+        most = most
+            .zip(own)
+            .and_then(|(most, own)| most.checked_add(own))
+            .filter(|_| own != Some(0));
+        let address = address
+            .strip_prefix("unix:")
+            .map_or_else(|| with_port(address), |path| format!("unix:{path}"));
+        if down {
+            notes.add(place, "a server that is down is left out");
+        } else if !probe::server(&url("http", &address)) {
+            notes.add(
+                place,
+                format!("\"{address}\" is no address that drip can ask; it is left out"),
+            );
+        } else if upstream.servers.contains(&address) || spare.contains(&address) {
+            notes.add(place, format!("{address} is there already"));
+        } else if backup {
+            notes.add(place, "drip has no backup servers; it is left out");
+            spare.push(address);
+        } else {
+            upstream.servers.push(address);
+        }
+    }
+    if upstream.servers.is_empty() {
+        upstream.servers = spare;
+    }
+    upstream.most = most.filter(|most| *most > 0);
+    if let Some(count) = fails {
+        // In nginx 0 means never.
+        let count = if count == 0 { u32::MAX } else { count };
+        upstream.fields.push(("max_fails", count.to_string()));
+    }
+    if let Some(span) = timeout {
+        upstream
+            .fields
+            .push(("fail_timeout", quote(&show_duration(span))));
+    }
+    if let Some(keepalive) = named(block, "keepalive").next() {
+        match keepalive.args.first().and_then(|text| values::whole(text)) {
+            Some(count) => upstream.fields.push(("keep_alive", count.to_string())),
+            None => notes.add(
+                keepalive.place,
+                "keepalive is a whole number; the default is taken",
+            ),
+        }
+    }
+    hints::unhandled(block, notes);
+    upstream.comments = notes.since(before);
+    upstream
+}
+
+/// Takes the first server's value for all servers.
+fn pick<T: PartialEq>(
+    of_all: &mut Option<T>,
+    own: T,
+    arg: &str,
+    directive: &Directive,
+    notes: &mut Notes,
+) {
+    if of_all.as_ref().is_some_and(|of_all| *of_all != own) {
+        notes.add(
+            directive.place,
+            format!("{arg}: drip has one for all servers of an origin; that of the first is taken"),
+        );
+    }
+    of_all.get_or_insert(own);
+}
+
+/// Adds port 80, nginx's default, to an upstream server without a port.
+fn with_port(address: &str) -> String {
+    let behind = address
+        .rsplit_once(']')
+        .map_or(address, |(_, behind)| behind);
+    if behind.contains(':') {
+        address.to_owned()
+    } else {
+        format!("{address}:80")
+    }
+}
+
+pub(super) fn url(scheme: &str, address: &str) -> String {
+    if address.starts_with("unix:") {
+        address.to_owned()
+    } else {
+        format!("{scheme}://{address}")
+    }
+}

@@ -1,0 +1,10 @@
+//! Tools beside the gateway: they read logs, files and the admin port.
+
+pub mod advise;
+pub mod demo;
+pub mod import;
+pub mod plot;
+pub mod replay;
+pub mod simulate;
+pub mod top;
+pub(crate) mod trace;

@@ -1,0 +1,86 @@
+//! `drip top`: the gateway's state in a terminal, updated every second.
+//!
+//! `feed` receives the admin port's samples through `client`. `model` derives values from them,
+//! `page` holds what the user has chosen, and `view` draws both.
+
+mod address;
+mod api;
+mod client;
+mod feed;
+mod keys;
+mod model;
+mod page;
+mod plain;
+mod snapshot;
+mod sse;
+mod terminal;
+mod view;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::sync::mpsc::Receiver;
+use tokio::time::timeout;
+
+pub use self::address::{Address, NoAddress};
+use self::client::Lost;
+use self::feed::News;
+use self::model::Model;
+use crate::time::clock;
+
+/// Time to wait for the first sample of a gateway that has just started.
+const FIRST: Duration = Duration::from_secs(3);
+
+/// Shows the gateway whose admin port is at `address`, until told to quit.
+///
+/// Shows it once if the output is not a terminal.
+#[must_use]
+pub fn top(address: &Address) -> ExitCode {
+    match actix_rt::System::new().block_on(show(address)) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader closed the pipe because it has read enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("drip top: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn show(address: &Address) -> io::Result<()> {
+    let mut feed = feed::listen(address.clone());
+    let model = first(&mut feed).await.map_err(|lost| {
+        io::Error::other(format!(
+            "nothing to show of {address}: {lost}; start the gateway, or name the address that its file has as \
+             server.admin: drip top ADDRESS"
+        ))
+    })?;
+    if io::stdout().is_terminal() {
+        return terminal::watch(address, feed, model).await;
+    }
+    let mut stdout = io::stdout();
+    stdout.write_all(snapshot::text(address, &model).as_bytes())?;
+    stdout.flush()
+}
+
+/// The first state that the gateway sends: all of it, or the part that arrives in time.
+async fn first(feed: &mut Receiver<News>) -> Result<Model, Lost> {
+    let mut model = Model::default();
+    let hear = async {
+        while !model.is_whole() {
+            match feed.recv().await {
+                Some(News::Lost(lost)) => return Err(lost),
+                Some(news) => model.hear(news, clock::now()),
+                None => return Err(Lost::Ended),
+            }
+        }
+        Ok(())
+    };
+    match timeout(FIRST, hear).await {
+        Ok(heard) => heard?,
+        Err(_) if model.config.is_none() => return Err(Lost::Silent),
+        Err(_) => {}
+    }
+    Ok(model)
+}

@@ -1,0 +1,91 @@
+//! The selected zone: its settings, its limits, and the outcomes of its requests.
+
+use std::fmt::Write as _;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::{Paragraph, Wrap};
+
+use super::numbers::{share, wait};
+use super::{Paint, View};
+use crate::tools::top::api::{Limit, Zone};
+use crate::tools::top::page::Panel;
+
+pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
+    let zones = view.shown().zones();
+    let Some(zone) = zones.get(view.page.selected(zones)) else {
+        return frame.render_widget(view.block("settings", Some(Panel::Settings)), area);
+    };
+    let block = view.block(zone.name.as_str(), Some(Panel::Settings));
+    let faint = Paint::faint();
+    let mut lines = vec![Line::raw(format!("{} {}", zone.rate, zone.algorithm))];
+    lines.push(Line::raw(format!("key {}", zone.key)));
+    lines.extend(zone.limits.iter().map(|of| Line::raw(limit(of))));
+    lines.push(Line::default());
+    lines.extend(verdicts(zone).into_iter().map(Line::raw));
+    lines.push(Line::default());
+    lines.push(Line::styled(keys(zone), faint));
+    let widget = Paragraph::new(lines).wrap(Wrap { trim: false });
+    frame.render_widget(widget.block(block), area);
+}
+
+/// A limit of a route, as the file has it.
+fn limit(limit: &Limit) -> String {
+    let mut text = format!("{}: burst {}", limit.route, limit.burst);
+    // Writing to a string does not fail.
+    let _ = match limit.delay {
+        _ if limit.nodelay => write!(text, ", nodelay"),
+        Some(delay) if delay > 0 => write!(text, ", delay {delay}"),
+        _ => Ok(()),
+    };
+    if let Some(most) = limit.max_wait_seconds {
+        let _ = write!(text, ", max_wait {}", wait(most));
+    }
+    if limit.dry_run {
+        text += ", dry_run";
+    }
+    text
+}
+
+/// The outcomes of all requests since the start.
+fn verdicts(zone: &Zone) -> Vec<String> {
+    let totals = &zone.totals;
+    let all = [
+        ("passed", totals.passed),
+        ("delayed", totals.delayed),
+        ("rejected", totals.rejected),
+        ("cancelled", totals.cancelled),
+        ("delayed, dry run", totals.delayed_dry_run),
+        ("rejected, dry run", totals.rejected_dry_run),
+    ];
+    let whole = all
+        .iter()
+        .fold(0_u64, |sum, (_, part)| sum.saturating_add(*part));
+    // The dry run is rare, so it is shown only if it is in use.
+    let shown = all
+        .iter()
+        .enumerate()
+        .filter(|(at, (_, part))| *at < 4 || *part > 0);
+    let mut lines: Vec<String> = shown
+        .map(|(_, (name, part))| format!("{name:<17} {part:>10} {:>6}", share(*part, whole)))
+        .collect();
+    let reasons = zone.rejections.iter().filter(|(_, count)| **count > 0);
+    let reasons: Vec<String> = reasons
+        .map(|(why, count)| format!("{why} {count}"))
+        .collect();
+    if !reasons.is_empty() {
+        lines.push(format!("rejected for: {}", reasons.join(", ")));
+    }
+    lines
+}
+
+fn keys(zone: &Zone) -> String {
+    format!(
+        "keys: {} active, {} parked, at most {}; idle ones kept {}",
+        zone.keys.active,
+        zone.keys.parked,
+        zone.max_keys,
+        wait(zone.idle_timeout_seconds)
+    )
+}

@@ -1,0 +1,242 @@
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use serde_json::json;
+
+use super::super::client::Lost;
+use super::super::feed::News;
+use super::super::keys::Action;
+use super::*;
+
+fn zones() -> News {
+    let zone = |name: &str, rate: &str| {
+        json!({
+            "name": name, "key": "$remote_addr", "algorithm": "leaky_bucket", "rate": rate,
+            "max_keys": 100_000, "idle_timeout_seconds": 60.0,
+            "limits": [
+                {"route": "/", "burst": 20, "delay": 0, "max_wait_seconds": 5.0},
+                {"route": "= /login", "burst": 5, "nodelay": true, "dry_run": true},
+            ],
+            "totals": {"passed": 10, "delayed": 70, "rejected": 20, "rejected_dry_run": 0},
+            "rejections": {"burst": 18, "max_wait": 2, "keys": 0},
+            "keys": {"active": 12, "parked": 3},
+        })
+    };
+    let zones = json!({"zones": [zone("per_client", "10r/s"), zone("all", "500r/s")]});
+    News::Zones(serde_json::from_value(zones).unwrap())
+}
+
+fn config(error: &serde_json::Value) -> News {
+    let config = json!({
+        "file": "gateway.toml", "loaded_at": "2026-11-21T06:00:00.123Z", "version": "0.1.0", "error": error,
+    });
+    News::Config(serde_json::from_value(config).unwrap())
+}
+
+fn origins() -> News {
+    let server = |port: u16, healthy: bool| {
+        json!({
+            "url": format!("http://127.0.0.1:{port}"), "healthy": healthy,
+            "in_flight": 1, "answered": 80, "failed": 2,
+        })
+    };
+    let servers = [server(9000, true), server(9001, false)];
+    let origins = json!({"origins": [
+        {"name": "app", "in_flight": 2, "max_in_flight": 8, "servers": servers},
+    ]});
+    News::Origins(serde_json::from_value(origins).unwrap())
+}
+
+fn history() -> News {
+    let samples = (0..=60).map(|seq| {
+        let depth = if seq < 30 { seq / 3 } else { (60 - seq) / 3 };
+        json!({
+            "seq": seq, "time": 1000 + seq, "reload": i32::from(seq >= 40),
+            "zones": [
+                {"name": "per_client", "rate": if seq < 40 { 10.0 } else { 5.0 }, "passed": 1, "delayed": 7,
+                 "rejected": 2, "depth": depth + 1, "depth_max": depth, "oldest_wait": 0.9, "wait_p95": 0.8,
+                 "keys": 12},
+                {"name": "all", "rate": 500.0},
+            ],
+            "deepest": [
+                {"zone": "per_client", "key": "192.0.2.1", "depth": 9, "oldest_wait": 0.9},
+                {"zone": "per_client", "key": "a\u{1b}[2J\r\n\u{202e}b", "depth": 3, "oldest_wait": 1.5},
+            ],
+        })
+    });
+    let samples = samples.map(|sample| serde_json::from_value(sample).unwrap());
+    News::History(samples.collect())
+}
+
+fn at(seconds: u64) -> Moment {
+    Moment::default() + Duration::from_secs(seconds)
+}
+
+fn model() -> Model {
+    let mut model = Model::default();
+    for news in [zones(), config(&json!(null)), origins(), history()] {
+        model.hear(news, at(0));
+    }
+    model
+}
+
+/// The page drawn with the given number of columns and lines.
+fn page(model: &Model, page: &Page, size: (u16, u16)) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+    let view = View {
+        address: &"127.0.0.1:9090".parse().unwrap(),
+        model,
+        page,
+        paint: Paint::none(),
+        now: at(65),
+    };
+    terminal.draw(|frame| view.draw(frame)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let line = |y| -> String { (0..size.0).map(|x| buffer[(x, y)].symbol()).collect() };
+    let lines: Vec<String> = (0..size.1).map(|y| line(y).trim_end().to_owned()).collect();
+    lines.join("\n")
+}
+
+fn after(model: &Model, actions: &[Action]) -> Page {
+    let mut page = Page::default();
+    for action in actions {
+        assert!(page.act(*action, model));
+    }
+    page
+}
+
+#[test]
+fn a_large_terminal_shows_all_of_it() {
+    let model = model();
+    let shown = page(&model, &Page::default(), (100, 30));
+    assert_eq!(
+        shown,
+        include_str!("tests/large.txt").trim_end(),
+        "\n{shown}"
+    );
+}
+
+#[test]
+fn a_small_one_shows_the_zones_and_one_panel() {
+    let model = model();
+    let shown = page(&model, &Page::default(), (60, 15));
+    assert_eq!(
+        shown,
+        include_str!("tests/small.txt").trim_end(),
+        "\n{shown}"
+    );
+    let panels = [
+        (vec![Action::Next], "▸ per_client", "key $remote_addr"),
+        (
+            vec![Action::Next; 2],
+            "▸ deepest keys, by depth",
+            "per_client, 192.0.2.1",
+        ),
+        (
+            vec![Action::Back],
+            "▸ origins",
+            "  DOWN     http://127.0.0.1:9001",
+        ),
+        (vec![Action::Down], "▸ zones", "> all           500r/s"),
+        (vec![Action::Help], "keys", "Shift-Tab"),
+        (
+            vec![Action::Sort, Action::Next, Action::Next],
+            "by oldest wait",
+            "192.0.2.1",
+        ),
+        (vec![Action::Pause], "9090  paused  connected", "▸ zones"),
+    ];
+    for (actions, title, text) in panels {
+        let shown = page(&model, &after(&model, &actions), (60, 15));
+        assert!(
+            shown.contains(title) && shown.contains(text),
+            "{actions:?}\n{shown}"
+        );
+    }
+}
+
+#[test]
+fn no_size_is_too_small() {
+    let model = model();
+    let pages = [
+        vec![],
+        vec![Action::Help],
+        vec![Action::Back],
+        vec![Action::Next],
+    ];
+    let pages = pages.map(|actions| after(&model, &actions));
+    let columns = [1, 2, 3, 7, 20, 38, 60, 89, 90, 110];
+    for size in columns
+        .into_iter()
+        .flat_map(|columns| (1..32).map(move |lines| (columns, lines)))
+    {
+        // One page for each size: testing every size with every page takes long.
+        page(
+            &model,
+            &pages[usize::from(size.0 + size.1) % pages.len()],
+            size,
+        );
+    }
+    page(&model, &pages[0], (400, 120));
+    page(&Model::default(), &pages[0], (100, 30));
+}
+
+#[test]
+fn no_control_character_is_drawn() {
+    let model = model();
+    for size in [(60, 15), (200, 60)] {
+        let shown = page(&model, &after(&model, &[Action::Next, Action::Next]), size);
+        let nasty = |c: char| c != '\n' && !crate::observe::escape::is_printable(c);
+        assert!(!shown.contains(nasty));
+        assert!(shown.contains(r"a\u{1b}[2J\u{d}\u{a}\u{202e}b"), "{shown}");
+    }
+}
+
+#[test]
+fn a_broken_file_and_a_lost_gateway_are_in_the_header() {
+    let mut model = model();
+    let problem = |line: u32| json!({"line": line, "column": 8, "message": "rate: no unit\u{7}"});
+    let problems = [problem(3), problem(7)];
+    let error = json!({"since": "2026-11-21T06:01:00Z", "problems": problems});
+    model.hear(config(&error), at(0));
+    model.hear(News::Lost(Lost::Ended), at(60));
+    let shown = page(&model, &Page::default(), (100, 30));
+    let header: Vec<&str> = shown.lines().take(2).collect();
+    assert_eq!(
+        header,
+        [
+            " drip 0.1.0  127.0.0.1:9090  lost 5s ago, trying again: the connection ended",
+            " gateway.toml: broken since 2026-11-21 06:01:00 UTC, line 3: rate: no unit\\u{7} (and 1 more)",
+        ]
+    );
+}
+
+#[test]
+fn colours_only_add() {
+    let model = model();
+    let draw = |colours| {
+        let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
+        let view = View {
+            address: &"127.0.0.1:9090".parse().unwrap(),
+            model: &model,
+            page: &Page::default(),
+            paint: Paint { colours },
+            now: at(65),
+        };
+        terminal.draw(|frame| view.draw(frame)).unwrap();
+        terminal.backend().buffer().clone()
+    };
+    let (plain, painted) = (draw(false), draw(true));
+    let is_plain = |cell: &ratatui::buffer::Cell| cell.fg == ratatui::style::Color::Reset;
+    assert!(plain.content().iter().all(is_plain));
+    assert!(!painted.content().iter().all(is_plain));
+    let symbols = |buffer: &ratatui::buffer::Buffer| -> String {
+        buffer
+            .content()
+            .iter()
+            .map(ratatui::buffer::Cell::symbol)
+            .collect()
+    };
+    assert_eq!(symbols(&plain), symbols(&painted));
+}

@@ -1,0 +1,56 @@
+//! Reading of the traces and access logs that commands are given.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How many bad lines are shown one by one. Further bad lines are only counted.
+pub(crate) const SHOWN: u64 = 10;
+
+/// A progress bar for files of `length` bytes in total.
+///
+/// It is drawn on standard error, and only if that is a terminal.
+pub(crate) fn progress(length: Option<u64>) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {percent}% of {total_bytes}, {eta} to go");
+    let progress = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    match style {
+        Ok(style) => progress.with_style(style),
+        Err(_) => progress,
+    }
+}
+
+/// Parses the name of a plot's file.
+///
+/// It must end in `.svg`: any other name is a mistake, either of another format or of a log.
+pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let is_svg = path
+            .extension()
+            .is_some_and(|kind| kind.eq_ignore_ascii_case("svg"));
+        is_svg
+            .then_some(path)
+            .ok_or("plots are drawn as SVG; the name ends in .svg")
+    })
+}
+
+/// The size of a file in bytes; `None` for standard input (`-`) and for non-files.
+pub(crate) fn length(path: &Path) -> Option<u64> {
+    if path == Path::new("-") {
+        return None;
+    }
+    let metadata = std::fs::metadata(path).ok()?;
+    metadata.is_file().then_some(metadata.len())
+}
+
+/// Opens a file, or standard input if the path is `-`.
+pub(crate) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Read>> {
+    let input: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path)?)
+    };
+    Ok(Box::new(progress.wrap_read(input)))
+}
