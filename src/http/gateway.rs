@@ -1,6 +1,7 @@
 //! The gateway in force: its routes and the zones and origins that they name.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
@@ -26,9 +27,9 @@ pub struct Gateway {
     events: Vec<Events>,
     /// Zones that left the file while they had waiters.
     retired: Vec<Arc<Zone>>,
-    routes: Vec<RouteMetrics>,
+    routes: Vec<Arc<RouteMetrics>>,
     /// For requests that matched no route.
-    no_route: RouteMetrics,
+    no_route: Arc<RouteMetrics>,
     access: Option<AccessLog>,
     /// The store of shared zones.
     remote: Option<Arc<StoreHealth>>,
@@ -38,8 +39,25 @@ pub struct Gateway {
 /// State that one version of the gateway passes on to the next.
 #[derive(Debug, Default)]
 struct Lifecycle {
+    /// By route. A request of an earlier version counts into the same metrics.
+    route_metrics: Mutex<HashMap<String, Weak<RouteMetrics>>>,
     stopping: watch::Sender<bool>,
     dialer: Dialer,
+}
+
+impl Lifecycle {
+    /// The metrics of a route: the known ones while any version of the gateway uses them.
+    fn metrics_of(&self, route: &str) -> Arc<RouteMetrics> {
+        let known = self.route_metrics.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, metrics| metrics.strong_count() > 0);
+        let same = known.get(route).and_then(Weak::upgrade);
+        same.unwrap_or_else(|| {
+            let new = Arc::new(RouteMetrics::of(route));
+            known.insert(route.to_owned(), Arc::downgrade(&new));
+            new
+        })
+    }
 }
 
 /// The store of these settings' shared zones. Reuses the known one if its settings are the same.
@@ -183,8 +201,9 @@ impl Gateway {
         let routes = settings
             .routes
             .iter()
-            .map(|route| RouteMetrics::of(&route.name()))
+            .map(|route| lifecycle.metrics_of(&route.name()))
             .collect();
+        let no_route = lifecycle.metrics_of(NO_ROUTE);
         Self {
             origins,
             settings,
@@ -192,7 +211,7 @@ impl Gateway {
             zones,
             retired,
             routes,
-            no_route: RouteMetrics::of(NO_ROUTE),
+            no_route,
             access,
             remote,
             lifecycle,
@@ -234,7 +253,7 @@ impl Gateway {
         self.zones_in_use().for_each(|zone| zone.metrics().show());
         self.origins.iter().for_each(Origin::show_metrics);
         let routes = self.routes.iter().chain([&self.no_route]);
-        routes.for_each(RouteMetrics::show);
+        routes.for_each(|route| route.show());
         if let Some(remote) = &self.remote {
             remote.show_metrics();
         }

@@ -449,3 +449,28 @@ fn the_series_of_what_left_the_file_go_with_it() {
         2
     );
 }
+
+#[test]
+fn a_reload_hides_no_request_that_was_counted_before() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "1r/h", "burst = 1");
+    let gateway = Gateway::start(&file);
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    // Keeps the version of the gateway alive that counted the others.
+    let _waits = Client::ask(gateway.address(), "/?key=a");
+    gateway.wait_for_depth(1);
+    for _ in 0..5 {
+        assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    }
+    let counted = |code| {
+        let labels = [("route", "/"), ("code", code)];
+        gateway.metrics().count("drip_requests_total", &labels)
+    };
+    gateway
+        .site
+        .write(&file.replace("rate = \"1r/h\"", "rate = \"2r/h\""));
+    gateway.wait_for_line("the changed file is in force");
+    assert_eq!((counted("200"), counted("429")), (1, 5));
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    assert_eq!(counted("429"), 6);
+}

@@ -224,7 +224,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     async fn wait_for_place(&mut self) -> Result<InFlight<'r>, Failure> {
-        let place = pin!(self.origin().admit(self.began));
+        let pacer = &self.worker.pacer;
+        let place = pin!(self.origin().admit(|| pacer.now()));
         let place = unless_gone(&*self.client, place).await?;
         self.began = self.worker.pacer.now();
         self.sent = self.began;

@@ -162,7 +162,7 @@ impl Origin {
     /// # Errors
     ///
     /// Returns an error if no slot came free within `queue_timeout`, or if no server is in.
-    pub async fn admit(&self, now: Moment) -> Result<InFlight<'_>, OriginError> {
+    pub async fn admit(&self, now: impl Fn() -> Moment) -> Result<InFlight<'_>, OriginError> {
         let slot = match &self.slots {
             None => None,
             Some(slots) => {
@@ -176,7 +176,7 @@ impl Origin {
                     .map_err(full)?
             }
         };
-        Ok(self.pick(None, now)?.with(slot))
+        Ok(self.pick(None, now())?.with(slot))
     }
 
     /// Moves the request to another server than the one that it `tried`.

@@ -354,9 +354,9 @@ impl Twins {
     fn finish(&mut self, reject_all: bool) {
         if reject_all {
             let expected = self.model.waiting().len();
-            let rejects_all = self.queue.reject_all();
-            assert_eq!(rejects_all.len(), expected);
-            for id in rejects_all {
+            let gone = self.queue.reject_all();
+            assert_eq!(gone.len(), expected);
+            for id in gone {
                 self.leaves_as(id, Exit::Dismissed);
                 self.model.stop_waiting(id);
             }
