@@ -11,7 +11,7 @@ use drip::tools::plot::{Chart, Panel};
 use crate::Played;
 use crate::backend::{Backend, Nature};
 use crate::calls::{Call, burst, bursts};
-use crate::http::gateway::Gateway;
+use crate::gateway::Gateway;
 use crate::pictures::{in_tenths, most_within};
 use crate::scene::{End, Scene, Told};
 use crate::support::page;

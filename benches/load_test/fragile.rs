@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::Played;
 use crate::backend::{Backend, Nature};
 use crate::calls::{Call, bursts};
-use crate::http::gateway::Gateway;
+use crate::gateway::Gateway;
 use crate::scene::{End, Scene, Told};
 use crate::story::{Story, latency};
 use crate::support::figures::float;

@@ -9,7 +9,7 @@ use drip::tools::plot::{Chart, Panel};
 use crate::Played;
 use crate::backend::{Backend, Nature};
 use crate::calls::bursts;
-use crate::http::gateway::Gateway;
+use crate::gateway::Gateway;
 use crate::pictures::{a_second, depth};
 use crate::scene::{End, Scene, Told};
 use crate::support::page;
