@@ -8,6 +8,9 @@ use crate::observe::escape::escape;
 use crate::observe::metrics::LimitStatus;
 use crate::observe::throttle::Throttle;
 
+/// The target of these events in the log.
+pub(crate) const TARGET: &str = module_path!();
+
 /// The log events of one zone: at most one a second for rejections, and one for delays.
 #[derive(Debug, Default)]
 pub struct Events {

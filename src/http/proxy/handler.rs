@@ -34,6 +34,7 @@ impl RequestService for Worker {
     ) -> impl Future<Output = Result<(), Aborted>> {
         async move {
             let gateway = self.gateway().await;
+            let mut priority = self.pacer.priority();
             let server = &gateway.settings().server;
             let info = RequestInfo::new(head, context.peer(), server);
             let address = info.client.address;
@@ -63,6 +64,8 @@ impl RequestService for Worker {
                     Poll::Ready(())
                 })
                 .await;
+                // A flood's rejections become ready many at once: departures go before each.
+                poll_fn(|cx| self.pacer.poll_departures_first(&mut priority, cx)).await;
             }
             let Some(reply) = reply else {
                 return Ok(());

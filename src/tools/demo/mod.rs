@@ -29,6 +29,7 @@ use self::tally::{TENTH, TENTHS, Tally};
 use crate::config::{Level, Log, Settings};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
+use crate::observe::events;
 use crate::observe::log::Logging;
 use crate::server;
 use crate::server::signals::{Asked, Signals};
@@ -63,7 +64,7 @@ async fn play(file: &Path, text: String, settings: Settings) -> io::Result<()> {
         level: settings.log.level.min(Level::Warn),
         ..settings.log.clone()
     })
-    .without("drip::events");
+    .without(events::TARGET);
     let tally = Tally::default();
     let mut screen = Screen::new(file);
     let (tell, told) = watch::channel(None);
