@@ -1,3 +1,4 @@
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -52,10 +53,13 @@ impl TlsServer {
             secure: true,
             ..peer
         };
-        if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
-            Box::pin(http2::serve(socket, peer, timeouts, stop, service)).await;
-        } else {
-            Box::pin(http1::serve(socket, peer, timeouts, &stop, service)).await;
-        }
+        // Moved before the wait: else this future would keep room for the socket too.
+        let serving: Pin<Box<dyn Future<Output = ()>>> =
+            if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
+                Box::pin(http2::serve(socket, peer, timeouts, stop, service))
+            } else {
+                Box::pin(http1::serve(socket, peer, timeouts, &stop, service))
+            };
+        serving.await;
     }
 }

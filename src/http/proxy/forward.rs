@@ -1,10 +1,7 @@
 //! Forwards a request to the origin over an idle or a new connection, and its response back.
 
-use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
-use std::task::Poll;
-use std::time::Duration;
 
 use super::heads;
 use super::record::RequestRecord;
@@ -16,10 +13,6 @@ use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unle
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
 use crate::limit::Moment;
-use crate::time::deadline::Deadline;
-
-/// Interval between checks for a client that left while the origin accepts none of its upload.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Why a request got no response, or only a part of one.
 #[derive(Debug)]
@@ -311,119 +304,5 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             in_flight.failed(error.outcome(), now.since(self.began), now);
         }
         failure
-    }
-
-    /// Sends the request on this connection, and waits for the head of the response.
-    async fn answer(
-        &mut self,
-        connection: &mut Connection,
-        in_flight: &InFlight<'_>,
-    ) -> Result<Answer, Attempt> {
-        loop {
-            let head = self.take_head(connection, in_flight)?;
-            if matches!(head, Some(Answer::Interim)) {
-                poll_fn(|cx| self.client.poll_flush(cx)).await?;
-            } else if let Some(answer) = head {
-                return Ok(answer);
-            } else {
-                self.receive(connection, in_flight).await?;
-            }
-        }
-    }
-
-    /// Waits for more of a response's head, and sends the request meanwhile.
-    async fn receive(
-        &mut self,
-        connection: &mut Connection,
-        in_flight: &InFlight<'_>,
-    ) -> Result<(), Attempt> {
-        let (limit, stall) = (
-            self.settings().response_timeout,
-            self.settings().body_timeout,
-        );
-        // An origin that accepts nothing gets no more time than one that sends nothing.
-        let limit_of = |upload: &Upload| {
-            if upload.is_stalled() {
-                limit.min(stall)
-            } else {
-                limit
-            }
-        };
-        let fields = self.info.fields();
-        let Self {
-            client,
-            upload,
-            sent,
-            ..
-        } = self;
-        let (mut received, mut looking) = (None, Deadline::default());
-        if !upload.is_over() {
-            let sending = poll_fn(|cx| {
-                if upload.poll(cx, *client, connection, fields)?.is_ready() {
-                    return Poll::Ready(Ok::<_, ClientError>(None));
-                }
-                if let Poll::Ready(received) = connection.poll_receive(cx) {
-                    return Poll::Ready(Ok(Some(received)));
-                }
-                if upload.is_stalled() {
-                    // Nothing is read from the client meanwhile, so a read cannot detect that it
-                    // has left.
-                    if client.has_left(cx) {
-                        return Poll::Ready(Err(ClientError::Gone));
-                    }
-                    looking.start(LOOK_EVERY);
-                    while looking.poll(cx).is_ready() {
-                        looking.stop();
-                        looking.start(LOOK_EVERY);
-                    }
-                }
-                let since = (*sent).max(upload.last_piece());
-                let silence = connection.poll_silence(cx, since, limit_of(upload));
-                silence.map(|()| Ok(Some(Err(io::ErrorKind::TimedOut.into()))))
-            });
-            received = sending.await?;
-        }
-        if received.is_none() {
-            let since = (*sent).max(upload.last_piece());
-            let waiting = poll_fn(|cx| match connection.poll_receive(cx) {
-                Poll::Ready(received) => Poll::Ready(Some(received)),
-                Poll::Pending => connection.poll_silence(cx, since, limit).map(|()| None),
-            });
-            received = unless_gone(&**client, pin!(waiting)).await?;
-        }
-        if received.is_none() {
-            // After a pause of the whole machine the runtime reports timers as due before it
-            // reports the response. So this looks once more.
-            tokio::task::yield_now().await;
-            let at_last = poll_fn(|cx| Poll::Ready(connection.poll_receive(cx))).await;
-            received = match at_last {
-                Poll::Ready(received) => Some(received),
-                Poll::Pending => Some(Err(io::ErrorKind::TimedOut.into())),
-            };
-        }
-        let limit = limit_of(upload);
-        let server = || in_flight.server().to_string();
-        let failed = |error| Attempt::Failed(Failure::Origin(error));
-        match received {
-            Some(Ok(1..)) => {
-                connection.moved();
-                Ok(())
-            }
-            Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut => {
-                let server = server();
-                Err(failed(OriginError::ResponseTimeout { server, limit }))
-            }
-            received => {
-                let source = match received {
-                    Some(Err(error)) => error,
-                    _ => io::ErrorKind::UnexpectedEof.into(),
-                };
-                if connection.received().is_empty() && !self.any_head {
-                    return Err(Attempt::Closed(source));
-                }
-                let server = server();
-                Err(failed(OriginError::Broken { server, source }))
-            }
-        }
     }
 }
