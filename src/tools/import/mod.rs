@@ -1,6 +1,6 @@
 //! Translates an `nginx.conf` to a `gateway.toml`.
 //!
-//! The text becomes a [`tree`], and the tree becomes settings and notes. The notes name each line
+//! The text becomes a tree, and the tree becomes settings and notes. The notes name each line
 //! that was not translated.
 //!
 //! This module reads the disk only through [`Files`], and no input makes it panic.
