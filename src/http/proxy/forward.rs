@@ -197,22 +197,25 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         })
     }
 
-    /// Waits for a slot at a server, unless one was `picked`, and finds a connection to it.
+    /// Opens a connection to the `picked` server. Without one, waits for a slot, and takes an idle
+    /// connection to its server if there is one.
     async fn find(
         &mut self,
         picked: Option<InFlight<'r>>,
         verified: bool,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
-        let mut in_flight = match picked {
-            Some(picked) => picked,
-            None => self.wait_for_place().await?,
+        let mut in_flight = if let Some(picked) = picked {
+            picked
+        } else {
+            let in_flight = self.wait_for_place().await?;
+            self.record.server = Some(in_flight.server());
+            let kept = self.worker.pools.of(in_flight.at()).take(verified);
+            if let Some(kept) = kept {
+                return Ok((kept, in_flight));
+            }
+            in_flight
         };
-        self.record.server = Some(in_flight.server());
-        let kept = self.worker.pools.of(in_flight.at()).take(verified);
-        let connection = match kept {
-            Some(kept) => kept,
-            None => self.connect(&mut in_flight).await?,
-        };
+        let connection = self.connect(&mut in_flight).await?;
         Ok((connection, in_flight))
     }
 

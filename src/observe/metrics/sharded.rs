@@ -5,8 +5,8 @@ const SHARDS: usize = 8;
 
 /// One value for each of a few groups of threads, each in cache lines of its own.
 ///
-/// Workers that write to the same cache line for each request wait for each other. With two workers
-/// this is hardly measurable; it grows with their number.
+/// Workers that write to the same cache line for each request wait for each other. With two
+/// workers this is hardly measurable; it grows with their number.
 #[derive(Debug)]
 pub struct Sharded<T>(Box<[Shard<T>; SHARDS]>);
 
