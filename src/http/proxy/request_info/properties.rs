@@ -88,7 +88,7 @@ proptest! {
             && one_host == other_host
         {
             let bare = |field: &[u8]| {
-                let lower = field.to_ascii_lowercase();
+                let lower = without_blanks(field).to_ascii_lowercase();
                 let port = lower.iter().rposition(|byte| *byte == b':').filter(|at| !lower[*at..].contains(&b']'));
                 let name = &lower[..port.unwrap_or(lower.len())];
                 name.strip_suffix(b".").unwrap_or(name).to_vec()
