@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::Bench;
 use crate::arguments::Row;
-use crate::floor;
+use crate::floor::{self, Wait};
 use crate::peers::{Kind, Peer, SHUT, STREAMS, Setup};
 use crate::report::{Report, Stream, step};
 use crate::support::crowd::{Crowd, Keys};
@@ -68,7 +68,7 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
                 for (peer, seen) in peers.iter().zip(&mut of_peers) {
                     seen.take(&watch(bench, peer, path, rate));
                 }
-                of_floor.take(&floor::arrivals(bench, rate)?);
+                of_floor.take(&floor::arrivals(bench, rate, Wait::Asleep)?);
             }
             disturbed |= Figure::of(&of_floor.variations).is_some_and(|floor| floor.median > CALM);
             let name = format!("{rate}r/s");
@@ -111,7 +111,8 @@ pub fn streams(bench: &Bench, report: &mut Report) -> io::Result<()> {
 
 /// The results of each peer and of the floor while clients flood another key.
 ///
-/// Also returns how often the peers rejected that key. The floor's flood goes to the origin itself.
+/// Also returns how often the peers rejected that key. The floor keeps its processor busy as they do;
+/// its flood goes to the origin itself.
 fn beside_a_flood(bench: &Bench, peers: &[Peer]) -> io::Result<(Vec<Seen>, Seen, Vec<Vec<f64>>)> {
     let (rate, path) = STREAMS[1];
     let flood = |to| Crowd {
@@ -130,7 +131,7 @@ fn beside_a_flood(bench: &Bench, peers: &[Peer]) -> io::Result<(Vec<Seen>, Seen,
             refused.push(float(flood.answers().since(&before).refused) / took);
         }
         let _flood = flood(bench.origin.address).come();
-        of_floor.take(&floor::arrivals(bench, rate)?);
+        of_floor.take(&floor::arrivals(bench, rate, Wait::Busy)?);
     }
     Ok((of_peers, of_floor, refused))
 }

@@ -11,14 +11,23 @@ use crate::evenness::{KEY, look};
 use crate::support::origin::Arrival;
 use crate::support::place::Side;
 
-/// Sends a stream from a thread that sleeps until each request is due. Returns the arrivals.
-pub fn arrivals(bench: &Bench, rate: u64) -> io::Result<Vec<Arrival>> {
+/// How the sender waits until a request is due.
+#[derive(Clone, Copy, Debug)]
+pub enum Wait {
+    /// It sleeps, like a proxy that has nothing else to do.
+    Asleep,
+    /// It keeps its processor busy, like a proxy under a flood: whatever else runs there delays it.
+    Busy,
+}
+
+/// Sends a stream from a thread that waits until each request is due. Returns the arrivals.
+pub fn arrivals(bench: &Bench, rate: u64, wait: Wait) -> io::Result<Vec<Arrival>> {
     let (stop, stopped) = channel::<()>();
     let mut to_origin = TcpStream::connect(bench.origin.address)?;
     to_origin.set_nodelay(true)?;
     let sender = std::thread::spawn(move || {
         Side::Proxy.take();
-        pace(&mut to_origin, rate, || {
+        pace(&mut to_origin, rate, wait, || {
             matches!(stopped.try_recv(), Err(TryRecvError::Empty))
         })
     });
@@ -30,14 +39,27 @@ pub fn arrivals(bench: &Bench, rate: u64) -> io::Result<Vec<Arrival>> {
     Ok(arrivals)
 }
 
-fn pace(origin: &mut TcpStream, rate: u64, go_on: impl Fn() -> bool) -> io::Result<()> {
+fn pace(
+    origin: &mut TcpStream,
+    rate: u64,
+    wait: Wait,
+    go_on: impl Fn() -> bool,
+) -> io::Result<()> {
     let request = format!("GET / HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
     let mut answer = [0; 4096];
     let began = drip::time::clock::now();
     for nth in 0_u64.. {
         let due = began + Duration::from_nanos(nth * 1_000_000_000 / rate);
-        let until = drip::time::clock::monotonic(due);
-        rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &until)?;
+        match wait {
+            Wait::Asleep => {
+                let until = drip::time::clock::monotonic(due);
+                rustix::thread::clock_nanosleep_absolute(
+                    rustix::thread::ClockId::Monotonic,
+                    &until,
+                )?;
+            }
+            Wait::Busy => while drip::time::clock::now() < due {},
+        }
         if !go_on() {
             break;
         }
