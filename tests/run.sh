@@ -37,4 +37,4 @@ if [ ${#missing[@]} -gt 0 ]; then
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}"
 fi
 
-cargo test --locked
+cargo test --locked --no-fail-fast

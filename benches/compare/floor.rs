@@ -39,12 +39,7 @@ pub fn arrivals(bench: &Bench, rate: u64, wait: Wait) -> io::Result<Vec<Arrival>
     Ok(arrivals)
 }
 
-fn pace(
-    origin: &mut TcpStream,
-    rate: u64,
-    wait: Wait,
-    go_on: impl Fn() -> bool,
-) -> io::Result<()> {
+fn pace(origin: &mut TcpStream, rate: u64, wait: Wait, go_on: impl Fn() -> bool) -> io::Result<()> {
     let request = format!("GET / HTTP/1.1\r\nHost: bench\r\nX-Key: {KEY}\r\n\r\n");
     let mut answer = [0; 4096];
     let began = drip::time::clock::now();

@@ -10,8 +10,11 @@
 //! So the joins of a key are handled in order, settings arrive in order, and no lookup races with
 //! parking or evicting.
 
+mod answer;
 mod key;
 mod messages;
+mod restart;
+mod shards;
 mod snapshot;
 mod stats;
 mod store_link;
@@ -21,8 +24,11 @@ mod tests;
 mod turn;
 mod zone;
 
-pub use messages::{Charge, Grant, Key, Outlook, Rejection, Waiters};
+pub use answer::{Charge, Grant, Key, Outlook, Rejection};
+pub use messages::Waiters;
 pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::StoreHealth;
+#[cfg(test)]
+pub(crate) use supervisor::Crash;
 pub use turn::{Joining, Probing, Turn};
 pub use zone::Zone;

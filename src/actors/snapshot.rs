@@ -3,7 +3,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::messages::Key;
+use super::answer::Key;
 use super::stats::KeyState;
 use super::store_link::StoreLink;
 use crate::limit::{Bucket, Moment, Rate};
@@ -102,6 +102,14 @@ impl Shard {
         if let Some(moved) = waiting.get(index) {
             moved.index.set(index);
         }
+    }
+}
+
+impl Drop for Shard {
+    /// The waiters that are left, after a panic, are answered but not counted one by one.
+    #[allow(clippy::cast_precision_loss)]
+    fn drop(&mut self) {
+        self.metrics.depth.decrement(self.depth.get() as f64);
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::time::Duration;
 
-use super::messages::Key;
+use super::answer::Key;
 
 /// The state of one key.
 #[derive(Clone, Debug, PartialEq)]

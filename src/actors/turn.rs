@@ -3,14 +3,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::messages::{Answer, Grant, Join, Key, Leave, Probe, Refund, Rejection};
-use super::zone::Zone;
+use super::answer::{Answer, Grant, Key, RETRY_SOON, Rejection};
+use super::messages::{Join, Leave, Probe, Refund};
+use super::shards::Shards;
 use crate::limit::{Excess, Limit, Ticket};
-use crate::observe::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::Rejected;
 
 /// A request that waits for its turn in one zone.
 ///
@@ -18,7 +18,7 @@ use crate::observe::metrics::{LimitStatus, Rejected};
 /// is on its way, the turn is given back.
 #[derive(Debug)]
 pub struct Joining<'z> {
-    zone: &'z Zone,
+    shards: &'z Shards,
     key: Key,
     ticket: Ticket,
     dry_run: bool,
@@ -27,10 +27,10 @@ pub struct Joining<'z> {
 }
 
 impl<'z> Joining<'z> {
-    pub(super) fn new(zone: &'z Zone, key: Key, limit: Limit, dry_run: bool) -> Self {
+    pub(super) fn new(shards: &'z Shards, key: Key, limit: Limit, dry_run: bool) -> Self {
         let (reply, answer) = oneshot::channel();
         let ticket = next_ticket();
-        zone.send(
+        shards.send(
             &key,
             Join {
                 key: Key::clone(&key),
@@ -41,7 +41,7 @@ impl<'z> Joining<'z> {
             },
         );
         Self {
-            zone,
+            shards,
             key,
             ticket,
             dry_run,
@@ -62,7 +62,7 @@ impl<'z> Future for Joining<'z> {
         let rejection = match answer {
             Ok(Answer::Turn(grant)) => {
                 return Poll::Ready(Ok(Turn {
-                    zone: self.zone,
+                    shards: self.shards,
                     key: Key::clone(&self.key),
                     grant,
                     dry_run: self.dry_run,
@@ -70,17 +70,14 @@ impl<'z> Future for Joining<'z> {
                 }));
             }
             Ok(Answer::Rejected(rejection)) => rejection,
-            // The supervisor has ended, as in a stop, or the key's actor was lost.
-            Err(_) => {
-                let reason = Rejected::Stopping;
-                Rejection {
-                    reason,
-                    excess: Excess::default(),
-                    retry_after: Duration::from_secs(1),
-                }
-            }
+            // The key's actor or the supervisor has panicked. In a stop everybody is answered.
+            Err(_) => Rejection {
+                reason: Rejected::Restart,
+                excess: Excess::default(),
+                retry_after: RETRY_SOON,
+            },
         };
-        self.zone.count_rejection(&rejection, self.dry_run);
+        self.shards.count_rejection(&rejection, self.dry_run);
         Poll::Ready(Err(rejection))
     }
 }
@@ -93,9 +90,9 @@ impl Drop for Joining<'_> {
         // Close first: the actor can then answer no more, so exactly one of these cases applies.
         answer.close();
         match answer.try_recv() {
-            Ok(Answer::Turn(grant)) => self.zone.send(&self.key, refund(&self.key, &grant)),
+            Ok(Answer::Turn(grant)) => self.shards.send(&self.key, refund(&self.key, &grant)),
             Ok(Answer::Rejected(_)) => {}
-            Err(_) => self.zone.send(
+            Err(_) => self.shards.send(
                 &self.key,
                 Leave {
                     key: Key::clone(&self.key),
@@ -103,7 +100,7 @@ impl Drop for Joining<'_> {
                 },
             ),
         }
-        self.zone.metrics().count(LimitStatus::Cancelled);
+        self.shards.count_cancelled();
     }
 }
 
@@ -116,9 +113,9 @@ impl Drop for Joining<'_> {
 pub struct Probing(oneshot::Receiver<Option<Rejection>>);
 
 impl Probing {
-    pub(super) fn new(zone: &Zone, key: Key, limit: Limit) -> Self {
+    pub(super) fn new(shards: &Shards, key: Key, limit: Limit) -> Self {
         let (reply, answer) = oneshot::channel();
-        zone.send(&Key::clone(&key), Probe { key, limit, reply });
+        shards.send(&Key::clone(&key), Probe { key, limit, reply });
         Self(answer)
     }
 }
@@ -138,7 +135,7 @@ impl Future for Probing {
 /// The right to go on, granted by one zone. An unused turn gives its charge back when dropped.
 #[derive(Debug)]
 pub struct Turn<'z> {
-    zone: &'z Zone,
+    shards: &'z Shards,
     key: Key,
     grant: Grant,
     dry_run: bool,
@@ -150,7 +147,7 @@ impl Turn<'_> {
     #[must_use]
     pub fn take(mut self) -> Grant {
         self.used = true;
-        self.zone.metrics().count(self.grant.status(self.dry_run));
+        self.shards.metrics().count(self.grant.status(self.dry_run));
         self.grant
     }
 }
@@ -158,8 +155,8 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.used {
-            self.zone.send(&self.key, refund(&self.key, &self.grant));
-            self.zone.metrics().count(LimitStatus::Cancelled);
+            self.shards.send(&self.key, refund(&self.key, &self.grant));
+            self.shards.count_cancelled();
         }
     }
 }

@@ -1,25 +1,25 @@
-use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use actix::dev::ToEnvelope;
-use actix::{Actor, Addr, Context, Handler, Message};
+#[cfg(test)]
+use actix::Addr;
 use actix_rt::ArbiterHandle;
-use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::messages::{
-    CollectStats, FROM_THE_END, Forget, Key, ListKeys, RejectAll, Rejection, Retire, Retune,
-    Tuning, Waiters,
-};
+use super::answer::{Key, Rejection};
+use super::messages::{CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Retire, Waiters};
+use super::restart::{self, Paused};
+use super::shards::Shards;
 use super::stats::{Count, KeyState, Order, Top, ZoneStats};
 use super::store_link::{RateDivergence, Sharing, StoreHealth};
-use super::supervisor::ZoneSupervisor;
+#[cfg(test)]
+use super::supervisor::Crash;
+use super::supervisor::{Retune, Tuning, ZoneSupervisor};
 use super::turn::{Joining, Probing};
 use crate::config;
 use crate::limit::{Limit, Moment};
-use crate::observe::metrics::{LimitStatus, ZoneMetrics};
+use crate::observe::metrics::ZoneMetrics;
 use crate::store::Pace;
 use crate::time::clock;
 use crate::time::pacer::Pacer;
@@ -28,10 +28,7 @@ use crate::time::pacer::Pacer;
 #[derive(Debug)]
 pub struct Zone {
     settings: config::Zone,
-    /// One on each worker. A key's hash selects its supervisor.
-    supervisors: Arc<[Addr<ZoneSupervisor>]>,
-    hasher: RandomState,
-    metrics: Arc<ZoneMetrics>,
+    shards: Arc<Shards>,
     sharing: Option<Sharing>,
 }
 
@@ -49,21 +46,19 @@ impl Zone {
     ) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
-        let shards = workers.len();
+        let (shards, paused) = (workers.len(), Paused::default());
         let sharing = sharing(&settings, since, remote, Arc::default());
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
             let tuning = tuning(&settings, shard, shards, sharing.clone());
             let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
-            ZoneSupervisor::start_in_arbiter(worker, move |_| {
+            restart::start_on(worker, paused.clone(), move || {
                 ZoneSupervisor::new(name, tuning, metrics, Pacer::here())
             })
         });
         let supervisors = supervisors.collect();
         Self {
             settings,
-            supervisors,
-            hasher: RandomState::default(),
-            metrics,
+            shards: Arc::new(Shards::new(supervisors, metrics, paused)),
             sharing,
         }
     }
@@ -74,9 +69,7 @@ impl Zone {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         Self {
             settings,
-            supervisors: Arc::new([supervisor]),
-            hasher: RandomState::default(),
-            metrics,
+            shards: Arc::new(Shards::new([supervisor].into(), metrics, Paused::default())),
             sharing: None,
         }
     }
@@ -96,21 +89,19 @@ impl Zone {
         }
         let new = sharing(&settings, since, remote, divergence);
         if settings != self.settings || new != self.sharing {
-            let shards = self.supervisors.len();
-            for (shard, supervisor) in self.supervisors.iter().enumerate() {
+            let supervisors = self.shards.supervisors();
+            let shards = supervisors.len();
+            for (shard, supervisor) in supervisors.iter().enumerate() {
                 supervisor.do_send(Retune(tuning(&settings, shard, shards, new.clone())));
             }
         }
         // Otherwise leave the shown rate: another gateway's may be in force.
         if is_retuned {
-            self.metrics.show_rate(settings.rate);
+            self.metrics().show_rate(settings.rate);
         }
-        let (supervisors, metrics) = (Arc::clone(&self.supervisors), Arc::clone(&self.metrics));
         Self {
             settings,
-            supervisors,
-            hasher: self.hasher.clone(),
-            metrics,
+            shards: Arc::clone(&self.shards),
             sharing: new,
         }
     }
@@ -130,15 +121,20 @@ impl Zone {
 
     /// Ends the supervisors once nothing waits at them.
     pub fn retire(&self) {
-        self.tell_all(Retire);
+        self.shards.tell_all(Retire);
     }
 
     /// Whether all supervisors have ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.supervisors
-            .iter()
-            .all(|supervisor| !supervisor.connected())
+        self.shards.living().next().is_none()
+    }
+
+    /// Whether a part of the zone's keys cannot be served: their supervisor has panicked several
+    /// times and pauses before it starts again.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.shards.is_paused()
     }
 
     /// The zone's state, with the `limit` deepest keys.
@@ -146,7 +142,7 @@ impl Zone {
     /// Only keys with waiters are visited, in small steps.
     pub async fn stats(&self, limit: usize) -> ZoneStats {
         let mut count = Count::new(limit);
-        for supervisor in self.living() {
+        for supervisor in self.shards.living() {
             let mut before = FROM_THE_END;
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
@@ -173,7 +169,7 @@ impl Zone {
     /// took. So requests have at least half of the workers' time.
     pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
         let mut top = Top::new(order, limit);
-        for supervisor in self.living() {
+        for supervisor in self.shards.living() {
             let mut before = FROM_THE_END;
             while before > 0 {
                 let (reply, answer) = oneshot::channel();
@@ -197,7 +193,7 @@ impl Zone {
     /// Returns the number of rejected waiters, or `None` if the key is not known.
     pub async fn forget(&self, key: Key, waiters: Waiters) -> Option<usize> {
         let (reply, answer) = oneshot::channel();
-        self.send(
+        self.shards.send(
             &Key::clone(&key),
             Forget {
                 key,
@@ -210,30 +206,35 @@ impl Zone {
 
     /// Rejects all waiters and all later requests.
     pub fn reject_all(&self) {
-        self.tell_all(RejectAll);
+        self.shards.tell_all(RejectAll);
     }
 
     /// Asks for a turn for `key`.
     #[must_use]
     pub fn join(&self, key: Key, limit: Limit, dry_run: bool) -> Joining<'_> {
-        Joining::new(self, key, limit, dry_run)
+        Joining::new(&self.shards, key, limit, dry_run)
     }
 
     /// Asks whether a join would be accepted now.
     #[must_use]
     pub fn probe(&self, key: Key, limit: Limit) -> Probing {
-        Probing::new(self, key, limit)
+        Probing::new(&self.shards, key, limit)
     }
 
     /// Counts a request that this zone rejected.
     pub fn count_rejection(&self, rejection: &Rejection, dry_run: bool) {
-        self.metrics.count(rejection.status(dry_run));
-        self.metrics.count_rejection(rejection.reason);
+        self.shards.count_rejection(rejection, dry_run);
     }
 
     /// Counts a request that this zone would have accepted but another zone rejected.
     pub fn count_cancelled(&self) {
-        self.metrics.count(LimitStatus::Cancelled);
+        self.shards.count_cancelled();
+    }
+
+    /// Makes the supervisor of `key` handle a [`Crash`].
+    #[cfg(test)]
+    pub(crate) fn crash(&self, key: &Key, crash: Crash) {
+        self.shards.send(key, crash);
     }
 
     /// The settings in force.
@@ -245,38 +246,7 @@ impl Zone {
     /// The zone's metrics.
     #[must_use]
     pub fn metrics(&self) -> &ZoneMetrics {
-        &self.metrics
-    }
-
-    pub(super) fn send<M>(&self, key: &[u8], message: M)
-    where
-        M: Message + Send + 'static,
-        M::Result: Send,
-        ZoneSupervisor: Handler<M>,
-        Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
-    {
-        let hash = self.hasher.hash_one(key);
-        // There are far fewer workers than hashes, so the remainder is nearly uniform.
-        let shard = usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default();
-        self.supervisors[shard].do_send(message);
-    }
-
-    /// The supervisors that have not ended.
-    fn living(&self) -> impl Iterator<Item = &Addr<ZoneSupervisor>> {
-        self.supervisors
-            .iter()
-            .filter(|supervisor| supervisor.connected())
-    }
-
-    fn tell_all<M>(&self, message: M)
-    where
-        M: Message<Result = ()> + Copy + Send + 'static,
-        ZoneSupervisor: Handler<M>,
-        Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
-    {
-        for supervisor in self.supervisors.iter() {
-            supervisor.do_send(message);
-        }
+        self.shards.metrics()
     }
 }
 

@@ -27,10 +27,21 @@ impl Health {
         self.accepting.store(accepting, Ordering::Relaxed);
     }
 
-    /// Whether the gateway listens for clients and has an origin that can respond.
+    /// Why the gateway cannot serve all requests now; `None` if it can.
     #[must_use]
-    pub fn is_ready(&self) -> bool {
+    pub fn trouble(&self) -> Option<String> {
         let gateway = self.gateway.borrow().as_ref().map(Arc::clone);
-        self.accepting.load(Ordering::Relaxed) && gateway.is_some_and(|it| it.has_origin())
+        let gateway = gateway.filter(|_| self.accepting.load(Ordering::Relaxed));
+        let Some(gateway) = gateway else {
+            return Some("it does not accept connections".to_owned());
+        };
+        if !gateway.has_origin() {
+            return Some("no origin has a server in use".to_owned());
+        }
+        let mut zones = gateway.zones_in_use();
+        zones.find(|zone| zone.is_paused()).map(|zone| {
+            let name = &zone.settings().name;
+            format!("zone {name} has panicked several times and pauses; see the log")
+        })
     }
 }

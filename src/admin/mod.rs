@@ -155,22 +155,23 @@ async fn healthz() -> &'static str {
 }
 
 async fn readyz(admin: Data<Admin>) -> HttpResponse {
-    if admin.health.is_ready() {
-        // A gateway without its store is still ready: it applies `on_store_failure`, and no other
-        // gateway could do better.
-        let outage = admin
-            .gateway()
-            .and_then(|gateway| gateway.remote()?.outage());
-        let store = outage.map_or(String::new(), |(since, reason)| {
-            let seconds = clock::now().since(since).as_secs();
-            format!("the store is out for {seconds} s ({reason}); zones go on by their on_store_failure\n")
-        });
-        HttpResponse::Ok()
+    if let Some(trouble) = admin.health.trouble() {
+        return HttpResponse::ServiceUnavailable()
             .insert_header(ContentType::plaintext())
-            .body(format!("ready\n{store}"))
-    } else {
-        HttpResponse::ServiceUnavailable()
-            .insert_header(ContentType::plaintext())
-            .body("not ready\n")
+            .body(format!("not ready\n{trouble}\n"));
     }
+    // A gateway without its store is still ready: it applies `on_store_failure`, and no other
+    // gateway could do better.
+    let outage = admin
+        .gateway()
+        .and_then(|gateway| gateway.remote()?.outage());
+    let store = outage.map_or(String::new(), |(since, reason)| {
+        let seconds = clock::now().since(since).as_secs();
+        format!(
+            "the store is out for {seconds} s ({reason}); zones go on by their on_store_failure\n"
+        )
+    });
+    HttpResponse::Ok()
+        .insert_header(ContentType::plaintext())
+        .body(format!("ready\n{store}"))
 }

@@ -5,6 +5,7 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
+use super::panics::log_panics;
 use crate::config::{Format, Level, Log};
 
 /// The log of this process. Its level can change.
@@ -25,6 +26,7 @@ impl Logging {
         };
         // Fails only if a log was started before in this process; then that log stays.
         let _started = registry().with(written.with_filter(filter)).try_init();
+        log_panics();
         Self(handle)
     }
 

@@ -5,4 +5,5 @@ pub mod escape;
 pub mod events;
 pub(crate) mod log;
 pub mod metrics;
+pub(crate) mod panics;
 pub mod throttle;

@@ -1,4 +1,5 @@
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,18 +137,9 @@ async fn work(
             worker: Rc::clone(&worker),
             permit,
         };
-        let watched = match stream {
-            Stream::Tcp(tcp) => TcpStream::from_std(tcp).map(|socket| {
-                set_keepalive(&socket, server.tcp_keepalive);
-                connection.serve_tcp(socket, tls_server.clone());
-            }),
-            // Not encrypted even if `server.tls` is set: traffic on a Unix socket does not leave
-            // the machine.
-            Stream::Unix(unix) => {
-                UnixStream::from_std(unix).map(|socket| connection.serve(socket, Peer::default()))
-            }
-        };
-        if let Err(error) = watched {
+        let begin = || connection.begin(stream, server, tls_server.clone());
+        // A panic costs this connection only: the worker goes on to take others.
+        if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin)) {
             tracing::error!(%error, "a connection cannot be watched; it is closed");
         }
     }
@@ -161,6 +153,25 @@ struct NewConnection {
 }
 
 impl NewConnection {
+    fn begin(
+        self,
+        stream: Stream,
+        server: &config::Server,
+        tls_server: Option<TlsServer>,
+    ) -> io::Result<()> {
+        match stream {
+            Stream::Tcp(tcp) => {
+                let socket = TcpStream::from_std(tcp)?;
+                set_keepalive(&socket, server.tcp_keepalive);
+                self.serve_tcp(socket, tls_server);
+            }
+            // Not encrypted even if `server.tls` is set: traffic on a Unix socket does not leave
+            // the machine.
+            Stream::Unix(unix) => self.serve(UnixStream::from_std(unix)?, Peer::default()),
+        }
+        Ok(())
+    }
+
     fn serve_tcp(self, socket: TcpStream, tls_server: Option<TlsServer>) {
         // If the client has already disconnected, the first read reports it.
         let _gone = socket.set_nodelay(true);

@@ -7,6 +7,8 @@ mod load;
 mod reload;
 mod serve;
 pub(crate) mod signals;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use load::load;
 pub(crate) use serve::serve;

@@ -173,7 +173,7 @@ fn zone(name: &str, rate: &str) -> Value {
         "max_keys": 100_000, "idle_timeout_seconds": 60.0,
         "limits": [{"route": "/", "burst": 20, "delay": 0, "nodelay": false, "max_wait_seconds": null, "dry_run": false}],
         "totals": {"passed": 10, "delayed": 70, "rejected": 20, "cancelled": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
-        "rejections": {"burst": 20, "max_wait": 0, "keys": 0, "store": 0, "stopping": 0},
+        "rejections": {"burst": 20, "max_wait": 0, "keys": 0, "store": 0, "restart": 0, "stopping": 0},
         "depth": 11, "depth_max": 9, "oldest_wait_seconds": 0.9, "keys": {"active": 12, "parked": 0},
     })
 }

@@ -1,21 +1,24 @@
+#[cfg(test)]
+mod crash;
 mod queue;
 mod told;
 
 use std::rc::Rc;
 
-use actix::{Actor, ActorContext, Context, Handler, StreamHandler};
+use actix::{Actor, ActorContext, Context, Handler, StreamHandler, Supervised};
 use tokio::sync::oneshot;
 
-use super::messages::{
-    Answer, Charge, End, ForgetKey, Grant, Join, Key, Leave, Outlook, Probe, Refund, RejectAll,
-    Rejection, RetuneKey, Waiters,
-};
+use super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
+use super::messages::{End, ForgetKey, Join, Leave, Probe, Refund, RejectAll, RetuneKey, Waiters};
+use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
 use crate::limit::{
     Account, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
 };
-use crate::observe::metrics::Rejected;
+use crate::observe::metrics::{ActorKind, Rejected};
 use crate::time::pacer::Alarm;
+#[cfg(test)]
+pub(super) use crash::CrashKey;
 use queue::{KeyQueue, SharedQueue, Waiter};
 
 /// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
@@ -191,6 +194,30 @@ impl KeyActor {
 
 impl Actor for KeyActor {
     type Context = Context<Self>;
+}
+
+impl Supervised for KeyActor {
+    /// Continues from the last published bucket, as if all waiters had left.
+    ///
+    /// They are answered when the old queue is dropped.
+    fn restarting(&mut self, _: &mut Self::Context) {
+        let (rate, now) = (self.queue.rate_of_file(), self.shard.pacer.now());
+        let mut bucket = self.snapshot.bucket.get();
+        for _ in 0..self.snapshot.depth.get() {
+            bucket.take_back(rate);
+        }
+        self.snapshot.bucket.set(bucket);
+        let (shard, snapshot) = (Rc::clone(&self.shard), Rc::clone(&self.snapshot));
+        *self = Self {
+            rejects_all: self.rejects_all,
+            ..Self::new(rate, shard, snapshot)
+        };
+        self.publish(now);
+    }
+}
+
+impl Restart for KeyActor {
+    const KIND: ActorKind = ActorKind::Key;
 }
 
 impl StreamHandler<()> for KeyActor {

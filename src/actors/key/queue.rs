@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::super::messages::{Answer, Charge, Key};
+use super::super::answer::{Answer, Charge, Key};
 use super::super::store_link::{Decision, InForce, StoreLink};
 use crate::limit::{
     Account, Bucket, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate, Ticket,
@@ -58,6 +58,14 @@ impl KeyQueue {
         match self {
             Self::Own(queue) => queue.rate(),
             Self::Shared(queue) => queue.rate,
+        }
+    }
+
+    /// The rate of this gateway's file. Another may be in force.
+    pub(super) fn rate_of_file(&self) -> Rate {
+        match self {
+            Self::Own(queue) => queue.rate(),
+            Self::Shared(queue) => queue.zone.rate(),
         }
     }
 

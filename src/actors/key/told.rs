@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use actix::{AsyncContext, Context, Handler};
 
-use super::super::messages::{Charge, Join, Rejection};
+use super::super::answer::{Charge, Rejection};
+use super::super::messages::Join;
 use super::super::store_link::{InForce, NoReply, Placed, Retuned, StoreLink, StoreReply};
 use super::queue::{KeyQueue, Waiter};
 use super::{KeyActor, answer_rejected};

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use actix::Recipient;
 
-use super::{Decision, NoReply, Placed, Retuned, StoreLink, StoreReply};
+use super::{Decision, InForce, NoReply, Placed, Retuned, StoreLink, StoreReply};
 use crate::actors::messages::Join;
 use crate::limit::{Limit, Moment};
 use crate::store::{self, Charge, Refund, Retune};
@@ -16,7 +16,8 @@ pub(super) struct Ask {
     pub(super) limit: Limit,
     /// When the request joined.
     pub(super) since: Moment,
-    pub(super) back: Back,
+    /// `None` once it is told.
+    back: Option<Back>,
 }
 
 /// Receives the store's decision.
@@ -35,19 +36,41 @@ pub(super) struct GivenBack {
 pub(super) struct Retuning {
     pub(super) zone: Rc<StoreLink>,
     pub(super) key: Vec<u8>,
-    pub(super) back: Recipient<Retuned>,
+    /// `None` once it is told.
+    back: Option<Recipient<Retuned>>,
 }
 
 impl Ask {
-    pub(super) fn tell(self, decision: Result<Decision, NoReply>) {
+    pub(super) fn new(
+        zone: Rc<StoreLink>,
+        key: Vec<u8>,
+        limit: Limit,
+        since: Moment,
+        back: Back,
+    ) -> Self {
+        Self {
+            zone,
+            key,
+            limit,
+            since,
+            back: Some(back),
+        }
+    }
+
+    pub(super) fn tell(mut self, decision: Result<Decision, NoReply>) {
+        self.answer(decision);
+    }
+
+    fn answer(&mut self, decision: Result<Decision, NoReply>) {
         let since = self.since;
-        match self.back {
-            Back::Join(join, back) => back.do_send(StoreReply {
+        match self.back.take() {
+            Some(Back::Join(join, back)) => back.do_send(StoreReply {
                 join,
                 since,
                 decision,
             }),
-            Back::Place(delay, back) => back.do_send(Placed { delay, decision }),
+            Some(Back::Place(delay, back)) => back.do_send(Placed { delay, decision }),
+            None => {}
         }
     }
 
@@ -59,6 +82,13 @@ impl Ask {
             limit: self.limit,
             at: None,
         }
+    }
+}
+
+/// Whatever becomes of the batch: an actor that expects an answer gets one.
+impl Drop for Ask {
+    fn drop(&mut self) {
+        self.answer(Err(NoReply));
     }
 }
 
@@ -75,10 +105,35 @@ impl GivenBack {
 }
 
 impl Retuning {
+    pub(super) fn new(zone: Rc<StoreLink>, key: Vec<u8>, back: Recipient<Retuned>) -> Self {
+        Self {
+            zone,
+            key,
+            back: Some(back),
+        }
+    }
+
+    pub(super) fn tell(mut self, in_force: Result<InForce, NoReply>) {
+        self.answer(in_force);
+    }
+
+    fn answer(&mut self, in_force: Result<InForce, NoReply>) {
+        if let Some(back) = self.back.take() {
+            back.do_send(Retuned(in_force));
+        }
+    }
+
     pub(super) fn to_store(&self) -> Retune<'_> {
         Retune {
             key: &self.key,
             pace: &self.zone.pace,
         }
+    }
+}
+
+/// As for [`Ask`].
+impl Drop for Retuning {
+    fn drop(&mut self) {
+        self.answer(Err(NoReply));
     }
 }

@@ -1,10 +1,12 @@
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Recipient;
+use futures_util::FutureExt;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
@@ -137,7 +139,7 @@ impl Batcher {
             back.do_send(Retuned(Err(NoReply)));
             return;
         }
-        let retuning = Retuning { zone, key, back };
+        let retuning = Retuning::new(zone, key, back);
         self.retunes.borrow_mut().push(retuning);
         self.tidy();
     }
@@ -179,7 +181,8 @@ impl Batcher {
             }
             batcher.gathering.set(false);
             batcher.under_way.set(batcher.under_way.get() + 1);
-            batcher.carry_joins().await;
+            // The batches that follow are carried even if one of them makes this task panic.
+            let _panic = AssertUnwindSafe(batcher.carry_joins()).catch_unwind().await;
             batcher.under_way.set(batcher.under_way.get() - 1);
             batcher.back.notify_one();
             batcher.gather();
@@ -220,7 +223,12 @@ impl Batcher {
         let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             yield_now().await;
-            while batcher.carry_refunds().await | batcher.carry_retunes().await {}
+            let carried = async || batcher.carry_refunds().await | batcher.carry_retunes().await;
+            while AssertUnwindSafe(carried())
+                .catch_unwind()
+                .await
+                .unwrap_or(true)
+            {}
             batcher.tidying.set(false);
         });
     }
@@ -248,13 +256,13 @@ impl Batcher {
         let asked: Vec<Retune> = batch.iter().map(Retuning::to_store).collect();
         let answers = self.within(self.store.retune(&asked)).await;
         drop(asked);
-        for (Retuning { zone, back, .. }, answer) in batch.into_iter().zip(answers) {
-            self.tell_of(&zone, answer.as_ref().err());
+        for (retuning, answer) in batch.into_iter().zip(answers) {
+            self.tell_of(&retuning.zone, answer.as_ref().err());
             let in_force = answer.map(|answer| {
                 let at = self.own(answer.now);
-                zone.follows(answer.in_force, answer.now, at)
+                retuning.zone.follows(answer.in_force, answer.now, at)
             });
-            back.do_send(Retuned(in_force.map_err(|_| NoReply)));
+            retuning.tell(in_force.map_err(|_| NoReply));
         }
         true
     }
@@ -316,9 +324,9 @@ impl Batcher {
         for given_back in self.refunds.take() {
             given_back.zone.count(StoreResult::Skipped);
         }
-        for Retuning { zone, back, .. } in self.retunes.take() {
-            zone.count(StoreResult::Skipped);
-            back.do_send(Retuned(Err(NoReply)));
+        for retuning in self.retunes.take() {
+            retuning.zone.count(StoreResult::Skipped);
+            retuning.tell(Err(NoReply));
         }
         let batcher = Rc::downgrade(self);
         let mut out = Out {

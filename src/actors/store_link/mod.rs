@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 use actix::{Message, Recipient};
 
-use super::messages::{Join, Key};
+use super::answer::Key;
+use super::messages::Join;
 use crate::config::OnStoreFailure;
 use crate::limit::{Account, Algorithm, Delay, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
@@ -135,13 +136,10 @@ impl StoreLink {
     /// Asks the store to decide a join. `back` receives the answer.
     pub(super) fn ask(self: &Rc<Self>, join: Join, back: Recipient<StoreReply>) {
         let key = self.name(&join.key);
-        self.batcher.ask(Ask {
-            zone: Rc::clone(self),
-            key,
-            limit: join.limit,
-            since: self.batcher.now(),
-            back: Back::Join(join, back),
-        });
+        let (limit, since) = (join.limit, self.batcher.now());
+        let back = Back::Join(join, back);
+        let ask = Ask::new(Rc::clone(self), key, limit, since, back);
+        self.batcher.ask(ask);
     }
 
     /// Whether the store is unavailable and is not asked at present.
@@ -159,13 +157,10 @@ impl StoreLink {
             delay: Delay::Above(delay),
             max_wait: None,
         };
-        self.batcher.ask(Ask {
-            zone: Rc::clone(self),
-            key: self.name(key),
-            limit,
-            since: self.batcher.now(),
-            back: Back::Place(delay, back),
-        });
+        let (key, since) = (self.name(key), self.batcher.now());
+        let back = Back::Place(delay, back);
+        let ask = Ask::new(Rc::clone(self), key, limit, since, back);
+        self.batcher.ask(ask);
     }
 
     /// Gives back the charge of an unused turn.

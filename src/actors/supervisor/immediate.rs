@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use actix::{AsyncContext, Context, Handler};
 
+use super::super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
 use super::super::key::answer_rejected;
-use super::super::messages::{Answer, Charge, Grant, Join, Key, Outlook, Rejection};
+use super::super::messages::Join;
 use super::super::store_link::{NoReply, StoreLink, StoreReply};
 use super::ZoneSupervisor;
 use super::keys::{Known, State};

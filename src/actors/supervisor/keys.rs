@@ -217,8 +217,14 @@ impl<A> Keys<A> {
         (keys, start)
     }
 
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
+    /// All that have an actor, in no order and without use of the orders.
+    pub(super) fn into_active(self) -> impl Iterator<Item = A> {
+        self.known
+            .into_values()
+            .filter_map(|known| match known.state {
+                State::Active(active) => Some(active),
+                State::Parked(_) => None,
+            })
     }
 
     fn order(&mut self, index: u32) -> &mut Order {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use actix::{Context, Handler};
 
-use super::super::messages::{CollectStats, FROM_THE_END, Forget, ForgetKey, Key, ListKeys};
+use super::super::answer::Key;
+use super::super::messages::{CollectStats, FROM_THE_END, Forget, ForgetKey, ListKeys};
 use super::super::stats::KeyState;
 use super::ZoneSupervisor;
 use super::keys::State;

@@ -1,27 +1,32 @@
 //! The supervisor: owns a zone's keys on one worker.
 
+#[cfg(test)]
+mod crash;
 mod immediate;
 mod keys;
 mod listing;
 mod sweep;
+mod tuning;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::dev::ToEnvelope;
-use actix::{Actor, Addr, Context, Handler, Message, StreamHandler};
+use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 
+use super::answer::{Key, RETRY_SOON, Rejection};
 use super::key::{KeyActor, answer_rejected};
-use super::messages::{
-    End, Join, Key, Leave, Probe, RETRY_SOON, Refund, RejectAll, Rejection, Retire, Retune,
-    RetuneKey, Tuning,
-};
+use super::messages::{End, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey};
+use super::restart::{self, Restart};
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;
 use crate::limit::{Account, Bucket, Excess, Limit, Moment, Refusal};
-use crate::observe::metrics::{Rejected, ZoneMetrics};
+use crate::observe::metrics::{ActorKind, Rejected, ZoneMetrics};
 use crate::time::pacer::{Alarm, Bell, Pacer};
+#[cfg(test)]
+pub(crate) use crash::Crash;
 use keys::{Keys, Known, State};
+pub(super) use tuning::{Retune, Tuning};
 
 /// Owns a zone's keys on one worker.
 ///
@@ -65,8 +70,7 @@ impl ZoneSupervisor {
         pacer: Rc<Pacer>,
     ) -> Self {
         let (alarm, bell) = pacer.alarm();
-        let shard = Rc::new(Shard::new(pacer, metrics));
-        shard.share(shared(&zone, &tuning, &shard));
+        let shard = shard(&zone, &tuning, pacer, metrics);
         Self {
             zone,
             tuning,
@@ -100,7 +104,7 @@ impl ZoneSupervisor {
             Rc::clone(&self.shard),
             Rc::clone(&snapshot),
         );
-        let actor = actor.start();
+        let actor = restart::start(actor);
         let active = State::Active(Active { actor, snapshot });
         self.park_some_of_many(now);
         let index = if let Some(index) = known {
@@ -150,6 +154,13 @@ impl ZoneSupervisor {
     }
 }
 
+/// The shared state of a supervisor that has no keys yet.
+fn shard(zone: &str, tuning: &Tuning, pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>) -> Rc<Shard> {
+    let shard = Shard::new(pacer, metrics);
+    shard.share(shared(zone, tuning, &shard));
+    Rc::new(shard)
+}
+
 /// How a zone with these settings is shared, if it is.
 fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
     let sharing = tuning.sharing.as_ref()?;
@@ -191,6 +202,26 @@ impl Actor for ZoneSupervisor {
     }
 }
 
+impl Supervised for ZoneSupervisor {
+    /// Forgets all keys, whose actors end: their waiters are answered.
+    ///
+    /// The settings and the phase stay. Answers of the store that are still to come stay expected.
+    fn restarting(&mut self, _: &mut Self::Context) {
+        let (pacer, metrics) = (
+            Rc::clone(&self.shard.pacer),
+            Arc::clone(&self.shard.metrics),
+        );
+        let (alarm, bell) = pacer.alarm();
+        (self.alarm, self.bell) = (alarm, Some(bell));
+        self.end_all();
+        self.shard = shard(&self.zone, &self.tuning, pacer, metrics);
+    }
+}
+
+impl Restart for ZoneSupervisor {
+    const KIND: ActorKind = ActorKind::Supervisor;
+}
+
 impl StreamHandler<()> for ZoneSupervisor {
     fn handle(&mut self, (): (), ctx: &mut Context<Self>) {
         self.sweep(ctx);
@@ -221,15 +252,8 @@ impl Handler<Join> for ZoneSupervisor {
         if let Some(index) = known
             && let Some(active) = self.keys[index].active()
         {
-            if active.actor.connected() {
-                active.tell(join);
-                return self.keys.touch(index, now);
-            }
-            // An actor that was not told to end closes only through a panic.
-            tracing::error!(zone = self.zone, "a key's actor was gone; it is replaced");
-            self.shard.count_waiters(&active.snapshot, 0);
-            let account = Account::Bucket(active.snapshot.bucket.get());
-            self.keys.replace(index, State::Parked(account));
+            active.tell(join);
+            return self.keys.touch(index, now);
         }
         match self.wake(&Key::clone(&join.key), now) {
             Some(active) => active.tell(join),
@@ -251,7 +275,7 @@ impl Handler<Probe> for ZoneSupervisor {
         let known = self.keys.find(&probe.key);
         let refuses = |account: &Account| account.refuses(self.tuning.rate, probe.limit, now);
         let refusal = match known.map(|index| (index, &self.keys[index].state)) {
-            Some((index, State::Active(active))) if active.actor.connected() => {
+            Some((index, State::Active(active))) => {
                 active.tell(probe);
                 return self.keys.touch(index, now);
             }

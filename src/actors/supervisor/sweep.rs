@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use actix::{ActorContext, Context};
 
-use super::super::messages::Tuning;
 use super::keys::State;
-use super::{Active, Phase, ZoneSupervisor};
+use super::tuning::Tuning;
+use super::{Phase, ZoneSupervisor};
 use crate::limit::{Account, Moment};
 
 /// How long an actor may be idle before it is parked: only its bucket is kept.
@@ -139,9 +139,7 @@ impl ZoneSupervisor {
         let all_forgotten = self.forget_drained(now) && self.shrink();
         self.show_keys();
         if self.phase == Phase::Retiring && self.is_quiet() {
-            self.keys.each_active().for_each(Active::end);
-            self.keys.clear();
-            self.show_keys();
+            self.end_all();
             ctx.stop();
         }
         let pause = if all_parked && all_forgotten {
@@ -156,6 +154,13 @@ impl ZoneSupervisor {
     fn is_quiet(&self) -> bool {
         let mut active = self.keys.each_active();
         self.asked == 0 && active.all(|active| active.snapshot.is_quiet())
+    }
+
+    /// Ends all actors and forgets all keys.
+    pub(super) fn end_all(&mut self) {
+        let keys = std::mem::take(&mut self.keys);
+        keys.into_active().for_each(|active| active.end());
+        self.show_keys();
     }
 
     fn show_keys(&mut self) {

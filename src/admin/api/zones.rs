@@ -65,6 +65,7 @@ struct Rejections {
     max_wait: u64,
     keys: u64,
     store: u64,
+    restart: u64,
     stopping: u64,
 }
 
@@ -152,6 +153,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<ZoneView> {
             max_wait: rejected(Rejected::MaxWait),
             keys: rejected(Rejected::Keys),
             store: rejected(Rejected::Store),
+            restart: rejected(Rejected::Restart),
             stopping: rejected(Rejected::Stopping),
         },
         depth: stats.depth,

@@ -714,6 +714,7 @@ const REASONS = {
   max_wait: ["they would wait longer than ", { code: "max_wait" }],
   keys: ["the zone holds ", { code: "max_keys" }, " keys, and somebody waits at each"],
   store: ["the store cannot be reached"],
+  restart: ["a part of the gateway failed and started again; its log says why"],
   stopping: ["the gateway is stopping"],
 };
 
@@ -737,7 +738,7 @@ function turnFor(zone, settings, reason) {
   const burst = [{ code: "burst" }, ` (${span(bursts)})`];
   if (reason === "max_wait") return ["Turn ", ...rate, " up and they leave sooner; turn ", { code: "max_wait" }, " up and they may wait longer."];
   if (reason === "keys") return ["Turn ", { code: "max_keys" }, ` (${count(settings.max_keys)}) up to hold more keys.`];
-  if (reason === "store" || reason === "stopping") return [];
+  if (reason === "store" || reason === "restart" || reason === "stopping") return [];
   const longest = longestWait(settings);
   if (zone.state === "rejecting") {
     const more = longest > 0

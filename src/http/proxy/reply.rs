@@ -57,7 +57,7 @@ impl<'a> Reply<'a> {
             Rejected::Burst | Rejected::MaxWait => {
                 Self::plain(route.reject_status, route.reject_body.as_str())
             }
-            Rejected::Keys | Rejected::Store | Rejected::Stopping => {
+            Rejected::Keys | Rejected::Store | Rejected::Restart | Rejected::Stopping => {
                 Self::plain(503, "Service Unavailable\n")
             }
         };

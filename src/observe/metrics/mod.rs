@@ -3,6 +3,7 @@
 //! A handle is made once for each zone, route and setting. Counting through it costs one atomic
 //! addition.
 
+mod actors;
 mod atomic_histogram;
 mod buffers;
 mod config;
@@ -16,6 +17,7 @@ mod zone;
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 
+pub use actors::{ActorKind, count_restart};
 pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
 pub use config::ConfigMetrics;
@@ -75,6 +77,7 @@ const STORE_UP: &str = "drip_store_up";
 const RELOADS: &str = "drip_config_reloads_total";
 const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
 const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
+const ACTOR_RESTARTS: &str = "drip_actor_restarts_total";
 const BUILD: &str = "drip_build_info";
 const BUFFERS: &str = "drip_buffers";
 
@@ -164,6 +167,11 @@ pub fn describe() {
         BUFFERS,
         "Buffers of 17 KB for bytes on their way: in use, and pooled for the next ones."
     );
+    describe_counter!(
+        ACTOR_RESTARTS,
+        "Actors that panicked and started again, by kind."
+    );
+    actors::show_restarts();
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

@@ -93,16 +93,19 @@ pub enum Rejected {
     Keys,
     /// The store did not decide, and `on_store_failure` is `closed`.
     Store,
+    /// The key's actor or the zone's supervisor panicked and started again.
+    Restart,
     /// The gateway was stopping.
     Stopping,
 }
 
 impl Rejected {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Burst,
         Self::MaxWait,
         Self::Keys,
         Self::Store,
+        Self::Restart,
         Self::Stopping,
     ];
 
@@ -114,6 +117,7 @@ impl Rejected {
             Self::MaxWait => "max_wait",
             Self::Keys => "keys",
             Self::Store => "store",
+            Self::Restart => "restart",
             Self::Stopping => "stopping",
         }
     }

@@ -16,8 +16,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::poll_fn;
 use std::io;
-use std::rc::Rc;
+use std::panic::AssertUnwindSafe;
+use std::rc::{Rc, Weak};
 use std::task::Poll;
+
+use futures_util::FutureExt;
 
 use crate::limit::Moment;
 use crate::time::clock::Clock;
@@ -81,12 +84,11 @@ impl Pacer {
         let driven = Rc::downgrade(&pacer);
         let timer = pacer.timer.clone();
         actix_rt::spawn(async move {
-            while let Some(timer) = &timer
-                && timer.rings().await.is_ok()
+            // A panic must not stop the clock of a worker's queues.
+            while let drive = AssertUnwindSafe(drive(&driven, timer.as_ref()))
+                && drive.catch_unwind().await.is_err()
                 && let Some(pacer) = driven.upgrade()
             {
-                pacer.ring();
-                others_first().await;
                 pacer.arm_for_next();
             }
         });
@@ -198,6 +200,18 @@ impl Pacer {
         if let Some(Reverse(next)) = self.alarms.borrow().peek() {
             self.arm(next.due);
         }
+    }
+}
+
+/// Rings the alarms of a pacer whenever its timer fires, until its last handle is dropped.
+async fn drive(driven: &Weak<Pacer>, timer: Option<&Timer>) {
+    while let Some(timer) = timer
+        && timer.rings().await.is_ok()
+        && let Some(pacer) = driven.upgrade()
+    {
+        pacer.ring();
+        others_first().await;
+        pacer.arm_for_next();
     }
 }
 

@@ -1,0 +1,127 @@
+//! What an actor answers: a turn or a rejection, and what the client may do next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::limit::{self, Account, Excess, Limit, Moment, Rate};
+use crate::observe::metrics::{LimitStatus, Rejected};
+use crate::store;
+
+/// A client's key: the bytes that the zone's key template makes of a request.
+pub type Key = Arc<[u8]>;
+
+/// How long a client is told to wait if no exact time is known.
+pub(super) const RETRY_SOON: Duration = Duration::from_secs(1);
+
+/// What a turn was charged, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// Charged by this gateway, which keeps the zone.
+    Own(limit::Charge),
+    /// Charged by the store that keeps the zone.
+    Store(store::Charge),
+    /// Charged by this gateway while the store was unavailable.
+    Alone,
+    /// Nothing was charged.
+    Nothing,
+}
+
+/// The answer to a [`Join`].
+#[derive(Debug)]
+pub enum Answer {
+    /// The request's turn has come.
+    Turn(Grant),
+    /// The request is rejected.
+    Rejected(Rejection),
+}
+
+/// A turn as the key's actor grants it, with the state known at that time.
+#[derive(Clone, Copy, Debug)]
+pub struct Grant {
+    /// What was charged. Needed to give back an unused turn.
+    pub charge: Charge,
+    /// When it was due, if it had to wait (in a dry run: if it would have had to).
+    pub due: Option<Moment>,
+    /// The level with this request, at the time it joined.
+    pub excess: Excess,
+    /// What the client may do next.
+    pub outlook: Outlook,
+}
+
+/// What a client may do next at a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// Number of requests that would be accepted now.
+    pub remaining: u32,
+    /// Time until one more request would be accepted; zero if the bucket is empty.
+    pub one_more_in: Duration,
+}
+
+impl Outlook {
+    /// The outlook for a key whose account is in this state at `now`.
+    pub(super) fn of(account: &Account, rate: Rate, limit: Limit, now: Moment) -> Self {
+        let remaining = account.remaining(rate, limit, now);
+        let one_more_in = account.accepts_at(rate, limit, remaining, now).since(now);
+        Self {
+            remaining,
+            one_more_in,
+        }
+    }
+
+    /// Time until a request would be accepted; zero while any remain.
+    #[must_use]
+    pub fn retry_after(&self) -> Duration {
+        if self.remaining > 0 {
+            Duration::ZERO
+        } else {
+            self.one_more_in
+        }
+    }
+}
+
+/// Why a join was rejected, and when to retry.
+#[derive(Clone, Copy, Debug)]
+pub struct Rejection {
+    /// The limit or condition that caused the rejection.
+    pub reason: Rejected,
+    /// The level that the request would have made.
+    pub excess: Excess,
+    /// Time until the same request would be accepted, if no other request comes.
+    pub retry_after: Duration,
+}
+
+impl Grant {
+    /// The status to count and log for this turn.
+    #[must_use]
+    pub fn status(&self, dry_run: bool) -> LimitStatus {
+        match (self.due, dry_run) {
+            (None, _) => LimitStatus::Passed,
+            (Some(_), false) => LimitStatus::Delayed,
+            (Some(_), true) => LimitStatus::DelayedDryRun,
+        }
+    }
+}
+
+impl Rejection {
+    /// The rejection for a zone that is closed while its store is unavailable.
+    #[must_use]
+    pub(super) fn without_store() -> Self {
+        Self {
+            reason: Rejected::Store,
+            excess: Excess::default(),
+            retry_after: RETRY_SOON,
+        }
+    }
+
+    /// The status to count and log for this rejection.
+    ///
+    /// A stop rejects requests also in a dry run: no request is passed on any more.
+    #[must_use]
+    pub fn status(&self, dry_run: bool) -> LimitStatus {
+        if dry_run && self.reason != Rejected::Stopping {
+            LimitStatus::RejectedDryRun
+        } else {
+            LimitStatus::Rejected
+        }
+    }
+}

@@ -1,0 +1,89 @@
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use actix::dev::ToEnvelope;
+use actix::{Addr, Context, Handler, Message};
+use foldhash::fast::RandomState;
+
+use super::answer::Rejection;
+use super::restart::Paused;
+use super::supervisor::ZoneSupervisor;
+use crate::observe::metrics::{LimitStatus, ZoneMetrics};
+
+/// A zone's supervisors, one on each worker, and the metrics that they share.
+///
+/// A key's hash selects its supervisor. All versions of a zone have the same shards.
+#[derive(Debug)]
+pub(super) struct Shards {
+    supervisors: Box<[Addr<ZoneSupervisor>]>,
+    hasher: RandomState,
+    metrics: Arc<ZoneMetrics>,
+    paused: Paused,
+}
+
+impl Shards {
+    pub(super) fn new(
+        supervisors: Box<[Addr<ZoneSupervisor>]>,
+        metrics: Arc<ZoneMetrics>,
+        paused: Paused,
+    ) -> Self {
+        Self {
+            supervisors,
+            hasher: RandomState::default(),
+            metrics,
+            paused,
+        }
+    }
+
+    pub(super) fn metrics(&self) -> &ZoneMetrics {
+        &self.metrics
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused.any()
+    }
+
+    pub(super) fn count_rejection(&self, rejection: &Rejection, dry_run: bool) {
+        self.metrics.count(rejection.status(dry_run));
+        self.metrics.count_rejection(rejection.reason);
+    }
+
+    pub(super) fn count_cancelled(&self) {
+        self.metrics.count(LimitStatus::Cancelled);
+    }
+
+    /// Sends a message to the supervisor of `key`.
+    pub(super) fn send<M>(&self, key: &[u8], message: M)
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        ZoneSupervisor: Handler<M>,
+        Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
+    {
+        let hash = self.hasher.hash_one(key);
+        // There are far fewer workers than hashes, so the remainder is nearly uniform.
+        let shard = usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default();
+        self.supervisors[shard].do_send(message);
+    }
+
+    pub(super) fn supervisors(&self) -> &[Addr<ZoneSupervisor>] {
+        &self.supervisors
+    }
+
+    /// The supervisors that have not ended.
+    pub(super) fn living(&self) -> impl Iterator<Item = &Addr<ZoneSupervisor>> {
+        let all = self.supervisors.iter();
+        all.filter(|supervisor| supervisor.connected())
+    }
+
+    pub(super) fn tell_all<M>(&self, message: M)
+    where
+        M: Message<Result = ()> + Copy + Send + 'static,
+        ZoneSupervisor: Handler<M>,
+        Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
+    {
+        for supervisor in &self.supervisors {
+            supervisor.do_send(message);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Panics on demand, for the tests of supervision.
+
+use actix::{Context, Handler, Message};
+
+use super::super::answer::Key;
+use super::super::key::CrashKey;
+use super::ZoneSupervisor;
+
+/// What panics.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) enum Crash {
+    /// The actor of this key, if it has one.
+    Key(Key),
+    /// The supervisor that handles this.
+    Supervisor,
+}
+
+impl Handler<Crash> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, crash: Crash, _: &mut Context<Self>) {
+        match crash {
+            Crash::Key(key) => {
+                if let Some(active) = self
+                    .keys
+                    .find(&key)
+                    .and_then(|index| self.keys[index].active())
+                {
+                    active.tell(CrashKey);
+                }
+            }
+            Crash::Supervisor => panic!("a test crashes the supervisor"),
+        }
+    }
+}

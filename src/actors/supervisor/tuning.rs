@@ -1,0 +1,27 @@
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use actix::Message;
+
+use super::super::store_link::Sharing;
+use crate::limit::{Algorithm, Rate};
+
+/// A supervisor's settings. They can change while it runs.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// How the requests of each key are counted. Never changes.
+    pub algorithm: Algorithm,
+    /// The rate of each key.
+    pub rate: Rate,
+    /// The most keys that this supervisor may remember.
+    pub max_keys: NonZeroUsize,
+    /// A drained key is forgotten after it was not used for this long.
+    pub idle_timeout: Duration,
+    /// Set for a zone that is kept in a store.
+    pub(in crate::actors) sharing: Option<Sharing>,
+}
+
+/// The zone's settings have changed.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub struct Retune(pub Tuning);

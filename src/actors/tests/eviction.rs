@@ -1,0 +1,126 @@
+use super::*;
+
+#[test]
+fn a_key_in_use_is_not_evicted_while_somebody_waits_there() {
+    run(async {
+        let bench = Bench::new("1r/s", 1);
+        let mut passed = bench.join("a", burst(5));
+        let mut waiting = bench.join("a", burst(5));
+        Bench::settle().await;
+        let _used = peek(&mut passed).await.unwrap().unwrap().take();
+        assert!(peek(&mut waiting).await.is_none());
+        let mut newcomer = bench.join("b", burst(5));
+        Bench::settle().await;
+        assert_eq!(
+            peek(&mut newcomer).await.unwrap().unwrap_err().reason,
+            Rejected::Keys
+        );
+        bench.advance(Duration::from_secs(1)).await;
+        let _used = peek(&mut waiting).await.unwrap().unwrap().take();
+        let mut newcomer = bench.join("b", burst(5));
+        Bench::settle().await;
+        let _used = peek(&mut newcomer).await.unwrap().unwrap().take();
+    });
+}
+
+#[test]
+fn the_least_recently_used_key_makes_room() {
+    run(async {
+        let bench = Bench::new("1r/d", 2);
+        let limit = Limit {
+            delay: Delay::Never,
+            ..burst(9)
+        };
+        let excess = async |key| {
+            bench
+                .join(key, limit)
+                .await
+                .unwrap()
+                .take()
+                .excess
+                .requests()
+                .round()
+        };
+        let mut seen = Vec::new();
+        for key in ["a", "b", "a", "c", "a", "b"] {
+            seen.push(excess(key).await);
+        }
+        // "c" evicted "b", and later "b" evicted "c"; "a" was remembered all the time.
+        assert_eq!(seen, [0.0, 0.0, 1.0, 0.0, 2.0, 0.0]);
+    });
+}
+
+#[test]
+fn dismissing_answers_all_who_wait_and_all_who_come_later() {
+    run(async {
+        let bench = Bench::new("1r/m", 10);
+        let mut joins: Vec<Joining<'_>> = (0..5).map(|_| bench.join("a", burst(9))).collect();
+        Bench::settle().await;
+        let _used = peek(&mut joins[0]).await.unwrap().unwrap().take();
+        bench.zone.reject_all();
+        Bench::settle().await;
+        for joining in &mut joins[1..] {
+            assert_eq!(
+                peek(joining).await.unwrap().unwrap_err().reason,
+                Rejected::Stopping
+            );
+        }
+        assert_eq!(
+            bench.join("b", burst(9)).await.unwrap_err().reason,
+            Rejected::Stopping
+        );
+    });
+}
+
+#[test]
+fn a_flood_of_keys_is_no_flood_of_actors() {
+    run(async {
+        let bench = Bench::new("1r/d", 100_000);
+        let limit = Limit {
+            delay: Delay::Never,
+            ..burst(1)
+        };
+        // A key with a waiter keeps its actor, however many other keys come.
+        let _passed = bench.join("waits", burst(1)).await.unwrap().take();
+        let mut waiting = bench.join("waits", burst(1));
+        for round in 0..3 {
+            for key in 0..6_000 {
+                let joined = bench.join(&key.to_string(), limit).await;
+                // The charge is remembered, whether the key is parked or not.
+                assert_eq!(joined.is_ok(), round < 2, "{key}");
+                joined.ok().map(Turn::take);
+            }
+        }
+        let stats = bench.zone.stats(1).await;
+        assert!((4_000..4_100).contains(&stats.active), "{}", stats.active);
+        assert_eq!(stats.active + stats.parked, 6_001);
+        assert!(peek(&mut waiting).await.is_none());
+        bench.advance(Duration::from_secs(24 * 60 * 60)).await;
+        assert!(peek(&mut waiting).await.unwrap().is_ok());
+    });
+}
+
+#[test]
+fn a_flood_of_keys_is_no_flood_of_actors_where_many_wait() {
+    run(async {
+        let bench = Bench::new("1r/d", 100_000);
+        let limit = Limit {
+            delay: Delay::Never,
+            ..burst(1)
+        };
+        let mut waiting = Vec::new();
+        for key in 0..4_500 {
+            let key = format!("waits {key}");
+            let _passed = bench.join(&key, burst(1)).await.unwrap().take();
+            waiting.push(bench.join(&key, burst(1)));
+            peek(waiting.last_mut().unwrap()).await;
+        }
+        for key in 0..30_000 {
+            let joined = bench.join(&key.to_string(), limit).await;
+            joined.ok().map(Turn::take);
+        }
+        let stats = bench.zone.stats(1).await;
+        assert!(stats.active < 9_200, "{}", stats.active);
+        assert_eq!(stats.active + stats.parked, 34_500);
+    });
+}

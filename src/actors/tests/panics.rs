@@ -1,0 +1,157 @@
+//! What becomes of a zone when one of its actors panics.
+
+use super::super::messages::Retire;
+use super::super::restart::{Paused, start_on};
+use super::super::supervisor::Crash;
+use super::*;
+use crate::time::clock;
+
+impl Bench {
+    async fn crash_key(&self, key: &str) {
+        let key = Key::from(key.as_bytes());
+        self.zone.crash(&key, Crash::Key(Key::clone(&key)));
+        Self::settle().await;
+    }
+
+    async fn crash_supervisor(&self) {
+        self.zone.crash(&Key::from(&b"any"[..]), Crash::Supervisor);
+        Self::settle().await;
+    }
+
+    /// The reason why a join was rejected.
+    async fn rejected(joining: &mut Joining<'_>) -> Option<Rejected> {
+        let answer = peek(joining).await?;
+        let rejection = answer.err()?;
+        assert!(rejection.retry_after > Duration::ZERO);
+        Some(rejection.reason)
+    }
+}
+
+#[test]
+fn those_who_waited_at_a_key_that_panics_are_answered_and_the_key_goes_on_at_its_rate() {
+    run(async {
+        let bench = Bench::new("1r/s", 9);
+        let mut passed = bench.join("a", burst(5));
+        let mut waiting: Vec<_> = (0..4).map(|_| bench.join("a", burst(5))).collect();
+        let mut elsewhere = [bench.join("b", burst(5)), bench.join("b", burst(5))];
+        Bench::settle().await;
+        let _used = peek(&mut passed).await.unwrap().unwrap().take();
+        let _used = peek(&mut elsewhere[0]).await.unwrap().unwrap().take();
+        bench.crash_key("a").await;
+        for joining in &mut waiting {
+            assert_eq!(Bench::rejected(joining).await, Some(Rejected::Restart));
+        }
+        assert!(peek(&mut elsewhere[1]).await.is_none(), "others wait on");
+        let stats = bench.zone.stats(9).await;
+        assert_eq!((stats.depth, stats.active), (1, 2));
+        // As if the waiters had left: what passed stays charged, what waited does not.
+        let mut next = bench.join("a", burst(5));
+        bench.advance(Duration::from_millis(999)).await;
+        assert!(peek(&mut next).await.is_none());
+        bench.advance(Duration::from_millis(1)).await;
+        let _used = peek(&mut next).await.unwrap().unwrap().take();
+        let _used = peek(&mut elsewhere[1]).await.unwrap().unwrap().take();
+    });
+}
+
+#[test]
+fn a_key_panics_again_and_again_and_no_message_stays_pending() {
+    run(async {
+        let bench = Bench::new("1r/s", 1);
+        let mut passed = bench.join("a", burst(5));
+        Bench::settle().await;
+        let _used = peek(&mut passed).await.unwrap().unwrap().take();
+        for _ in 0..20 {
+            let mut waiting = bench.join("a", burst(5));
+            bench.crash_key("a").await;
+            assert_eq!(Bench::rejected(&mut waiting).await, Some(Rejected::Restart));
+        }
+        // With a message pending or a waiter counted, the key could not make room for another.
+        bench.advance(Duration::from_secs(3)).await;
+        let mut other = bench.join("b", burst(5));
+        Bench::settle().await;
+        let _used = peek(&mut other).await.unwrap().unwrap().take();
+    });
+}
+
+#[test]
+fn a_supervisor_that_panics_answers_all_its_waiters_and_starts_afresh() {
+    run(async {
+        let bench = Bench::new("1r/s", 9);
+        let mut waiting = Vec::new();
+        for key in ["a", "b", "c"] {
+            let mut passed = bench.join(key, burst(5));
+            waiting.extend((0..3).map(|_| bench.join(key, burst(5))));
+            Bench::settle().await;
+            let _used = peek(&mut passed).await.unwrap().unwrap().take();
+        }
+        bench.crash_supervisor().await;
+        for joining in &mut waiting {
+            assert_eq!(Bench::rejected(joining).await, Some(Rejected::Restart));
+        }
+        let stats = bench.zone.stats(9).await;
+        assert_eq!((stats.depth, stats.active, stats.parked), (0, 0, 0));
+        let mut next = bench.join("a", burst(5));
+        let mut behind = bench.join("a", burst(5));
+        Bench::settle().await;
+        let _used = peek(&mut next).await.unwrap().unwrap().take();
+        assert!(peek(&mut behind).await.is_none());
+        bench.advance(Duration::from_secs(1)).await;
+        let _used = peek(&mut behind).await.unwrap().unwrap().take();
+    });
+}
+
+#[test]
+fn messages_that_wait_at_a_supervisor_that_panics_are_not_lost() {
+    run(async {
+        let bench = Bench::new("1r/s", 9);
+        let any = Key::from(&b"any"[..]);
+        bench.zone.crash(&any, Crash::Supervisor);
+        let mut behind = bench.join("a", burst(5));
+        Bench::settle().await;
+        let _used = peek(&mut behind).await.unwrap().unwrap().take();
+    });
+}
+
+#[test]
+fn a_zone_ends_although_its_actors_panicked() {
+    run(async {
+        let bench = Bench::new("1r/s", 9);
+        let _passed = bench.join("a", burst(5));
+        let mut waiting = bench.join("a", burst(5));
+        Bench::settle().await;
+        bench.zone.retire();
+        bench.crash_key("a").await;
+        assert_eq!(Bench::rejected(&mut waiting).await, Some(Rejected::Restart));
+        bench.crash_supervisor().await;
+        bench.advance(Duration::from_secs(3)).await;
+        bench.advance(Duration::from_secs(3)).await;
+        assert!(bench.zone.has_ended());
+    });
+}
+
+#[test]
+fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
+    run(async {
+        let (settings, tuning) = settings("1r/s", 9);
+        let (paused, metrics) = (Paused::default(), Arc::new(ZoneMetrics::of("test")));
+        let worker = actix_rt::Arbiter::current();
+        let supervisor = start_on(&worker, paused.clone(), move || {
+            ZoneSupervisor::new("test".to_owned(), tuning, metrics, Pacer::here())
+        });
+        let zone = Zone::on_this_thread(settings, supervisor.clone());
+        supervisor.do_send(Crash::Supervisor);
+        Bench::settle().await;
+        assert!(!paused.any(), "the first time it starts again at once");
+        supervisor.do_send(Crash::Supervisor);
+        Bench::settle().await;
+        assert!(paused.any());
+        let began = clock::now();
+        let joined = zone.join(Key::from(&b"a"[..]), burst(5), false).await;
+        let _used = joined.unwrap().take();
+        let took = clock::now().since(began);
+        assert!(took >= Duration::from_millis(400), "{took:?}");
+        assert!(!paused.any());
+        supervisor.do_send(Retire);
+    });
+}

@@ -1,0 +1,37 @@
+use ::metrics::counter;
+
+use super::ACTOR_RESTARTS;
+
+/// The kinds of actors whose restarts are counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActorKind {
+    /// A key's actor.
+    Key,
+    /// A zone's supervisor on one worker.
+    Supervisor,
+}
+
+impl ActorKind {
+    const ALL: [Self; 2] = [Self::Key, Self::Supervisor];
+
+    /// The value of the label `kind`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Supervisor => "supervisor",
+        }
+    }
+}
+
+/// Counts an actor that panicked and starts again.
+pub fn count_restart(kind: ActorKind) {
+    counter!(ACTOR_RESTARTS, "kind" => kind.label()).increment(1);
+}
+
+/// Shows the series of all kinds, also while they are zero.
+pub(super) fn show_restarts() {
+    for kind in ActorKind::ALL {
+        counter!(ACTOR_RESTARTS, "kind" => kind.label()).absolute(0);
+    }
+}
