@@ -15,6 +15,7 @@ use tokio::time::{Sleep, sleep};
 use crate::limit::Moment;
 use crate::observe::metrics::{ActorKind, count_restart};
 use crate::observe::panics::message;
+use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
 /// Capacity of an actor's mailbox. It does not bound `do_send`, which is all that is used here.
@@ -97,6 +98,7 @@ impl<A: Restart> Future for Restarting<A> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<()> {
+        static RESTARTS: Throttle = Throttle::new();
         loop {
             if let Some(pauses) = &mut self.pauses {
                 ready!(pauses.poll_over(cx));
@@ -109,7 +111,14 @@ impl<A: Restart> Future for Restarting<A> {
             };
             count_restart(A::KIND);
             let (kind, cause) = (A::KIND.label(), message(&*panic));
-            tracing::error!(actor = kind, panic = ?cause, "an actor panicked; it starts again, and who waited there is answered 503");
+            if let Some(hidden) = RESTARTS.show(clock::now()) {
+                tracing::error!(
+                    actor = kind,
+                    panic = cause,
+                    hidden,
+                    "an actor panicked; it starts again, and who waited there is answered 503"
+                );
+            }
             if !self.running.restart() {
                 return Poll::Ready(());
             }

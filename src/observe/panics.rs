@@ -20,7 +20,7 @@ pub(crate) fn log_panics() {
             panic = message(panic.payload()),
             location = location.as_deref(),
             backtrace = backtrace.map(tracing::field::display),
-            not_shown_before = hidden,
+            hidden,
             "a task panicked: this is a defect of drip; please report it"
         );
     }));

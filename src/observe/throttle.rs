@@ -14,6 +14,15 @@ pub struct Throttle {
 }
 
 impl Throttle {
+    /// A throttle that has shown nothing yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            shown: AtomicU64::new(0),
+            hidden: AtomicU64::new(0),
+        }
+    }
+
     /// Whether to show an event now. If so, returns how many were hidden since the last.
     pub fn show(&self, now: Moment) -> Option<u64> {
         let second = now.as_nanos() / 1_000_000_000;

@@ -18,6 +18,8 @@ use crate::http::downstream::{self, Certificates, Peer, Socket, Timeouts, TlsSer
 use crate::http::gateway::Gateway;
 use crate::http::proxy::Worker;
 use crate::http::tcp::set_keepalive;
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
 
 /// Time that the workers get to end after their last connection has ended.
 const LAST_TASKS: Duration = Duration::from_secs(1);
@@ -129,6 +131,7 @@ async fn work(
     mut accepted: UnboundedReceiver<Accepted>,
     tls_server: Option<TlsServer>,
 ) {
+    static UNWATCHED: Throttle = Throttle::new();
     while let Some(Accepted { stream, permit }) = accepted.recv().await {
         let gateway = worker.gateway().await;
         let server = &gateway.settings().server;
@@ -139,8 +142,10 @@ async fn work(
         };
         let begin = || connection.begin(stream, server, tls_server.clone());
         // A panic costs this connection only: the worker goes on to take others.
-        if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin)) {
-            tracing::error!(%error, "a connection cannot be watched; it is closed");
+        if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin))
+            && let Some(hidden) = UNWATCHED.show(clock::now())
+        {
+            tracing::error!(%error, hidden, "a connection cannot be watched; it is closed");
         }
     }
 }

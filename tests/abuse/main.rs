@@ -10,6 +10,7 @@ mod crowd;
 mod descriptors;
 mod heads;
 mod keys;
+mod log;
 mod others;
 mod pipelined;
 mod process;

@@ -254,7 +254,7 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
 }
 
 /// What this version promises; `drip_store_*` come with the store.
-const PROMISED: [&str; 28] = [
+const PROMISED: [&str; 29] = [
     "drip_requests_total",
     "drip_request_duration_seconds",
     "drip_zone_requests_total",
@@ -276,6 +276,7 @@ const PROMISED: [&str; 28] = [
     "drip_config_last_reload_successful",
     "drip_config_last_reload_success_timestamp_seconds",
     "drip_actor_restarts_total",
+    "drip_log_dropped_total",
     "drip_buffers",
     "drip_build_info",
     "process_cpu_seconds_total",

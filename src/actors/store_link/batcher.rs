@@ -24,6 +24,8 @@ const ENOUGH_UNDER_WAY: usize = 4;
 const GATHERED: Duration = Duration::from_millis(1);
 /// Most operations of one kind in a batch, so that it does not hold up Redis for others.
 const MOST: usize = 256;
+/// Most refunds, and most retunes, that wait for their batch. More are given up.
+const MOST_WAITING: usize = 65_536;
 /// How often a store that is unavailable is tried.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
@@ -119,7 +121,7 @@ impl Batcher {
     /// A charge that cannot be given back is lost: its key is paced too slowly once, never too
     /// fast.
     pub(super) fn refund(self: &Rc<Self>, zone: Rc<StoreLink>, key: Vec<u8>, charge: Charge) {
-        if self.out.get() {
+        if self.out.get() || self.refunds.borrow().len() >= MOST_WAITING {
             return zone.count(StoreResult::Skipped);
         }
         self.refunds
@@ -134,7 +136,7 @@ impl Batcher {
         key: Vec<u8>,
         back: Recipient<Retuned>,
     ) {
-        if self.out.get() {
+        if self.out.get() || self.retunes.borrow().len() >= MOST_WAITING {
             zone.count(StoreResult::Skipped);
             back.do_send(Retuned(Err(NoReply)));
             return;

@@ -5,6 +5,8 @@ use crate::actors::Key;
 use crate::config::target;
 use crate::config::{Variable, Zone};
 use crate::http::message::FieldName;
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
 
 /// Maximum length of a key, as in nginx.
 ///
@@ -40,12 +42,16 @@ pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Option<Key> {
 }
 
 fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
+    static TOO_LONG: Throttle = Throttle::new();
     if bytes.len() > LONGEST {
-        tracing::error!(
-            zone = zone.name,
-            length = bytes.len(),
-            "a key of over 65535 bytes; the request is not limited"
-        );
+        if let Some(hidden) = TOO_LONG.show(clock::now()) {
+            tracing::error!(
+                zone = zone.name,
+                length = bytes.len(),
+                hidden,
+                "a key of over 65535 bytes; the request is not limited"
+            );
+        }
         return None;
     }
     (!bytes.is_empty()).then(|| Key::from(bytes))

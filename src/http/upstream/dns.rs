@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Time until the next lookup of a name after a lookup that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// A name that was not asked for in this time is forgotten when another name is added.
+const FORGOTTEN: Duration = Duration::from_secs(3600);
+
 type Addresses = Arc<[SocketAddr]>;
 
 /// The addresses of names, shared by all workers.
@@ -37,6 +40,8 @@ struct Shared<R> {
 
 #[derive(Debug, Default)]
 struct Name {
+    /// When its addresses were asked for last.
+    asked: Option<Instant>,
     /// The last addresses found, and when.
     found: Option<(Addresses, Instant)>,
     /// Why the lookup has failed since then, and when.
@@ -79,7 +84,12 @@ impl<R: Resolve> Names<R> {
 
     fn plan(&self, name: &str, now: Instant) -> Plan {
         let mut names = self.0.names();
+        if !names.contains_key(name) {
+            // A name that is asked for no more has left the file.
+            names.retain(|_, known| known.asked.is_some_and(|at| now - at < FORGOTTEN));
+        }
         let known = names.entry(name.to_owned()).or_default();
+        known.asked = Some(now);
         let old = known.found.as_ref().map(|(addresses, at)| {
             let age = now.duration_since(*at);
             (Arc::clone(addresses), age)
@@ -315,5 +325,21 @@ mod tests {
         assert_eq!(asked.load(Ordering::SeqCst), 1);
         advance(PAUSE).await;
         assert_eq!(told(&names).await.unwrap(), "::1");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_is_asked_for_no_more_is_forgotten_when_others_come() {
+        let (names, _) = names(QUICK, &[Ok("10.0.0.1"); 40]);
+        let known = || names.0.names().len();
+        for nth in 0..10 {
+            names.addresses(&format!("old{nth}")).await.unwrap();
+        }
+        for nth in 0..10 {
+            advance(FORGOTTEN / 8).await;
+            assert_eq!(told(&names).await, Ok("10.0.0.1".to_owned()));
+            names.addresses(&format!("new{nth}")).await.unwrap();
+        }
+        // The name in use, and those of the last hour.
+        assert_eq!(known(), 1 + 8);
     }
 }

@@ -76,9 +76,12 @@ impl ServerHealth {
         };
         if in_a_row >= max_fails {
             let until = (now + fail_timeout).as_nanos();
-            self.out_until.store(until, Ordering::Relaxed);
+            let before = self.out_until.swap(until, Ordering::Relaxed);
             self.show();
-            tracing::warn!(server = %url, in_a_row, ?fail_timeout, "the server is taken out");
+            // The failures of requests that were under way say nothing new.
+            if before <= now.as_nanos() {
+                tracing::warn!(server = %url, in_a_row, ?fail_timeout, "the server is taken out");
+            }
         }
     }
 

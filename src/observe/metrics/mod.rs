@@ -8,6 +8,7 @@ mod atomic_histogram;
 mod buffers;
 mod config;
 mod histograms;
+mod log;
 mod route;
 mod server;
 mod sharded;
@@ -22,6 +23,7 @@ pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
 pub use config::ConfigMetrics;
 pub use histograms::Histograms;
+pub use log::count_dropped_line;
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
 pub use sharded::Count;
@@ -78,6 +80,7 @@ const RELOADS: &str = "drip_config_reloads_total";
 const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
 const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
 const ACTOR_RESTARTS: &str = "drip_actor_restarts_total";
+const LOG_DROPPED: &str = "drip_log_dropped_total";
 const BUILD: &str = "drip_build_info";
 const BUFFERS: &str = "drip_buffers";
 
@@ -172,6 +175,11 @@ pub fn describe() {
         "Actors that panicked and started again, by kind."
     );
     actors::show_restarts();
+    describe_counter!(
+        LOG_DROPPED,
+        "Lines of the access log that were not written: the disk was too slow, or failed."
+    );
+    log::show_dropped();
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

@@ -2,6 +2,8 @@
 //!
 //! A line is in nginx's combined format, followed by the limit's fields, or it is JSON.
 
+mod backlog;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -10,23 +12,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 
 use super::escape::{escape, escape_unquoted};
 use crate::config::{Access, Format, Log};
 use crate::limit::{Excess, Moment};
 use crate::observe::metrics::LimitStatus;
-
-/// Lines that may wait for the disk; further lines are dropped.
-///
-/// A slow disk must not slow requests down.
-const BACKLOG: usize = 65_536;
+use backlog::Backlog;
 
 /// An open access log. Dropping it writes the lines that still wait.
 pub struct AccessLog {
     format: Format,
-    writer: NonBlocking,
-    _until_written: WorkerGuard,
+    backlog: Backlog,
 }
 
 /// One request as a line of the log. A field without a value is left out of the line.
@@ -109,14 +105,9 @@ impl AccessLog {
                 })?)
             }
         };
-        let builder = NonBlockingBuilder::default()
-            .buffered_lines_limit(BACKLOG)
-            .lossy(true);
-        let (writer, until_written) = builder.thread_name("access log").finish(sink);
         Ok(Some(Self {
             format: log.format,
-            writer,
-            _until_written: until_written,
+            backlog: Backlog::new(sink),
         }))
     }
 
@@ -127,9 +118,7 @@ impl AccessLog {
             Format::Json => json(entry),
         };
         line.push('\n');
-        // Handing a line to the writing thread does not fail. That thread cannot report a disk
-        // that fails.
-        let _handed_over = self.writer.clone().write_all(line.as_bytes());
+        self.backlog.push(&line);
     }
 }
 
