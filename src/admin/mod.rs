@@ -8,6 +8,7 @@
 //! | `sampler` | the sample of each second |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `guard` | who may change something, and the security headers for browsers |
+//! | `views` | the types of that JSON |
 //! | `reply` | responses in JSON |
 
 mod api;
@@ -19,6 +20,7 @@ mod page;
 mod recorder;
 mod reply;
 mod sampler;
+pub(crate) mod views;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

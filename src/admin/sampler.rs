@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Live;
 use super::exposition::{TOP_KEYS, name, stats};
+use super::views::{KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
@@ -37,60 +37,6 @@ struct Counted {
     cancelled: u64,
     dry_run: u64,
     waits: Counts,
-}
-
-#[derive(Serialize)]
-struct Sample {
-    seq: u64,
-    time: f64,
-    zones: Vec<ZoneSample>,
-    origins: Vec<OriginSample>,
-    deepest: Vec<KeySample>,
-    reload: u64,
-    error: Option<ErrorSample>,
-    stopping: bool,
-}
-
-#[derive(Serialize)]
-struct ZoneSample {
-    name: String,
-    rate: f64,
-    passed: u64,
-    delayed: u64,
-    rejected: u64,
-    cancelled: u64,
-    dry_run: u64,
-    depth: usize,
-    depth_max: usize,
-    oldest_wait: f64,
-    wait_p50: Option<f64>,
-    wait_p95: Option<f64>,
-    keys: usize,
-}
-
-#[derive(Serialize)]
-struct OriginSample {
-    name: String,
-    in_flight: usize,
-    /// Requests since the start that got a response. `failed` counts the others.
-    answered: u64,
-    failed: u64,
-    healthy: usize,
-    servers: usize,
-}
-
-#[derive(Serialize)]
-struct KeySample {
-    zone: String,
-    key: String,
-    depth: usize,
-    oldest_wait: f64,
-}
-
-#[derive(Serialize)]
-struct ErrorSample {
-    line: usize,
-    message: String,
 }
 
 impl Sampler {
@@ -149,9 +95,10 @@ impl Sampler {
             origins: origins(gateway),
             deepest,
             reload: state.reloads,
-            error: first.map(|first| ErrorSample {
-                line: first.line,
-                message: first.message,
+            error: first.map(|first| Problem {
+                line: Some(first.line as u64),
+                column: None,
+                message: Plain::new(&first.message),
             }),
             stopping: gateway.is_stopping(),
         }
@@ -170,24 +117,24 @@ impl Sampler {
         let stats = stats(zone).await?;
         let wait = |q| passed.waits.quantile(q).map(seconds);
         let sample = ZoneSample {
-            name: settings.name.clone(),
+            name: Plain::new(&settings.name),
             rate: settings.rate.per_second(),
             passed: passed.passed,
             delayed: passed.delayed,
             rejected: passed.rejected,
             cancelled: passed.cancelled,
             dry_run: passed.dry_run,
-            depth: stats.depth,
-            depth_max: stats.depth_max,
+            depth: stats.depth as u64,
+            depth_max: stats.depth_max as u64,
             oldest_wait: seconds(stats.oldest_wait),
             wait_p50: wait(0.5),
             wait_p95: wait(0.95),
-            keys: stats.active + stats.parked,
+            keys: (stats.active + stats.parked) as u64,
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
-            zone: settings.name.clone(),
-            key: name(&state.key),
-            depth: state.depth,
+            zone: Plain::new(&settings.name),
+            key: Plain::new(&name(&state.key)),
+            depth: state.depth as u64,
             oldest_wait: seconds(state.oldest_wait),
         });
         Some((sample, keys.collect()))
@@ -227,12 +174,12 @@ fn origins(gateway: &Gateway) -> Vec<OriginSample> {
     let sample = |origin: &crate::http::upstream::Origin| {
         let servers: Vec<_> = origin.servers(now).collect();
         OriginSample {
-            name: origin.settings().name.clone(),
-            in_flight: servers.iter().map(|server| server.in_flight).sum(),
+            name: Plain::new(&origin.settings().name),
+            in_flight: servers.iter().map(|server| server.in_flight as u64).sum(),
             answered: servers.iter().map(|server| server.answered).sum(),
             failed: servers.iter().map(|server| server.failed).sum(),
-            healthy: servers.iter().filter(|server| server.healthy).count(),
-            servers: servers.len(),
+            healthy: servers.iter().filter(|server| server.healthy).count() as u64,
+            servers: servers.len() as u64,
         }
     };
     gateway.origins().iter().map(sample).collect()

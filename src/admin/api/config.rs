@@ -5,36 +5,15 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use crate::admin::views::{self, Plain};
 use crate::admin::{Admin, Read, reply};
 use crate::config::{self, Broken, FileState, Problem};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 
 #[derive(Serialize)]
-struct ConfigView<'a> {
-    file: &'a str,
-    settings: String,
-    loaded_at: String,
-    version: &'static str,
-    error: Option<ErrorView>,
-}
-
-#[derive(Serialize)]
 struct Refused {
-    error: ErrorView,
-}
-
-#[derive(Serialize)]
-struct ErrorView {
-    since: String,
-    problems: Vec<ProblemView>,
-}
-
-#[derive(Serialize)]
-struct ProblemView {
-    line: usize,
-    column: usize,
-    message: String,
+    error: views::Broken,
 }
 
 pub(super) async fn show(admin: Data<Admin>) -> HttpResponse {
@@ -56,7 +35,7 @@ pub(super) async fn reload(admin: Data<Admin>) -> HttpResponse {
     let broken = admin.file_state.borrow().broken.clone();
     match (broken, admin.gateway()) {
         (Some(broken), _) => {
-            let error = ErrorView::from(broken);
+            let error = broken_view(broken);
             reply::json(StatusCode::UNPROCESSABLE_ENTITY, &Refused { error })
         }
         (None, Some(gateway)) => reply::ok(&view(&admin, &gateway)),
@@ -64,36 +43,35 @@ pub(super) async fn reload(admin: Data<Admin>) -> HttpResponse {
     }
 }
 
-fn view<'a>(admin: &'a Admin, gateway: &Gateway) -> ConfigView<'a> {
+fn view(admin: &Admin, gateway: &Gateway) -> views::Config {
     let FileState {
         loaded_at, broken, ..
     } = admin.file_state.borrow().clone();
-    ConfigView {
-        file: &admin.file,
+    views::Config {
+        file: Plain::new(&admin.file),
         settings: config::show(&gateway.settings().without_secrets()),
         loaded_at: timestamp(loaded_at),
-        version: env!("CARGO_PKG_VERSION"),
-        error: broken.map(ErrorView::from),
+        version: env!("CARGO_PKG_VERSION").into(),
+        error: broken.map(broken_view),
     }
 }
 
-impl From<Broken> for ErrorView {
-    fn from(broken: Broken) -> Self {
-        let view = |problem: Problem| ProblemView {
-            line: problem.line,
-            column: problem.column,
-            message: problem.message,
-        };
-        Self {
-            since: timestamp(broken.since),
-            problems: broken.problems.into_iter().map(view).collect(),
-        }
+fn broken_view(broken: Broken) -> views::Broken {
+    let view = |problem: Problem| views::Problem {
+        line: Some(problem.line as u64),
+        column: Some(problem.column as u64),
+        message: Plain::new(&problem.message),
+    };
+    views::Broken {
+        since: timestamp(broken.since),
+        problems: broken.problems.into_iter().map(view).collect(),
     }
 }
 
 /// The time in UTC, with milliseconds.
-fn timestamp(moment: Moment) -> String {
+fn timestamp(moment: Moment) -> Plain {
     let millis = i64::try_from(moment.as_nanos() / 1_000_000).unwrap_or(i64::MAX);
     let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
-    timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    let text = timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3fZ");
+    Plain::new(&text.to_string())
 }

@@ -3,77 +3,14 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
-use serde::Serialize;
 
 use crate::actors::Zone;
 use crate::admin::exposition::stats;
-use crate::admin::{Admin, reply};
+use crate::admin::views::{Keys, Limit, Plain, Totals, Zones};
+use crate::admin::{Admin, reply, views};
 use crate::http::gateway::Gateway;
 use crate::limit::Delay;
 use crate::observe::metrics::{LimitStatus, Rejected};
-
-#[derive(Serialize)]
-struct Zones {
-    zones: Vec<ZoneView>,
-}
-
-#[derive(Serialize)]
-struct ZoneView {
-    name: String,
-    key: String,
-    algorithm: &'static str,
-    store: &'static str,
-    on_store_failure: &'static str,
-    rate: String,
-    rate_per_second: f64,
-    max_keys: usize,
-    idle_timeout_seconds: f64,
-    limits: Vec<LimitView>,
-    totals: Totals,
-    rejections: Rejections,
-    depth: usize,
-    depth_max: usize,
-    oldest_wait_seconds: f64,
-    keys: Keys,
-}
-
-#[derive(Serialize)]
-struct LimitView {
-    route: String,
-    /// The `burst` of the limit. Without a queue: how many requests pass at once.
-    burst: u32,
-    /// How many requests pass at once above the rate; `None` with `nodelay`: all of them.
-    delay: Option<u32>,
-    nodelay: bool,
-    max_wait_seconds: Option<f64>,
-    dry_run: bool,
-}
-
-#[derive(Serialize)]
-struct Totals {
-    passed: u64,
-    delayed: u64,
-    rejected: u64,
-    cancelled: u64,
-    delayed_dry_run: u64,
-    rejected_dry_run: u64,
-}
-
-#[derive(Serialize)]
-struct Rejections {
-    burst: u64,
-    max_wait: u64,
-    keys: u64,
-    store: u64,
-    restart: u64,
-    stopping: u64,
-}
-
-#[derive(Serialize)]
-struct Keys {
-    active: usize,
-    parked: usize,
-}
 
 pub(super) async fn all(admin: Data<Admin>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {
@@ -123,21 +60,22 @@ fn busy() -> HttpResponse {
     )
 }
 
-async fn view(gateway: &Gateway, index: usize) -> Option<ZoneView> {
+async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
     let zone = gateway.zone(index);
     let (settings, metrics) = (zone.settings(), zone.metrics());
     let stats = stats(zone).await?;
     let total = |status| metrics.counted(status);
-    let rejected = |reason| metrics.rejected(reason);
-    Some(ZoneView {
-        name: settings.name.clone(),
-        key: settings.key.to_string(),
-        algorithm: settings.algorithm.name(),
-        store: settings.store.name(),
-        on_store_failure: settings.on_store_failure.name(),
-        rate: settings.rate.to_string(),
+    let rejections = Rejected::ALL.into_iter();
+    let rejections = rejections.map(|reason| (reason.label().into(), metrics.rejected(reason)));
+    Some(views::Zone {
+        name: Plain::new(&settings.name),
+        key: Plain::new(&settings.key.to_string()),
+        algorithm: settings.algorithm.name().into(),
+        store: settings.store.name().into(),
+        on_store_failure: settings.on_store_failure.name().into(),
+        rate: Plain::new(&settings.rate.to_string()),
         rate_per_second: settings.rate.per_second(),
-        max_keys: settings.max_keys.get(),
+        max_keys: settings.max_keys.get() as u64,
         idle_timeout_seconds: settings.idle_timeout.as_secs_f64(),
         limits: limits(gateway, index),
         totals: Totals {
@@ -148,37 +86,30 @@ async fn view(gateway: &Gateway, index: usize) -> Option<ZoneView> {
             delayed_dry_run: total(LimitStatus::DelayedDryRun),
             rejected_dry_run: total(LimitStatus::RejectedDryRun),
         },
-        rejections: Rejections {
-            burst: rejected(Rejected::Burst),
-            max_wait: rejected(Rejected::MaxWait),
-            keys: rejected(Rejected::Keys),
-            store: rejected(Rejected::Store),
-            restart: rejected(Rejected::Restart),
-            stopping: rejected(Rejected::Stopping),
-        },
-        depth: stats.depth,
-        depth_max: stats.depth_max,
+        rejections: rejections.collect(),
+        depth: stats.depth as u64,
+        depth_max: stats.depth_max as u64,
         oldest_wait_seconds: stats.oldest_wait.as_secs_f64(),
         keys: Keys {
-            active: stats.active,
-            parked: stats.parked,
+            active: stats.active as u64,
+            parked: stats.parked as u64,
         },
     })
 }
 
 /// The limits that routes have in a zone, in the order of the file.
-fn limits(gateway: &Gateway, zone: usize) -> Vec<LimitView> {
+fn limits(gateway: &Gateway, zone: usize) -> Vec<Limit> {
     let queues = gateway.zone(zone).settings().algorithm.queues();
     let mut limits = Vec::new();
     for route in &gateway.settings().routes {
         for asked in route.limits.iter().filter(|asked| asked.zone == zone) {
             let delay = match asked.limit.delay {
-                Delay::Above(delay) => Some(delay),
+                Delay::Above(delay) => Some(u64::from(delay)),
                 Delay::Never => None,
             };
-            limits.push(LimitView {
-                route: route.name(),
-                burst: asked.limit.burst.saturating_add(u32::from(!queues)),
+            limits.push(Limit {
+                route: Plain::new(&route.name()),
+                burst: u64::from(asked.limit.burst) + u64::from(!queues),
                 delay,
                 nodelay: delay.is_none(),
                 max_wait_seconds: asked.limit.max_wait.map(|span| span.as_secs_f64()),

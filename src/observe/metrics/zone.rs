@@ -100,7 +100,8 @@ pub enum Rejected {
 }
 
 impl Rejected {
-    const ALL: [Self; 6] = [
+    /// All reasons.
+    pub const ALL: [Self; 6] = [
         Self::Burst,
         Self::MaxWait,
         Self::Keys,

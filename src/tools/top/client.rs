@@ -15,7 +15,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::plain::Plain;
+use crate::admin::views::Plain;
 
 /// Timeout for an answer and between two events. An event comes every second.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -6,9 +6,9 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::sleep;
 
 use super::address::Address;
-use super::api::{Config, History, Origins, Problem, Sample, Zones};
 use super::client::{Client, Lost, next, parse, strange};
 use super::sse::{Event, Reader};
+use crate::admin::views::{Config, History, Origins, Problem, Sample, Zones};
 
 /// Pause between two tries to reach the gateway.
 const PAUSE: Duration = Duration::from_secs(1);

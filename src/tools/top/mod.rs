@@ -4,13 +4,11 @@
 //! `page` holds what the user has chosen, and `view` draws both.
 
 mod address;
-mod api;
 mod client;
 mod feed;
 mod keys;
 mod model;
 mod page;
-mod plain;
 mod snapshot;
 mod sse;
 mod terminal;

@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use super::api::{Config, Deep, Origin, Sample, Zone};
 use super::client::Lost;
 use super::feed::News;
-use super::plain::Plain;
+use crate::admin::views::Plain;
+use crate::admin::views::{Config, KeySample, Origin, Sample, Zone};
 use crate::limit::Moment;
 
 /// Seconds of history that are kept, the same number as the gateway keeps.
@@ -181,8 +181,8 @@ impl Model {
         course
     }
 
-    pub(super) fn deepest(&self, sort: Sort) -> Vec<&Deep> {
-        let mut keys: Vec<&Deep> = self.now().map_or_else(Vec::new, |sample| {
+    pub(super) fn deepest(&self, sort: Sort) -> Vec<&KeySample> {
+        let mut keys: Vec<&KeySample> = self.now().map_or_else(Vec::new, |sample| {
             sample.deepest.iter().filter(|key| key.depth > 0).collect()
         });
         match sort {

@@ -1,9 +1,9 @@
 //! What the user has chosen on the page.
 
-use super::api::Zone;
 use super::keys::Action;
 use super::model::{Model, Sort};
-use super::plain::Plain;
+use crate::admin::views::Plain;
+use crate::admin::views::Zone;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Panel {
@@ -96,9 +96,9 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
-    use super::super::api::Zones;
     use super::super::feed::News;
     use super::*;
+    use crate::admin::views::Zones;
     use crate::limit::Moment;
 
     fn model(names: &[&str]) -> Model {

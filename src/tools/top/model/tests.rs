@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use super::super::api::{ZoneSample, Zones};
 use super::*;
+use crate::admin::views::{ZoneSample, Zones};
 
 fn sample(seq: u32, depth: u64) -> Sample {
     Sample {
@@ -86,7 +86,7 @@ fn lost_since_the_first_failure() {
 
 #[test]
 fn keys_in_each_order() {
-    let deep = |zone: &str, key: &str, depth, oldest_wait| Deep {
+    let deep = |zone: &str, key: &str, depth, oldest_wait| KeySample {
         zone: Plain::new(zone),
         key: Plain::new(key),
         depth,

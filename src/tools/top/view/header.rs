@@ -9,7 +9,7 @@ use ratatui::widgets::Paragraph;
 
 use super::numbers::{moment, span};
 use super::{Paint, View};
-use crate::tools::top::api::Config;
+use crate::admin::views::Config;
 use crate::tools::top::model::Link;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::View;
-use crate::tools::top::api::{Origin, Server};
+use crate::admin::views::{Origin, Server};
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {

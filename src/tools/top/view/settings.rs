@@ -9,7 +9,7 @@ use ratatui::widgets::{Paragraph, Wrap};
 
 use super::numbers::{share, wait};
 use super::{Paint, View};
-use crate::tools::top::api::{Limit, Zone};
+use crate::admin::views::{Limit, Zone};
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {

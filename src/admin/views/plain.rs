@@ -1,18 +1,20 @@
 use std::fmt::{self, Display, Write as _};
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::observe::escape::is_printable;
 
 /// Text from outside with unprintable characters escaped as `\u{NN}`.
 ///
-/// It cannot control the terminal. A gateway sends its keys escaped already. This protects against
-/// a gateway that does not, or another server at that address.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Plain(String);
+/// It cannot control a terminal. A reader escapes it too, because another server may listen at the
+/// gateway's address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Plain(String);
 
 impl Plain {
-    pub(super) fn new(text: &str) -> Self {
+    /// Escapes what is not printable.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
         let mut plain = String::with_capacity(text.len());
         for c in text.chars() {
             if is_printable(c) {
@@ -25,8 +27,16 @@ impl Plain {
         Self(plain)
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<&str> for Plain {
+    fn from(text: &str) -> Self {
+        Self::new(text)
     }
 }
 
