@@ -1,10 +1,5 @@
 //! `drip demo`, as somebody sees it who calls it.
 
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "gateway/support/mod.rs"]
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -115,7 +110,7 @@ fn demo(folder: &TempDir) -> Command {
 }
 
 fn free_ports() -> [u16; 3] {
-    [(); 3].map(|()| support::free_address().port())
+    [(); 3].map(|()| crate::support::free_address().port())
 }
 
 fn write(file: &Path, [listen, admin, origin]: [u16; 3], rate: &str) {

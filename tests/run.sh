@@ -37,4 +37,5 @@ if [ ${#missing[@]} -gt 0 ]; then
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends "${missing[@]}"
 fi
 
-cargo test --locked --no-fail-fast
+# Most tests wait for timeouts and departures, so more of them run at once than there are processors.
+RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" cargo test --locked --no-fail-fast

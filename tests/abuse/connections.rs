@@ -1,10 +1,10 @@
 //! Very many connections that do nothing.
 
-use crate::crowd::{One, raise_descriptors};
-use crate::others::Others;
-use crate::process::Process;
+use crate::abuse::crowd::{One, raise_descriptors};
+use crate::abuse::others::Others;
+use crate::abuse::{KB, MORE_DESCRIPTORS, long_until, open_gateway};
+use crate::support::process::Process;
 use crate::support::{Client, Origin, alone, eventually};
-use crate::{KB, MORE_DESCRIPTORS, long_until, open_gateway};
 
 /// As many as the limit of file descriptors allows, with some to spare for the test, and for the gateway.
 const MOST: usize = 20_000;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::crowd::One;
-use crate::long_until;
-use crate::open_gateway;
-use crate::others::Others;
-use crate::process::Process;
+use crate::abuse::crowd::One;
+use crate::abuse::long_until;
+use crate::abuse::open_gateway;
+use crate::abuse::others::Others;
+use crate::support::process::Process;
 use crate::support::{Client, Gateway, Origin, alone, eventually, now};
 
 /// How many more the gateway may open than it has.

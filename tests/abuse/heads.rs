@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use crate::crowd::{One, watch};
-use crate::others::Others;
-use crate::process::Process;
+use crate::abuse::crowd::{One, watch};
+use crate::abuse::others::Others;
+use crate::abuse::{MB, MORE_DESCRIPTORS, open_gateway};
+use crate::support::process::Process;
 use crate::support::{Origin, alone, eventually, now};
-use crate::{MB, MORE_DESCRIPTORS, open_gateway};
 
 const CONNECTIONS: usize = 50;
 

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::crowd::{One, raise_descriptors};
-use crate::others::Others;
-use crate::process::Process;
+use crate::abuse::crowd::{One, raise_descriptors};
+use crate::abuse::others::Others;
+use crate::abuse::{KB, MB, MORE_DESCRIPTORS};
+use crate::support::process::Process;
 use crate::support::{
     Client, Gateway, Origin, SOON, alone, eventually, free_address, now, one_zone,
 };
-use crate::{KB, MB, MORE_DESCRIPTORS};
 
 /// Sends a request for each key, `at_once` at a time, and takes the answers; how many were not `status`.
 fn ask_for_each(

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::process::Command;
 
-use crate::process::Process;
+use crate::abuse::{MB, long_until};
+use crate::support::process::Process;
 use crate::support::{Client, Gateway, Origin, alone, eventually, one_zone};
-use crate::{MB, long_until};
 
 /// Lines of this length, so that the backlog is full after some hundred.
 const LONG: usize = 30_000;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::starved::Starved;
+use crate::abuse::starved::Starved;
 use crate::support::{Client, Gateway, now};
 
 /// In which others' requests are answered during any abuse. An undisturbed one takes milliseconds; this is for two busy

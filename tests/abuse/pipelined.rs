@@ -1,10 +1,10 @@
 //! Thousands of requests on one connection, behind one that waits.
 
-use crate::crowd::One;
-use crate::others::Others;
-use crate::process::Process;
+use crate::abuse::crowd::One;
+use crate::abuse::others::Others;
+use crate::abuse::{MB, MORE_DESCRIPTORS, long_until};
+use crate::support::process::Process;
 use crate::support::{Client, Gateway, Origin, SOON, alone, eventually, now, one_zone};
-use crate::{MB, MORE_DESCRIPTORS, long_until};
 
 const REQUEST: &[u8] = b"GET /?crowd=a HTTP/1.1\r\nHost: a\r\n\r\n";
 

@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::crowd::{One, raise_descriptors, watch};
-use crate::others::Others;
-use crate::process::Process;
+use crate::abuse::crowd::{One, raise_descriptors, watch};
+use crate::abuse::others::Others;
+use crate::abuse::{KB, MB, MORE_DESCRIPTORS, long_until, open_gateway};
+use crate::support::process::Process;
 use crate::support::{Client, Exchange, Gateway, Origin, alone, eventually, now, one_zone};
-use crate::{KB, MB, MORE_DESCRIPTORS, long_until, open_gateway};
 
 /// The timeout in the file.
 const TIMEOUT: Duration = Duration::from_secs(1);

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::others::Others;
-use crate::process::Process;
+use crate::abuse::others::Others;
+use crate::abuse::{MB, open_gateway};
+use crate::support::process::Process;
 use crate::support::{Exchange, Origin, alone, now};
-use crate::{MB, open_gateway};
 
 const CLIENTS: usize = 90;
 const AT_ONCE: usize = 4;

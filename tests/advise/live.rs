@@ -5,8 +5,8 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use super::support::{Client, Gateway, Origin, alone, best_of_three, eventually, now};
 use super::{Row, advise, pasted, table, toml, write};
+use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually, now};
 
 /// Milliseconds, and who comes.
 fn requests() -> Vec<(u64, &'static str)> {

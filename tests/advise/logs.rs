@@ -8,8 +8,8 @@ use std::process::Stdio;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::support::drip;
 use super::{advise, chosen, near, pasted, run, table, toml, write};
+use crate::support::drip;
 
 /// Milliseconds since 2026-11-01T09:00:00Z, and a key.
 pub type Request = (u64, String);

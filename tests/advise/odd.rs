@@ -1,8 +1,8 @@
 //! Logs that are not as they should be.
 
 use super::logs::{combined, csv, json, packed, steady};
-use super::support::drip;
 use super::{advise, chosen, run, write};
+use crate::support::drip;
 
 #[test]
 fn lines_that_are_out_of_order_are_put_into_order_up_to_a_minute() {

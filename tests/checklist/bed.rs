@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use crate::haproxy::Haproxy;
-use crate::nginx::Nginx;
+use crate::checklist::haproxy::Haproxy;
+use crate::support::nginx::Nginx;
 use crate::support::{Gateway, Message, Raw, RawOrigin};
 
 pub const MS: Duration = Duration::from_millis(1);

@@ -2,7 +2,9 @@
 
 use std::thread;
 
-use crate::bed::{Bed, LAST, MB, everybody, haproxy_and_drip, nginx_and_drip, noise, post_with};
+use crate::checklist::bed::{
+    Bed, LAST, MB, everybody, haproxy_and_drip, nginx_and_drip, noise, post_with,
+};
 use crate::support::Raw;
 
 const EARLY: &str =

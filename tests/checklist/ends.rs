@@ -1,6 +1,8 @@
 //! Lines 12 and 13: how bodies end.
 
-use crate::bed::{Bed, GET, LAST, MB, OK, everybody, nginx_and_drip, noise, ok_with, post_with};
+use crate::checklist::bed::{
+    Bed, GET, LAST, MB, OK, everybody, nginx_and_drip, noise, ok_with, post_with,
+};
 use crate::support::{End, Raw, SOON};
 
 #[test]

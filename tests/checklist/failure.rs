@@ -4,11 +4,11 @@ use std::thread;
 
 use rustix::process::Signal;
 
-use crate::bed::{
+use crate::checklist::bed::{
     Bed, GET, LAST, MS, OK, ask, everybody, forwarding, get_with, haproxy_and_drip, post_with,
 };
-use crate::haproxy::Haproxy;
-use crate::nginx::Nginx;
+use crate::checklist::haproxy::Haproxy;
+use crate::support::nginx::Nginx;
 use crate::support::{DeafOrigin, Gateway, Origin, Raw, SOON, eventually, free_address, now};
 
 #[test]

@@ -1,6 +1,6 @@
 //! Line 22: how many fields a request may have.
 
-use crate::bed::{Bed, GET, LAST, each, get_with};
+use crate::checklist::bed::{Bed, GET, LAST, each, get_with};
 
 /// The most, of which one is Host.
 const MOST: usize = 256;

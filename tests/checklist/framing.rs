@@ -1,6 +1,8 @@
 //! Line 9: a request that could be read in two ways is refused, and the origin never sees it.
 
-use crate::bed::{Bed, GET, LAST, MS, OK, everybody, haproxy_and_drip, nginx_and_drip, post_with};
+use crate::checklist::bed::{
+    Bed, GET, LAST, MS, OK, everybody, haproxy_and_drip, nginx_and_drip, post_with,
+};
 use crate::support::Raw;
 
 /// What an origin that reads the request in another way would take for the next one.

@@ -1,6 +1,6 @@
 //! Lines 1 to 6: which header fields go on, which end here, and which are written.
 
-use crate::bed::{
+use crate::checklist::bed::{
     Bed, GET, MB, OK, everybody, get_with, haproxy_and_drip, noise, ok_with, post_with,
 };
 use crate::support::{Message, Raw};

@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use crate::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
+use crate::checklist::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
 use crate::support::Raw;
 
 /// What comes unasked: an answer to nothing, its beginning, what some servers say before they

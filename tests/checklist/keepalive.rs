@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
-use crate::bed::{Bed, OK, get_with};
+use crate::checklist::bed::{Bed, OK, get_with};
+use crate::checklist::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{Raw, eventually};
-use crate::upgrades::{SWITCHED, WEBSOCKET};
 
 /// In how long the keepalive timer of the connection from `local` to `remote` ends, as the kernel
 /// tells it; `None` where it has none.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use crate::bed::{Bed, GET, LAST, MB, MS, noise, post_with};
+use crate::checklist::bed::{Bed, GET, LAST, MB, MS, noise, post_with};
 use crate::support::{Raw, alone, now};
 
 /// Less than a look every fifth of a second would take to notice it, and enough for a busy machine.

@@ -1,7 +1,9 @@
 //! Lines 10 and 11: how messages are framed.
 
-use crate::bed::{Bed, GET, LAST, everybody, forwarding, get_with, haproxy_and_drip, post_with};
-use crate::nginx::Nginx;
+use crate::checklist::bed::{
+    Bed, GET, LAST, everybody, forwarding, get_with, haproxy_and_drip, post_with,
+};
+use crate::support::nginx::Nginx;
 use crate::support::{Gateway, Message, Raw, free_address};
 
 #[test]

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::bed::{Bed, GET, MS, OK, ask, everybody, forwarding, post_with};
-use crate::haproxy::Haproxy;
-use crate::nginx::Nginx;
+use crate::checklist::bed::{Bed, GET, MS, OK, ask, everybody, forwarding, post_with};
+use crate::checklist::haproxy::Haproxy;
+use crate::support::nginx::Nginx;
 use crate::support::{Exchange, Gateway, Origin, Raw};
 
 /// Answers the first request of each connection, and closes without a word where the second comes.

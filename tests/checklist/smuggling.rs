@@ -12,10 +12,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::thread;
 
-use crate::bed::{Bed, GET, LAST};
-use crate::haproxy::Haproxy;
-use crate::nginx::Nginx;
+use crate::checklist::bed::{Bed, GET, LAST};
+use crate::checklist::haproxy::Haproxy;
 use crate::support::Raw;
+use crate::support::nginx::Nginx;
 
 /// What nginx 1.22 and haproxy 2.6 both let pass, or answer before they have read all of it. That
 /// one of them refuses the others proves that the question is put right.

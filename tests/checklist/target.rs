@@ -1,6 +1,8 @@
 //! Lines 7 and 8: the target and the host.
 
-use crate::bed::{Bed, GET, LAST, everybody, haproxy_and_drip, nginx_and_drip, post_with};
+use crate::checklist::bed::{
+    Bed, GET, LAST, everybody, haproxy_and_drip, nginx_and_drip, post_with,
+};
 
 /// The request line's target as the origin sees it, where the proxy lets it pass.
 fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bed::{Bed, nginx_and_drip};
+use crate::checklist::bed::{Bed, nginx_and_drip};
 use crate::support::{Message, eventually};
 
 /// Targets, and how each stands in the access log as text.

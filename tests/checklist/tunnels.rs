@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::bed::{Bed, GET, LAST, MS, each, get_with};
+use crate::checklist::bed::{Bed, GET, LAST, MS, each, get_with};
+use crate::checklist::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{End, Raw, eventually, now};
-use crate::upgrades::{SWITCHED, WEBSOCKET};
 
 /// How long a side may go on once the other has ended, and what a busy machine adds.
 const HALF_CLOSED: Duration = Duration::from_secs(30);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rcgen::{CertificateParams, KeyPair};
 
-use crate::check::{check, place, text};
+use crate::gateway::check::{check, place, text};
 use crate::support::{Client, Gateway, Site};
 
 const ROUTE: &str = "[[routes]]\npath = \"/\"\norigin = \"app\"\n";

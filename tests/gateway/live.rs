@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::operator::ask;
+use crate::gateway::operator::ask;
 use crate::support::{Client, Gateway, Origin, eventually, one_zone};
 
 /// One who listens.

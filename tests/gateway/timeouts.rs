@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::check::{check, place, text};
+use crate::gateway::check::{check, place, text};
 use crate::support::Site;
 
 /// How a line may be written, and how it is printed; nothing written stands for the default.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::nginx::{start_drip, zone};
+use crate::support::nginx::{start_drip, zone};
 use crate::support::{Client, Gateway, Origin, eventually, fetch};
 
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 1 }]";

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::nginx::{start_drip, zone};
+use crate::support::nginx::{start_drip, zone};
 use crate::support::{Answer, Gateway, Origin, fetch};
 
 fn told(answer: &Answer) -> [Option<&str>; 6] {

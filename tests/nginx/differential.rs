@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use drip::limit::{Bucket, Delay, Limit, Moment, Rate, Verdict};
 
-use crate::nginx::{Nginx, start_drip, zone};
+use crate::support::nginx::{Nginx, start_drip, zone};
 use crate::support::{BUSY, Client, Gateway, Origin, alone, now, watching};
 
 const MS: Duration = Duration::from_millis(1);

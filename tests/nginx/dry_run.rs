@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::nginx::{Nginx, file, start_drip, zone};
+use crate::support::nginx::{Nginx, file, start_drip, zone};
 use crate::support::{Client, Gateway, Origin, eventually, fetch, now};
 
 /// The five cases of nginx's own test: what is asked, what is answered, and the limit status in nginx's words.

@@ -1,6 +1,6 @@
 //! An nginx, and drip on what `drip import` makes of nginx's own file.
 
-use crate::nginx::Nginx;
+use crate::support::nginx::Nginx;
 use crate::support::{Client, Gateway, Origin, alone, drip};
 
 const HTTP: &str = "limit_req_zone $arg_key zone=slow:1m rate=1r/m;\n\

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::nginx::{start_drip, zone};
+use crate::support::nginx::{start_drip, zone};
 use crate::support::{Client, Gateway, MARGIN, Origin, fetch, now};
 
 const MS: Duration = Duration::from_millis(1);

@@ -1,6 +1,6 @@
 //! Whose word on where a request came from is taken.
 
-use crate::nginx::{file, zone};
+use crate::support::nginx::{file, zone};
 use crate::support::{Answer, Client, Exchange, Gateway, Origin};
 
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";

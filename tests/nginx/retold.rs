@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use crate::nginx::{Nginx, start_drip, zone};
+use crate::support::nginx::{Nginx, start_drip, zone};
 use crate::support::{Client, MARGIN, Origin, fetch, now};
 
 const MS: Duration = Duration::from_millis(1);

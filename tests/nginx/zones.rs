@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::nginx::{start_drip, zone};
+use crate::support::nginx::{start_drip, zone};
 use crate::support::{Client, Gateway, MARGIN, Origin, eventually, fetch, now};
 
 const MS: Duration = Duration::from_millis(1);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::compare;
-use crate::{oracle, subject};
+use crate::oracle::compare;
+use crate::oracle::{reference, subject};
 
 /// Bytes that come in pieces, and what they answer if they are no requests.
 #[derive(Clone)]
@@ -43,8 +43,10 @@ impl Case {
             }
         };
         let expected = match self.side {
-            Side::Requests => oracle::requests(&self.pieces),
-            Side::Answer { to_head } => oracle::answer(&self.pieces, to_head).into_iter().collect(),
+            Side::Requests => reference::requests(&self.pieces),
+            Side::Answer { to_head } => reference::answer(&self.pieces, to_head)
+                .into_iter()
+                .collect(),
         };
         compare::check(&readings, end, &expected)?;
         Ok(readings.iter().filter(|reading| reading.whole).count())

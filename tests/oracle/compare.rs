@@ -2,9 +2,9 @@
 
 use drip::http::message::Trailers;
 
-use crate::excuses;
-use crate::reading::{FieldList, Reading};
-use crate::subject::{End, of_trailers};
+use crate::oracle::excuses;
+use crate::oracle::reading::{FieldList, Reading};
+use crate::oracle::subject::{End, of_trailers};
 
 /// Compares what drip read, and what it did then, with what hyper read.
 ///

@@ -2,7 +2,7 @@
 
 use http::Uri;
 
-use crate::reading::Reading;
+use crate::oracle::reading::Reading;
 
 /// Why hyper need not see a message that drip reads.
 pub fn of_message(ours: &Reading) -> Option<&'static str> {

@@ -8,10 +8,10 @@ use drip::http::message::sender::Then;
 use drip::http::message::{BodyLength, Buffer, Sender, Trailers};
 use tokio::io::AsyncReadExt;
 
-use crate::case::Case;
-use crate::reading::Reading;
-use crate::rng::Rng;
-use crate::{corpus, grammar, mutate, pieces, script, subject};
+use crate::oracle::case::Case;
+use crate::oracle::reading::Reading;
+use crate::oracle::{corpus, grammar, mutate, pieces, script, subject};
+use crate::support::rng::Rng;
 
 /// Any requests in any pieces.
 pub fn requests(rng: &mut Rng) -> Case {

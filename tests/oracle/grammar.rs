@@ -1,7 +1,7 @@
 //! Messages as clients and origins write them, and as nobody should.
 
-use crate::lists::{AWKWARD, METHODS, OTHERS, STATUSES, TARGETS, VERSIONS};
-use crate::rng::Rng;
+use crate::oracle::lists::{AWKWARD, METHODS, OTHERS, STATUSES, TARGETS, VERSIONS};
+use crate::support::rng::Rng;
 
 fn put(out: &mut Vec<u8>, text: &str) {
     out.extend(text.bytes());

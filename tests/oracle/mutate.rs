@@ -1,6 +1,6 @@
 //! Small damages to bytes.
 
-use crate::rng::Rng;
+use crate::support::rng::Rng;
 
 /// What parsers look for, put where it was not.
 const TOKENS: [&[u8]; 30] = [

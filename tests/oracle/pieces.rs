@@ -1,6 +1,6 @@
 //! How bytes are cut into what comes with one read.
 
-use crate::rng::Rng;
+use crate::support::rng::Rng;
 
 fn cut(bytes: &[u8], size: usize) -> Vec<Vec<u8>> {
     bytes.chunks(size.max(1)).map(<[u8]>::to_vec).collect()

@@ -5,7 +5,7 @@ use drip::http::message::{
     BodyDecoder, BodyLength, Fields, RequestHead, ResponseHead, Trailers, Version,
 };
 
-use crate::reading::{FieldList, Head, Reading, by_name};
+use crate::oracle::reading::{FieldList, Head, Reading, by_name};
 
 /// What drip does next on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::provided;
-use crate::server::missing;
+use crate::prometheus::provided;
+use crate::prometheus::server::missing;
 
 fn promtool(arguments: &[&str], file: &str) {
     let mut command = Command::new("promtool");
@@ -35,7 +35,10 @@ fn promtool_takes_the_rules() {
 #[test]
 fn each_alert_fires_in_its_condition_and_not_before() {
     promtool(&["test", "rules"], "alerts_test.yml");
-    let (rules, tests) = (crate::read("alerts.yml"), crate::read("alerts_test.yml"));
+    let (rules, tests) = (
+        crate::prometheus::read("alerts.yml"),
+        crate::prometheus::read("alerts_test.yml"),
+    );
     let alerts = rules
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- alert: "));

@@ -2,7 +2,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{provided, read};
+use crate::prometheus::{provided, read};
 
 /// A dashboard.
 pub struct Board {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::expression::{Metric, named};
+use crate::prometheus::expression::{Metric, named};
 
 /// Labels that Prometheus adds to whatever it scrapes.
 const OF_TARGETS: [&str; 2] = ["job", "instance"];

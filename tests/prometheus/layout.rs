@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::board::{self, Board, items, text};
+use crate::prometheus::board::{self, Board, items, text};
+use crate::prometheus::{provided, read};
 use crate::support::drip;
-use crate::{provided, read};
 
 /// Grafana's names for the units in use.
 const UNITS: [&str; 7] = ["bytes", "none", "ops", "percentunit", "reqps", "s", "short"];

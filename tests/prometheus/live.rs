@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::board::{self, Query, items, labels_of_legend, text};
-use crate::exposition::Exposition;
-use crate::redis::Redis;
-use crate::server::Prometheus;
+use crate::prometheus::board::{self, Query, items, labels_of_legend, text};
+use crate::prometheus::exposition::Exposition;
+use crate::prometheus::server::Prometheus;
+use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, now};
 
 /// For how long there was load when the panels are evaluated.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::read;
+use crate::prometheus::read;
 use crate::support::{Gateway, fetch, free_address, now};
 
 /// How soon an alert of the adapted rules fires in its condition.

@@ -10,9 +10,9 @@ use std::process::Command;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::page::{blocks, commands_in_text, commands_with, is_command, root};
-use crate::redis::Redis;
-use crate::sandbox::Sandbox;
+use crate::readme::page::{blocks, commands_in_text, commands_with, is_command, root};
+use crate::readme::sandbox::Sandbox;
+use crate::support::redis::Redis;
 use crate::support::{Origin, eventually, fetch};
 
 /// What tells each block of commands from the others, and the test here that runs it.
@@ -40,14 +40,14 @@ const NOT_RUN: [(&str, &str, &str); 3] = [
     ("tests/run.sh", "tests/run.sh", "\ncargo test --locked"),
     // The same test runs for a minute among the others.
     (
-        "DRIP_SOAK_SECONDS=3600 cargo test --release --test soak",
-        "tests/soak/main.rs",
+        "DRIP_SOAK_SECONDS=3600 cargo test --release --test all soak",
+        "tests/soak/mod.rs",
         "number(\"DRIP_SOAK_SECONDS\").unwrap_or(SECONDS)",
     ),
     // The same with some thousands.
     (
-        "ORACLE_CASES=1000000 cargo test --test oracle",
-        "tests/oracle/main.rs",
+        "ORACLE_CASES=1000000 cargo test --test all oracle",
+        "tests/oracle/mod.rs",
         "told(\"ORACLE_CASES\").unwrap_or(CASES)",
     ),
 ];

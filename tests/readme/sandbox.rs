@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-use crate::page::root;
+use crate::readme::page::root;
 use crate::support::free_address;
 
 /// The ports that the pages name.

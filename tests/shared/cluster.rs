@@ -4,8 +4,8 @@ use std::time::Duration;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tempfile::TempDir;
 
-use crate::file;
-use crate::redis::Redis;
+use crate::shared::file;
+use crate::support::redis::Redis;
 use crate::support::{Gateway, Origin, eventually, fetch, free_address};
 
 fn passed(gateway: &Gateway, key: &str) -> usize {

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use crate::redis::Redis;
-use crate::relay::Relay;
+use crate::shared::relay::Relay;
+use crate::shared::{Fates, count_within, file, under_load};
+use crate::support::redis::Redis;
 use crate::support::{Gateway, Origin, alone, best_of_three, eventually, fetch, now};
-use crate::{Fates, count_within, file, under_load};
 
 const RATE: usize = 100;
 const UP: &str = "drip_store_up";

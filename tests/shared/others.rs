@@ -3,9 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::redis::Redis;
+use crate::shared::{count_within, file, under_load};
+use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually, fetch, gaps, now};
-use crate::{count_within, file, under_load};
 
 const UP: &str = "drip_store_up";
 

@@ -1,8 +1,8 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::file;
-use crate::redis::Redis;
+use crate::shared::file;
+use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, fetch, now};
 
 /// Three wait at each of two gateways, one every two seconds; one file is saved with ten times the rate.

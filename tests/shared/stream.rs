@@ -1,9 +1,9 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::redis::Redis;
+use crate::shared::{count_within, file, under_load};
+use crate::support::redis::Redis;
 use crate::support::{Gateway, Origin, alone, best_of_three, gaps, now};
-use crate::{count_within, file, under_load};
 
 const RATE: f64 = 200.0;
 const SECONDS: u64 = 5;

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use crate::file;
-use crate::redis::Redis;
+use crate::shared::file;
+use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, eventually, fetch};
 
 const BUCKET: &str = ", burst = 3, nodelay = true";

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::board::{Board, Fate};
-use crate::content::{Checksum, Request, pattern, write_body};
-use crate::rng::Rng;
+use crate::soak::board::{Board, Fate};
+use crate::soak::content::{Checksum, Request, pattern, write_body};
 use crate::support::now;
+use crate::support::rng::Rng;
 use crate::support::wire::Head;
 
 /// Longer than any request may take: the longest queue, `queue_timeout`, `response_timeout` twice, a slow body.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::board::{Board, Trouble};
-use crate::rng::Rng;
+use crate::soak::board::{Board, Trouble};
+use crate::support::rng::Rng;
 use crate::support::{Gateway, now};
 
 /// How long after it was written a file is surely in force, on a busy machine too.

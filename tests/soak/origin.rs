@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::board::{Board, Trouble};
-use crate::content::{Checksum, Request, pattern};
-use crate::rng::Rng;
+use crate::soak::board::{Board, Trouble};
+use crate::soak::content::{Checksum, Request, pattern};
+use crate::support::rng::Rng;
 use crate::support::wire::Head;
 use crate::support::{free_address, now};
 

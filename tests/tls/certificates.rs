@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use crate::secure::{connect, gateway, started, write_pair};
 use crate::support::{Gateway, Origin, Site, drip, now, one_zone};
+use crate::tls::secure::{connect, gateway, started, write_pair};
 
 /// Renewed certificates are in force after this at the latest.
 const RENEWED_WITHIN: Duration = Duration::from_secs(5);

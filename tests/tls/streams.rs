@@ -9,8 +9,8 @@ use h2::client::{ResponseFuture, SendRequest};
 use h2::{Reason, SendStream};
 use hyper::{HeaderMap, Request, Response};
 
-use crate::secure::{connect, gateway};
 use crate::support::{Gateway, Raw, RawOrigin, now};
+use crate::tls::secure::{connect, gateway};
 
 const MS: Duration = Duration::from_millis(1);
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Output};
 use std::thread;
 
-use crate::fake::Fake;
+use crate::top::fake::Fake;
 
 fn top(address: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::screen;
+use crate::top::screen;
 
 /// Tries of 20 ms each: long enough on a busy machine.
 const TRIES: usize = 750;

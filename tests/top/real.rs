@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::pty::Pty;
 use crate::support::free_address;
+use crate::top::pty::Pty;
 
 struct Gateway {
     process: Child,

@@ -2,8 +2,8 @@
 
 use rustix::process::Signal;
 
-use crate::fake::Fake;
-use crate::pty::Pty;
+use crate::top::fake::Fake;
+use crate::top::pty::Pty;
 
 const LARGE: (u16, u16) = (110, 32);
 const SMALL: (u16, u16) = (60, 15);

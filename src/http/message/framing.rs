@@ -5,9 +5,9 @@
 //! The gateway refuses a request that two readers could read differently, before any part of the
 //! gateway acts on it: a server before or behind the gateway may read it the other way.
 
+use super::error::{BadRequest, InvalidResponse};
 use super::fields::{FieldName, Fields, without_blanks};
-use super::request::{BadRequest, Version};
-use super::response::InvalidResponse;
+use super::version::Version;
 
 /// The length of a message's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,80 +2,10 @@
 
 use std::mem::MaybeUninit;
 
-use thiserror::Error;
-
+use super::error::BadRequest;
 use super::fields::{self, Field, FieldName, Fields, MAX_REQUEST_FIELDS, Span};
 use super::framing::{self, BodyLength};
-
-/// The HTTP version of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// HTTP/1.0
-    Http10,
-    /// HTTP/1.1
-    Http11,
-    /// HTTP/2
-    Http2,
-}
-
-impl Version {
-    /// Returns the name that logs show, such as `HTTP/1.1`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Http10 => "HTTP/1.0",
-            Self::Http11 => "HTTP/1.1",
-            Self::Http2 => "HTTP/2.0",
-        }
-    }
-
-    /// Returns the version with this parsed minor number.
-    pub(super) fn of_minor(minor: Option<u8>) -> Self {
-        if minor == Some(0) {
-            Self::Http10
-        } else {
-            Self::Http11
-        }
-    }
-}
-
-/// Why the gateway refuses to read a request. The message tells the client how to correct it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BadRequest {
-    /// The first line or a field is malformed.
-    #[error("The request is malformed: each line ends in CR LF, and a field is `name: value`")]
-    Malformed,
-    /// The target contains a space, a control character or a fragment.
-    #[error("The target has a space, a control character or a fragment: escape it as %XX")]
-    TargetByte,
-    /// The target is neither a path nor an absolute URL, nor `*`.
-    #[error("The target must be a path, an absolute URL or, for OPTIONS, *")]
-    Target,
-    /// The length of the body can be read in two ways.
-    #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
-    Length,
-    /// The body has an invalid chunk.
-    #[error("The body is not in chunks as it says")]
-    Chunks,
-    /// The request did not arrive in time.
-    #[error("The request took too long")]
-    TooSlow,
-    /// The head is too large.
-    #[error("The head of the request is too large")]
-    HeadTooLarge,
-}
-
-impl BadRequest {
-    /// Returns the status of the response to the client.
-    #[must_use]
-    pub fn status(self) -> u16 {
-        match self {
-            Self::TooSlow => 408,
-            Self::HeadTooLarge => 431,
-            _ => 400,
-        }
-    }
-}
+use super::version::Version;
 
 /// The head of a request: its bytes as received, and where its parts are.
 #[derive(Debug)]

@@ -2,36 +2,11 @@
 
 use std::mem::MaybeUninit;
 
-use thiserror::Error;
-
+use super::error::InvalidResponse;
 use super::fields::{self, FieldTable, Fields, MAX_RESPONSE_FIELDS, Span};
 use super::framing::{self, BodyLength};
-use super::request::{Version, keeps_alive};
-
-/// What is invalid in an origin's response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum InvalidResponse {
-    /// It is not HTTP/1.
-    #[error("it is not HTTP/1")]
-    Malformed,
-    /// The head is longer than `max_header_size`, or has too many fields.
-    #[error("its head is too large")]
-    HeadTooLarge,
-    /// The body has a transfer coding other than `chunked`.
-    ///
-    /// The gateway asks for no other coding (RFC 9112, section 6.1).
-    #[error("its body is coded otherwise than in chunks")]
-    Coding,
-    /// It has several different lengths (RFC 9110, section 8.6).
-    #[error("it tells several lengths")]
-    Length,
-    /// It switches to a protocol that the request did not ask for.
-    #[error("it changes to a protocol that was not asked for")]
-    Protocol,
-    /// A chunk of the body is invalid, or a trailer is malformed.
-    #[error("its body is not in chunks as it says")]
-    Chunks,
-}
+use super::request::keeps_alive;
+use super::version::Version;
 
 /// The head of a response, in the buffer that it was read into.
 #[derive(Debug)]

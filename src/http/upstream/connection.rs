@@ -1,15 +1,11 @@
 //! One connection to a server: a request out, its response in, and then the next request.
 
 use std::io;
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tokio::io::AsyncRead;
-
-use super::pool::Pool;
+use super::idle::{Idle, IdleConnections};
 use super::stream::Stream;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyDecoder, BodyError, BodyLength, Buffer, Sender, Trailers};
@@ -33,36 +29,11 @@ pub struct Connection {
     reused: bool,
     /// Whether the rest of the response's body is invalid.
     is_broken: bool,
-    pool: Weak<Pool>,
-}
-
-/// An idle connection.
-#[derive(Debug)]
-pub(super) struct Idle {
-    stream: Stream,
-    silence: Deadline,
-}
-
-impl Idle {
-    /// Returns whether the connection can be used again.
-    ///
-    /// The server must not have closed it, nor sent bytes that belong to no response. This checks
-    /// what the runtime already knows. `surely` asks the kernel, too.
-    pub(super) fn is_alive(&mut self, surely: bool) -> bool {
-        if surely && self.stream.has_news() {
-            return false;
-        }
-        let mut byte = [0];
-        let mut byte = tokio::io::ReadBuf::new(&mut byte);
-        let mut cx = Context::from_waker(Waker::noop());
-        Pin::new(&mut self.stream)
-            .poll_read(&mut cx, &mut byte)
-            .is_pending()
-    }
+    pool: Weak<IdleConnections>,
 }
 
 impl Connection {
-    pub(super) fn new(stream: Stream, pool: &Rc<Pool>) -> Self {
+    pub(super) fn new(stream: Stream, pool: &Rc<IdleConnections>) -> Self {
         Self {
             stream,
             sender: Sender::default(),
@@ -75,7 +46,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn reuse(idle: Idle, pool: &Rc<Pool>) -> Self {
+    pub(super) fn reuse(idle: Idle, pool: &Rc<IdleConnections>) -> Self {
         Self {
             silence: idle.silence,
             reused: true,
@@ -92,13 +63,8 @@ impl Connection {
         };
         if self.received.is_none() {
             self.silence.stop();
-            pool.keep(
-                Idle {
-                    stream: self.stream,
-                    silence: self.silence,
-                },
-                most,
-            );
+            let (stream, silence) = (self.stream, self.silence);
+            pool.keep(Idle { stream, silence }, most);
         }
     }
 
@@ -277,11 +243,4 @@ fn into_io(error: BodyError) -> io::Error {
         BodyError::CutShort => io::ErrorKind::UnexpectedEof,
     };
     io::Error::new(kind, error)
-}
-
-/// Returns whether the kernel has bytes to read, or the end of the connection.
-pub(super) fn has_news(fd: impl std::os::fd::AsFd, flags: PollFlags) -> bool {
-    let at_once = Timespec::default();
-    let mut asked = [PollFd::new(&fd, flags)];
-    poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }

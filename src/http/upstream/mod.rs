@@ -16,6 +16,7 @@ mod dial;
 mod dns;
 mod error;
 mod health;
+mod idle;
 mod pool;
 mod probe;
 mod prober;

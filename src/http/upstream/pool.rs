@@ -1,21 +1,18 @@
 //! The idle connections of a worker, by server. The connection used last is used next.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
-use super::connection::{Connection, Idle};
+use super::connection::Connection;
 use super::dial::Dialer;
 use super::error::OriginError;
+use super::idle::IdleConnections;
 use super::server::Server;
 use crate::config::Origin;
-
-/// Interval between checks for idle connections that their server has closed.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The idle connections of a worker, by server.
 #[derive(Debug, Default)]
@@ -28,8 +25,7 @@ type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 #[derive(Debug)]
 pub struct Pool {
     server: Arc<Server>,
-    idle: RefCell<Vec<Idle>>,
-    is_swept: Cell<bool>,
+    idle: Rc<IdleConnections>,
 }
 
 impl Pools {
@@ -42,8 +38,7 @@ impl Pools {
         }
         let pool = Rc::new(Pool {
             server: Arc::clone(server),
-            idle: RefCell::default(),
-            is_swept: Cell::default(),
+            idle: Rc::default(),
         });
         // A request that was waiting when its server left the file may still use the pool, but no
         // connection is kept for others.
@@ -66,29 +61,14 @@ impl Pool {
     ///
     /// `surely`: asks the kernel whether it is still open, because the request cannot be sent
     /// twice.
-    pub(crate) fn take(self: &Rc<Self>, surely: bool) -> Option<Connection> {
-        let mut idle = self.idle.borrow_mut();
-        loop {
-            let mut last = idle.pop()?;
-            if last.is_alive(surely) {
-                return Some(Connection::reuse(last, self));
-            }
-        }
-    }
-
-    pub(super) fn keep(self: &Rc<Self>, connection: Idle, most: usize) {
-        let mut idle = self.idle.borrow_mut();
-        if idle.len() < most {
-            idle.push(connection);
-            if !self.is_swept.replace(true) {
-                actix_rt::spawn(sweep(Rc::downgrade(self)));
-            }
-        }
+    pub(crate) fn take(&self, surely: bool) -> Option<Connection> {
+        let last = self.idle.take(surely)?;
+        Some(Connection::reuse(last, &self.idle))
     }
 
     /// Opens a new connection, within `connect_timeout`.
     pub(crate) async fn connect(
-        self: &Rc<Self>,
+        &self,
         settings: &Origin,
         dialer: &Dialer,
     ) -> Result<Connection, OriginError> {
@@ -104,22 +84,6 @@ impl Pool {
                 server: server(),
                 source,
             })?;
-        Ok(Connection::new(stream, self))
-    }
-}
-
-/// Closes idle connections that their server has closed.
-///
-/// Ends when no idle connection is left.
-async fn sweep(pool: std::rc::Weak<Pool>) {
-    loop {
-        tokio::time::sleep(SWEEP_EVERY).await;
-        let Some(pool) = pool.upgrade() else { return };
-        let mut idle = pool.idle.borrow_mut();
-        idle.retain_mut(|connection| connection.is_alive(false));
-        if idle.is_empty() {
-            pool.is_swept.set(false);
-            return;
-        }
+        Ok(Connection::new(stream, &self.idle))
     }
 }

@@ -3,12 +3,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use actix_rt::net::{ActixStream, Ready};
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
-
-use super::connection::has_news;
 
 /// The byte stream to and from a server.
 #[derive(Debug)]
@@ -94,4 +92,11 @@ impl ActixStream for Stream {
             Self::Tls(stream) => ActixStream::poll_write_ready(stream.get_ref().0, cx),
         }
     }
+}
+
+/// Returns whether the kernel has bytes to read, or the end of the connection.
+fn has_news(fd: impl std::os::fd::AsFd, flags: PollFlags) -> bool {
+    let at_once = Timespec::default();
+    let mut asked = [PollFd::new(&fd, flags)];
+    poll(&mut asked, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }

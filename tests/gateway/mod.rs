@@ -19,6 +19,5 @@ mod queue;
 mod retune;
 mod servers;
 mod stop;
-mod support;
 mod timeouts;
 mod upstreams;

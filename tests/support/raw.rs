@@ -208,12 +208,6 @@ impl Raw {
         Ok(self.unread.drain(..length).collect())
     }
 
-    /// The next line, without its CRLF.
-    pub fn line(&mut self) -> String {
-        let line = self.try_line();
-        line.unwrap_or_else(|error| panic!("no line: {error}; there is {:?}", self.so_far()))
-    }
-
     /// The next line, without its CRLF, where a whole one comes soon.
     pub fn try_line(&mut self) -> io::Result<String> {
         let mut bytes = self.until(b"\n", now() + SOON)?;

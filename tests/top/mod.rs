@@ -5,8 +5,4 @@ mod piped;
 mod pty;
 mod real;
 mod screen;
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 mod watched;

@@ -3,14 +3,9 @@
 mod cluster;
 mod failures;
 mod others;
-mod redis;
 mod relay;
 mod retune;
 mod stream;
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 mod verdicts;
 
 use std::collections::BTreeMap;
@@ -20,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::{Client, Gateway, Origin, now};
+use crate::support::{Client, Gateway, Origin, now};
 
 /// A file whose zone `z` is kept in the Redis at `url`, keyed by the argument `key`; `more` may have further fields of the
 /// zone, and `limit` is that of its route. Route `/open` has none. The Redis has time on a busy machine, too.

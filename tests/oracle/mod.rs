@@ -7,7 +7,7 @@
 //! seconds; for more, or the same ones again:
 //!
 //! ```text
-//! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --test oracle -- --nocapture
+//! ORACLE_CASES=1000000 ORACLE_SEED=42 cargo test --test all oracle -- --nocapture
 //! ```
 
 mod case;
@@ -18,20 +18,17 @@ mod generate;
 mod grammar;
 mod lists;
 mod mutate;
-mod oracle;
 mod pieces;
 mod reading;
-#[allow(dead_code)]
-#[path = "../soak/rng.rs"]
-mod rng;
+mod reference;
 mod script;
 mod subject;
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
 
+use crate::support::rng::Rng;
 use case::Case;
-use rng::Rng;
 
 const CASES: u64 = 4000;
 
@@ -112,7 +109,7 @@ fn bodies_that_go_on_are_read_as_they_were_meant() {
         let rng = &mut Rng::of(seed, nth);
         let (expected, bytes) = generate::sent(rng);
         let pieces = pieces::any(rng, bytes);
-        let found = oracle::requests(&pieces);
+        let found = reference::requests(&pieces);
         assert_eq!(found.len(), 1, "ORACLE_SEED={seed}, case {nth}");
         let found = (&found[0].data, &found[0].trailers);
         assert!(

@@ -13,18 +13,13 @@ mod keys;
 mod log;
 mod others;
 mod pipelined;
-mod process;
 mod slow;
 mod starved;
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 mod uploads;
 
 use std::time::Duration;
 
-use support::{Gateway, Origin, now, one_zone};
+use crate::support::{Gateway, Origin, now, one_zone};
 
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;

@@ -3,12 +3,12 @@
 mod client;
 mod gateway;
 mod metrics;
+pub mod nginx;
 mod origin;
-// For tests/checklist alone.
-#[allow(dead_code)]
+pub mod process;
 mod raw;
-// `watching` is for tests/nginx alone.
-#[allow(dead_code)]
+pub mod redis;
+pub mod rng;
 mod watch;
 pub mod wire;
 
@@ -18,9 +18,7 @@ use std::time::{Duration, Instant};
 pub use client::{Client, fetch};
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use origin::{Exchange, Origin};
-#[allow(unused_imports)]
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
-#[allow(unused_imports)]
 pub use watch::{BUSY, best_of_three, longest_pause, note_pauses, watching};
 pub use wire::Answer;
 

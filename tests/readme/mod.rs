@@ -2,14 +2,7 @@
 
 mod commands;
 mod page;
-#[allow(dead_code)]
-#[path = "../shared/redis.rs"]
-mod redis;
 mod sandbox;
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 
 use std::collections::BTreeSet;
 use std::fs;

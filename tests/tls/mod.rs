@@ -5,6 +5,3 @@ mod http1;
 mod http2;
 mod secure;
 mod streams;
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;

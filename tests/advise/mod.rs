@@ -3,16 +3,12 @@
 mod live;
 mod logs;
 mod odd;
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use support::drip;
+use crate::support::drip;
 
 /// Runs the program in a folder.
 fn run(folder: &Path, args: &[&str]) -> Output {

@@ -21,20 +21,12 @@ mod keepalive;
 mod leaving;
 mod lengths;
 mod limits;
-// Shared with the tests beside nginx, which use the rest of it.
-#[allow(dead_code)]
-#[path = "../nginx/nginx.rs"]
-mod nginx;
 mod pauses;
 mod pipelining;
 mod retries;
 mod smuggling;
 mod splits;
 mod stop;
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 mod target;
 mod target_bytes;
 mod trailers;

@@ -1,15 +1,12 @@
 //! The live page in a browser, before the real program.
 
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 mod webdriver;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use self::support::{Client, Gateway, Origin, fetch, one_zone};
 use self::webdriver::{Browser, DESKTOP, Look};
+use crate::support::{Client, Gateway, Origin, fetch, one_zone};
 
 const PHONE_IN_THE_DARK: Look = Look {
     width: 390,
@@ -134,7 +131,7 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
 
 #[test]
 fn an_origin_that_does_not_answer_goes_before_those_who_wait() {
-    let origin = Origin::answering(|_| support::Exchange::close());
+    let origin = Origin::answering(|_| crate::support::Exchange::close());
     let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
     let browser = Browser::open(&gateway, DESKTOP);
     browser.wait_for("all is calm", "return says('#what') === 'Nobody waits'");

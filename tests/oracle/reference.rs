@@ -13,8 +13,8 @@ use hyper::ext::ReasonPhrase;
 use hyper::service::service_fn;
 use hyper::{Request, Response, Version, client, server};
 
-use crate::reading::{Head, Reading, of_map};
-use crate::script::{Script, finish, run};
+use crate::oracle::reading::{Head, Reading, of_map};
+use crate::oracle::script::{Script, finish, run};
 
 /// More than drip takes, so that it is drip that refuses.
 const MAX_FIELDS: usize = 1000;

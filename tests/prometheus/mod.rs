@@ -6,14 +6,7 @@ mod exposition;
 mod expression;
 mod layout;
 mod live;
-#[allow(dead_code)]
-#[path = "../shared/redis.rs"]
-mod redis;
 mod server;
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::path::PathBuf;

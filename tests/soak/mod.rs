@@ -9,7 +9,7 @@
 //! It takes a minute. For longer, or the same faults and requests once more:
 //!
 //! ```text
-//! DRIP_SOAK_SECONDS=3600 DRIP_SOAK_SEED=42 cargo test --test soak -- --nocapture
+//! DRIP_SOAK_SECONDS=3600 DRIP_SOAK_SEED=42 cargo test --test all soak -- --nocapture
 //! ```
 
 mod board;
@@ -17,13 +17,6 @@ mod client;
 mod content;
 mod file;
 mod origin;
-#[path = "../abuse/process.rs"]
-mod process;
-mod rng;
-// Shared with the other tests, which use the rest of it.
-#[allow(dead_code, unused_imports)]
-#[path = "../gateway/support/mod.rs"]
-mod support;
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -36,13 +29,13 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use crate::support::process::Process;
+use crate::support::rng::Rng;
+use crate::support::{Gateway, now};
 use board::{Board, Fate, Trouble};
 use client::Client;
 use file::Terms;
 use origin::Origin;
-use process::Process;
-use rng::Rng;
-use support::{Gateway, now};
 
 const SECONDS: u64 = 60;
 const ORIGINS: usize = 4;

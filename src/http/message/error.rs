@@ -1,0 +1,66 @@
+//! Why the gateway does not read a message.
+
+use thiserror::Error;
+
+/// Why the gateway refuses to read a request. The message tells the client how to correct it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadRequest {
+    /// The first line or a field is malformed.
+    #[error("The request is malformed: each line ends in CR LF, and a field is `name: value`")]
+    Malformed,
+    /// The target contains a space, a control character or a fragment.
+    #[error("The target has a space, a control character or a fragment: escape it as %XX")]
+    TargetByte,
+    /// The target is neither a path nor an absolute URL, nor `*`.
+    #[error("The target must be a path, an absolute URL or, for OPTIONS, *")]
+    Target,
+    /// The length of the body can be read in two ways.
+    #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
+    Length,
+    /// The body has an invalid chunk.
+    #[error("The body is not in chunks as it says")]
+    Chunks,
+    /// The request did not arrive in time.
+    #[error("The request took too long")]
+    TooSlow,
+    /// The head is too large.
+    #[error("The head of the request is too large")]
+    HeadTooLarge,
+}
+
+impl BadRequest {
+    /// Returns the status of the response to the client.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::TooSlow => 408,
+            Self::HeadTooLarge => 431,
+            _ => 400,
+        }
+    }
+}
+
+/// What is invalid in an origin's response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum InvalidResponse {
+    /// It is not HTTP/1.
+    #[error("it is not HTTP/1")]
+    Malformed,
+    /// The head is longer than `max_header_size`, or has too many fields.
+    #[error("its head is too large")]
+    HeadTooLarge,
+    /// The body has a transfer coding other than `chunked`.
+    ///
+    /// The gateway asks for no other coding (RFC 9112, section 6.1).
+    #[error("its body is coded otherwise than in chunks")]
+    Coding,
+    /// It has several different lengths (RFC 9110, section 8.6).
+    #[error("it tells several lengths")]
+    Length,
+    /// It switches to a protocol that the request did not ask for.
+    #[error("it changes to a protocol that was not asked for")]
+    Protocol,
+    /// A chunk of the body is invalid, or a trailer is malformed.
+    #[error("its body is not in chunks as it says")]
+    Chunks,
+}

@@ -1,0 +1,36 @@
+//! The tests of the whole program, in one binary: linking takes longer than most of them.
+//!
+//! | module | what it tests |
+//! |---|---|
+//! | `gateway` | `drip run`: queues, pacing, reload, stop, origins, admin port |
+//! | `checklist` | each line of `docs/proxy-checklist.md`, in bytes |
+//! | `tls` | clients over TLS and HTTP/2 |
+//! | `nginx`, `oracle` | the same requests to nginx and to drip |
+//! | `store`, `shared` | limits in Redis, with one gateway and with several |
+//! | `abuse`, `soak` | floods, slow clients, and everything at once |
+//! | `prometheus`, `page`, `top` | what operators see |
+//! | `advise`, `import`, `simulate`, `demo` | the offline commands |
+//! | `readme`, `pages` | what the documents promise |
+//! | `layers`, `profiles` | the order of the modules and of the build profiles |
+
+mod abuse;
+mod advise;
+mod checklist;
+mod demo;
+mod gateway;
+mod import;
+mod layers;
+mod nginx;
+mod oracle;
+mod page;
+mod pages;
+mod profiles;
+mod prometheus;
+mod readme;
+mod shared;
+mod simulate;
+mod soak;
+mod store;
+mod support;
+mod tls;
+mod top;
