@@ -1,5 +1,7 @@
 //! The modules of `src/` are layers: each uses only itself and those below it.
 
+mod circles;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,146 @@
+//! No two files of `src/` import each other, nor do several in a circle.
+//!
+//! A module and the files in its folder are one house: what they take from each other is no circle.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use super::{files, source};
+
+/// A file's path as a module: `["limit", "bucket"]`.
+type Module = Vec<String>;
+
+/// The code of a file without its tests.
+fn code(text: &str) -> &str {
+    let tests = text.find("#[cfg(test)]\nmod tests {");
+    &text[..tests.unwrap_or(text.len())]
+}
+
+/// The paths of all `use` lines, with groups written out.
+fn paths(text: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut tested = false;
+    for statement in code(text).split_inclusive(';') {
+        let line = statement.lines().rev().find(|line| line.contains("use "));
+        tested |= statement.trim_start().starts_with("#[cfg(test)]");
+        let Some(at) = line.and_then(|_| statement.rfind("use ")) else {
+            tested = false;
+            continue;
+        };
+        let begins_line = statement[..at].lines().next_back().is_none_or(|before| {
+            let before = before.trim();
+            before.is_empty() || before.starts_with("pub")
+        });
+        if begins_line && !std::mem::take(&mut tested) {
+            expand(statement[at + 4..].trim_end_matches(';'), "", &mut paths);
+        }
+    }
+    paths
+}
+
+fn expand(tree: &str, prefix: &str, paths: &mut Vec<String>) {
+    let tree = tree.trim();
+    let Some((head, group)) = tree.split_once('{') else {
+        let path = tree.split_whitespace().next().unwrap_or_default();
+        return paths.push(format!("{prefix}{path}"));
+    };
+    let group = group.trim_end().trim_end_matches('}');
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in group.char_indices().chain([(group.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                if !group[start..at].trim().is_empty() {
+                    expand(&group[start..at], &format!("{prefix}{head}"), paths);
+                }
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The file that a path in `from` leads to, if it is one of `all`.
+fn target(path: &str, from: &Module, all: &BTreeMap<Module, String>) -> Option<Module> {
+    let mut parts = path.split("::").peekable();
+    let mut found = from.clone();
+    match parts.peek().copied() {
+        Some("crate") => {
+            found.clear();
+            parts.next();
+        }
+        Some("self") => _ = parts.next(),
+        Some("super") => {
+            while parts.next_if_eq(&"super").is_some() {
+                found.pop();
+            }
+        }
+        _ => {}
+    }
+    found.extend(parts.map(str::to_owned));
+    while !found.is_empty() && !all.contains_key(&found) {
+        found.pop();
+    }
+    Some(found).filter(|found| !found.is_empty())
+}
+
+fn modules() -> BTreeMap<Module, String> {
+    let root = source();
+    let mut modules = BTreeMap::new();
+    for file in files(&root) {
+        let below = file.strip_prefix(&root).expect("a file of src");
+        let parts = below.with_extension("");
+        let parts = parts.iter().map(|part| part.to_string_lossy().into_owned());
+        let module: Module = parts.filter(|part| part != "mod").collect();
+        let is_test =
+            |part: &String| part.starts_with("test") || part == "properties" || part == "crash";
+        if !module.iter().any(is_test) {
+            modules.insert(module, fs::read_to_string(&file).expect("a text"));
+        }
+    }
+    modules
+}
+
+/// A way from `from` back to `to`, by depth-first search.
+fn way<'m>(
+    from: &'m Module,
+    to: &Module,
+    uses: &'m BTreeMap<Module, BTreeSet<Module>>,
+    seen: &mut BTreeSet<&'m Module>,
+) -> Option<Vec<String>> {
+    for next in uses.get(from).into_iter().flatten() {
+        if next == to {
+            return Some(vec![from.join("::"), to.join("::")]);
+        }
+        if seen.insert(next)
+            && let Some(mut rest) = way(next, to, uses, seen)
+        {
+            rest.insert(0, from.join("::"));
+            return Some(rest);
+        }
+    }
+    None
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    let all = modules();
+    let mut uses: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
+    for (from, text) in &all {
+        let targets = paths(text)
+            .iter()
+            .filter_map(|path| target(path, from, &all))
+            .filter(|to| !from.starts_with(to) && !to.starts_with(from))
+            .collect();
+        uses.insert(from.clone(), targets);
+    }
+    let edges: usize = uses.values().map(BTreeSet::len).sum();
+    assert!(edges > 500, "only {edges} imports were found");
+    let circles: Vec<String> = uses
+        .keys()
+        .filter_map(|module| way(module, module, &uses, &mut BTreeSet::new()))
+        .map(|way| way.join(" uses "))
+        .collect();
+    assert!(circles.is_empty(), "circles:\n{}", circles.join("\n"));
+}
