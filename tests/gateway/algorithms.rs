@@ -135,7 +135,7 @@ fn another_algorithm_starts_the_zone_afresh_and_says_so() {
     gateway
         .site
         .write(&file(&origin, &zone("sliding_window_log"), ""));
-    gateway.wait_for_line("its keys start afresh");
+    gateway.wait_for_line("its keys start empty");
     gateway.wait_for_line("the changed file is in force");
     assert_eq!(passed(&gateway, "a", 5).0, 3);
 }

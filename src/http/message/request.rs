@@ -55,7 +55,7 @@ pub enum BadRequest {
     #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
     Length,
     /// The body has an invalid chunk.
-    #[error("The body is not in chunks as it says")]
+    #[error("The body is not valid chunked encoding")]
     Chunks,
     /// The request did not arrive in time.
     #[error("The request took too long")]

@@ -20,16 +20,16 @@ pub enum InvalidResponse {
     /// The body has a transfer coding other than `chunked`.
     ///
     /// The gateway asks for no other coding (RFC 9112, section 6.1).
-    #[error("its body is coded otherwise than in chunks")]
+    #[error("its body has a transfer coding other than chunked")]
     Coding,
     /// It has several different lengths (RFC 9110, section 8.6).
-    #[error("it tells several lengths")]
+    #[error("it has several lengths")]
     Length,
     /// It switches to a protocol that the request did not ask for.
-    #[error("it changes to a protocol that was not asked for")]
+    #[error("it switches to a protocol that was not asked for")]
     Protocol,
     /// A chunk of the body is invalid, or a trailer is malformed.
-    #[error("its body is not in chunks as it says")]
+    #[error("its body is not valid chunked encoding")]
     Chunks,
 }
 
