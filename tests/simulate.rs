@@ -233,7 +233,7 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
         told.contains("line 2: this is not time_seconds,key[,route_path]"),
         "{told}"
     );
-    assert!(told.contains("line 3: \"x\" is no time"), "{told}");
+    assert!(told.contains("line 3: \"x\" is not a time"), "{told}");
     assert!(told.contains("2 lines could not be read"), "{told}");
 }
 
@@ -263,7 +263,7 @@ fn of_a_packed_trace_that_was_cut_short_what_there_is_is_told() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(
-            told.starts_with("cut.gz: ") && told.contains(", behind line 2"),
+            told.starts_with("cut.gz: ") && told.contains(", after line 2"),
             "{told}"
         );
         assert!(

@@ -438,7 +438,7 @@ fn any_variable_that_the_log_has_may_be_the_key() {
     assert_eq!(untold.status.code(), Some(1));
     let said = String::from_utf8(untold.stderr).unwrap();
     assert!(
-        said.contains("the log does not tell $http_x_api_key"),
+        said.contains("the log does not have $http_x_api_key"),
         "{said}"
     );
     let partly = advise(
@@ -446,7 +446,7 @@ fn any_variable_that_the_log_has_may_be_the_key() {
         &["--key", "$remote_addr$http_x_api_key", "access.log"],
     );
     assert!(
-        partly.contains("The log does not tell $http_x_api_key"),
+        partly.contains("The log does not have $http_x_api_key"),
         "{partly}"
     );
     for wrong in [["--key", "$nonsense"], ["--good", "yesterday"]] {

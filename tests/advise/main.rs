@@ -28,7 +28,7 @@ fn advise(folder: &Path, args: &[&str]) -> String {
 
 /// The lines to paste.
 fn toml(report: &str) -> &str {
-    report.split_once("limited:\n\n").expect("lines to paste").1
+    report.split_once("limit:\n\n").expect("lines to paste").1
 }
 
 /// A file with an origin and a route, and the lines pasted at its end.

@@ -43,7 +43,7 @@ fn a_log_that_is_named_twice_counts_once() {
     let output = run(folder, &["advise", "access.log", "./access.log"]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), once);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "./access.log: is named twice, and read once\n");
+    assert_eq!(said, "./access.log: is listed twice, and is read once\n");
 }
 
 #[test]
@@ -95,7 +95,10 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
         said.contains("bad.csv: line 2: this is not time_seconds,key[,route_path]\n"),
         "{said}"
     );
-    assert!(said.contains("bad.csv: line 3: \"x\" is no time"), "{said}");
+    assert!(
+        said.contains("bad.csv: line 3: \"x\" is not a time"),
+        "{said}"
+    );
     assert!(said.ends_with("2 lines could not be read\n"), "{said}");
     let report = String::from_utf8(output.stdout).unwrap();
     assert_eq!(report, advise(folder, &["good.csv"]));
@@ -110,7 +113,7 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
     assert!(
         said.contains("no such log: ")
             && said.contains("cut.gz: ")
-            && said.contains(", behind line 6"),
+            && said.contains(", after line 6"),
         "{said}"
     );
 
