@@ -19,7 +19,7 @@ fn run(folder: &Path, args: &[&str]) -> Output {
     drip().current_dir(folder).args(args).output().unwrap()
 }
 
-/// What `drip advise` prints of a log in a folder.
+/// What `drip advise` prints for a log in a folder.
 fn advise(folder: &Path, args: &[&str]) -> String {
     let output = run(folder, &[&["advise"], args].concat());
     assert!(output.status.success(), "{output:?}");

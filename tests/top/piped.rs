@@ -1,4 +1,4 @@
-//! Into a pipe.
+//! `drip top` into a pipe.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
