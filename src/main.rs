@@ -27,19 +27,19 @@ struct Cli {
 enum Command {
     /// Run the gateway (the default)
     Run(File),
-    /// Watch it smooth: the gateway, a sample origin and a bursty crowd of clients in one process
+    /// Watch it smooth bursts: the gateway, a sample origin and a crowd of clients in one process
     Demo(File),
-    /// Validate the file, print the effective settings, or every problem found
+    /// Validate the file, and print the effective settings or every problem found
     Check(File),
-    /// Translate an nginx.conf into a gateway.toml, and tell by line what could not be translated
+    /// Translate an nginx.conf into a gateway.toml, and report each line that could not be translated
     Import {
-        /// nginx's file
+        /// The configuration file of nginx
         #[arg(value_name = "NGINX_CONF")]
         file: PathBuf,
     },
-    /// Replay a trace or access log against the file: what would have become of each request?
+    /// Replay a trace or access log against the file, and print the verdict on each request
     Simulate {
-        /// The settings
+        /// The configuration file
         #[command(flatten)]
         file: File,
         #[command(flatten)]
@@ -47,9 +47,9 @@ enum Command {
     },
     /// Recommend rate and burst from the traffic of access logs
     Advise(advise::Wanted),
-    /// The live page in a terminal; where the output is none, what it shows, once
+    /// Show the live page in a terminal; if the output is not a terminal, print it once
     Top {
-        /// The admin port of a gateway
+        /// The address of a gateway's admin port
         #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
         address: top::Address,
     },
@@ -57,7 +57,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct File {
-    /// The settings
+    /// The configuration file
     #[arg(
         short,
         long = "config",

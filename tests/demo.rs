@@ -1,4 +1,4 @@
-//! `drip demo`, as somebody sees it who calls it.
+//! `drip demo`, run as a user runs it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// Long enough for a line on a busy machine.
+/// Time to wait for a line, long enough on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Demo {
@@ -55,7 +55,7 @@ impl Demo {
         write(&self.folder.path().join("gateway.toml"), self.ports, rate);
     }
 
-    /// The first line in which `wanted` finds what it looks for.
+    /// The first line that `wanted` accepts.
     fn find<T>(&self, mut wanted: impl FnMut(&str) -> Option<T>) -> T {
         let mut seen = Vec::new();
         for _ in 0..60 {

@@ -12,7 +12,7 @@ fn drip(folder: &Path, args: &[&str]) -> Output {
     drip.current_dir(folder).args(args).output().unwrap()
 }
 
-/// What comes out of a file of the corpus, and what is said of it.
+/// The result of importing a file of the corpus: exit code, settings and notes.
 fn corpus(name: &str) -> (Option<i32>, String, Vec<String>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/nginx");
     told(&drip(&folder, &["import", name]))
@@ -114,7 +114,7 @@ fn what_is_not_translated_is_told_by_its_line() {
     }
     assert_eq!(notes.last().unwrap(), "5 things need a look");
     assert!(settings.contains("max_in_flight = 100\n"), "{settings}");
-    // The well-known way to let some pass.
+    // The usual way to exempt some clients.
     let exempt = "exempt = [\"10.0.0.0/8\", \"192.0.2.0/24\"]";
     let zone = format!(
         "[zones.mapped]\nkey = \"$remote_addr\"\nrate = \"5r/s\"\nmax_keys = 80000\nipv6_prefix = 128\n{exempt}\n"
@@ -129,7 +129,7 @@ fn what_is_not_translated_is_told_by_its_line() {
     ));
 }
 
-/// The `exempt` of a zone whose key is `$key`, made by these lines; `None` where the zone is left out.
+/// The `exempt` of a zone whose key `$key` these lines define; `None` if the zone is left out.
 fn exempt(lines: &str) -> Option<String> {
     let conf = format!(
         "http {{\n{lines}\nlimit_req_zone $key zone=z:1m rate=1r/s;\n\
@@ -172,7 +172,7 @@ fn whom_a_geo_or_a_map_lets_pass_is_exempt() {
             format!("geo $remote_addr $limit {{ 10.0.0.0/8 0; 192.0.2.0/24 1; }} {default}"),
             "[\"10.0.0.0/8\"]",
         ),
-        // Of a network that is named twice the last holds.
+        // If a network is named twice, the last entry counts.
         (
             format!("geo $limit {{ default yes; 10.0.0.0/8 1; 10.0.0.0/8 0; }} {default}"),
             "[\"10.0.0.0/8\"]",
@@ -191,12 +191,12 @@ fn whom_a_geo_or_a_map_lets_pass_is_exempt() {
 fn what_exempt_cannot_say_is_told_instead() {
     let map = "map $limit $key { 0 \"\"; 1 $binary_remote_addr; 2 $http_x_key; }";
     for lines in [
-        // Some within a network that passes are limited.
+        // Some clients within an exempt network are limited.
         &format!("geo $limit {{ default 1; 10.0.0.0/8 0; 10.1.0.0/16 1; }} {map}"),
-        // Nobody is limited but those who are named.
+        // Only the named clients are limited.
         &format!("geo $limit {{ default 0; 10.0.0.0/8 1; }} {map}"),
         &format!("geo $limit {{ 10.0.0.0/8 1; }} {map}"),
-        // Some have another key.
+        // Some clients have another key.
         &format!("geo $limit {{ default 1; 10.0.0.0/8 0; 192.0.2.0/24 2; }} {map}"),
         &format!("geo $limit {{ ranges; default 1; 10.0.0.0-10.9.9.9 0; }} {map}"),
         &format!("geo $limit {{ proxy 10.0.0.0/8; default 1; 10.0.0.0/8 0; }} {map}"),
@@ -364,7 +364,7 @@ fn whatever_comes_out_passes_the_check() {
     assert!(passed >= 12, "only {passed} files came to something");
 }
 
-/// A page shows a file, what it becomes, and what is said of it.
+/// The page shows an nginx file, the settings it becomes, and the notes.
 #[test]
 fn the_page_shows_what_happens() {
     let page = "docs/coming-from-nginx.md";

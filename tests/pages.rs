@@ -1,4 +1,4 @@
-//! The pages in benches/ show pictures and name commands, and all pages name files; this keeps their word.
+//! Checks that the pictures, commands and files that the pages name exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn pages() -> Vec<PathBuf> {
     pages_in("benches")
 }
 
-/// Those, the pages of docs/, and those at the root.
+/// The pages of benches/, of docs/, and at the root.
 fn all_pages() -> Vec<PathBuf> {
     ["benches", "docs", ""]
         .into_iter()
@@ -28,7 +28,7 @@ fn pages_in(folder: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What stands between `](` and `)`.
+/// The link targets: the text between `](` and `)`.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let rests = text.split("](").skip(1);
     rests.filter_map(|rest| rest.split_once(')').map(|(link, _)| link))

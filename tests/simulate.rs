@@ -61,7 +61,7 @@ fn one_zone(rate: &str, limit: &str) -> Bench {
     ))
 }
 
-/// The departures of requests of one key, in seconds; R where it is rejected.
+/// The departures of requests of one key, in seconds; R for a rejected one.
 fn departures(rate: &str, limit: &str, arrivals: &str) -> String {
     let lines: Vec<String> = arrivals
         .split_whitespace()
@@ -233,7 +233,7 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
         told.contains("line 2: this is not time_seconds,key[,route_path]"),
         "{told}"
     );
-    assert!(told.contains("line 3: \"x\" is no time"), "{told}");
+    assert!(told.contains("line 3: \"x\" is not a time"), "{told}");
     assert!(told.contains("2 lines could not be read"), "{told}");
 }
 
@@ -263,7 +263,7 @@ fn of_a_packed_trace_that_was_cut_short_what_there_is_is_told() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(
-            told.starts_with("cut.gz: ") && told.contains(", behind line 2"),
+            told.starts_with("cut.gz: ") && told.contains(", after line 2"),
             "{told}"
         );
         assert!(
@@ -287,7 +287,7 @@ fn a_line_of_megabytes_is_a_bad_one() {
     );
 }
 
-/// What `drip simulate` says, run in a folder.
+/// The output of `drip simulate`, run in a folder.
 fn said(folder: &Path, args: &[&str]) -> String {
     let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
     let output = drip
@@ -305,14 +305,14 @@ fn a_comparison_tells_who_is_better_and_who_is_worse_off() {
     let bench = one_zone("1r/s", "burst = 1");
     let folder = bench.folder.path();
     let file = fs::read_to_string(folder.join("gateway.toml")).unwrap();
-    // Twice as fast, and nobody waits.
+    // Twice as fast, and no request waits.
     fs::write(
         folder.join("other.toml"),
         file.replace("1r/s", "2r/s")
             .replace("burst = 1", "burst = 0"),
     )
     .unwrap();
-    // a: two wait, then none; b: one waits, and then is refused; c: nothing changes.
+    // a: two wait, then none; b: one waits, and then is rejected; c: nothing changes.
     let trace = "0,a\n0.6,a\n1.2,a\n0,b\n0,b\n5,c\n";
     fs::write(folder.join("trace"), trace).unwrap();
     let text = said(folder, &["--against", "other.toml", "trace"]);
@@ -432,7 +432,7 @@ fn a_full_zone_forgets_the_least_recently_used_key_that_nobody_waits_for() {
     assert!(waiting[4].contains(",rejected,"), "{waiting:?}");
 }
 
-/// Which of the requests of one key are passed, by an algorithm that lets nobody wait.
+/// Which requests of one key pass, with an algorithm where no request waits.
 fn verdicts(zone: &str, arrivals: &[&str]) -> String {
     let bench = Bench::new(&format!(
         "[zones.z]\nkey = \"$remote_addr\"\n{zone}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
@@ -469,7 +469,7 @@ fn the_worked_examples_of_the_other_algorithms_come_out() {
     );
     let log = minute("sliding_window_log", 2);
     assert_eq!(verdicts(&log, &["60", "80", "105", "145"]), "PPRP");
-    // 88 in one minute and 12 in the next: at 15 s of it 78 count, so 22 more are passed.
+    // 88 in one minute and 12 in the next: 15 s into it 78 count, so 22 more pass.
     let counted: Vec<_> = ["1"; 88]
         .into_iter()
         .chain(["60"; 12])
@@ -477,7 +477,7 @@ fn the_worked_examples_of_the_other_algorithms_come_out() {
         .collect();
     let answers = verdicts(&minute("sliding_window_counter", 100), &counted);
     assert_eq!(&answers[100..], "PPPPPPPPPPPPPPPPPPPPPPRR");
-    // 5 in one minute and 3 in the next: at 30 % of it 6.5 count, which is below 7.
+    // 5 in one minute and 3 in the next: 30 % into it 6.5 count, which is below 7.
     let counted = ["1", "1", "1", "1", "1", "77", "77", "77", "78", "78"];
     assert_eq!(
         &verdicts(&minute("sliding_window_counter", 7), &counted)[8..],

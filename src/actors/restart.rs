@@ -116,7 +116,7 @@ impl<A: Restart> Future for Restarting<A> {
                     actor = kind,
                     panic = cause,
                     hidden,
-                    "an actor panicked; it starts again, and who waited there is answered 503"
+                    "an actor panicked; it starts again, and its waiting requests get 503"
                 );
             }
             if !self.running.restart() {

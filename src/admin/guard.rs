@@ -55,7 +55,7 @@ fn refusal(method: &Method, headers: &HeaderMap, token: Option<&[u8]>) -> Option
     if is_of_another_site(headers, token.is_some()) {
         return Some(reply::error(
             StatusCode::FORBIDDEN,
-            "a page of another site sent this; open the gateway's own page, at its address or localhost",
+            "this request comes from a page of another site; open the gateway's own page, at its address or localhost",
         ));
     }
     let wanted = token?;

@@ -142,7 +142,7 @@ struct Since {
 pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
     let query = match Query::<Since>::from_query(request.query_string()) {
         Ok(query) => query,
-        Err(error) => return reply::bad_query(format!("since is the number of a sample: {error}")),
+        Err(error) => return reply::bad_query(format!("since must be a sample number: {error}")),
     };
     let last = request.headers().get(LAST_EVENT_ID);
     let last = last.and_then(|id| id.to_str().ok()?.trim().parse().ok());
@@ -157,7 +157,7 @@ pub(super) async fn live(request: HttpRequest, admin: Data<Admin>) -> HttpRespon
         Some(listening) => response.body(listening),
         None => reply::error(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{LISTENERS} listen already; close one of them"),
+            format!("{LISTENERS} clients are connected already; close one of them"),
         ),
     }
 }

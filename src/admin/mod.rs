@@ -170,7 +170,7 @@ async fn readyz(admin: Data<Admin>) -> HttpResponse {
     let store = outage.map_or(String::new(), |(since, reason)| {
         let seconds = clock::now().since(since).as_secs();
         format!(
-            "the store is out for {seconds} s ({reason}); zones go on by their on_store_failure\n"
+            "the store is out for {seconds} s ({reason}); zones follow their on_store_failure\n"
         )
     });
     HttpResponse::Ok()

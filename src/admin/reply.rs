@@ -55,6 +55,6 @@ pub(super) fn not_allowed(allowed: &'static str) -> HttpResponse {
 pub(super) fn not_now() -> HttpResponse {
     error(
         StatusCode::SERVICE_UNAVAILABLE,
-        "no gateway is in force; try again when /readyz answers 200",
+        "the gateway is starting or stopping; try again when /readyz answers 200",
     )
 }

@@ -13,28 +13,29 @@ use crate::config::KeyTemplate;
 use crate::tools::advise::{self, Advice, Hours, Log, MOST_KEYS, Span, Survey};
 use crate::tools::trace::{SHOWN, length, open, progress, svg};
 
-/// What `drip advise` is told.
+/// The arguments of `drip advise`.
 #[derive(Debug, Args)]
 pub struct Wanted {
-    /// What tells one client from another, in nginx's variables as far as the log has them; a text alone: all together
+    /// The key that identifies a client, made of those of nginx's variables that the log has; a text
+    /// without variables counts all requests together
     #[arg(long, value_name = "KEY", default_value = "$remote_addr")]
     key: KeyTemplate,
-    /// Of drip's own log: take the keys as this zone had them, whatever they are made of, and no request on which
-    /// another zone decided
+    /// For drip's own log: use the keys that this zone logged, and only the requests on which it
+    /// decided
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
-    /// Hours without trouble, by the clock of the log: none of their requests is to be rejected [default: all that are
-    /// not bad]
+    /// Hours without trouble, by the clock of the log: none of their requests should be rejected
+    /// [default: all hours that are not bad]
     #[arg(long, value_name = "FROM/TO")]
     good: Vec<Span>,
-    /// Hours whose traffic was too much
+    /// Hours with too much traffic
     #[arg(long, value_name = "FROM/TO")]
     bad: Vec<Span>,
-    /// Draw it, too
+    /// Also draw a plot
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// Access logs in nginx's combined format, drip's or nginx's JSON, or CSV lines `time_seconds,key`; packed by gzip or not;
-    /// - for standard input
+    /// Access logs in nginx's combined format, drip's or nginx's JSON, or CSV lines
+    /// `time_seconds,key`; plain or compressed by gzip; - for standard input
     #[arg(value_name = "ACCESS_LOG", required = true)]
     logs: Vec<PathBuf>,
 }
@@ -90,14 +91,14 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
         eprintln!(
             "{}",
             if reading.read == 0 {
-                "there is no request to go by".to_owned()
+                "the logs have no request".to_owned()
             } else if let Some(zone) = wanted.zone.as_ref().filter(|_| is_keyless) {
-                format!("no line of the log says that zone {zone} decided on its request")
+                format!("the log has no request on which zone {zone} decided")
             } else if untold.is_empty() {
-                "there is no request in the good hours to go by".to_owned()
+                "there is no request in the good hours".to_owned()
             } else {
                 format!(
-                    "no request has a key: the log does not tell {untold}; choose another --key"
+                    "no request has a key: the log does not have {untold}; choose another --key"
                 )
             }
         );
@@ -114,7 +115,7 @@ fn each_once(logs: &[PathBuf]) -> Vec<&PathBuf> {
         let file = length(log).and_then(|_| fs::canonicalize(log).ok());
         let is_new = file.is_none_or(|file| known.insert(file));
         if !is_new {
-            eprintln!("{}: is named twice, and read once", log.display());
+            eprintln!("{}: is listed twice, and is read once", log.display());
         }
         is_new
     };

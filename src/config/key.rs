@@ -63,11 +63,11 @@ const ALLOWED: &str = "$remote_addr, $host, $uri, $request_uri, $request_method,
 pub enum KeyError {
     /// The text is empty.
     #[error(
-        "a key is made of variables such as \"$remote_addr\", or of a text alone to have one bucket for everybody"
+        "a key is made of variables such as \"$remote_addr\", or of a text alone for one bucket for all clients"
     )]
     Empty,
     /// A `$` without a name after it.
-    #[error("a $ begins a variable: {ALLOWED}; ${{...}} sets one off from the text behind it")]
+    #[error("a $ begins a variable: {ALLOWED}; ${{...}} separates one from the text after it")]
     LoneDollar,
     /// A `${` without its `}`.
     #[error("${{{0} has no closing brace")]

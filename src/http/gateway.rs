@@ -174,14 +174,14 @@ impl Gateway {
         };
         if known.algorithm != wanted.algorithm {
             let (zone, from, to) = (&wanted.name, known.algorithm, wanted.algorithm);
-            tracing::warn!(zone, %from, %to, "the zone counts by another algorithm: its keys start afresh");
+            tracing::warn!(zone, %from, %to, "the zone has another algorithm now: its keys start empty");
         } else if known.store != wanted.store {
             let (zone, from, to) = (&wanted.name, known.store.name(), wanted.store.name());
             tracing::warn!(
                 zone,
                 from,
                 to,
-                "the zone is kept in another store: its keys start afresh"
+                "the zone is kept in another store: its keys start empty"
             );
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn log_panics() {
             location = location.as_deref(),
             backtrace = backtrace.map(tracing::field::display),
             hidden,
-            "a task panicked: this is a defect of drip; please report it"
+            "a task panicked: this is a bug in drip; please report it"
         );
     }));
 }

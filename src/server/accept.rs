@@ -72,7 +72,7 @@ impl Accepting {
         let ended = self.acceptor.end().await;
         ended
             .err()
-            .unwrap_or_else(|| io::Error::other("connections are not accepted any more"))
+            .unwrap_or_else(|| io::Error::other("connections are no longer accepted"))
     }
 
     /// Closes the listening sockets, as [`Acceptor::close`] does.

@@ -96,7 +96,7 @@ impl Acceptor {
     /// Returns the cause if accepting ended without a request to stop.
     pub(super) async fn end(&mut self) -> io::Result<()> {
         let ended = (&mut self.ended).await;
-        ended.unwrap_or_else(|_| Err(io::Error::other("the thread that accepts clients is gone")))
+        ended.unwrap_or_else(|_| Err(io::Error::other("the accepting thread has ended")))
     }
 }
 

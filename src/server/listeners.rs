@@ -124,7 +124,7 @@ fn inherit() -> io::Result<Vec<(Listen, Socket)>> {
             inherited.push((Listen::Unix(path), Socket::Unix(socket)));
         } else {
             let what = format!(
-                "LISTEN_FDS: descriptor {} is no listening stream socket",
+                "LISTEN_FDS: descriptor {} is not a listening stream socket",
                 index + 3
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));

@@ -114,6 +114,6 @@ impl Reloader {
         for line in error.to_string().lines() {
             tracing::error!("{line}");
         }
-        tracing::error!(file = %self.file.display(), "the file has errors; the settings in force go on");
+        tracing::error!(file = %self.file.display(), "the file has errors; the settings in force stay");
     }
 }

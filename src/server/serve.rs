@@ -118,5 +118,5 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
 
 async fn asked_again(signals: &mut Signals) {
     while signals.next().await != Asked::Stop {}
-    tracing::warn!("asked again to stop: ending at once");
+    tracing::warn!("second signal to stop: ending at once");
 }

@@ -105,7 +105,7 @@ pub enum Error {
     #[error("the store refused: {0}")]
     Refused(String),
     /// The answer does not come from one of the scripts.
-    #[error("the store's answer makes no sense")]
+    #[error("the store's answer is invalid")]
     Nonsense,
 }
 

@@ -31,10 +31,10 @@ impl fmt::Display for UnsupportedRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Decimals => {
-                "the count of this rate has too many decimals for so long a period to be kept exactly in Redis"
+                "the count of this rate has too many decimals for a period this long to be kept exactly in Redis"
             }
             Self::Period => {
-                "a window in Redis is a whole number of microseconds long, as its clock tells no less"
+                "a window in Redis is a whole number of microseconds long, the resolution of its clock"
             }
         })
     }

@@ -31,7 +31,7 @@ pub enum BadUrl {
     )]
     Scheme,
     /// A cluster has no numbered databases.
-    #[error("a cluster has one database and no other; leave out what follows the hosts")]
+    #[error("a cluster has only one database; remove what follows the hosts")]
     Database,
     /// A part of the URL cannot be parsed.
     #[error("this is not the URL of a Redis: {0}")]

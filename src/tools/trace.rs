@@ -32,7 +32,7 @@ pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
             .is_some_and(|kind| kind.eq_ignore_ascii_case("svg"));
         is_svg
             .then_some(path)
-            .ok_or("plots are drawn as SVG; the name ends in .svg")
+            .ok_or("plots are SVG; the name must end in .svg")
     })
 }
 

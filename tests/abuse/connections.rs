@@ -6,13 +6,13 @@ use crate::abuse::{KB, MORE_DESCRIPTORS, long_until, open_gateway};
 use crate::support::process::Process;
 use crate::support::{Client, Origin, alone, eventually};
 
-/// As many as the limit of file descriptors allows, with some to spare for the test, and for the gateway.
+/// As many as the limit of file descriptors allows, minus some for the test and the gateway.
 const MOST: usize = 20_000;
 const SPARE: usize = 500;
 
 const REQUEST: &[u8] = b"GET /unlimited HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// Waits until those who have asked are answered, one in ten.
+/// Waits until the clients that sent a request, one in ten, have their response.
 fn answered(crowd: &mut [One]) {
     long_until("those who asked are answered", || {
         crowd.iter_mut().step_by(10).all(|one| {
@@ -35,12 +35,12 @@ fn twenty_thousand_idle_connections_cost_little_memory_and_no_time() {
     let mut crowd = Vec::with_capacity(count);
     for nth in 0..count {
         let mut one = One::connect(gateway.address(), nth);
-        // One in ten has been served before.
+        // One in ten was served before.
         if nth % 10 == 0 {
             assert_eq!(one.send(REQUEST), REQUEST.len());
         }
         crowd.push(one);
-        // Each that is under way takes two descriptors more of this process, at the origin, which it keeps.
+        // Each request in flight takes two more descriptors of this process, at the origin, which keeps them.
         if nth % 500 == 499 {
             answered(&mut crowd);
         }
@@ -85,7 +85,7 @@ fn connections_past_the_most_wait_until_others_have_gone() {
     eventually("the gateway has taken what it may", || {
         process.descriptors() >= 40
     });
-    // Behind those in the kernel's queue.
+    // It is behind the connections in the kernel's queue.
     let mut newcomer = Client::ask(gateway.address(), "/?key=new");
     let load = process.load();
     assert!(load < 0.3, "{load:.2} of a core to let them wait");

@@ -8,23 +8,23 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::now;
 
-/// One of many connections that one thread looks after.
+/// One of many connections that one thread handles.
 #[derive(Debug)]
 pub struct One {
     stream: TcpStream,
-    /// What has come so far.
+    /// The bytes received so far.
     pub got: Vec<u8>,
     /// When the connection was seen to have ended.
     pub ended: Option<Instant>,
 }
 
 impl One {
-    /// Connects from one of several local addresses, which have ports enough for all together.
+    /// Connects from one of several local addresses, which together have enough ports.
     pub fn connect(to: SocketAddr, nth: usize) -> Self {
         Self::with_buffer(to, nth, None)
     }
 
-    /// The same, with a receive buffer of so many bytes.
+    /// The same, with a receive buffer of this many bytes.
     pub fn with_buffer(to: SocketAddr, nth: usize, buffer: Option<usize>) -> Self {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None);
@@ -46,21 +46,21 @@ impl One {
         }
     }
 
-    /// Sends what the kernel takes at once, and says how much that was.
+    /// Sends what the kernel takes at once, and returns how much that was.
     pub fn send(&mut self, bytes: &[u8]) -> usize {
         let mut sent = 0;
         while sent < bytes.len() {
             match self.stream.write(&bytes[sent..]) {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // Full, or the connection has ended, as a look at it will tell.
+                // The buffer is full, or the connection has ended; reading will show which.
                 Err(_) => break,
             }
         }
         sent
     }
 
-    /// Takes what has come, at most about `most` bytes, and says how much that was.
+    /// Reads what has arrived, at most about `most` bytes, and returns how much that was.
     pub fn take(&mut self, most: usize) -> usize {
         let mut piece = [0; 16 << 10];
         let mut taken = 0;
@@ -79,7 +79,7 @@ impl One {
         taken
     }
 
-    /// The status of the one answer that came, if any did.
+    /// The status of the response, if one came.
     pub fn status(&self) -> Option<u16> {
         let text = String::from_utf8_lossy(&self.got);
         text.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
@@ -91,7 +91,7 @@ impl One {
     }
 }
 
-/// Looks at all connections until each has ended, or until `limit` is over; how many have not.
+/// Polls all connections until each has ended, or until `limit`; returns how many have not.
 pub fn watch(crowd: &mut [One], limit: Duration) -> usize {
     let deadline = now() + limit;
     loop {
@@ -106,7 +106,7 @@ pub fn watch(crowd: &mut [One], limit: Duration) -> usize {
     }
 }
 
-/// Raises this process's limit of file descriptors, and so that of the programs that it starts, as far as it may go.
+/// Raises the limit of file descriptors of this process, and of the programs that it starts, to the maximum.
 pub fn raise_descriptors() -> usize {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let raised = Rlimit {

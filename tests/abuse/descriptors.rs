@@ -12,7 +12,7 @@ use crate::abuse::others::Others;
 use crate::support::process::Process;
 use crate::support::{Client, Gateway, Origin, alone, eventually, now};
 
-/// How many more the gateway may open than it has.
+/// How many more descriptors the gateway may open.
 const MORE: usize = 24;
 
 fn limit_descriptors(gateway: &Gateway, most: usize) {
@@ -31,7 +31,7 @@ fn without_descriptors_those_connected_are_served_nothing_spins_and_it_recovers(
     let origin = Origin::start();
     let gateway = open_gateway(&origin, "header_timeout = \"120s\"");
     let process = Process::of(gateway.id());
-    // Its connection, and that to the origin, are there before the others take the rest.
+    // Its connection, and the one to the origin, exist before the others take the rest.
     let others = Others::on_one_connection(&gateway);
     let most = process.descriptors() + MORE;
     limit_descriptors(&gateway, most);
@@ -39,11 +39,11 @@ fn without_descriptors_those_connected_are_served_nothing_spins_and_it_recovers(
     let crowd: Vec<_> = (0..200)
         .map(|nth| One::connect(gateway.address(), nth))
         .collect();
-    // Descriptors are numbered without gaps but for those just closed: one or two may be missing.
+    // Descriptor numbers have no gaps except for those just closed: one or two may be missing.
     eventually("the descriptors are used up", || {
         process.descriptors() + 2 >= most
     });
-    // Longer than it takes to try again once or twice.
+    // Long enough to try again once or twice.
     thread::sleep(Duration::from_millis(500));
     let load = process.load();
     assert!(load < 0.3, "{load:.2} of a core without descriptors");
@@ -91,7 +91,7 @@ fn without_a_descriptor_for_the_origin_a_request_is_answered_with_an_error_and_t
         process.descriptors() >= 30
     });
     thread::sleep(Duration::from_millis(100));
-    // From now on there is none for a new connection to the origin, and one kept connection for all of them.
+    // From now on no descriptor is left for a new connection to the origin; all share one kept connection.
     limit_descriptors(&gateway, process.descriptors());
     for one in &mut crowd {
         assert!(one.send(b"GET /?key=b HTTP/1.1\r\nHost: a\r\n\r\n") > 0);

@@ -41,7 +41,7 @@ fn check_431(before: &[u8], head: &[u8]) {
     while now() < deadline && watch(&mut crowd, Duration::ZERO) > 0 {
         for (one, sent) in crowd.iter_mut().zip(&mut sent) {
             if one.ended.is_none() {
-                // A piece of each in turn, so that all are at it at once.
+                // A piece of each in turn, so that all are sent at the same time.
                 let end = head.len().min(*sent + 16 * 1024);
                 *sent += one.send(&head[*sent..end]);
             }

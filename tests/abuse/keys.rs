@@ -1,4 +1,4 @@
-//! Floods, of new keys and of one key.
+//! Floods of new keys, and of one key.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::support::{
     Client, Gateway, Origin, SOON, alone, eventually, free_address, now, one_zone,
 };
 
-/// Sends a request for each key, `at_once` at a time, and takes the answers; how many were not `status`.
+/// Sends a request for each key, `at_once` at a time, and reads the responses; returns how many were not `status`.
 fn ask_for_each(
     to: SocketAddr,
     keys: impl Iterator<Item = usize>,
@@ -49,7 +49,7 @@ fn a_hundred_thousand_keys_take_the_memory_of_max_keys() {
         "key = \"$arg_key\"",
         &format!("key = \"$arg_key\"\nmax_keys = {MAX_KEYS}"),
     );
-    // Nothing listens there: what the flood asks for is cheap to refuse.
+    // Nothing listens there: a request of the flood is cheap to refuse.
     let flooded = format!(
         "[origins.none]\nservers = [\"http://{}\"]\n\n[[routes]]\npath = \"/flood\"\norigin = \"none\"\n\
          limits = [{{ zone = \"z\", burst = 1000 }}]\n",
@@ -108,7 +108,7 @@ fn a_flood_on_one_key_leaves_the_others_their_pace() {
     let others = Others::start(&gateway);
     let steady = thread::spawn({
         let to = gateway.address();
-        // Those of another key wait for their own turns: five at once leave 50 ms apart, each time.
+        // Requests of another key wait for their own turns: five at once leave 50 ms apart, each time.
         move || {
             for _ in 0..4 {
                 let began = now();
@@ -155,7 +155,7 @@ fn a_flood_on_one_key_leaves_the_others_their_pace() {
     others.check();
     let moments = origin.moments("key=hot");
     let last = moments.last().expect("some of the flood has passed");
-    // From before the first was sent: it may have come to the origin later than the pace has it, and the others not.
+    // Measured from before the first was sent: it may reach the origin late while the others do not.
     let most = (*last - began).as_secs_f64() * f64::from(RATE) + 2.0;
     let passed = u32::try_from(moments.len()).expect("few");
     assert!(f64::from(passed) <= most, "{passed} passed, not {most}");

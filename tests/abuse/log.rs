@@ -8,7 +8,7 @@ use crate::abuse::{MB, long_until};
 use crate::support::process::Process;
 use crate::support::{Client, Gateway, Origin, alone, eventually, one_zone};
 
-/// Lines of this length, so that the backlog is full after some hundred.
+/// Length of a line, so that some hundred lines fill the backlog.
 const LONG: usize = 30_000;
 const REQUESTS: usize = 2000;
 
@@ -19,7 +19,7 @@ fn a_log_that_nobody_takes_costs_bounded_memory_and_loses_only_what_it_counts() 
     let pipe = folder.path().join("access.log");
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo runs").success());
-    // It holds 64 KB and blocks whoever writes more.
+    // It holds 64 KB and blocks a writer after that.
     let reader = File::options().read(true).write(true).open(&pipe);
     let reader = reader.expect("the pipe");
     let origin = Origin::start();
@@ -55,7 +55,7 @@ fn a_log_that_nobody_takes_costs_bounded_memory_and_loses_only_what_it_counts() 
         let line = lines.next().expect("a line").expect("text");
         assert!(line.contains("duration="), "line {nth} is cut: {line:.100}");
     }
-    // There is room again, and not a line more was lost.
+    // There is room again, and no further line was lost.
     ask(1);
     let last = lines.next().expect("a line").expect("text");
     assert!(last.contains("duration="));

@@ -7,26 +7,26 @@ use std::time::Duration;
 use crate::abuse::starved::Starved;
 use crate::support::{Client, Gateway, now};
 
-/// In which others' requests are answered during any abuse. An undisturbed one takes milliseconds; this is for two busy
-/// cores, on which the abusers run too. A gateway that lets the others wait for the abuse to end takes longer. What it
-/// had to wait for a core, because other programs had them all, is not its fault and does not count.
+/// Time within which other clients' requests are answered during any abuse. An undisturbed one takes milliseconds; this
+/// is for two busy cores, on which the abusers run too. A gateway that makes the others wait until the abuse ends takes
+/// longer. Time that it waited for a core because other programs used them all does not count.
 pub const BOUND: Duration = Duration::from_secs(2);
 
 const EVERY: Duration = Duration::from_millis(70);
 
-/// A well-behaved client that asks now and then until it is told to stop.
+/// A well-behaved client that sends a request now and then until it is told to stop.
 pub struct Others {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Duration>>,
 }
 
 impl Others {
-    /// Asks for `/?key=other`, on one connection that is kept and on new ones in turn.
+    /// Requests `/?key=other`, on one kept connection and on new ones in turn.
     pub fn start(gateway: &Gateway) -> Self {
         Self::run(gateway, true)
     }
 
-    /// The same on the connection that it has, alone.
+    /// The same, only on the connection that it has.
     pub fn on_one_connection(gateway: &Gateway) -> Self {
         Self::run(gateway, false)
     }
@@ -52,7 +52,7 @@ impl Others {
         Self { stop, thread }
     }
 
-    /// Fails unless all requests so far, and those of the next moment, have been answered in time.
+    /// Fails unless all requests so far, and the next ones, were answered in time.
     pub fn check(self) {
         thread::sleep(6 * EVERY);
         self.stop.store(true, Ordering::SeqCst);
@@ -77,7 +77,7 @@ fn ask(client: &mut Client) {
     assert_eq!(answer.status, 200, "another's request: {:?}", answer.head);
 }
 
-/// How long this takes, without the time for which the gateway was kept from running.
+/// How long this takes, without the time in which the gateway got no core.
 fn timed(starved: Starved, this: impl FnOnce()) -> Duration {
     let (began, before) = (now(), starved.so_far());
     this();

@@ -8,7 +8,7 @@ use crate::support::{Client, Gateway, Origin, SOON, alone, eventually, now, one_
 
 const REQUEST: &[u8] = b"GET /?crowd=a HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// A gateway at which the first of the crowd passes and all others wait; who has no `crowd` is not limited.
+/// A gateway where the first request of the crowd passes and all others wait; requests without `crowd` are not limited.
 fn gateway(origin: &Origin) -> Gateway {
     let zone = one_zone(origin, "1r/h", "burst = 2").replace("$arg_key", "$arg_crowd");
     let gateway = Gateway::start(&format!("workers = 2\n{zone}"));
@@ -17,7 +17,7 @@ fn gateway(origin: &Origin) -> Gateway {
     gateway
 }
 
-/// Sends so many requests as far as they are taken, and ends the connection as `end` does it.
+/// Sends this many requests, as far as they are taken, and ends the connection with `end`.
 fn check_flood(requests: usize, end: impl FnOnce(One)) {
     let _alone = alone();
     let origin = Origin::start();
@@ -53,7 +53,7 @@ fn check_flood(requests: usize, end: impl FnOnce(One)) {
         process.descriptors() <= descriptors + MORE_DESCRIPTORS
     });
     assert_eq!(origin.moments("crowd").len(), 1, "nobody asks for them now");
-    // Both places are free: two more wait, and only the third is refused.
+    // Both places are free: two more wait, and only the third is rejected.
     let waiting = [(); 2].map(|()| Client::ask(gateway.address(), "/?crowd=a"));
     gateway.wait_for_depth(2);
     let mut third = Client::ask(gateway.address(), "/?crowd=a");

@@ -1,4 +1,4 @@
-//! Clients that send, or take, next to nothing.
+//! Clients that send, or read, almost nothing.
 
 use std::thread;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use crate::support::{Client, Exchange, Gateway, Origin, alone, eventually, now, 
 
 /// The timeout in the file.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// How much later than that a connection may be closed, where hundreds are due at once on a busy machine.
+/// How much later a connection may be closed when hundreds are due at once on a busy machine.
 const LATER: Duration = Duration::from_secs(3);
-/// Nobody is cut off before the time is up.
+/// No client is cut off before the time is up.
 const EARLIEST: Duration = Duration::from_millis(900);
 
 const HEAD: &[u8] = b"GET /?key=slow HTTP/1.1\r\nHost: a.host.with.a.name\r\nAccept: */*\r\n\r\n";
@@ -28,7 +28,7 @@ fn heads_that_come_a_byte_a_second_are_cut_off_and_so_are_connections_that_send_
     let others = Others::start(&gateway);
     let (descriptors, memory) = (process.descriptors(), process.memory());
 
-    // Of each five, two begin with a whole request: the second head is theirs to be slow with.
+    // Two of five begin with a whole request, and are slow with the second head.
     let is_later = |nth: usize| nth % 5 < 2;
     let mut crowd: Vec<_> = (0..200)
         .map(|nth| One::connect(gateway.address(), nth))
@@ -80,7 +80,7 @@ fn heads_that_come_a_byte_a_second_are_cut_off_and_so_are_connections_that_send_
             took < TIMEOUT + LATER,
             "the {what} head of connection {nth}: {took:?}"
         );
-        // Those that have connected before were waited for before.
+        // Earlier connections were waited for earlier.
         assert!(
             took > EARLIEST / 2,
             "the {what} head of connection {nth}: {took:?}"
@@ -186,7 +186,7 @@ const BIG: usize = 10 << 20;
 #[test]
 fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_are_not() {
     const READERS: usize = 500;
-    /// Before they are stuck, what fills the kernel's buffers has to be copied, for all of them at once.
+    /// Before they are stuck, the bytes that fill the kernel's buffers are copied, for all of them at once.
     const COPYING: Duration = Duration::from_secs(12);
     let _alone = alone();
     raise_descriptors();
@@ -223,7 +223,7 @@ fn readers_that_do_not_read_are_cut_off_in_little_memory_and_slow_ones_that_do_a
             let mut one = One::with_buffer(gateway.address(), nth, Some(4 << 10));
             assert_eq!(one.send(request), request.len());
             if nth % 50 == 0 {
-                // What the kernel's buffers take, a gigabyte or two in all, has to be copied by the cores of this machine.
+                // The kernel's buffers take a gigabyte or two in all, which the cores of this machine have to copy.
                 thread::sleep(Duration::from_millis(150));
             }
             one

@@ -1,11 +1,11 @@
-//! How long threads that wanted to run had to wait for a core, as the kernel tells it.
+//! How long runnable threads waited for a core, as the kernel reports it.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a gateway's few threads, and the one that asks, have waited so far for a core. Nothing where the kernel does not
-/// tell.
+/// How long a gateway's threads, and the calling one, have waited for a core so far. Zero if the kernel does not report
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub struct Starved {
     gateway: u32,

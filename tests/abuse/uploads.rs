@@ -1,5 +1,5 @@
-//! Clients that upload much to an origin that answers at once: each gets the answer, whenever it
-//! reads (RFC 9112, section 9.6).
+//! Clients that upload much to an origin that answers at once: each gets the response, no matter
+//! when it reads (RFC 9112, section 9.6).
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,9 +16,9 @@ const CLIENTS: usize = 90;
 const AT_ONCE: usize = 4;
 const SIZE: usize = 200 << 20;
 const PIECE: usize = 256 << 10;
-/// For how long one client may be stuck, on a machine that has much else to do.
+/// How long one client may be stuck on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// In which all of them must be through. Undisturbed they take a quarter of it.
+/// Time within which all of them must finish. Undisturbed they take a quarter of it.
 const IN_ALL: Duration = Duration::from_secs(60);
 
 const EARLY: &[u8] =
@@ -27,11 +27,11 @@ const EARLY: &[u8] =
 /// What a client does besides sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reads {
-    /// It looks for the answer all the while, and stops sending when it has one.
+    /// It looks for the response all the time, and stops sending when it has one.
     Meanwhile,
-    /// The same, but it finishes what it has begun as far as it can.
+    /// The same, but it finishes its upload as far as it can.
     MeanwhileAndSendsOn,
-    /// It sends all, and only then looks. Where it cannot send it gives up, and has no answer.
+    /// It sends all, and only then looks. If it cannot send it gives up, and has no response.
     AtTheEnd,
 }
 
@@ -41,8 +41,8 @@ const KINDS: [Reads; 3] = [
     Reads::AtTheEnd,
 ];
 
-/// Answers without a look at the body; of two such answers one is followed by the end of the
-/// connection, which is a reset as bytes are unread.
+/// Answers without reading the body; after every second response the connection ends, with a reset
+/// because bytes are unread.
 fn answers_at_once() -> Origin {
     Origin::answering(|exchange| {
         if !exchange.target().contains("upload") {
@@ -58,7 +58,7 @@ fn answers_at_once() -> Origin {
     })
 }
 
-/// Reads until the answer is whole, or the connection ends.
+/// Reads until the response is complete, or the connection ends.
 fn read_answer(stream: &mut TcpStream) -> Vec<u8> {
     let mut got = Vec::new();
     let mut buffer = [0; 4096];
@@ -92,7 +92,7 @@ fn send_body(stream: &mut TcpStream, chunked: bool, goes_on: impl Fn() -> bool) 
     Ok(())
 }
 
-/// What a client has of the answer.
+/// The part of the response that a client has.
 fn upload(to: SocketAddr, nth: usize) -> io::Result<Vec<u8>> {
     let kind = KINDS[nth % KINDS.len()];
     let closes = if (nth / 3).is_multiple_of(2) {

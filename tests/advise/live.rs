@@ -1,4 +1,4 @@
-//! What is advised is what happens.
+//! The recommended settings do what was predicted.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Row, advise, pasted, table, toml, write};
 use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually, now};
 
-/// Milliseconds, and who comes.
+/// Milliseconds, and the key.
 fn requests() -> Vec<(u64, &'static str)> {
     let mut requests = Vec::new();
     for burst in 0..5 {
@@ -38,7 +38,7 @@ fn log(requests: &[(u64, &str)]) -> String {
     log
 }
 
-/// The same at a real gateway: the shares of who waited and who was refused, and how long 99 of 100 of the former did.
+/// The same at a real gateway: the shares of delayed and rejected requests, and the p99 wait of the delayed ones.
 fn replayed(settings: &str, requests: &[(u64, &'static str)]) -> (f64, f64, f64) {
     let gateway = Gateway::start(settings);
     let mut clients: Vec<Client> = requests
@@ -90,7 +90,7 @@ fn replayed(settings: &str, requests: &[(u64, &'static str)]) -> (f64, f64, f64)
     )
 }
 
-/// Within 5 % of what was said, and of nothing, nothing.
+/// Within 5 % of the prediction; a prediction of 0 must be exact.
 fn check(row: &Row, (delayed, rejected, p99): (f64, f64, f64)) -> Result<(), String> {
     let pairs = [
         (row.delayed, delayed),

@@ -1,4 +1,4 @@
-//! Logs whose right answer is known.
+//! Logs for which the right recommendation is known.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -50,7 +50,7 @@ pub fn csv(requests: &[Request]) -> String {
 pub fn json(requests: &[Request]) -> String {
     let mut text = String::new();
     for (at, key) in requests {
-        // Written when the answer ended, 20 ms later.
+        // Written when the response ended, 20 ms later.
         let at = at + 20;
         let (minute, second, milli) = (at / 60_000, at / 1000 % 60, at % 1000);
         writeln!(
@@ -109,7 +109,7 @@ fn fifty_a_second_in_fives_are_rate_50_and_burst_4() {
             report.contains("2026-11-01 09:00:00 to 2026-11-01 09:01:59"),
             "{report}"
         );
-        // One less in the queue, and the last of five is refused each time.
+        // One less in the queue, and the last of five is rejected each time.
         let half = table(&report)
             .into_iter()
             .find(|row| row.rate == "50r/s" && row.burst == 2);
@@ -157,11 +157,11 @@ fn packed_logs_and_logs_in_pieces_are_the_same_log() {
     write(folder, "whole", json(&requests));
     let members: Vec<Vec<u8>> = pieces.iter().map(|piece| packed(piece)).collect();
     write(folder, "members.gz", members.concat());
-    // As logs are rotated: the highest number is the oldest.
+    // Rotated logs: the highest number is the oldest.
     for (number, piece) in pieces.iter().rev().enumerate() {
         write(folder, &format!("rotated.{number}.gz"), packed(piece));
     }
-    // As several hosts write them.
+    // Logs of several hosts.
     let of_host = |host: usize| {
         let mine = requests
             .iter()
@@ -189,7 +189,7 @@ fn packed_logs_and_logs_in_pieces_are_the_same_log() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8(piped.stdout).unwrap(), whole);
-    // Pipes have one begin alone, beside others too.
+    // A pipe can be read only once, also together with other logs.
     let piped = drip()
         .current_dir(folder)
         .args(["advise", "host2", "-", "host1"])
@@ -199,7 +199,7 @@ fn packed_logs_and_logs_in_pieces_are_the_same_log() {
     assert_eq!(String::from_utf8(piped.stdout).unwrap(), whole);
 }
 
-/// A pipe through which `bytes` come.
+/// A pipe that delivers `bytes`.
 fn pipe(bytes: Vec<u8>) -> std::io::PipeReader {
     let (reader, mut writer) = std::io::pipe().unwrap();
     std::thread::spawn(move || writer.write_all(&bytes));
@@ -231,7 +231,7 @@ fn the_rate_lies_above_the_good_hours_and_below_the_bad_ones() {
     assert!(report.contains("each key, other hours"), "{report}");
     let without = advise(folder, &["log.csv"]);
     assert_eq!(chosen(&without).rate, "200r/s", "{without}");
-    // A day that was mistaken does not pass for one without trouble.
+    // A wrong date does not count as hours without trouble.
     let mistaken = [
         "--bad",
         "2026-10-01T09:02/09:03",
@@ -250,7 +250,7 @@ fn the_rate_lies_above_the_good_hours_and_below_the_bad_ones() {
 fn where_no_rate_tells_bad_from_good_it_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // A crowd, of which each comes once.
+    // A crowd in which each key comes once.
     let crowd = (0..3000).map(|nth| (120_000 + nth, format!("203.0.113.{}", nth % 250)));
     write(
         folder,
@@ -264,7 +264,7 @@ fn where_no_rate_tells_bad_from_good_it_says_so() {
         report.contains("There is no rate above the good hours and below the bad ones"),
         "{report}"
     );
-    // All together they are told apart. A trace names its keys, so that takes an access log.
+    // As one key they can be separated. A trace names its keys, so this needs an access log.
     let crowd = (0..3000).map(|nth| (120_000 + nth, format!("203.0.113.{}", nth % 250)));
     write(
         folder,
@@ -343,7 +343,7 @@ fn where_nobody_comes_twice_in_a_second_the_rate_is_one_a_minute() {
         write(folder, "gateway.toml", &file);
         assert!(run(folder, &["check"]).status.success(), "{file}");
     }
-    // Bad hours of each four seconds are told apart from good ones of each twelve.
+    // Bad hours with a request each four seconds can be separated from good ones with one each twelve.
     let good = (0..100).map(|nth| nth * 12);
     write(
         folder,
@@ -363,7 +363,7 @@ fn where_nobody_comes_twice_in_a_second_the_rate_is_one_a_minute() {
 fn a_zone_of_the_gateways_own_log_brings_its_keys() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // Three keys behind one address, and a zone besides.
+    // Three keys behind one address, and another zone.
     let mut log = String::new();
     for nth in 0..300 {
         let (zone, key) = [
@@ -438,7 +438,7 @@ fn any_variable_that_the_log_has_may_be_the_key() {
     assert_eq!(untold.status.code(), Some(1));
     let said = String::from_utf8(untold.stderr).unwrap();
     assert!(
-        said.contains("the log does not tell $http_x_api_key"),
+        said.contains("the log does not have $http_x_api_key"),
         "{said}"
     );
     let partly = advise(
@@ -446,7 +446,7 @@ fn any_variable_that_the_log_has_may_be_the_key() {
         &["--key", "$remote_addr$http_x_api_key", "access.log"],
     );
     assert!(
-        partly.contains("The log does not tell $http_x_api_key"),
+        partly.contains("The log does not have $http_x_api_key"),
         "{partly}"
     );
     for wrong in [["--key", "$nonsense"], ["--good", "yesterday"]] {
@@ -486,7 +486,7 @@ fn what_is_to_paste_passes_the_check_and_does_what_was_said() {
         f64::from(u32::try_from(count).unwrap()) / f64::from(u32::try_from(verdicts.len()).unwrap())
     };
     let row = chosen(&report);
-    // The report has a thousandth.
+    // The report is rounded to a thousandth.
     assert!(near(row.delayed, share("delayed"), 0.0006), "{report}");
     assert!(near(row.rejected, share("rejected"), 0.0006), "{report}");
     let longest = rows

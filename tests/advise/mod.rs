@@ -15,7 +15,7 @@ fn run(folder: &Path, args: &[&str]) -> Output {
     drip().current_dir(folder).args(args).output().unwrap()
 }
 
-/// What `drip advise` prints of a log in a folder.
+/// What `drip advise` prints for a log in a folder.
 fn advise(folder: &Path, args: &[&str]) -> String {
     let output = run(folder, &[&["advise"], args].concat());
     assert!(output.status.success(), "{output:?}");
@@ -24,7 +24,7 @@ fn advise(folder: &Path, args: &[&str]) -> String {
 
 /// The lines to paste.
 fn toml(report: &str) -> &str {
-    report.split_once("limited:\n\n").expect("lines to paste").1
+    report.split_once("limit:\n\n").expect("lines to paste").1
 }
 
 /// A file with an origin and a route, and the lines pasted at its end.

@@ -1,4 +1,4 @@
-//! Logs that are not as they should be.
+//! Logs with errors.
 
 use super::logs::{combined, csv, json, packed, steady};
 use super::{advise, chosen, run, write};
@@ -12,7 +12,7 @@ fn lines_that_are_out_of_order_are_put_into_order_up_to_a_minute() {
     write(folder, "straight", csv(&requests));
     let straight = advise(folder, &["straight"]);
     for chunk in requests.chunks_mut(1500) {
-        // Half a minute, the wrong way round.
+        // Half a minute, in reverse order.
         chunk.reverse();
     }
     write(folder, "astray", csv(&requests));
@@ -26,7 +26,7 @@ fn lines_that_are_out_of_order_are_put_into_order_up_to_a_minute() {
         "{report}"
     );
     assert_eq!(report.lines().count(), straight.lines().count() + 1);
-    // The newest first: numbers that cannot be right are not told as if they were.
+    // Newest first: the report warns that its numbers cannot be right.
     let mut requests = steady();
     requests.reverse();
     write(folder, "reversed", csv(&requests));
@@ -43,14 +43,14 @@ fn a_log_that_is_named_twice_counts_once() {
     let output = run(folder, &["advise", "access.log", "./access.log"]);
     assert_eq!(String::from_utf8(output.stdout).unwrap(), once);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "./access.log: is named twice, and read once\n");
+    assert_eq!(said, "./access.log: is listed twice, and is read once\n");
 }
 
 #[test]
 fn named_hours_are_those_of_each_lines_clock() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // In the night before, clocks are put back by an hour.
+    // The night before, clocks go back by an hour.
     let line =
         |time: &str| format!("192.0.2.1 - - [{time}] \"GET / HTTP/1.1\" 200 6 \"-\" \"curl\"\n");
     let before = line("24/Oct/2026:09:30:00 +0200").repeat(2);
@@ -95,12 +95,15 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
         said.contains("bad.csv: line 2: this is not time_seconds,key[,route_path]\n"),
         "{said}"
     );
-    assert!(said.contains("bad.csv: line 3: \"x\" is no time"), "{said}");
+    assert!(
+        said.contains("bad.csv: line 3: \"x\" is not a time"),
+        "{said}"
+    );
     assert!(said.ends_with("2 lines could not be read\n"), "{said}");
     let report = String::from_utf8(output.stdout).unwrap();
     assert_eq!(report, advise(folder, &["good.csv"]));
 
-    // What cannot be opened, or was cut off, is told, and the others are read.
+    // A log that cannot be opened, or was cut off, is reported, and the others are read.
     let mut cut = packed(&good);
     cut.truncate(cut.len() - 9);
     write(folder, "cut.gz", cut);
@@ -110,7 +113,7 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
     assert!(
         said.contains("no such log: ")
             && said.contains("cut.gz: ")
-            && said.contains(", behind line 6"),
+            && said.contains(", after line 6"),
         "{said}"
     );
 
@@ -148,7 +151,7 @@ fn a_first_line_that_was_cut_off_is_one_bad_line() {
     ] {
         write(folder, name, &log);
         let whole = advise(folder, &[name]);
-        // As `tail -c` leaves it.
+        // What `tail -c` leaves.
         let header = log.find('\n').filter(|_| name == "log.csv");
         let begin = header.map_or("", |header| &log[..=header]);
         write(

@@ -10,7 +10,7 @@ use crate::support::{Gateway, Message, Raw, RawOrigin};
 pub const MS: Duration = Duration::from_millis(1);
 pub const MB: usize = 1 << 20;
 
-/// The shortest answer that an origin can give.
+/// The shortest response that an origin can send.
 pub const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /// The same, after which the origin may close at any time.
 pub const LAST: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
@@ -30,12 +30,12 @@ enum Proxy {
     Haproxy { _process: Haproxy },
 }
 
-/// Starts one proxy after the other. drip is the last one asked: the others show that the question is put right.
+/// Starts one proxy after the other, drip last: the others show that the test itself is right.
 pub fn each<const N: usize>(starters: [fn() -> Bed; N]) -> impl Iterator<Item = Bed> {
     starters.into_iter().map(|start| start())
 }
 
-/// All three, as they come.
+/// All three, with default settings.
 pub fn everybody() -> impl Iterator<Item = Bed> {
     each([|| Bed::nginx(""), || Bed::haproxy(""), || Bed::drip("", "")])
 }
@@ -72,7 +72,7 @@ impl Bed {
         }
     }
 
-    /// nginx, set up to pass on what drip passes on, with further directives of `http`.
+    /// nginx, configured to forward what drip forwards, with further directives of `http`.
     pub fn nginx(http: &str) -> Self {
         const AS_DRIP: &str = "proxy_set_header Host $http_host; proxy_request_buffering off; proxy_buffering off; \
              underscores_in_headers on;";
@@ -140,7 +140,7 @@ impl Bed {
         client
     }
 
-    /// Sends a whole request on a new connection, answers it at the origin, and tells both ends and what it saw.
+    /// Sends a whole request on a new connection, answers it at the origin, and returns both ends and what the origin saw.
     pub fn pass(&self, request: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> Passed {
         let client = self.ask(request);
         let mut origin = self.origin.accept();
@@ -153,7 +153,7 @@ impl Bed {
         }
     }
 
-    /// The same where the origin answers as soon as it has the head.
+    /// The same, but the origin answers as soon as it has the head.
     pub fn pass_head(&self, request: impl AsRef<[u8]>, answer: impl AsRef<[u8]>) -> Passed {
         let client = self.ask(request);
         let mut origin = self.origin.accept();
@@ -166,7 +166,7 @@ impl Bed {
         }
     }
 
-    /// The request as the origin sees it, which may be told of an expectation and sends a 100 then.
+    /// The request as the origin sees it; the origin sends a 100 if it sees an expectation.
     pub fn seen_at_last(&self, request: impl AsRef<[u8]>) -> Message {
         let mut client = self.ask(request);
         let mut origin = self.origin.accept();
@@ -180,7 +180,7 @@ impl Bed {
         seen
     }
 
-    /// The request as the origin sees it, where its answer does not matter.
+    /// The request as the origin sees it; its response does not matter.
     pub fn seen(&self, request: impl AsRef<[u8]>) -> Message {
         let mut passed = self.pass(request, LAST);
         assert_eq!(passed.client.answer().body, b"ok", "{}", self.who);
@@ -192,13 +192,13 @@ impl Bed {
         self.pass(GET, answer).client.answer()
     }
 
-    /// The status of the answer that the proxy gives by itself; the origin sees nothing of the request, and the
-    /// connection ends.
+    /// The status of the proxy's own response; the origin sees nothing of the request, and the connection
+    /// ends.
     pub fn refusal(&self, request: impl AsRef<[u8]>) -> u16 {
         self.refusal_to(self.ask(request))
     }
 
-    /// The same where the request has been sent.
+    /// The same for a request that was sent already.
     pub fn refusal_to(&self, mut client: Raw) -> u16 {
         let answer = client.answer();
         let (rest, _) = client.end();
@@ -207,15 +207,15 @@ impl Bed {
         answer.status()
     }
 
-    /// The status of the proxy's own answer to a request of which the origin sees nothing, whether the connection goes
-    /// on or not.
+    /// The status of the proxy's own response to a request of which the origin sees nothing, whether or not the
+    /// connection stays open.
     pub fn own_status(&self, request: impl AsRef<[u8]>) -> u16 {
         let answer = self.ask(request).answer();
         self.check_unseen();
         answer.status()
     }
 
-    /// Fails unless the next request that the origin sees is one that is sent now.
+    /// Fails unless the next request that the origin sees is one sent now.
     pub fn check_unseen(&self) {
         let mut client = self.client();
         client.send("GET /next HTTP/1.1\r\nHost: next\r\n\r\n");
@@ -233,7 +233,7 @@ impl Bed {
 impl Drop for Bed {
     fn drop(&mut self) {
         thread_local!(static NAMED: Cell<bool> = const { Cell::new(false) });
-        // A test that fails drops those too that it would have asked next.
+        // A failing test also drops the proxies that it would have asked next.
         if thread::panicking() && !NAMED.replace(true) {
             let asked = self.asked.borrow();
             let shown = String::from_utf8_lossy(&asked[..asked.len().min(500)]);
@@ -266,7 +266,7 @@ pub fn ok_with(lines: &str) -> String {
     format!("HTTP/1.1 200 OK\r\n{lines}Content-Length: 2\r\n\r\nok")
 }
 
-/// Bytes in which every exchange, loss or repetition shows.
+/// Bytes in which every swap, loss or repetition is visible.
 pub fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_u32;
     let next = || {
@@ -278,7 +278,7 @@ pub fn noise(length: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(length).collect()
 }
 
-/// A file for drip before these servers, with further fields of the origin.
+/// A file for drip in front of these servers, with further fields of the origin.
 pub fn forwarding(servers: &[SocketAddr], more: &str) -> String {
     let servers: Vec<_> = servers
         .iter()

@@ -1,4 +1,4 @@
-//! Line 12: what a client has of an answer that its origin breaks off, and that it can tell.
+//! Line 12: what a client gets of a response that its origin breaks off, and that it can detect this.
 
 use std::thread;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::checklist::bed::{Bed, GET, MS, post_with};
 use crate::support::{End, Raw};
 
-/// Parts of answers, and what follows the head of each at the client.
+/// Parts of responses, and what follows the head of each at the client.
 const PARTS: [(&str, &str); 5] = [
     ("Content-Length: 100\r\n\r\n", ""),
     ("Content-Length: 100\r\n\r\npart", "part"),
@@ -22,8 +22,8 @@ const PARTS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Asks drip, lets the origin read the head and so many bytes more, sends `part` of an answer and ends it: the gateway
-/// sees all of that at the same moment.
+/// Sends a request to drip, lets the origin read the head and this many bytes more, sends `part` of a response and ends
+/// it: the gateway sees all of that at the same time.
 fn broken_off_at_once(bed: &mut Bed, request: &str, read: usize, part: &str, end: fn(Raw)) -> Raw {
     let client = bed.ask(request);
     let mut origin = bed.origin.accept();
@@ -62,7 +62,7 @@ fn line_12_what_a_client_still_sends_takes_no_part_of_a_broken_answer() {
             let mut client = broken_off_at_once(&mut bed, request, read, part, drop);
             thread::sleep(20 * MS);
             client.send(more);
-            // What was lost is lost by now.
+            // Anything that is lost is lost by now.
             thread::sleep(20 * MS);
             assert_eq!(client.head().status(), 200, "{part:?}");
             let (got, end) = client.end();
@@ -78,7 +78,7 @@ fn line_12_a_client_of_http_1_0_is_reset_where_it_could_not_tell() {
     let bed = Bed::drip("", "");
     for (lines, expected) in [
         ("Transfer-Encoding: chunked\r\n\r\n4\r\n", End::Reset),
-        // Here it can.
+        // Here it is possible.
         ("Content-Length: 100\r\n\r\n", End::Closed),
     ] {
         let mut client = bed.ask("GET / HTTP/1.0\r\nHost: test\r\n\r\n");

@@ -10,8 +10,8 @@ use crate::support::Raw;
 const EARLY: &str =
     "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbig\n";
 
-/// A client that uploads 10 MB to an origin that reads the head alone and answers at once, and then
-/// does `then`.
+/// A client that uploads 10 MB to an origin that reads only the head, answers at once, and then does
+/// `then`.
 fn early_answer(bed: &Bed, then: fn(Raw) -> Option<Raw>, reads_last: bool) {
     const SIZE: usize = 10 * MB;
     let mut client = bed.ask(post_with(&format!("Content-Length: {SIZE}\r\n"), "x"));
@@ -42,7 +42,7 @@ fn line_16_an_early_413_reaches_a_client_that_still_uploads() {
     for bed in everybody() {
         early_answer(&bed, Some, false);
     }
-    // nginx takes the origin's reset for its answer where it is busy writing as that comes.
+    // nginx takes the origin's reset for its response if it is writing when the reset comes.
     for bed in haproxy_and_drip() {
         early_answer(
             &bed,

@@ -28,13 +28,13 @@ fn line_12_a_body_that_ends_with_the_connection_arrives_whole() {
     }
 }
 
-/// The client's side of an answer that the origin breaks off after `part`.
+/// The client's side of a response that the origin breaks off after `part`.
 fn broken_off(bed: &Bed, part: &str, end: fn(Raw)) -> std::io::Result<Vec<u8>> {
     let mut client = bed.ask(GET);
     let mut origin = bed.origin.accept();
     origin.head();
     origin.send(part);
-    // The client has had what came; only then it ends.
+    // The client has received what came; only then it ends.
     let at = part.find("\r\n\r\n").expect("a head") + 4;
     if part.len() > at {
         client.wait_for("part");
@@ -91,7 +91,7 @@ fn line_12_nonsense_for_a_chunk_is_no_clean_end() {
 
 #[test]
 fn line_12_a_body_that_ends_with_a_reset_is_no_clean_end() {
-    // nginx and haproxy take a reset for the end.
+    // nginx and haproxy treat a reset as the end.
     let bed = Bed::drip("", "");
     let ended = broken_off(&bed, "HTTP/1.1 200 OK\r\n\r\npart", Raw::reset);
     assert!(ended.is_err(), "{ended:?}");

@@ -1,5 +1,5 @@
-//! Line 17: expectations. The origin decides what becomes of `Expect: 100-continue`: the gateway
-//! says no 100 of its own (RFC 9110, section 10.1.1).
+//! Line 17: expectations. The origin decides on `Expect: 100-continue`: the gateway sends no 100 of
+//! its own (RFC 9110, section 10.1.1).
 
 use std::thread;
 
@@ -19,8 +19,8 @@ const BODIES: [(&str, &str); 2] = [
 ];
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
-/// A client that waits for a word before it sends its body, and the origin, which has seen that it
-/// does.
+/// A client that waits for a response before it sends its body, and the origin, which has seen the
+/// expectation.
 fn waiting(bed: &Bed, lines: &str) -> (Raw, Raw) {
     let client = bed.ask(post_with(lines, ""));
     let mut origin = bed.origin.accept();
@@ -33,7 +33,7 @@ fn waiting(bed: &Bed, lines: &str) -> (Raw, Raw) {
 fn line_17_an_expected_100_continue_comes_and_then_the_answer() {
     for bed in everybody() {
         let mut client = bed.ask(post_with(EXPECTING, ""));
-        // The proxy may tell the client to go on by itself, as nginx does, or ask the origin.
+        // The proxy may send the 100 itself, as nginx does, or ask the origin.
         let origin = bed.origin.accept_within(300 * MS);
         let serve = move |mut origin: Raw| {
             if origin.head().has("expect") {
@@ -73,7 +73,7 @@ fn line_17_an_expected_100_continue_comes_and_then_the_answer() {
 
 #[test]
 fn line_17_the_word_to_go_on_is_the_origins_and_comes_once() {
-    // nginx says it by itself, before it asks the origin.
+    // nginx sends it itself, before it asks the origin.
     for bed in haproxy_and_drip() {
         for (lines, body) in BODIES {
             let (mut client, mut origin) = waiting(&bed, lines);
@@ -126,8 +126,8 @@ fn line_17_a_final_status_reaches_a_client_that_waits_for_100() {
     }
 }
 
-/// After the final answer to a request whose body was never asked for: either the connection ends,
-/// or the body is thrown away and the next request served.
+/// After the final response to a request whose body was never requested: either the connection ends,
+/// or the body is discarded and the next request is served.
 fn check_goes_on(bed: &Bed, mut client: Raw, told: &Message, body: &str) {
     let closes = told
         .field("connection")
@@ -161,7 +161,7 @@ fn line_17_where_the_origin_refuses_its_answer_decides_and_no_100_comes() {
                 assert!(status.starts_with(&told.status().to_string()), "{told:?}");
                 assert_eq!(told.body, b"no", "{}: {status}", bed.who);
                 if bed.is_drip() {
-                    // What would come next on it is a body that nobody sends: it carries no other
+                    // The next bytes on it would be a body that is never sent: it carries no other
                     // request.
                     assert_eq!(origin.end().0, b"", "{status}");
                     check_goes_on(&bed, client, &told, body);
@@ -262,7 +262,7 @@ fn line_17_a_request_that_waits_for_a_place_at_the_origin_gets_no_100_before_it(
 
 #[test]
 fn line_17_another_expectation_fails() {
-    // nginx and haproxy take no notice of it.
+    // nginx and haproxy ignore it.
     let bed = Bed::drip("", "");
     for expect in [
         "200-ok",

@@ -34,7 +34,7 @@ fn line_19_an_origin_that_resets_or_closes_is_a_502() {
                     origin.request();
                     origin.send(part);
                     end(origin);
-                    // It may be asked again where that is allowed.
+                    // It may be sent again where that is allowed.
                     if let Some(again) = bed.origin.accept_within(50 * MS) {
                         end(again);
                     }
@@ -48,7 +48,7 @@ fn line_19_an_origin_that_resets_or_closes_is_a_502() {
 
 #[test]
 fn line_19_nonsense_is_a_502() {
-    // nginx takes what is no HTTP for an answer of HTTP/0.9, and haproxy is as strict as this.
+    // nginx treats what is not HTTP as a response of HTTP/0.9; haproxy is as strict as drip.
     for bed in haproxy_and_drip() {
         for nonsense in [
             "what?\r\n\r\n",
@@ -106,7 +106,7 @@ fn line_19_an_answers_head_past_its_limit_is_a_502() {
         let mut client = bed.ask(GET);
         let mut origin = bed.origin.accept();
         origin.head();
-        // Whoever has had enough may close before the last byte.
+        // The other side may close before the last byte.
         let line = format!("X-Long: {}\r\n", "x".repeat(4000));
         let head = format!("HTTP/1.1 200 OK\r\n{}\r\n", line.repeat(25));
         let _all_sent = origin.try_send(head);
@@ -116,7 +116,7 @@ fn line_19_an_answers_head_past_its_limit_is_a_502() {
 
 #[test]
 fn line_19_an_answer_in_a_coding_other_than_chunked_is_a_502() {
-    // nginx takes it for chunked.
+    // nginx treats it as chunked.
     for bed in haproxy_and_drip() {
         let answer =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
@@ -198,7 +198,7 @@ fn line_19_an_answer_that_is_there_when_time_is_up_is_no_504() {
         let mut client = bed.ask(GET);
         let mut origin = bed.origin.accept();
         origin.head();
-        // As where the machine stands still for a while.
+        // As if the machine stood still for a while.
         bed.gateway().signal(Signal::STOP);
         origin.send(LAST);
         thread::sleep(400 * MS);

@@ -2,10 +2,10 @@
 
 use crate::checklist::bed::{Bed, GET, LAST, each, get_with};
 
-/// The most, of which one is Host.
+/// The maximum, including Host.
 const MOST: usize = 256;
 
-/// A GET of so many fields in all.
+/// A GET with this many fields in total.
 fn get_of(fields: usize) -> String {
     let lines = (1..fields).map(|nth| format!("X-{nth}: {nth}\r\n"));
     get_with(&lines.collect::<Vec<_>>().concat())

@@ -1,11 +1,11 @@
-//! Line 9: a request that could be read in two ways is refused, and the origin never sees it.
+//! Line 9: a request that can be read in two ways is refused, and the origin never sees it.
 
 use crate::checklist::bed::{
     Bed, GET, LAST, MS, OK, everybody, haproxy_and_drip, nginx_and_drip, post_with,
 };
 use crate::support::Raw;
 
-/// What an origin that reads the request in another way would take for the next one.
+/// What an origin that reads the request differently would take for the next request.
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: test\r\n\r\n";
 
 fn post(lines: &str, body: &str) -> String {
@@ -191,7 +191,7 @@ fn line_09_a_bare_lf_or_cr_is_refused_and_never_reaches_the_origin() {
     );
 }
 
-/// What an origin saw of requests of which it must not see a whole one: their beginning at most.
+/// What an origin saw of requests that it must not see completely: at most their beginning.
 fn check_never_whole(bed: &Bed, request: &str) {
     while let Some(mut origin) = bed.origin.accept_within(10 * MS) {
         let (seen, _) = origin.end();
@@ -209,7 +209,7 @@ fn check_never_whole(bed: &Bed, request: &str) {
     }
 }
 
-/// 400 and the end, and no end of the body for the origin: its beginning may have gone on before the rest came.
+/// 400 and the end, and no end of the body for the origin: its beginning may have been forwarded before the rest came.
 fn check_broken(bed: &Bed, mut client: Raw, request: &str) {
     let answer = client.answer();
     assert_eq!(answer.status(), 400, "{}: {request:?}", bed.who);

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{eventually, free_address};
 
-/// Debian keeps it where a plain user's PATH does not look.
+/// Debian installs it in a folder that is not in a plain user's PATH.
 const PLACES: [&str; 3] = ["haproxy", "/usr/sbin/haproxy", "/sbin/haproxy"];
 
 /// A real haproxy on a port of its own.
@@ -19,7 +19,7 @@ pub struct Haproxy {
 }
 
 impl Haproxy {
-    /// Starts haproxy before whatever listens on `origin`; `more` are further lines of its only section.
+    /// Starts haproxy in front of `origin`; `more` are further lines of its only section.
     pub fn before(origin: SocketAddr, more: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
         let address = free_address();

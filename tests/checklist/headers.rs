@@ -5,7 +5,7 @@ use crate::checklist::bed::{
 };
 use crate::support::{Message, Raw};
 
-/// Fields of one hop, but for those that frame the message.
+/// Hop-by-hop fields, except those that frame the message.
 const HOP: &str =
     "Keep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\nTE: trailers\r\nTrailer: X-Sum\r\n";
 
@@ -15,7 +15,7 @@ fn check_gone(message: &Message, names: &[&str], who: &str) {
     }
 }
 
-/// Neither nginx nor haproxy drops what `Connection` names (haproxy: but for `close`, `keep-alive` and `upgrade`).
+/// Neither nginx nor haproxy drops what `Connection` names (haproxy: except `close`, `keep-alive` and `upgrade`).
 fn those_that_read_connection() -> [Bed; 1] {
     [Bed::drip("", "")]
 }
@@ -136,7 +136,7 @@ fn line_02_the_hops_own_fields_do_not_reach_the_client() {
     assert_eq!(told.field("x-end"), Some("1"));
 }
 
-/// What a client says of where it comes from.
+/// What a client claims about where it comes from.
 const SPOOFED: &str = "X-Forwarded-For: 6.6.6.6\r\nX-Forwarded-For: 7.7.7.7, 8.8.8.8\r\nX-Forwarded-Proto: https\r\n\
      X-Forwarded-Host: evil\r\nForwarded: for=6.6.6.6;proto=https\r\nX-Real-IP: 6.6.6.6\r\n";
 
@@ -159,7 +159,7 @@ fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
     of.iter().map(own).collect()
 }
 
-// nginx and haproxy send what their files tell them to, so line 3 says nothing of them.
+// nginx and haproxy send what their files tell them to, so line 3 does not apply to them.
 #[test]
 fn line_03_what_an_untrusted_peer_says_of_itself_is_discarded() {
     let bed = Bed::drip("trusted_proxies = [\"10.0.0.0/8\"]", "");
@@ -169,7 +169,7 @@ fn line_03_what_an_untrusted_peer_says_of_itself_is_discarded() {
         ("x-forwarded-proto", "http"),
     ]);
     assert_eq!(forwarded(&bed, ""), ours);
-    // X-Real-IP is no field of the contract or the RFCs, but origins believe it as they do the others.
+    // X-Real-IP is not in the contract or the RFCs, but origins trust it like the others.
     assert_eq!(forwarded(&bed, SPOOFED), ours);
 }
 
@@ -293,7 +293,7 @@ fn line_05_nothing_is_invented_towards_the_client_but_a_missing_date() {
     }
 }
 
-/// Bytes that begin as gzip's do, so that nobody who unpacks or sniffs lets them pass.
+/// Bytes that begin like gzip, so that a proxy that unpacks or sniffs them fails the test.
 fn gzip_like(length: usize) -> Vec<u8> {
     let mut body = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03".to_vec();
     body.extend(noise(length));

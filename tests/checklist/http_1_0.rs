@@ -1,4 +1,4 @@
-//! Lines 8 and 13: clients of HTTP/1.0, which need send no Host and may keep their connection.
+//! Lines 8 and 13: HTTP/1.0 clients, which need not send Host and may keep their connection.
 
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ fn line_13_a_client_of_http_1_0_that_asks_for_it_keeps_its_connection() {
     for bed in everybody() {
         for keep in ["keep-alive", "Keep-Alive", "x, keep-alive"] {
             if bed.who == "nginx" && keep.starts_with('x') {
-                // It looks for the word alone.
+                // It looks only for the one word.
                 continue;
             }
             let request = format!("GET / HTTP/1.0\r\nHost: test\r\nConnection: {keep}\r\n\r\n");
@@ -183,7 +183,7 @@ fn line_13_the_last_word_on_a_connection_is_close() {
             assert_eq!(end, (Vec::new(), End::Closed), "{}: {head:?}", bed.who);
         }
     }
-    // Both words, and the wish among others (RFC 9112, section 9.3).
+    // Both words, and the option among others (RFC 9112, section 9.3).
     let bed = Bed::drip("", "");
     for head in [
         "HTTP/1.1\r\nHost: test\r\nConnection: keep-alive, close\r\n",

@@ -1,5 +1,5 @@
-//! Line 21: an idle connection on which the origin has said something unasked carries no further
-//! request. What it said would be taken for the answer to the next one, which may be another
+//! Line 21: an idle connection on which the origin sent something without a request carries no
+//! further request. The bytes would be taken for the response to the next one, which may be another
 //! client's.
 
 use std::thread;
@@ -7,7 +7,7 @@ use std::thread;
 use crate::checklist::bed::{Bed, GET, MS, OK, each, everybody, ok_with, post_with};
 use crate::support::Raw;
 
-/// What comes unasked: an answer to nothing, its beginning, what some servers say before they
+/// What comes without a request: a response, its beginning, what some servers send before they
 /// close, an odd line end.
 const UNASKED: [&str; 5] = [
     "HTTP/1.1 200 OK\r\nX-Unasked: 1\r\nContent-Length: 4\r\n\r\nevil",
@@ -17,7 +17,7 @@ const UNASKED: [&str; 5] = [
     "\r\n",
 ];
 
-/// The next request goes to the origin on another connection, and its answer is its own.
+/// The next request goes to the origin on another connection, and gets its own response.
 fn check_next(bed: &Bed, client: &mut Raw, mut before: Raw, request: &str, case: &str) {
     client.send(request);
     let mut origin = bed.origin.accept();

@@ -1,4 +1,4 @@
-//! Line 14: interim answers (1xx) pass, before the final answer and never instead of it (RFC 9110,
+//! Line 14: interim responses (1xx) pass, before the final one and never instead of it (RFC 9110,
 //! section 15.2).
 
 use std::thread;
@@ -13,7 +13,7 @@ fn statuses(messages: &[Message]) -> Vec<u16> {
     messages.iter().map(Message::status).collect()
 }
 
-/// A client that has sent `request`, and its origin, which has had the head.
+/// A client that has sent `request`, and its origin, which has read the head.
 fn begun(bed: &Bed, request: &str) -> (Raw, Raw) {
     let client = bed.ask(request);
     let mut origin = bed.origin.accept();
@@ -128,7 +128,7 @@ fn line_14_interim_answers_are_told_from_each_other_however_their_bytes_come() {
 
 #[test]
 fn line_14_what_belongs_to_one_hop_or_frames_a_message_stays_out_of_interim_answers() {
-    // haproxy passes on what it passes on of any answer.
+    // haproxy forwards the fields that it forwards of any response.
     let bed = Bed::drip("", "");
     let (mut client, mut origin) = begun(&bed, GET);
     origin.send(
@@ -214,7 +214,7 @@ fn line_14_interim_answers_give_the_origin_no_more_time() {
     let bed = Bed::drip("", "response_timeout = \"500ms\"");
     let (mut client, mut origin) = begun(&bed, GET);
     let began = now();
-    // Whoever has had enough closes.
+    // The other side may close first.
     while origin.try_send(HINTS).is_ok() && began.elapsed() < 3000 * MS {
         thread::sleep(50 * MS);
     }

@@ -1,5 +1,5 @@
-//! Line 20: a peer that vanishes without a word is noticed by the kernel's keepalive probes, on
-//! both legs.
+//! Line 20: the kernel's keepalive probes detect a peer that vanishes without closing, on both
+//! sides.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,8 +11,8 @@ use crate::checklist::bed::{Bed, OK, get_with};
 use crate::checklist::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{Raw, eventually};
 
-/// In how long the keepalive timer of the connection from `local` to `remote` ends, as the kernel
-/// tells it; `None` where it has none.
+/// When the keepalive timer of the connection from `local` to `remote` ends, as the kernel reports
+/// it; `None` if it has none.
 fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
     let table = fs::read_to_string("/proc/net/tcp").expect("the kernel's table");
     let port = |address: &str| {
@@ -36,8 +36,8 @@ fn keepalive(local: SocketAddr, remote: SocketAddr) -> Option<Duration> {
     (kind == "02").then(|| Duration::from_millis(10 * hundredths))
 }
 
-/// Fails unless a probe is due within `most`, and no more than a moment sooner, on both legs of
-/// this connection.
+/// Fails unless a probe is due within `most`, and only slightly sooner, on both sides of this
+/// connection.
 fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration) {
     let to_client = (bed.address, client.sender().local_addr().expect("a socket"));
     let of_origin = origin.sender();
@@ -46,7 +46,7 @@ fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration) {
         of_origin.local_addr().expect("a socket"),
     );
     for (leg, (local, remote)) in [("client", to_client), ("origin", to_origin)] {
-        // While bytes are under way the kernel has another timer there.
+        // While bytes are in flight the kernel has another timer there.
         let mut due = None;
         eventually(&format!("the {leg}'s leg has a keepalive timer"), || {
             due = keepalive(local, remote);
@@ -61,7 +61,7 @@ fn check_legs(bed: &Bed, client: &Raw, origin: &Raw, most: Duration) {
     }
 }
 
-/// A connection whose timer this test has set itself shows that it reads the table right.
+/// A connection whose timer the test sets itself proves that it reads the table correctly.
 fn check_the_table() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let to = listener.local_addr().expect("an address");

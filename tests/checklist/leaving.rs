@@ -1,5 +1,5 @@
-//! Line 20: a client that leaves while it waits is noticed at once, whatever it has sent that
-//! nobody has read yet.
+//! Line 20: a client that leaves while it waits is detected at once, even if it has sent bytes that
+//! are not read yet.
 
 use std::io::Write;
 use std::thread;
@@ -8,22 +8,22 @@ use std::time::Duration;
 use crate::checklist::bed::{Bed, GET, LAST, MB, MS, noise, post_with};
 use crate::support::{Raw, alone, now};
 
-/// Less than a look every fifth of a second would take to notice it, and enough for a busy machine.
+/// Less than a check every fifth of a second would take, and enough for a busy machine.
 const AT_ONCE: Duration = Duration::from_millis(100);
 const ROUNDS: usize = 9;
 
 /// What a client has sent when it leaves.
 type Sent = (&'static str, fn() -> Vec<u8>);
 
-/// As much as fits into the kernel's buffers: then the end of the connection is known there, behind
-/// bytes that nobody has read.
+/// As much as fits into the kernel's buffers: the end of the connection is known there, after unread
+/// bytes.
 const LITTLE: [Sent; 4] = [
     ("its request", || GET.into()),
     ("some requests behind it", || GET.repeat(3).into()),
     ("a thousand requests behind it", || GET.repeat(1000).into()),
     ("a part of its body", || upload(30_000)),
 ];
-/// More than that. Behind it only a reset is heard of.
+/// More than that. After it only a reset is noticed.
 const MUCH: [Sent; 2] = [
     ("very many requests behind it", || {
         GET.repeat(400_000).into()
@@ -37,7 +37,7 @@ fn upload(length: usize) -> Vec<u8> {
     [head.into_bytes(), noise(length)].concat()
 }
 
-/// A gateway at which the first request has passed and the next one waits, for an hour.
+/// A gateway where the first request has passed and the next one waits for an hour.
 fn queue() -> Bed {
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
     let bed = Bed::limited_drip("", "", zone, "limits = [{ zone = \"z\", burst = 1 }]");
@@ -45,7 +45,7 @@ fn queue() -> Bed {
     bed
 }
 
-/// A client that waits, and has sent as much of `bytes` as is taken of it.
+/// A client that waits, and has sent as much of `bytes` as the kernel takes.
 fn waits(bed: &mut Bed, bytes: &[u8]) -> Raw {
     let client = bed.client();
     send_what_is_taken(&client, bytes);
@@ -65,7 +65,7 @@ fn send_what_is_taken(client: &Raw, bytes: &[u8]) {
     assert!(sent > 0, "nothing was taken");
 }
 
-/// Until the place of a client is free that `leave` leaves.
+/// How long until the place of a client is free that leaves with `leave`.
 fn noticed(bed: &mut Bed, leave: impl FnOnce()) -> Duration {
     let began = now();
     leave();

@@ -139,12 +139,12 @@ fn line_10_a_length_that_is_told_twice_goes_on_once() {
     }
 }
 
-/// What the client gets of the head of an answer without a body, after which the same connection serves another request.
+/// The head that the client gets of a response without a body; then the same connection serves another request.
 fn bodiless(bed: &Bed, method: &str, answer: &str) -> Message {
     let request = format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n");
     let mut passed = bed.pass(request, answer);
     let told = passed.client.answer_to(method);
-    // It might send a body nobody expects after a while: the next answer must come right after the head.
+    // It might send an unexpected body later: the next response must come right after the head.
     drop(passed.origin);
     passed.client.send(GET);
     let mut origin = bed.origin.accept();

@@ -129,13 +129,13 @@ fn check_timed_out(bed: &Bed, mut client: Raw, began: std::time::Instant) {
     let (bytes, _) = client.end();
     let took = began.elapsed();
     let told = String::from_utf8_lossy(&bytes);
-    // nginx closes without a word.
+    // nginx closes without a response.
     let wanted = if bed.who == "nginx" {
         ""
     } else {
         "HTTP/1.1 408 "
     };
-    // haproxy's own words are of HTTP/1.0 in some cases.
+    // haproxy's own responses are HTTP/1.0 in some cases.
     let fits = told.starts_with(wanted) || told.starts_with("HTTP/1.0 408 ");
     assert!(fits, "{}: {told:?} after {took:?}", bed.who);
     assert!(
@@ -145,7 +145,7 @@ fn check_timed_out(bed: &Bed, mut client: Raw, began: std::time::Instant) {
     );
 }
 
-/// Sends slowly, but never stops, until the other side has had enough.
+/// Sends slowly and without a stop until the other side closes.
 fn trickle(client: &Raw, bytes: &'static [u8]) {
     let mut sender = client.sender();
     thread::spawn(move || {
@@ -266,7 +266,7 @@ fn line_22_a_body_that_moves_is_given_its_time() {
     }
 }
 
-/// Writes without end on a thread of its own; tells how much was taken so far, and whether the other side still reads.
+/// Writes without end on a thread of its own; reports how much was taken so far, and whether the other side still reads.
 fn endless(
     bytes: std::net::TcpStream,
     framed: bool,
@@ -285,7 +285,7 @@ fn endless(
             ]
             .concat();
         }
-        // Where the other side takes it all, this ends too.
+        // If the other side takes it all, this ends too.
         while counted.load(Ordering::SeqCst) < 512 * MB as u64 {
             if let Err(error) = std::io::Write::write_all(&mut to, &piece) {
                 return error;
@@ -318,10 +318,10 @@ fn line_22_a_client_that_does_not_read_is_closed_in_time() {
     }
 }
 
-/// Buffers of its own, whatever passes through.
+/// What its own buffers may take, no matter how much passes through.
 const MAY_GROW: u64 = 16 * MB as u64;
 
-/// Waits until the bytes no longer move, and checks what they cost.
+/// Waits until the bytes no longer move, and checks how much memory they take.
 fn check_bounded(bed: &mut Bed, before: u64, sent: &AtomicU64) {
     let mut last = 0;
     eventually("the bytes no longer move", || {
@@ -334,7 +334,7 @@ fn check_bounded(bed: &mut Bed, before: u64, sent: &AtomicU64) {
     assert!(grown < MAY_GROW, "grew by {grown} bytes for {last}");
 }
 
-// nginx and haproxy are not measured: nothing of theirs is to be shown here.
+// nginx and haproxy are not measured here.
 #[test]
 fn line_23_an_endless_answer_to_a_client_that_does_not_read_costs_bounded_memory() {
     let _alone = alone();
@@ -375,7 +375,7 @@ fn line_23_an_endless_upload_to_an_origin_that_does_not_read_costs_bounded_memor
 #[test]
 fn line_23_an_endless_upload_that_nobody_asked_for_costs_bounded_memory() {
     let _alone = alone();
-    // The gateway's own answer does not make it read on for ever.
+    // The gateway's own response does not make it read forever.
     let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/h\"";
     let mut bed = Bed::limited_drip(
         "body_timeout = \"500ms\"",

@@ -1,12 +1,12 @@
-//! Line 22: an answer whose body pauses for longer than the origin's `body_timeout` ends, and not
-//! as if it were whole.
+//! Line 22: a response whose body pauses for longer than the origin's `body_timeout` ends, and not
+//! as if it were complete.
 
 use std::thread;
 
 use crate::checklist::bed::{Bed, GET, LAST, MB, MS, each, noise};
 use crate::support::{End, SOON, eventually, now};
 
-/// Beginnings of answers, each with the bytes that follow its head at the client.
+/// Beginnings of responses, each with the bytes that follow its head at the client.
 const BEGUN: [(&str, &str); 4] = [
     ("Content-Length: 100\r\n\r\npart", "part"),
     (
@@ -48,7 +48,7 @@ fn line_22_an_answer_whose_body_pauses_for_too_long_ends_and_not_cleanly() {
 
 #[test]
 fn line_22_where_only_its_end_tells_how_long_it_is_the_connection_is_reset() {
-    // nginx closes it as if the answer were whole.
+    // nginx closes it as if the response were complete.
     let bed = Bed::drip("", "body_timeout = \"500ms\"");
     let mut passed = bed.pass(
         "GET / HTTP/1.0\r\nHost: test\r\n\r\n",
@@ -64,7 +64,7 @@ fn line_22_a_body_that_pauses_now_and_then_is_waited_for() {
     for bed in impatient() {
         let mut passed = bed.pass(GET, "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n");
         assert_eq!(passed.client.head().status(), 200, "{}", bed.who);
-        // Three times as long in all as one pause may be.
+        // Three times as long in total as one pause may be.
         for _ in 0..15 {
             passed.origin.send("x");
             assert_eq!(passed.client.exactly(1), b"x", "{}", bed.who);
@@ -105,7 +105,7 @@ fn line_22_a_client_that_reads_slowly_is_no_pause_of_the_origins() {
     thread::scope(|scope| {
         let sent = scope.spawn(|| std::io::Write::write_all(&mut sender, &body));
         assert_eq!(passed.client.head().status(), 200);
-        // Far longer than the origin may pause, all buffers between are full.
+        // All buffers in between are full for far longer than the origin may pause.
         thread::sleep(3500 * MS);
         let got = passed.client.exactly(SIZE);
         assert!(got == body, "the body differs");

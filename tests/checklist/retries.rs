@@ -9,7 +9,7 @@ use crate::checklist::haproxy::Haproxy;
 use crate::support::nginx::Nginx;
 use crate::support::{Exchange, Gateway, Origin, Raw};
 
-/// Answers the first request of each connection, and closes without a word where the second comes.
+/// Answers the first request of each connection, and closes without a response when the second comes.
 fn breaks_its_second_request() -> (Origin, Arc<Mutex<HashMap<String, usize>>>) {
     let seen = Arc::<Mutex<HashMap<String, usize>>>::default();
     let counted = Arc::clone(&seen);
@@ -38,7 +38,7 @@ fn request(method: &str, target: &str, body: &str) -> String {
 
 #[test]
 fn line_21_what_is_idempotent_and_has_no_body_is_sent_once_more() {
-    // haproxy does so only where it is told to.
+    // haproxy does so only if it is configured to.
     let (origin, seen) = breaks_its_second_request();
     let nginx = Nginx::before(origin.address, "", &[("/", "")]);
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
@@ -129,7 +129,7 @@ fn line_21_an_origin_that_closes_after_each_answer_costs_no_client_a_5xx() {
     });
     let nginx = Nginx::before(origin.address, "", &[("/", "")]);
     let drip = Gateway::start(&forwarding(&[origin.address], ""));
-    // haproxy does not send again what an idle connection took with it.
+    // haproxy does not repeat a request that was lost with an idle connection.
     for (who, to) in [("nginx", nginx.address), ("drip", drip.address())] {
         let mut client = Raw::connect(to);
         for nth in 0..200 {
@@ -146,7 +146,7 @@ fn line_21_an_origin_that_closes_after_each_answer_costs_no_client_a_5xx() {
                 .get(&target)
                 .copied()
                 .unwrap_or(0);
-            // Whether the origin has had it nobody knows where it closed at the same moment.
+            // If the origin closed at the same time, it is unknown whether it got the request.
             assert!(
                 times == 1 && status == 200 || times == 0 && status == 502,
                 "{who}: {nth}: {status}, {times} times"
@@ -166,7 +166,7 @@ fn line_21_a_connection_that_the_origin_closed_while_it_was_idle_costs_no_post_a
             origin.send(OK);
             assert_eq!(client.answer().status(), 200, "{}: {nth}", bed.who);
             drop(origin);
-            // The proxy has this long to notice.
+            // The proxy has this long to detect it.
             thread::sleep(20 * MS);
         }
         assert_eq!(

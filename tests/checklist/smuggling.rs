@@ -1,10 +1,9 @@
 //! Line 9: the published ways to make one request look like two. Each file of
 //! tests/corpus/smuggling is what one client sends; its name says what is odd about it. It is
-//! refused and the connection closed, so that the request to `/smuggled` that lies in it or behind
-//! it never is one; but for those whose name begins with `fine`, which are one request each, and go
-//! on as one.
+//! refused and the connection closed, so that the hidden request to `/smuggled` is never served.
+//! Files whose name begins with `fine` are one request each, and are forwarded as one.
 //!
-//! A body is `hello`, where there is one.
+//! A body, if there is one, is `hello`.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,8 +16,8 @@ use crate::checklist::haproxy::Haproxy;
 use crate::support::Raw;
 use crate::support::nginx::Nginx;
 
-/// What nginx 1.22 and haproxy 2.6 both let pass, or answer before they have read all of it. That
-/// one of them refuses the others proves that the question is put right.
+/// What nginx 1.22 and haproxy 2.6 both accept, or answer before they have read all of it. At least
+/// one of them refuses each of the others, which proves that the test itself is right.
 const NEITHER: [&str; 26] = [
     "chunk-data-ends-in-lf",
     "chunk-ext-term",
@@ -48,7 +47,7 @@ const NEITHER: [&str; 26] = [
     "line-two-spaces",
 ];
 
-/// What the test itself sends to the origin, behind all that the proxy has sent.
+/// What the test itself sends to the origin, after everything that the proxy has sent.
 const MARK: &[u8] = b"mark";
 
 /// The files, by name, and whether they are fine.
@@ -69,7 +68,7 @@ fn corpus() -> Vec<(String, bool, Vec<u8>)> {
     files
 }
 
-/// Nobody waits for a request that never ends.
+/// A request that never ends is not waited for.
 fn impatient() -> Bed {
     Bed::drip("header_timeout = \"500ms\"\nbody_timeout = \"500ms\"", "")
 }
@@ -82,7 +81,7 @@ fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
     let (rest, _) = client.end();
     let rest = String::from_utf8_lossy(&rest).into_owned();
     assert_eq!(rest, "", "{name}: one answer, then the end");
-    // What the proxy connected to the origin for came before this.
+    // The proxy's own connection to the origin came before this.
     Raw::connect(bed.origin.address).send(MARK);
     loop {
         let (seen, _) = bed.origin.accept().end();
@@ -90,7 +89,7 @@ fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
             break;
         }
         let seen = String::from_utf8_lossy(&seen).to_lowercase();
-        // The beginning of a body in chunks may have gone on before its end came.
+        // The beginning of a chunked body may have been forwarded before its end came.
         let begun = seen.contains("transfer-encoding: chunked\r\n") && !seen.contains("\r\n0\r\n");
         assert!(begun || seen.is_empty(), "{name}: {seen:?}");
         assert!(!seen.contains("smuggled"), "{name}: {seen:?}");
@@ -98,7 +97,7 @@ fn check_refused(bed: &Bed, mut client: Raw, name: &str) {
     bed.check_unseen();
 }
 
-/// One request, answered, and what comes next on the connection is the next one.
+/// One request, answered; the next bytes on the connection are the next request.
 fn check_one(bed: &Bed, mut client: Raw, name: &str, sent: &[u8]) {
     let mut origin = bed.origin.accept();
     let seen = origin.request();
@@ -161,7 +160,7 @@ fn line_09_what_is_one_request_goes_on_as_one() {
     }
 }
 
-/// An origin that says 200 once it has a head, of whatever bytes, and then takes what comes.
+/// An origin that answers 200 to any head, and then reads what comes.
 fn says_ok() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -181,11 +180,11 @@ fn says_ok() -> SocketAddr {
     address
 }
 
-/// Whether a proxy refuses it, before an origin that says 200 to everything.
+/// Whether a proxy refuses it in front of an origin that answers 200 to everything.
 fn refuses(proxy: SocketAddr, bytes: &[u8]) -> bool {
     let mut client = Raw::connect(proxy);
     client.send(bytes);
-    // One that says nothing, and ends the connection, refuses it too.
+    // A proxy that sends nothing and ends the connection refuses it too.
     !client.try_line().is_ok_and(|line| line.contains(" 200 "))
 }
 

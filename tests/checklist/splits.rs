@@ -1,4 +1,4 @@
-//! Line 15: wherever the bytes of messages are torn apart, they are the same messages.
+//! Line 15: messages are read the same no matter where their bytes are split.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::support::{Gateway, Message, Origin, Raw};
 /// Long enough for what was sent to be read on its own.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Three requests, and what the origin makes of each.
+/// Three requests, and how the origin reads each.
 fn three() -> (String, [String; 3]) {
     let requests = post_with("Content-Length: 5\r\nX-A:\t\r\n", "hello")
         + &post_with(
@@ -21,7 +21,7 @@ fn three() -> (String, [String; 3]) {
     (requests, seen.map(ToOwned::to_owned))
 }
 
-/// Tells what it has seen: the request's line, a field, and the body.
+/// An origin that answers with what it has seen: the request line, a field, and the body.
 fn telling() -> Origin {
     Origin::answering(|exchange| {
         let line = exchange.head.first_line.replace(" HTTP/1.1", "");
@@ -86,7 +86,7 @@ fn line_15_the_same_connection_goes_on_however_its_requests_are_torn() {
     }
 }
 
-/// Answers, and what must come of each: the statuses of the interim ones, the body, the trailers.
+/// Responses, and what must arrive of each: the statuses of the interim ones, the body, the trailers.
 const ANSWERS: [(&str, &[u16], &str, usize); 4] = [
     (
         "HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 5\r\n\r\nhello",

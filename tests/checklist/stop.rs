@@ -1,4 +1,4 @@
-//! Line 24: a stop. It is drip's own, so that nginx and haproxy have no say in it.
+//! Line 24: a stop. It is drip's own, so nginx and haproxy are not tested.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::checklist::bed::{Bed, GET, LAST, MS, post_with};
 use crate::support::{End, eventually, now};
 
 const LIMIT: Duration = Duration::from_secs(3);
-/// Until those who got the last answers have taken them.
+/// Time for clients to read the last responses.
 const PARTING: Duration = Duration::from_millis(1500);
 
 fn stopping(server: &str) -> Bed {
@@ -19,7 +19,7 @@ fn stopping(server: &str) -> Bed {
     )
 }
 
-/// Tells the gateway to stop, and waits until it takes no connections any more.
+/// Tells the gateway to stop, and waits until it accepts no more connections.
 fn stop(bed: &mut Bed) {
     bed.gateway().signal(Signal::TERM);
     let address = bed.address;
@@ -90,7 +90,7 @@ fn line_24_it_ends_before_its_deadline_whatever_the_origin_does() {
     bed.gateway().wait(LIMIT + PARTING);
     let took = began.elapsed();
     assert!(took + 1000 * MS > LIMIT, "they had their time: {took:?}");
-    // 503 and the end, or the end alone.
+    // 503 and the end, or only the end.
     let (told, _) = silent.end();
     assert!(told.is_empty() || told.starts_with(b"HTTP/1.1 503 "));
     assert!(amid.try_answer_to("GET", LIMIT).is_err(), "no clean end");

@@ -4,7 +4,7 @@ use crate::checklist::bed::{
     Bed, GET, LAST, everybody, haproxy_and_drip, nginx_and_drip, post_with,
 };
 
-/// The request line's target as the origin sees it, where the proxy lets it pass.
+/// The request line's target as the origin sees it, if the proxy forwards it.
 fn passed_on(bed: &Bed, target: &[u8]) -> Option<String> {
     let mut client = bed.ask([b"GET ", target, b" HTTP/1.1\r\nHost: test\r\n\r\n"].concat());
     let mut origin = match bed
@@ -51,7 +51,7 @@ fn line_07_a_target_passes_byte_for_byte() {
         "/a%20b%09c",
         "/%25%32%46",
     ];
-    // nginx refuses these, which lead out of the root or name no character.
+    // nginx refuses these: they lead out of the root, or their escape is not a character.
     const NOT_NGINX: [&str; 5] = ["/../a", "/..", "/%2e%2e/a", "/a%00b", "/?%zz%"];
     for bed in everybody() {
         for target in TARGETS {
@@ -139,7 +139,7 @@ fn line_08_an_absolute_target_without_a_proper_authority_is_refused() {
         let status = bed.own_status(format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n"));
         assert_eq!(status, 400, "{target}");
     }
-    // The field is missing, whatever the target says (section 3.2).
+    // The field is missing, no matter what the target says (section 3.2).
     assert_eq!(
         bed.own_status("GET http://a.example/ HTTP/1.1\r\n\r\n"),
         400
@@ -170,7 +170,7 @@ fn line_08_a_second_host_is_refused() {
     for bed in everybody() {
         for second in ["other", "test", ""] {
             if bed.who == "haproxy" && second == "test" {
-                // It takes the same host twice for one.
+                // It treats the same host twice as one.
                 continue;
             }
             let status = bed.own_status(format!(
@@ -192,7 +192,7 @@ fn line_08_an_invalid_host_is_refused() {
         let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         assert_eq!(status, 400, "{host}");
     }
-    // nginx and haproxy look less closely; these nginx refuses too.
+    // nginx and haproxy are less strict; nginx refuses these too.
     let bed = Bed::nginx("");
     for host in ["a b", "a/b", "a\tb", "http://a"] {
         let status = bed.own_status(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
@@ -265,7 +265,7 @@ fn line_08_what_follows_a_refused_connect_is_no_tunnel() {
         bed.ask("CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n\x16\x03\x01 no HTTP\r\n\r\n");
     assert_eq!(client.answer().status(), 405);
     bed.check_unseen();
-    // The gateway and its other clients go on.
+    // The gateway and its other clients continue.
     assert_eq!(bed.seen(GET).target(), "/");
     assert_eq!(bed.seen(post_with("Content-Length: 1\r\n", "x")).body, b"x");
 }

@@ -1,5 +1,5 @@
-//! Line 7: which bytes a target may have. All but controls and spaces pass as they came, also those
-//! that RFC 3986 does not allow: browsers and Prometheus send them, and origins take them.
+//! Line 7: which bytes a target may have. All except controls and spaces pass unchanged, also those
+//! that RFC 3986 does not allow: browsers and Prometheus send them, and origins accept them.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::checklist::bed::{Bed, nginx_and_drip};
 use crate::support::{Message, eventually};
 
-/// Targets, and how each stands in the access log as text.
+/// Targets, and how each appears in the text access log.
 const PASS: [(&[u8], &str); 16] = [
     (b"/a\"b", "/a\\x22b"),
     (b"/a<b>c", "/a<b>c"),
@@ -68,8 +68,8 @@ fn check_targets(bed: &Bed, targets: impl Iterator<Item = Vec<u8>>) {
     }
 }
 
-/// Targets with each byte that may stand there, in the path and in the query; `#` begins a
-/// fragment, which a request has none of.
+/// Targets with each allowed byte, in the path and in the query; `#` begins a fragment, which a
+/// request does not have.
 fn each_byte() -> impl Iterator<Item = Vec<u8>> {
     let bytes = (0x21..=0xff_u8).filter(|byte| !b"#\x7f".contains(byte));
     bytes.map(|byte| [b"/a", &[byte][..], b"b?c", &[byte], b"d"].concat())
@@ -78,7 +78,7 @@ fn each_byte() -> impl Iterator<Item = Vec<u8>> {
 #[test]
 fn line_07_any_byte_of_a_target_but_controls_and_spaces_passes_as_it_came() {
     let listed = PASS.iter().map(|(target, _)| target.to_vec());
-    // It refuses an escape that is none.
+    // It refuses an invalid escape.
     let no_escape = listed.clone().filter(|target| !target.contains(&b'%'));
     check_targets(&Bed::nginx(""), no_escape);
     let lenient = Bed::haproxy("    option accept-invalid-http-request");
@@ -108,7 +108,7 @@ fn line_07_such_targets_are_logged_escaped_on_one_line() {
     for (target, shown) in PASS {
         bed.seen(request(target));
         let Ok(text) = str::from_utf8(target) else {
-            // Bytes that are no text stand as in the other form.
+            // Bytes that are not text appear as in the other form.
             let wanted = shown.replace('\\', "\\\\");
             logged(&mut bed, |line| line.contains(&wanted));
             continue;
@@ -120,7 +120,7 @@ fn line_07_such_targets_are_logged_escaped_on_one_line() {
     }
 }
 
-/// The answer of the proxy itself; the origin sees nothing.
+/// The proxy's own response; the origin sees nothing.
 fn refused(bed: &Bed, request: &[u8]) -> Message {
     let told = bed.ask(request).answer();
     bed.check_unseen();
@@ -146,7 +146,7 @@ fn line_07_a_control_a_space_or_del_in_a_target_is_a_400_that_says_why() {
                 [b"/a", &[byte][..]].concat(),
             ] {
                 if bed.who == "nginx" && target == b"/a " {
-                    // It takes more than one space for one.
+                    // It treats several spaces as one.
                     continue;
                 }
                 let told = refused(&bed, &request(&target));

@@ -1,4 +1,4 @@
-//! Line 13: trailers pass both ways, but for those that would change what the message means (RFC
+//! Line 13: trailers pass both ways, except those that would change the meaning of the message (RFC
 //! 9110, section 6.5).
 
 use std::thread;
@@ -6,11 +6,10 @@ use std::thread;
 use crate::checklist::bed::{Bed, GET, LAST, MS, OK, get_with, haproxy_and_drip, post_with};
 use crate::support::{End, Message, Raw, SOON, now};
 
-/// What a client says that takes trailers.
+/// What a client sends that accepts trailers.
 const TAKES: &str = "Connection: TE\r\nTE: trailers\r\n";
 
-/// Fields that frame a message, route it, or say who sends it: nobody may change them after the
-/// head.
+/// Fields that frame a message, route it, or name its sender: they must not change after the head.
 const NEVER: [&str; 29] = [
     "Content-Length: 7",
     "Transfer-Encoding: chunked",
@@ -43,7 +42,7 @@ const NEVER: [&str; 29] = [
     "content-LENGTH: 7",
 ];
 
-/// Trailers of a request that could be read in two ways, or not at all.
+/// Trailers of a request that can be read in two ways, or not at all.
 const BROKEN: [&[u8]; 12] = [
     b"X-Sum : 1\r\n",
     b"X-Sum\t: 1\r\n",
@@ -181,7 +180,7 @@ fn line_13_trailers_of_an_answer_are_dropped_for_whoever_does_not_take_them() {
         assert_eq!(told.body, b"hello", "{lines:?}");
         assert_eq!(told.trailers, [], "{lines:?}");
         assert!(!told.has("trailer"), "{lines:?}: none follow");
-        // Nothing of them is left on either connection.
+        // No byte of them is left on either connection.
         passed.client.send(get_with(TAKES));
         assert_eq!(passed.origin.head().line, "GET / HTTP/1.1");
         passed.origin.send(answer("", "X-Sum: 2\r\n"));
@@ -272,7 +271,7 @@ fn line_13_what_comes_behind_trailers_is_the_next_message() {
     }
 }
 
-/// The origin sees no end of this request, and the client a 4xx and the end.
+/// The origin sees no end of this request, and the client gets a 4xx and the end.
 fn check_refused(bed: &Bed, mut client: Raw, request: &[u8]) {
     let shown = String::from_utf8_lossy(request);
     let told = client.answer();
@@ -307,7 +306,7 @@ fn line_13_broken_trailers_of_a_request_are_refused_as_broken_fields_are() {
     }
 }
 
-/// The client has no whole answer; or a 502, where nothing of it had gone on before.
+/// The client gets no complete response; or a 502 if nothing of it was forwarded before.
 fn check_broken_off(client: &mut Raw, case: &str) {
     let told = client.try_answer_to("GET", SOON);
     assert!(
@@ -340,7 +339,7 @@ fn line_13_trailers_without_end_are_refused() {
     let line = format!("X-Sum: {}\r\n", "x".repeat(1000));
     let endless = |raw: &mut Raw| {
         let began = now();
-        // Whoever has had enough closes.
+        // The other side may close first.
         while raw.try_send(&line).is_ok() {
             assert!(began.elapsed() < SOON, "trailers are taken without end");
         }
@@ -373,6 +372,6 @@ fn line_13_the_most_of_a_body_does_not_count_its_trailers() {
     let seen = bed.seen(request);
     assert_eq!(seen.body.len(), 1000);
     assert_eq!(seen.trailers, pairs(&[("x-sum", &long)]));
-    // And the connection of those that are served serves the next.
+    // A connection whose request was served serves the next one too.
     assert_eq!(bed.told(OK).body, b"ok");
 }

@@ -1,4 +1,4 @@
-//! Line 18: how tunnels end. Clients that vanish must not hold their places at the origin for ever.
+//! Line 18: how tunnels end. Clients that vanish must not hold their places at the origin forever.
 
 use std::thread;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use crate::checklist::bed::{Bed, GET, LAST, MS, each, get_with};
 use crate::checklist::upgrades::{SWITCHED, WEBSOCKET};
 use crate::support::{End, Raw, eventually, now};
 
-/// How long a side may go on once the other has ended, and what a busy machine adds.
+/// How long one side may stay open after the other has ended, plus what a busy machine adds.
 const HALF_CLOSED: Duration = Duration::from_secs(30);
 const LATER: Duration = Duration::from_secs(4);
 
-/// Tunnels that end when no byte has passed for half a second.
+/// Tunnels that end after half a second without a byte.
 fn impatient() -> impl Iterator<Item = Bed> {
     each([
         || {
@@ -66,13 +66,13 @@ fn line_18_a_tunnel_in_which_bytes_move_in_one_direction_goes_on() {
             } else {
                 (origin, client)
             };
-            // Three times as long as it may be silent.
+            // Three times its longest allowed silence.
             for _ in 0..15 {
                 from.send("x");
                 assert_eq!(to.exactly(1), b"x", "{}", bed.who);
                 thread::sleep(100 * MS);
             }
-            // And once it is silent it ends.
+            // It ends once it is silent.
             let began = now();
             assert_eq!(from.end().0, b"", "{}", bed.who);
             assert_eq!(to.end().0, b"", "{}", bed.who);
@@ -100,7 +100,7 @@ fn line_18_the_other_timeouts_are_not_those_of_a_tunnel() {
 fn line_18_two_silent_clients_do_not_hold_both_places_for_ever() {
     let origin = "max_in_flight = 2\nqueue_timeout = \"10s\"\ntunnel_timeout = \"500ms\"";
     let mut bed = Bed::drip("", origin);
-    // They hold on to their ends, and say and read nothing any more.
+    // They keep their ends open, and send and read nothing more.
     let vanished = [open(&bed), open(&bed)];
     let mut third = bed.ask(GET);
     let mut server = bed.origin.accept();
@@ -137,7 +137,7 @@ fn line_18_a_side_that_may_still_send_is_heard_after_the_other_has_ended() {
     }
 }
 
-/// Shuts one side of a tunnel, of which the other `flows` on, and checks when it ends.
+/// Shuts one side of a tunnel, while the other continues if it `flows`, and checks when it ends.
 fn check_half_closed(who: &str, (client, origin): (Raw, Raw), by_client: bool, flows: bool) {
     let (mut shut, mut goes_on) = if by_client {
         (client, origin)
@@ -148,7 +148,7 @@ fn check_half_closed(who: &str, (client, origin): (Raw, Raw), by_client: bool, f
     shut.shut_sending();
     let began = now();
     let mut passed = 0;
-    // Its bytes pass for as long as the tunnel goes on, and then it finds itself closed.
+    // Its bytes pass until the tunnel ends, and then it is closed.
     while flows && began.elapsed() < HALF_CLOSED + LATER && goes_on.try_send("x").is_ok() {
         passed += 1;
         thread::sleep(200 * MS);
@@ -158,7 +158,7 @@ fn check_half_closed(who: &str, (client, origin): (Raw, Raw), by_client: bool, f
     let took = began.elapsed();
     assert!(took < HALF_CLOSED + LATER, "{case}: ended after {took:?}");
     assert!(got.iter().all(|byte| *byte == b'x'), "{case}");
-    // The last of them may have been on their way.
+    // The last of them may have been in flight.
     assert!(got.len() + 3 > passed, "{case}: {} of {passed}", got.len());
     assert!(!flows || took > 5000 * MS, "{case}: cut off after {took:?}");
     goes_on.end();

@@ -1,4 +1,4 @@
-//! Line 18: a WebSocket, or a refusal.
+//! Line 18: WebSocket upgrades, accepted or refused.
 
 use crate::checklist::bed::{Bed, GET, MS, OK, each, get_with, haproxy_and_drip, noise};
 use crate::support::{End, Raw, eventually, now};
@@ -21,7 +21,7 @@ fn switching() -> impl Iterator<Item = Bed> {
     ])
 }
 
-/// A WebSocket's two ends, where the client sends `early` with its head and the origin `first` with its 101.
+/// A WebSocket's two ends; the client sends `early` with its head, the origin `first` with its 101.
 fn switched(bed: &Bed, early: &str, first: &str) -> (Raw, Raw) {
     let mut client = bed.ask(get_with(WEBSOCKET) + early);
     let mut origin = bed.origin.accept();
@@ -80,7 +80,7 @@ fn line_18_bytes_pass_both_ways_after_a_101() {
                 bed.who
             );
         }
-        // Silence for longer than an answer may take is no offence.
+        // It may be silent for longer than a response may take.
         client.stays_quiet(700 * MS);
         origin.send("later");
         assert_eq!(client.exactly(5), b"later", "{}", bed.who);
@@ -162,7 +162,7 @@ fn line_18_a_wish_to_switch_waits_for_its_turn_and_holds_its_place_to_the_end() 
 
 #[test]
 fn line_18_nobody_is_switched_to_a_protocol_that_it_did_not_ask_for() {
-    // nginx and haproxy take the origin's word.
+    // nginx and haproxy trust the origin.
     let bed = Bed::drip("", "");
     let mut passed = bed.pass(
         get_with("Connection: upgrade\r\nUpgrade: other\r\n"),
@@ -173,7 +173,7 @@ fn line_18_nobody_is_switched_to_a_protocol_that_it_did_not_ask_for() {
 
 #[test]
 fn line_18_http_1_0_and_http_2_are_not_upgraded() {
-    // nginx and haproxy pass the wish on.
+    // nginx and haproxy forward the upgrade.
     let bed = Bed::drip("", "");
     for request in [
         "GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n".to_owned(),

@@ -1,4 +1,4 @@
-//! Who is accepted where.
+//! Where connections are accepted.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

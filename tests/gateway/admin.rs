@@ -1,4 +1,4 @@
-//! The operators' port.
+//! The admin port.
 
 use std::fs;
 use std::time::Duration;
@@ -247,13 +247,13 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
     ] {
         let mut client = Client::connect(gateway.address());
         client.send(head.as_bytes());
-        // Whatever it is, it is the origin's.
+        // Any response must be the origin's.
         assert_eq!(client.answer().body, b"ok", "{head}");
     }
     assert_eq!(origin.arrivals().len(), 5);
 }
 
-/// What this version promises; `drip_store_*` come with the store.
+/// The metrics that this version promises; `drip_store_*` exist only with a store.
 const PROMISED: [&str; 29] = [
     "drip_requests_total",
     "drip_request_duration_seconds",
@@ -357,7 +357,7 @@ fn the_ten_deepest_keys_have_a_series_each_while_they_are() {
     std::thread::sleep(Duration::from_millis(100));
     assert!(oldest() >= before + 0.1);
 
-    // Who leaves makes room for the next; a key that nobody waits at any more has no series.
+    // When a client leaves, the next key takes its place; a key without waiting requests has no series.
     clients.pop();
     gateway.wait_for_depth(19);
     assert_eq!(top_keys(&gateway)[0], "/k00\"} 1");
@@ -368,7 +368,7 @@ fn the_ten_deepest_keys_have_a_series_each_while_they_are() {
     assert!(oldest().abs() < 1e-9);
     assert_eq!(gateway.zone("drip_zone_queue_depth_max"), 0);
 
-    // Whatever a key is made of, its line stays one, and short.
+    // A key of any bytes stays on one line, and short.
     let long = "x".repeat(5_000);
     let odd = ["/%22%0A%5C%FF%3Cb%3E".to_owned(), format!("/{long}")];
     let _waiting: Vec<_> = odd
@@ -438,7 +438,7 @@ fn the_series_of_what_left_the_file_go_with_it() {
         1
     );
 
-    // It comes back, and counts on.
+    // It comes back, and its counters continue.
     gateway.site.write(&format!("{file}{more}"));
     eventually("the zone is back", || {
         gateway.metrics().0.contains("zone=\"old\"")
@@ -458,7 +458,7 @@ fn a_reload_hides_no_request_that_was_counted_before() {
     let file = one_zone(&origin, "1r/h", "burst = 1");
     let gateway = Gateway::start(&file);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
-    // Keeps the version of the gateway alive that counted the others.
+    // Keeps the settings alive that counted the others.
     let _waits = Client::ask(gateway.address(), "/?key=a");
     gateway.wait_for_depth(1);
     for _ in 0..5 {

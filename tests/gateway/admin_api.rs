@@ -1,4 +1,4 @@
-//! `/api`: what it says of zones, keys, the file and origins, and what it changes.
+//! `/api`: what it reports about zones, keys, the file and origins, and what it changes.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::{
     one_zone,
 };
 
-/// So many requests for a key, of which the first passes and the others wait.
+/// This many requests for a key: the first passes, the others wait.
 fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
     let ask = |_| Client::ask(gateway.address(), &format!("/?key={key}"));
     let state = |depth: usize| {
@@ -198,7 +198,7 @@ fn any_key_can_be_named() {
             200,
             "{target} is forgiven"
         );
-        // Parked keys are forgotten altogether.
+        // Parked keys are forgotten completely.
         eventually("it is parked", || {
             keys(&gateway, "")[0]["state"] == "parked"
         });
@@ -328,7 +328,7 @@ fn the_file_and_its_errors_are_told() {
     );
     assert!(loaded_at.ends_with('Z'), "{loaded_at}");
 
-    // Two errors, told with their places; the settings in force go on.
+    // Two errors, reported with their places; the settings in force stay.
     let broken = one_zone(&origin, "0r/s", "burst = 2, bust = 3");
     gateway.site.write(&broken);
     let refused = ask(&gateway, "POST", "/api/reload", "");

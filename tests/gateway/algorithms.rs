@@ -1,4 +1,4 @@
-//! The algorithms that let nobody wait.
+//! The algorithms where no request waits.
 
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,7 +23,7 @@ fn number(answer: &Answer, field: &str) -> u64 {
     value.parse().expect("a number")
 }
 
-/// How many of `asked` requests one right after the other are passed; the last answer too.
+/// How many of `asked` consecutive requests pass; returns the last response too.
 fn passed(gateway: &Gateway, key: &str, asked: usize) -> (usize, Answer) {
     let ask = |_| fetch(gateway.address(), &format!("/?key={key}"));
     let mut answers: Vec<_> = (0..asked).map(ask).collect();
@@ -135,7 +135,7 @@ fn another_algorithm_starts_the_zone_afresh_and_says_so() {
     gateway
         .site
         .write(&file(&origin, &zone("sliding_window_log"), ""));
-    gateway.wait_for_line("its keys start afresh");
+    gateway.wait_for_line("its keys start empty");
     gateway.wait_for_line("the changed file is in force");
     assert_eq!(passed(&gateway, "a", 5).0, 3);
 }

@@ -1,4 +1,4 @@
-//! Bodies pass intact, as they come, without the gateway keeping them.
+//! Bodies pass intact, while they arrive, and the gateway does not store them.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::support::{
 
 const MB: usize = 1 << 20;
 
-/// Bytes in which every exchange, loss or repetition shows.
+/// Bytes in which every swap, loss or repetition is visible.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_u32;
     let next = || {
@@ -142,7 +142,7 @@ fn the_origin_gets_the_first_bytes_before_the_client_has_sent_the_last() {
     assert_eq!(first(&gets), b"later");
 }
 
-/// An origin that sends one half of its answer, and the other once it is told to.
+/// An origin that sends one half of its response, and the other half when told to.
 fn origin_in_halves(one: &'static [u8], other: &'static [u8]) -> (Origin, Sender<()>) {
     let (go, told) = mpsc::channel();
     let told = Mutex::new(told);
@@ -200,10 +200,10 @@ fn the_client_gets_the_first_chunk_before_the_origin_has_sent_the_last() {
 
 const LARGE: usize = 64 * MB;
 const PIECE: usize = 64 * 1024;
-/// Buffers of its own, whatever passes through.
+/// What its own buffers may take, no matter how much passes through.
 const MAY_GROW: u64 = 16 * MB as u64;
 
-/// Waits until whoever moves bytes has stopped because nobody takes them.
+/// Waits until no more bytes move because nothing reads them.
 fn wait_until_stuck(moved: &AtomicU64) {
     let mut before = 0;
     eventually("the bytes no longer move", || {

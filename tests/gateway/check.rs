@@ -1,4 +1,4 @@
-//! `drip check`, and a start that must not be.
+//! `drip check`, and starts that must fail.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// `line:column` of the first place where `part` stands in `text`.
+/// `line:column` of the first `part` in `text`.
 pub fn place(text: &str, part: &str) -> String {
     let before = &text[..text
         .find(part)
@@ -78,7 +78,7 @@ fn check_prints_settings_that_the_gateway_runs_on() {
     );
 }
 
-/// A file with five things wrong, and what each is about.
+/// A file with five errors, and what each is about.
 const WRONG: &str = r#"[server]
 lissten = ["127.0.0.1:8080"]
 workers = "two"

@@ -5,7 +5,7 @@ use crate::support::{Answer, Client, Gateway, Origin, SOON, fetch, now, one_zone
 fn gateway(origin: &Origin, rate: &str, limit: &str, zone: &str) -> Gateway {
     let file = one_zone(origin, rate, limit)
         .replace("key = \"$arg_key\"", &format!("key = \"$arg_key\"\n{zone}"));
-    // With one worker `max_keys` is not shared out.
+    // With one worker `max_keys` is not divided.
     Gateway::start(&format!("workers = 1\n{file}"))
 }
 

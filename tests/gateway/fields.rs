@@ -1,4 +1,4 @@
-//! What the file says of TLS, sizes, servers and health: as `drip check` takes and prints it.
+//! The fields for TLS, sizes, servers and health, as `drip check` reads and prints them.
 
 use std::fs;
 use std::path::Path;
@@ -134,7 +134,7 @@ fn each_field_is_printed_so_that_it_reads_back() {
     }
 }
 
-/// A file with something wrong in each of its fields.
+/// A file with an error in each of its fields.
 const WRONG: &str = r#"[server]
 body_timeout = "0s"
 max_header_size = "512B"

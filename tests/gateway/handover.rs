@@ -1,4 +1,4 @@
-//! Listening sockets that a service manager holds, so that a restart refuses nobody.
+//! Listening sockets held by a service manager, so that a restart refuses no connection.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -72,7 +72,7 @@ fn a_restart_on_a_socket_that_is_held_refuses_nobody_and_loses_nothing() {
             thread::spawn(move || {
                 let mut answered = 0;
                 while !over.load(Ordering::SeqCst) {
-                    // Without a key it never waits: the stop is as quick as can be.
+                    // Without a key it never waits: the stop is as quick as possible.
                     assert_eq!(fetch(address, "/").status, 200);
                     answered += 1;
                 }
@@ -84,7 +84,7 @@ fn a_restart_on_a_socket_that_is_held_refuses_nobody_and_loses_nothing() {
         origin.wait_for(origin.arrivals().len() + 40);
         gateway.signal(Signal::TERM);
         assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
-        // For a moment nobody serves, and whoever connects waits.
+        // For a moment no process serves, and new connections wait.
         gateway = start();
         wait_until_ready(&gateway);
     }

@@ -1,8 +1,8 @@
-//! The heads of origins' answers, which may be too large.
+//! Heads of origins' responses that may be too large.
 
 use crate::support::{Exchange, Gateway, Origin, fetch};
 
-/// The head of an answer: `size` bytes in all, in lines of about `line` bytes, and an empty body.
+/// The head of a response: `size` bytes in total, in lines of about `line` bytes, and an empty body.
 fn head(size: usize, line: usize) -> Vec<u8> {
     let mut head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".to_vec();
     let end = b"\r\n";
@@ -18,7 +18,7 @@ fn head(size: usize, line: usize) -> Vec<u8> {
     head
 }
 
-/// The status that a client gets where the origin's answer has this head, and the size of what came with it.
+/// The status that a client gets if the origin's response has this head.
 fn status(limit: &str, head: Vec<u8>) -> u16 {
     let origin = Origin::answering(move |exchange| exchange.send(&head));
     let gateway = Gateway::start(&format!(

@@ -1,4 +1,4 @@
-//! Health checks: who is asked while they fail, and once they pass again.
+//! Health checks: which servers get requests while they fail, and once they pass again.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -23,7 +23,7 @@ fn url(origin: &Origin) -> String {
     format!("http://{}", origin.address)
 }
 
-/// An origin that answers checks with a status that can be changed, and all else with `ok`.
+/// An origin that answers checks with a changeable status, and everything else with `ok`.
 fn ailing(status: u16) -> (Origin, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(status));
     let now = Arc::clone(&status);
@@ -176,7 +176,7 @@ fn a_server_that_checks_find_well_again_is_asked_though_fail_timeout_is_not_over
     let gateway = Gateway::start(&file);
     assert_eq!(fetch(gateway.address(), "/").body, b"first");
 
-    // The request that fails takes it out at once, 40 failed checks do so 2 s later.
+    // The failed request takes it out at once; 40 failed checks do so 2 s later.
     drop(first);
     let answer = fetch(gateway.address(), "/");
     assert_eq!((answer.status, &*answer.body), (200, &b"second"[..]));
@@ -251,7 +251,7 @@ fn a_reload_changes_the_checks_and_keeps_what_they_found() {
     status.store(500, Ordering::SeqCst);
     eventually("it is out", || healthy(&gateway, &server) == Some(0.0));
 
-    // Checked so seldom that only what was found before can tell.
+    // Checked so seldom that only the earlier result counts.
     gateway.site.write(
         &file
             .replace("50ms", "1h")

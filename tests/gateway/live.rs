@@ -1,4 +1,4 @@
-//! `/api/live`: each second as it happens, and the last ten minutes for whoever comes.
+//! `/api/live`: a sample each second, and the last ten minutes for a new listener.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::gateway::operator::ask;
 use crate::support::{Client, Gateway, Origin, eventually, one_zone};
 
-/// One who listens.
+/// A listener.
 struct Listener(Client);
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Listener {
         Self(client)
     }
 
-    /// The next chunk of the body's coding.
+    /// The next chunk of the body.
     fn chunk(&mut self) -> String {
         let mut size = Vec::new();
         while !size.ends_with(b"\r\n") {
@@ -125,7 +125,7 @@ fn each_second_is_told_as_it_was() {
         number(&zone["wait_p95"]),
         number(&zone["oldest_wait"]),
     );
-    // Who came at once and leaves now has waited as long as who still waits.
+    // The request that leaves now has waited as long as those that still wait.
     assert!(
         p50 <= p95 && p95 < oldest * 1.07 && p50 > oldest - 2.0,
         "{zone}"
@@ -149,7 +149,7 @@ fn each_second_is_told_as_it_was() {
     );
     assert!(number(&last["time"]) - number(&seen[0]["time"]) > 2.5);
 
-    // A retune and a broken file are told, too.
+    // A reload and a broken file are reported, too.
     gateway
         .site
         .write(&one_zone(&origin, "20r/s", "burst = 100"));
@@ -168,7 +168,7 @@ fn each_second_is_told_as_it_was() {
 #[test]
 fn whoever_comes_back_gets_what_was_missed() {
     let gateway = Gateway::start(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
-    // Samples are taken though nobody listens.
+    // Samples are taken even without a listener.
     std::thread::sleep(Duration::from_millis(2_200));
     let all = Listener::connect(&gateway, "", "").history();
     assert!(all.len() >= 3 && all[0] == 1, "{all:?}");
@@ -180,7 +180,7 @@ fn whoever_comes_back_gets_what_was_missed() {
         let next = listener.next();
         assert_eq!(next.id, missed.last().map(|last| last + 1));
     }
-    // Of a process before this one, or of nobody.
+    // The number is from an earlier process, or invalid.
     for fields in ["Last-Event-ID: 987654\r\n", "Last-Event-ID: x\r\n"] {
         assert_eq!(Listener::connect(&gateway, "", fields).history()[0], 1);
     }
@@ -204,7 +204,7 @@ fn sixty_four_may_listen_and_one_that_leaves_makes_room() {
         client.get("/api/live");
         client.head().first_line.contains(" 200 ")
     });
-    // It is empty where the first sample was not taken yet when the first one came.
+    // It is empty if the first listener came before the first sample.
     let newest = listeners[0].history().last().copied().unwrap_or(0);
     let next = listeners[0].next();
     assert_eq!((next.id, &*next.name), (Some(newest + 1), "sample"));

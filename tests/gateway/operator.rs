@@ -1,4 +1,4 @@
-//! What an operator asks the admin port for.
+//! Requests to the admin port.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub fn ask(gateway: &Gateway, method: &str, path: &str, fields: &str) -> Answer 
     client.answer()
 }
 
-/// What a path says, as JSON.
+/// The response of a path, as JSON.
 pub fn json(gateway: &Gateway, path: &str) -> Value {
     let answer = ask(gateway, "GET", path, "");
     assert_eq!(answer.status, 200, "{path}: {}", answer.text());

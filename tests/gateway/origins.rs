@@ -1,4 +1,4 @@
-//! Origins that fail, and connections to them that are used again.
+//! Origins that fail, and reuse of connections to them.
 
 use std::collections::HashSet;
 use std::thread;
@@ -137,11 +137,11 @@ fn connections_to_the_origin_are_used_again() {
     );
 }
 
-/// What a client gets of an answer of which the origin sends only `part`.
+/// What a client gets of a response if the origin sends only `part`.
 fn cut_short(part: &'static [u8]) -> (std::io::Result<()>, Vec<u8>, Vec<u8>) {
     let origin = Origin::answering(|exchange| {
         exchange.send(part)?;
-        // The gateway passes on what came before it learns that nothing more will.
+        // The gateway forwards what came before it learns that nothing more will come.
         thread::sleep(Duration::from_millis(50));
         Exchange::close()
     });

@@ -28,7 +28,7 @@ fn count_status(answers: &[Answer], status: u16) -> usize {
         .count()
 }
 
-/// Fails unless the moments, counted from the first, are as `wanted` in milliseconds.
+/// Fails unless the times, counted from the first, are as `wanted`, in milliseconds.
 fn check_departures(moments: &[Instant], wanted: &[u64], slack: Duration) -> Result<(), String> {
     let found: Vec<_> = moments.iter().map(|moment| *moment - moments[0]).collect();
     let is_right = |(found, wanted): (&Duration, &u64)| {
@@ -51,7 +51,7 @@ fn check_vector(rate: &str, limit: &str, count: usize, departures: &[u64], rejec
         let answers = at_once(&gateway, count, &target);
         assert_eq!(count_status(&answers, 429), rejected);
         assert_eq!(count_status(&answers, 200), count - rejected);
-        // All that came at once also left at once where they did not have to wait.
+        // Requests that did not have to wait left at once.
         check_departures(&origin.moments(&target), departures, 15 * MS)
     });
 }
@@ -139,10 +139,10 @@ fn two_thousand_a_second_come_evenly_and_not_in_clumps() {
         let target = format!("/?key={attempt}");
         let answers = at_once(&gateway, QUEUED, &target);
         assert_eq!(count_status(&answers, 200), QUEUED);
-        // By now all have joined, and the timer alone lets them go: a request that joins lets go who is due, too, and
-        // would hide how coarse the timer is.
+        // By now all have joined, and only the timer releases them: a request that joins also releases those that
+        // are due, and would hide how coarse the timer is.
         let moments = origin.moments(&target).split_off(QUEUED / 2);
-        // A clock of 1 ms lets two go together: every other gap would be nearly none.
+        // A clock of 1 ms releases two together: every other gap would be almost zero.
         let gaps = gaps(&moments);
         let tight = gaps.iter().filter(|gap| **gap < MS / 10).count();
         if tight * 10 >= gaps.len() {
@@ -153,7 +153,7 @@ fn two_thousand_a_second_come_evenly_and_not_in_clumps() {
         if even * 10 < gaps.len() * 9 {
             return Err(format!("{even} of {} gaps are near 0.5 ms", gaps.len()));
         }
-        // One stall of the machine fills a window or two when it is made up for; the pace fills none of the others.
+        // A stall of the machine fills a window or two when the gateway catches up; the pace fills none of the others.
         let mut windows: Vec<usize> = (0..moments.len())
             .map(|from| {
                 let within = |at: &&Instant| **at - moments[from] < 10 * MS;

@@ -1,4 +1,4 @@
-//! Who waits, in which order, who is turned away, and what becomes of a place that nobody needs any more.
+//! Which requests wait, in which order, which are rejected, and how a place is given back.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use crate::support::{
     Client, Gateway, MARGIN, Origin, check_pace, eventually, fetch, now, one_zone,
 };
 
-/// Sends one request after another, each when the one before it waits.
+/// Sends one request after another, each once the previous one waits.
 fn line_up(gateway: &Gateway, origin: &Origin, count: usize) -> Vec<Client> {
     let mut clients = vec![Client::ask(gateway.address(), "/0?key=a")];
     origin.wait_for(1);
@@ -173,7 +173,7 @@ fn a_request_that_would_wait_longer_than_max_wait_is_rejected_on_arrival() {
     );
 }
 
-/// Five requests, of which four wait; the one in the middle goes as `go` does it.
+/// Five requests, of which four wait; the one in the middle leaves with `go`.
 fn check_place_is_given_back(go: impl FnOnce(&mut Vec<Client>)) {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "2r/s", "burst = 4"));

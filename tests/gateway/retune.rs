@@ -13,7 +13,7 @@ use crate::support::{
 
 const MS: Duration = Duration::from_millis(1);
 
-/// How long after the last write the file is in force.
+/// How long after the last write the file comes into force.
 const IN_FORCE: Duration = Duration::from_millis(100);
 
 const RELOADS: &str = "drip_config_reloads_total";
@@ -47,7 +47,7 @@ fn delete_and_recreate(gateway: &Gateway, text: &str) {
     fs::write(gateway.site.file(), text).expect("a file");
 }
 
-/// As Kubernetes mounts a `ConfigMap`: the file is a link into `..data`, which is a link that is swapped.
+/// As Kubernetes mounts a `ConfigMap`: the file is a link into `..data`, which is itself a link that is swapped.
 fn swap_symlink(gateway: &Gateway, text: &str) {
     mount(&gateway.site, text);
 }
@@ -96,8 +96,8 @@ fn joined(gateway: &Gateway) -> i64 {
     left.iter().sum::<i64>() + metrics.count("drip_zone_queue_depth", &[("zone", "z")])
 }
 
-/// Starts a gateway with the rate `before`, lets 14 requests line up, saves `after` as `save` does, and works out of
-/// the departures at the origin at which moment the new rate began to count.
+/// Starts a gateway with the rate `before`, queues 14 requests, saves `after` with `save`, and computes from the
+/// departures at the origin when the new rate began to count.
 fn check_retune(site: Site, save: Save, before: u32, after: u32) {
     const WAITING: usize = 14;
     let origin = Origin::start();
@@ -118,7 +118,7 @@ fn check_retune(site: Site, save: Save, before: u32, after: u32) {
     let mut clients = Vec::new();
     for nth in 0..=WAITING {
         clients.push(Client::ask(gateway.address(), &format!("/{nth}?key=a")));
-        // So that they arrive in this order whichever worker takes their connections.
+        // So that they arrive in this order, no matter which worker takes their connections.
         let what = format!("request {nth} has joined");
         eventually(&what, || {
             joined(&gateway) > i64::try_from(nth).expect("few")
@@ -143,8 +143,8 @@ fn check_retune(site: Site, save: Save, before: u32, after: u32) {
     let paced = Duration::from_secs(1) / after;
     check_pace(&moments[measured - 3..measured], paced).expect("the new pace");
 
-    // The slow ones have been measured; the others need not take their time. They do need to be so far apart that a
-    // busy machine does not let the origin see one before the other: each comes over a connection of its own.
+    // The slow ones are measured; the others can be faster. They must still be so far apart that the origin sees
+    // them in order on a busy machine: each comes over a connection of its own.
     if before > after {
         save(&gateway, &file(&gateway.site, 20));
     }
@@ -329,7 +329,7 @@ fn an_unchanged_file_is_no_reload() {
     let text = gateway.site.text(&file);
     in_place(&gateway, &text);
     rename_over(&gateway, &text);
-    // That nothing happens cannot be waited for; this is twice as long as what happens may take.
+    // A test cannot wait for nothing to happen; this is twice as long as a reload may take.
     thread::sleep(2 * IN_FORCE);
     in_place(&gateway, &text.replace("2r/s", "3r/s"));
     eventually("the changed file is in force", || rate(&gateway) == 3);
@@ -339,7 +339,7 @@ fn an_unchanged_file_is_no_reload() {
     );
 }
 
-/// A gateway at which `/0` has passed and five others wait, and its origin.
+/// A gateway where `/0` has passed and five others wait, and its origin.
 fn five_waiting() -> (Origin, Gateway, Vec<Client>) {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "4r/s", "burst = 5"));

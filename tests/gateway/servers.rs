@@ -1,4 +1,4 @@
-//! An origin of several servers: who is asked, and who is not while it fails.
+//! An origin of several servers: which server gets a request, and which does not while it fails.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
@@ -16,7 +16,7 @@ fn several(servers: &[SocketAddr], more: &str) -> String {
     )
 }
 
-/// An origin that answers nobody until it is let go.
+/// An origin that answers no request until it is released.
 fn held() -> (Origin, impl FnOnce()) {
     let gate = Arc::new((Mutex::new(false), Condvar::new()));
     let held = Arc::clone(&gate);
@@ -41,7 +41,7 @@ fn the_server_with_the_least_in_flight_is_asked() {
     let clients: Vec<Client> = (1..=6)
         .map(|sent| {
             let client = Client::ask(gateway.address(), "/");
-            // One after the other, so that each choice sees those before it.
+            // One after the other, so that each choice sees the earlier ones.
             first.wait_for(usize::div_ceil(sent, 2));
             second.wait_for(sent / 2);
             client

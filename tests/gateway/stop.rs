@@ -1,4 +1,4 @@
-//! The end: nobody new, everybody answered.
+//! A stop: no new connection, every request answered.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::support::{Client, Gateway, Origin, check_pace, eventually, now, one_zone};
 
-/// A gateway at which one request has passed and `waiting` others wait.
+/// A gateway where one request has passed and `waiting` others wait.
 fn queued(rate: &str, waiting: usize, server: &str) -> (Origin, Gateway, Vec<Client>) {
     let origin = Origin::start();
     let file = one_zone(&origin, rate, &format!("burst = {waiting}"));
@@ -57,7 +57,7 @@ fn sigint_does_the_same() {
 
 #[test]
 fn a_worker_without_connections_of_its_own_still_drains_its_keys() {
-    // With so many more workers than clients, the key of one client or another lives where nobody is connected.
+    // With many more workers than clients, some client's key lives on a worker without a connection.
     let origin = Origin::start();
     let file = one_zone(&origin, "1r/s", "burst = 1");
     let mut gateway = Gateway::start(&format!("workers = 16\n{file}"));
@@ -173,7 +173,7 @@ fn idle_connections_do_not_hold_up_a_stop() {
 
 #[test]
 fn a_stop_logs_no_error_and_refuses_new_connections_on_every_socket() {
-    // Errors of a race between threads do not come each time.
+    // A race between threads does not fail each time.
     for nth in 0..10 {
         let release = Arc::new(Barrier::new(2));
         let released = Arc::clone(&release);
@@ -189,7 +189,7 @@ fn a_stop_logs_no_error_and_refuses_new_connections_on_every_socket() {
         let _unused_unix = UnixStream::connect(&socket).expect("a connection");
         let mut idle = Client::ask(gateway.address(), "/");
         assert_eq!(idle.answer().status, 200);
-        // In every other round the stop has to wait for somebody.
+        // In every other round the stop has to wait for a client.
         let held = (nth % 2 == 0).then(|| {
             let client = Client::ask(gateway.address(), "/held");
             origin.wait_for(2);

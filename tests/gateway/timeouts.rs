@@ -1,12 +1,12 @@
-//! What the file says of tunnels, of answers that pause and of TCP keepalive, as `drip check` takes
-//! and prints it.
+//! The fields for tunnels, pauses in responses and TCP keepalive, as `drip check` reads and prints
+//! them.
 
 use std::fs;
 
 use crate::gateway::check::{check, place, text};
 use crate::support::Site;
 
-/// How a line may be written, and how it is printed; nothing written stands for the default.
+/// How a line may be written, and how it is printed; an empty line means the default.
 const LINES: [(&str, &str, &str); 8] = [
     (
         "server",

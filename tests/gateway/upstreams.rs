@@ -19,7 +19,7 @@ fn forwarding(server: &str, more: &str) -> String {
     )
 }
 
-/// Someone who signs certificates, and the file from which the gateway learns whom to believe.
+/// A certificate authority, and the file through which the gateway trusts it.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     folder: TempDir,
@@ -42,7 +42,7 @@ impl Authority {
         self.folder.path().join("roots.pem")
     }
 
-    /// What a server for `name` needs that speaks `protocols`.
+    /// The TLS configuration of a server for `name` that speaks `protocols`.
     fn server(&self, name: &str, protocols: &[&str]) -> Arc<ServerConfig> {
         let key = KeyPair::generate().expect("a key");
         let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
@@ -59,7 +59,7 @@ impl Authority {
     }
 }
 
-/// The gateway before `server`, believing the certificates that `roots` lead to.
+/// The gateway in front of `server`, trusting the certificates in `roots`.
 fn believing(roots: &Path, server: &str, more: &str) -> Gateway {
     Gateway::start_with(&forwarding(server, more), &[("SSL_CERT_FILE", roots)])
 }
@@ -231,7 +231,7 @@ fn a_name_that_nobody_knows_delays_no_request_to_others_and_is_a_502_that_says_s
     }
     assert!(began.elapsed() < SOON);
     for client in &mut gone {
-        // Some machines' resolvers never say no.
+        // Some machines' resolvers never report a missing name.
         let status = client.answer().status;
         assert!(matches!(status, 502 | 504), "{status}");
         if status == 502 {
@@ -257,7 +257,7 @@ fn idle_connections_to_a_server_that_left_the_file_are_closed() {
     let stays = Origin::start();
     let file = |origin: &Origin| forwarding(&format!("http://{}", origin.address), "");
     let gateway = Gateway::start(&file(&left));
-    // The client's own connection stays, and with it what it knew.
+    // The client's own connection stays, with what the gateway knows about it.
     let mut client = Client::ask(gateway.address(), "/");
     assert_eq!(client.answer().text(), "left");
     gateway.site.write(&file(&stays));

@@ -5,7 +5,7 @@ mod circles;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the bottom up.
+/// The layers, from the bottom up.
 const LAYERS: [&str; 11] = [
     "limit", "time", "store", "config", "observe", "actors", "http", "admin", "server", "tools",
     "cli",
@@ -19,7 +19,7 @@ const HTTP: [&str; 6] = [
     "gateway",
     "proxy",
 ];
-/// What every unit test may use.
+/// The module that every unit test may use.
 const TESTING: &str = "testing";
 
 fn source() -> PathBuf {
@@ -47,7 +47,7 @@ fn module(file: &Path, folder: &Path) -> String {
     first.trim_end_matches(".rs").to_owned()
 }
 
-/// The modules that a text names behind `prefix`, wherever it does.
+/// The modules that a text names after `prefix`.
 fn used<'a>(text: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
     let lines = text
         .lines()

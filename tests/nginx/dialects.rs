@@ -1,4 +1,4 @@
-//! The fields that tell a client about its limits.
+//! The header fields that tell a client about its limits.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn x_ratelimit_is_told_unless_the_file_says_otherwise() {
     let rows: Vec<_> = (0..4).map(|_| fetch(gateway.address(), "/?a=1")).collect();
     let rows: Vec<_> = rows.iter().map(told).collect();
     let row = |remaining, retry| [Some("3"), Some(remaining), Some(retry), None, None, None];
-    // From the third on the next one is a minute away.
+    // After the third, the next one is a minute away.
     assert_eq!(rows[..2], [row("2", "0"), row("1", "0")]);
     assert_eq!(rows[2..], [row("0", "60"), row("0", "60")]);
 }

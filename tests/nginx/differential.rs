@@ -1,4 +1,4 @@
-//! The same requests to nginx and to drip, at the same moments: what either does with each, and how long it takes.
+//! The same requests to nginx and to drip at the same times: the verdict of each, and how long it takes.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -13,29 +13,29 @@ use crate::support::{BUSY, Client, Gateway, Origin, alone, now, watching};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// No request is sent so close to a moment at which its verdict would change: there nginx's millisecond decides.
+/// No request is sent this close to a time at which its verdict would change: there nginx's millisecond decides.
 const MARGIN: Duration = Duration::from_millis(3);
 
-/// How far the delays may be apart.
+/// How much the delays may differ.
 const TOLERANCE: Duration = Duration::from_millis(8);
 
-/// How long a machine that is busy is waited for.
+/// How long to wait for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Requests of one case are at least so far apart that both sides certainly see them in the same order.
+/// Minimum gap between requests of one case, so that both sides see them in the same order.
 const APART: Duration = Duration::from_millis(2);
 
-/// To each side, opened beforehand.
+/// Connections to each side, opened beforehand.
 const CONNECTIONS: usize = 250;
 
 struct Case {
     what: &'static str,
     /// Name, key and rate.
     zones: &'static [(&'static str, Key, &'static str)],
-    /// Each one's limits.
+    /// The limits of each route.
     routes: &'static [&'static [On]],
     keys: u64,
-    /// Between two requests, on average.
+    /// Average time between two requests.
     gap: Duration,
     begins: Duration,
     ends: Duration,
@@ -153,7 +153,7 @@ impl Case {
     }
 }
 
-/// nginx's configuration for all cases: what stands in `http`, and the locations.
+/// nginx's configuration for all cases: the content of `http`, and the locations.
 fn for_nginx() -> (String, Vec<(String, String)>) {
     let mut http = "limit_req_status 429;".to_owned();
     let mut locations = Vec::new();
@@ -166,7 +166,7 @@ fn for_nginx() -> (String, Vec<(String, String)>) {
             let mut text = String::new();
             for On(zone, burst, delay) in *limits {
                 write!(text, "limit_req zone={}", case.zones[*zone].0).expect("text");
-                // nginx takes no zeros here; they are its defaults.
+                // nginx accepts no zeros here; they are its defaults.
                 if *burst > 0 {
                     write!(text, " burst={burst}").expect("text");
                 }
@@ -215,7 +215,7 @@ fn path(case: usize, route: usize) -> String {
     format!("/{case}/{route}/")
 }
 
-/// A request that is to come.
+/// A request to send.
 #[derive(Clone, Copy)]
 struct Shot {
     at: Duration,
@@ -224,7 +224,7 @@ struct Shot {
     key: u64,
 }
 
-/// What the exact arithmetic says of a request: rejected, or to wait this long.
+/// The result of the exact arithmetic for a request: rejected, or wait this long.
 type Expected = Option<Duration>;
 
 /// All buckets of all cases, without any rounding.
@@ -232,7 +232,7 @@ type Expected = Option<Duration>;
 struct Model(HashMap<(usize, usize, u64), Bucket>);
 
 impl Model {
-    /// The limits of a request: which bucket it is, as it stands, and what it is asked.
+    /// The limits of a request: the bucket's index, its state, and its parameters.
     fn limits(
         &self,
         shot: &Shot,
@@ -272,7 +272,7 @@ impl Model {
         Some(until.since(moment(at)))
     }
 
-    /// Whether any limit would say something else a little earlier or later.
+    /// Whether any limit would decide differently a little earlier or later.
     fn is_on_edge(&self, shot: &Shot, at: Duration) -> bool {
         self.limits(shot).any(|(_, bucket, rate, limit)| {
             let rejects = |at| {
@@ -290,7 +290,7 @@ fn moment(at: Duration) -> Moment {
     Moment::from_nanos(0) + at + Duration::from_secs(1)
 }
 
-/// Numbers that look random and are the same each time.
+/// Pseudorandom numbers, the same each time.
 struct Numbers(u64);
 
 impl Numbers {
@@ -336,7 +336,7 @@ struct Side {
     sent: Vec<(Instant, usize)>,
 }
 
-/// What became of a request: its status, and when the origin got it.
+/// The result of a request: its status, and when the origin got it.
 struct Outcome {
     status: u16,
     delay: Option<Duration>,
@@ -399,14 +399,14 @@ fn target(attempt: usize, number: usize, shot: &Shot) -> String {
     format!("{}{attempt}/{number}", path(shot.case, shot.route))
 }
 
-/// Sends all requests to both sides, each at its time or as soon after it as no edge is near. Returns what the exact
-/// arithmetic says of each, by the time at which it was really sent.
+/// Sends all requests to both sides, each at its time or as soon after it as no edge is near. Returns the result of the
+/// exact arithmetic for each, by the time at which it was really sent.
 fn fire(shots: &[Shot], attempt: usize, sides: &mut [Side; 2]) -> Vec<Expected> {
     let mut model = Model::default();
     let mut last = [Duration::ZERO; CASES.len()];
     let began = now() + 50 * MS;
     let elapsed = || now().saturating_duration_since(began);
-    // A connection is used again when its answer has certainly come.
+    // A connection is used again once its response has certainly come.
     let mut free_from = [Duration::ZERO; CONNECTIONS];
     let mut expected = Vec::new();
     for (number, shot) in shots.iter().enumerate() {
@@ -429,13 +429,13 @@ fn fire(shots: &[Shot], attempt: usize, sides: &mut [Side; 2]) -> Vec<Expected> 
     expected
 }
 
-/// What was compared, case by case.
+/// The results of the comparison, case by case.
 #[derive(Debug, Default)]
 struct Tally {
     passed: usize,
     delayed: usize,
     rejected: usize,
-    /// The farthest that the delays were apart.
+    /// The largest difference of the delays.
     apart: Duration,
 }
 
@@ -536,7 +536,7 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
                 }
                 return;
             }
-            // Only what something else on the machine has spoilt is tried again.
+            // Only cases that something else on the machine disturbed are tried again.
             Err(differences) => {
                 let told = format!("the longest pause was {pause:?}, and {differences}");
                 assert!(pause > BUSY && began.elapsed() < PATIENCE, "{told}");

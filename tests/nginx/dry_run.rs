@@ -1,4 +1,4 @@
-//! Limits that decide, charge and tell, but let everything pass at once.
+//! Limits that decide, charge and report, but pass everything at once.
 
 use std::fs;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::support::nginx::{Nginx, file, start_drip, zone};
 use crate::support::{Client, Gateway, Origin, eventually, fetch, now};
 
-/// The five cases of nginx's own test: what is asked, what is answered, and the limit status in nginx's words.
+/// The five cases of nginx's own test: the request, the response, and the limit status in nginx's words.
 const CASES: [(&str, u16, Option<&str>); 5] = [
     ("/delay", 200, Some("PASSED")),
     ("/delay", 200, Some("DELAYED_DRY_RUN")),

@@ -27,7 +27,7 @@ const LOCATIONS: [(&str, &str); 7] = [
     ("/status/", "limit_req_status 420;"),
 ];
 
-/// What is asked for, with which key, and how often at once.
+/// The path, the key, and how many requests at once.
 const ASKED: [(&str, &str, usize); 10] = [
     ("/a", "1", 5),
     ("/own/a", "2", 6),
@@ -69,7 +69,7 @@ fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
                 .iter_mut()
                 .map(|client| client.answer().status)
                 .collect();
-            // Which of several connections is heard first is up to the kernel.
+            // The kernel decides which of several connections is read first.
             statuses.sort_unstable();
             statuses
         });

@@ -48,7 +48,7 @@ fn a_wait_just_below_max_wait_passes_and_one_just_above_is_rejected_on_arrival()
     );
     let mut below = ask("/below?key=a");
     gateway.wait_for_depth(1);
-    // Two ahead of it now, of whom one has passed: it would wait about 1.9 s.
+    // Two ahead of it now, one of which has passed: it would wait about 1.9 s.
     above = ask("/below?key=a").answer();
     assert_eq!(above.status, 429);
     assert_eq!(rejections(&gateway, "max_wait"), 2);

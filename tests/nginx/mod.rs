@@ -1,4 +1,4 @@
-//! Beside a real nginx: the same requests to both, nginx's own tests told again, and what goes beyond nginx.
+//! Comparisons with a real nginx: the same requests to both, nginx's own tests, and what goes beyond nginx.
 
 mod access_log;
 mod dialects;

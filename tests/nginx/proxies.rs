@@ -1,11 +1,11 @@
-//! Whose word on where a request came from is taken.
+//! Which proxies are trusted to name the client of a request.
 
 use crate::support::nginx::{file, zone};
 use crate::support::{Answer, Client, Exchange, Gateway, Origin};
 
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
 
-/// An origin that answers with what it is told of the client.
+/// An origin that answers with what it gets about the client.
 fn telling() -> Origin {
     Origin::answering(|exchange: &mut Exchange| {
         let names = [

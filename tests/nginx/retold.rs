@@ -1,4 +1,4 @@
-//! What nginx's own tests of `limit_req` ask, asked of both: first of nginx, which shows that the question is put right.
+//! nginx's own tests of `limit_req`, run against both: first against nginx, which proves that the test itself is right.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -9,7 +9,7 @@ use crate::support::{Client, MARGIN, Origin, fetch, now};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Asks nginx, then drip, each before an origin of its own that answers with `size` bytes.
+/// Runs nginx, then drip, each in front of an origin of its own that answers with `size` bytes.
 fn ask_both(
     size: usize,
     (http, locations): (&str, &[(&str, &str)]),
@@ -82,7 +82,7 @@ fn a_big_answer_to_a_delayed_request_comes_whole() {
         |who, to| {
             assert_eq!(fetch(to, "/").body.len(), SIZE, "{who}");
             let mut delayed = Client::ask(to, "/");
-            // The answer fills all buffers before the first byte of it is read.
+            // The response fills all buffers before its first byte is read.
             thread::sleep(600 * MS);
             assert_eq!(delayed.answer().body.len(), SIZE, "{who}");
         },

@@ -43,7 +43,7 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
         8,
         "two of ten are charged: the one that passed both, and this one"
     );
-    // A turn that came before the other zone's rejection was given back; one that came after was never taken.
+    // A turn before the other zone's rejection was given back; one after it was never taken.
     eventually("all are counted", || {
         counted(&gateway, "wide", "cancelled") == 5
     });
@@ -140,7 +140,7 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
                 && usize::try_from(told[0]) == Ok(passed)
         });
     }
-    // Nothing stays charged that did not pass: what is left of the sixty is still to be had.
+    // Only passed requests stay charged: the rest of the sixty is still available.
     let mut later = 0;
     while fetch(gateway.address(), &format!("/?a=late{later}&all=1")).status == 200 {
         later += 1;

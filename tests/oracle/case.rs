@@ -1,11 +1,11 @@
-//! One sequence of bytes in pieces, which both read.
+//! One sequence of bytes in pieces, read by both parsers.
 
 use std::fmt;
 
 use crate::oracle::compare;
 use crate::oracle::{reference, subject};
 
-/// Bytes that come in pieces, and what they answer if they are no requests.
+/// Bytes that come in pieces, and whether they are requests or a response.
 #[derive(Clone)]
 pub struct Case {
     pieces: Vec<Vec<u8>>,
@@ -33,7 +33,7 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// Where they read them differently, or drip reads what hyper refuses.
+    /// Returns an error if they read them differently, or if drip reads what hyper refuses.
     pub fn check(&self) -> Result<usize, String> {
         let (readings, end) = match self.side {
             Side::Requests => subject::requests(&self.pieces),
@@ -52,7 +52,7 @@ impl Case {
         Ok(readings.iter().filter(|reading| reading.whole).count())
     }
 
-    /// A smaller case that differs, too, and how.
+    /// A smaller case that also differs, and how.
     pub fn reduced(self, difference: String) -> (Self, String) {
         let mut best = (self, difference);
         let mut tried = best.0.clone();

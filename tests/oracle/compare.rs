@@ -1,4 +1,4 @@
-//! Whether two readers read the same.
+//! Compares what two parsers read.
 
 use drip::http::message::Trailers;
 
@@ -10,7 +10,7 @@ use crate::oracle::subject::{End, of_trailers};
 ///
 /// # Errors
 ///
-/// The first difference, unless drip refuses where hyper does not.
+/// Returns the first difference, unless drip refuses where hyper does not.
 pub fn check(drip: &[Reading], end: End, hyper: &[Reading]) -> Result<(), String> {
     for (nth, ours) in drip.iter().enumerate() {
         let Some(theirs) = hyper.get(nth) else {
@@ -53,7 +53,7 @@ pub fn check(drip: &[Reading], end: End, hyper: &[Reading]) -> Result<(), String
     Ok(())
 }
 
-/// Of hyper's trailers those that drip lets go on.
+/// Those of hyper's trailers that drip forwards.
 fn passing(trailers: &FieldList) -> FieldList {
     let mut passing = Trailers::default();
     for (name, value) in trailers {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Every input: its name and its bytes. One that is a chunked body alone follows a head.
+/// Every input: its name and its bytes. A bare chunked body gets a head.
 pub fn all() -> &'static [(String, Vec<u8>)] {
     static ALL: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     ALL.get_or_init(|| {

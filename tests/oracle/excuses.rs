@@ -1,4 +1,4 @@
-//! Where drip reads what hyper refuses or reads otherwise, and may.
+//! Cases where drip may read what hyper refuses, or may read it differently.
 
 use http::Uri;
 
@@ -13,15 +13,15 @@ pub fn of_message(ours: &Reading) -> Option<&'static str> {
         .filter(|(name, _)| name == "content-length");
     let mut lengths = lengths.filter_map(|(_, value)| str::from_utf8(value).ok()?.parse().ok());
     if let Some(target) = &ours.target {
-        // hyper takes a target for text, and some bytes in none of them: not what Prometheus and
-        // others send. drip passes all that split no line (RFC 9112, section 3.2); an authority it
-        // looks at itself before the request goes on.
+        // hyper treats a target as text, and rejects some bytes that Prometheus and others send. drip
+        // passes all bytes that do not split a line (RFC 9112, section 3.2), and checks an
+        // authority itself before it forwards the request.
         if str::from_utf8(target).is_err() || Uri::try_from(&target[..]).is_err() {
             return Some("the target is none for hyper");
         }
     }
     if lengths.any(|length: u64| length > u64::MAX - 2) {
-        // It keeps the two largest numbers for itself.
+        // It reserves the two largest numbers.
         return Some("the length is a number that hyper means something else by");
     }
     None
@@ -37,7 +37,7 @@ pub fn of_end(ours: &Reading) -> Option<&'static str> {
     let is_plain = |byte: &u8| *byte == b'\t' || (b' '..=b'~').contains(byte);
     let mut options = options.map(|(_, value)| value);
     if options.any(|value| !value.iter().all(is_plain)) {
-        // hyper reads nothing of such a field, drip each option by itself.
+        // hyper ignores such a field, drip reads each option.
         return Some("an option of the connection is not ASCII");
     }
     None

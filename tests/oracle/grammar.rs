@@ -1,4 +1,4 @@
-//! Messages as clients and origins write them, and as nobody should.
+//! Messages as clients and origins write them, and as none should.
 
 use crate::oracle::lists::{AWKWARD, METHODS, OTHERS, STATUSES, TARGETS, VERSIONS};
 use crate::support::rng::Rng;
@@ -100,7 +100,7 @@ fn data(rng: &mut Rng) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// One message: a first line, fields and a body that mostly is as they say.
+/// One message: a first line, fields and a body that mostly matches them.
 fn message(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
     put(out, line);
     end_of_line(rng, out);
@@ -137,7 +137,7 @@ fn message(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
         rng.within(0, 4)
     };
     for _ in 0..others {
-        // Most fields are proper, else nothing would be read.
+        // Most fields are valid, or nothing would be read.
         let most = if rng.percent(5) { OTHERS.len() } else { 24 };
         let (name, value) = rng.pick(&OTHERS[..most]);
         let at = usize::try_from(rng.within(0, fields.len() as u64 + 1)).expect("few");
@@ -155,14 +155,14 @@ fn message(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
     out.extend(body);
 }
 
-/// A few requests, one behind the other.
+/// A few requests, one after the other.
 pub fn requests(rng: &mut Rng) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..rng.pick(&[1, 1, 2, 3]) {
         if rng.percent(5) {
             put(&mut out, rng.pick(&["\r\n", "\r\n\r\n", "\n", "\r"]));
         }
-        // Here, too, most are proper.
+        // Here, too, most are valid.
         let methods = if rng.percent(5) { METHODS.len() } else { 11 };
         let targets = if rng.percent(10) { TARGETS.len() } else { 16 };
         let versions = if rng.percent(5) { VERSIONS.len() } else { 11 };
@@ -174,7 +174,7 @@ pub fn requests(rng: &mut Rng) -> Vec<u8> {
     out
 }
 
-/// An answer, maybe behind interim ones, and maybe with something behind it.
+/// A response, maybe after interim ones, and maybe with something after it.
 pub fn answers(rng: &mut Rng) -> Vec<u8> {
     let mut out = Vec::new();
     while rng.percent(10) {

@@ -1,6 +1,6 @@
-//! The words that messages are made of.
+//! The parts that messages are made of.
 
-/// Methods; those that nobody takes last.
+/// Methods; the invalid ones last.
 pub const METHODS: [&str; 16] = [
     "GET",
     "GET",
@@ -19,7 +19,7 @@ pub const METHODS: [&str; 16] = [
     "X!#$%&'*+.^_`|~0",
     "G\u{e9}T",
 ];
-/// Targets; those that nobody takes, or few do, last.
+/// Targets; those that no parser accepts, or few do, last.
 pub const TARGETS: [&str; 34] = [
     "/",
     "/",
@@ -56,7 +56,7 @@ pub const TARGETS: [&str; 34] = [
     "http://a\"b/",
     "http://a:b:c/",
 ];
-/// Versions; those that are none of HTTP/1 last.
+/// Versions; those that are not HTTP/1 last.
 pub const VERSIONS: [&str; 14] = [
     "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1",
     "HTTP/1.0", "HTTP/1.0", "HTTP/1.0", "HTTP/1.2", "HTTP/2.0", "http/1.1",
@@ -123,7 +123,7 @@ pub const OTHERS: [(&str, &str); 34] = [
     ("Content-Type", "text/html"),
     ("X", "a\r\n b"),
 ];
-/// Fields that frame a body, or seem to.
+/// Fields that frame a body, or look as if they did.
 pub const AWKWARD: [(&str, &str); 22] = [
     ("Content-Length", "+5"),
     ("Content-Length", "5, 5"),

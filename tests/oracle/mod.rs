@@ -1,7 +1,6 @@
-//! hyper as the oracle of the parser and of the bodies: whatever bytes come, in whatever pieces,
-//! either both read the same messages (method, target, fields, body, trailers, whether the
-//! connection goes on), or drip refuses them. Where hyper is the one that refuses, [`excuses`] says
-//! why drip need not.
+//! hyper as the oracle of the parser and of the bodies. For any bytes in any pieces, either both
+//! read the same messages (method, target, fields, body, trailers, whether the connection stays
+//! open), or drip refuses them. If only hyper refuses them, [`excuses`] says why drip need not.
 //!
 //! The bytes are those of tests/corpus, and generated and mutated ones. Some thousands of them take
 //! seconds; for more, or the same ones again:
@@ -32,13 +31,13 @@ use case::Case;
 
 const CASES: u64 = 4000;
 
-/// A number that the environment says.
+/// A number from an environment variable.
 fn told(name: &str) -> Option<u64> {
     let value = env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}")))
 }
 
-/// Holds as many cases as are asked for to the oracle.
+/// Compares this many cases with the oracle.
 fn hold(generate: impl Fn(&mut Rng) -> Case) {
     let seed = told("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
     let cases = told("ORACLE_CASES").unwrap_or(CASES);
@@ -58,7 +57,7 @@ fn hold(generate: impl Fn(&mut Rng) -> Case) {
         }
     }
     println!("{cases} cases, {read} with messages that both read whole, {whole} in all");
-    // Else little but refusals would be compared.
+    // Otherwise almost only refusals would be compared.
     assert!(
         first > 0 || read * 4 > cases,
         "{read} of {cases} have a whole message"
@@ -100,7 +99,7 @@ fn the_corpus_is_read_as_hyper_reads_it() {
     assert!(whole > 100, "{whole} messages were whole");
 }
 
-/// Bodies that drip writes are what hyper reads out of them.
+/// hyper reads the bodies that drip writes as they were.
 #[test]
 fn bodies_that_go_on_are_read_as_they_were_meant() {
     let seed = told("ORACLE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));

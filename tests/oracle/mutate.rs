@@ -1,8 +1,8 @@
-//! Small damages to bytes.
+//! Small random damage to bytes.
 
 use crate::support::rng::Rng;
 
-/// What parsers look for, put where it was not.
+/// What parsers look for, inserted elsewhere.
 const TOKENS: [&[u8]; 30] = [
     b"\r\n",
     b"\r\n\r\n",

@@ -6,7 +6,7 @@ fn cut(bytes: &[u8], size: usize) -> Vec<Vec<u8>> {
     bytes.chunks(size.max(1)).map(<[u8]>::to_vec).collect()
 }
 
-/// All at once, byte by byte, and in two wherever they can be cut.
+/// All at once, byte by byte, and in two pieces with each possible cut.
 pub fn each(bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let in_two = |at: usize| vec![bytes[..at].to_vec(), bytes[at..].to_vec()];
     let mut all = vec![cut(bytes, bytes.len()), cut(bytes, 1)];

@@ -1,8 +1,8 @@
-//! What a reader makes of one message.
+//! One message as a parser reads it.
 
 use http::HeaderMap;
 
-/// Fields by name in lower case: those of one name in their order, names in that of their first.
+/// Fields by name in lower case: fields of one name in their order, names in the order of their first field.
 pub type FieldList = Vec<(String, Vec<u8>)>;
 
 /// One message, as far as it was read.
@@ -15,7 +15,7 @@ pub struct Reading {
     pub trailers: FieldList,
     /// Whether its end was read.
     pub whole: bool,
-    /// Whether the connection goes on behind it. Says nothing before it is whole.
+    /// Whether the connection stays open after it. Has no meaning before it is complete.
     pub keeps: bool,
 }
 
@@ -42,7 +42,7 @@ pub fn by_name(fields: impl IntoIterator<Item = (String, Vec<u8>)>) -> FieldList
     }
     for (name, values) in &mut list {
         if name == "content-length" {
-            // hyper keeps one of those that agree.
+            // hyper keeps one of several equal ones.
             values.truncate(1);
         }
     }
@@ -53,7 +53,7 @@ pub fn by_name(fields: impl IntoIterator<Item = (String, Vec<u8>)>) -> FieldList
     list.into_iter().flat_map(each).collect()
 }
 
-/// The same of hyper's.
+/// The same for hyper's fields.
 pub fn of_map(map: &HeaderMap) -> FieldList {
     by_name(
         map.iter()

@@ -1,4 +1,4 @@
-//! What hyper makes of bytes that come in pieces.
+//! What hyper reads from bytes that come in pieces.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -16,7 +16,7 @@ use hyper::{Request, Response, Version, client, server};
 use crate::oracle::reading::{Head, Reading, of_map};
 use crate::oracle::script::{Script, finish, run};
 
-/// More than drip takes, so that it is drip that refuses.
+/// More than drip accepts, so that drip is the one that refuses.
 const MAX_FIELDS: usize = 1000;
 const MAX_HEADER_SIZE: usize = 200 * 1024;
 
@@ -29,7 +29,7 @@ pub fn requests(pieces: &[Vec<u8>]) -> Vec<Reading> {
     let service = service_fn(|request: Request<Incoming>| {
         let (parts, body) = request.into_parts();
         let uri = &parts.uri;
-        // With the slash that goes before a query alone.
+        // With the slash before a query without a path.
         let path = uri.path_and_query().map(ToString::to_string);
         let path = path.unwrap_or_default();
         let authority = uri.authority().map_or("", |authority| authority.as_str());
@@ -64,7 +64,7 @@ pub fn requests(pieces: &[Vec<u8>]) -> Vec<Reading> {
     readings
 }
 
-/// Whether each of the answers that hyper wrote lets the connection go on: it says so in each.
+/// Whether each response that hyper wrote keeps the connection open, as each one says.
 fn kept(written: &[u8]) -> Vec<bool> {
     let text = String::from_utf8_lossy(written).to_ascii_lowercase();
     let heads = text.split("\r\n\r\n");
@@ -122,7 +122,7 @@ pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> Option<Reading> {
     let mut both = pin!(poll_fn(|cx| -> Poll<()> {
         closed = closed || connection.as_mut().poll(cx).is_ready();
         read = read || reading.as_mut().poll(cx).is_ready();
-        // What the reader did may let the connection go on.
+        // The reader may have kept the connection open.
         closed = closed || connection.as_mut().poll(cx).is_ready();
         Poll::Pending
     }));

@@ -1,5 +1,5 @@
-//! A connection whose other side says what is written down, and a way to run a future as far as it
-//! goes without a runtime.
+//! A connection whose other side follows a script, and a way to run a future as far as it goes
+//! without a runtime.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,15 +12,15 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 
-/// A connection on which these pieces come, one a read.
+/// A connection that delivers these pieces, one per read.
 #[derive(Clone)]
 pub struct Script(Rc<RefCell<State>>);
 
 struct State {
     pieces: VecDeque<Vec<u8>>,
-    /// Whether nothing comes before something was written.
+    /// Whether nothing comes until something was written.
     waits: bool,
-    /// Whether the end comes behind the pieces, or nothing.
+    /// Whether the end comes after the pieces, or nothing.
     ends: bool,
     written: Vec<u8>,
     reader: Option<Waker>,
@@ -38,7 +38,7 @@ impl Script {
         })))
     }
 
-    /// Lets the end come behind the pieces.
+    /// Makes the end come after the pieces.
     pub fn end(&self) {
         let mut state = self.0.borrow_mut();
         state.ends = true;
@@ -47,7 +47,7 @@ impl Script {
         }
     }
 
-    /// What was written so far.
+    /// The bytes written so far.
     pub fn written(&self) -> Vec<u8> {
         self.0.borrow().written.clone()
     }
@@ -123,7 +123,7 @@ pub fn run<F: Future + ?Sized>(future: &mut Pin<&mut F>) -> Poll<F::Output> {
     Poll::Pending
 }
 
-/// The same where it must come to its end.
+/// The same for a future that must finish.
 pub fn finish<F: Future>(future: F) -> F::Output {
     match run(&mut pin!(future)) {
         Poll::Ready(output) => output,

@@ -1,4 +1,4 @@
-//! What drip makes of bytes that come in pieces.
+//! What drip reads from bytes that come in pieces.
 
 use drip::http::message::request::{empty_lines, end_of_head};
 use drip::http::message::{
@@ -14,7 +14,7 @@ pub enum End {
     Waits,
     /// It refuses what came.
     Refuses,
-    /// It closes behind a whole message.
+    /// It closes after a complete message.
     Closes,
 }
 
@@ -46,7 +46,7 @@ pub fn requests(pieces: &[Vec<u8>]) -> (Vec<Reading>, End) {
                     searched = kept.len();
                     break;
                 }
-                // It opens no tunnels.
+                // It does not open tunnels.
                 Some(Ok(Some((head, _)))) if head.method() == b"CONNECT" => {
                     return (readings, End::Refuses);
                 }
@@ -69,7 +69,7 @@ pub fn requests(pieces: &[Vec<u8>]) -> (Vec<Reading>, End) {
     (readings, End::Waits)
 }
 
-/// Decodes what was kept; false where it is malformed.
+/// Decodes what was kept; false if it is malformed.
 fn decode(reading: &mut Reading, decoder: &mut BodyDecoder, kept: &mut Vec<u8>) -> bool {
     let Ok((data, used)) = decoder.decode(kept) else {
         reading.data.extend(&kept[..decoder.salvaged()]);
@@ -86,7 +86,7 @@ fn decode(reading: &mut Reading, decoder: &mut BodyDecoder, kept: &mut Vec<u8>) 
 
 fn of_request(head: &RequestHead) -> Head {
     let path = text(head.path_and_query());
-    // What comes of a path that is not there, when it goes on.
+    // How an empty path is forwarded.
     let path = match path.as_bytes() {
         [] | [b'?', ..] => format!("/{path}"),
         _ => path,
@@ -118,7 +118,7 @@ pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> (Option<Reading>, End) {
         } else if !kept.is_empty() {
             match ResponseHead::parse(&kept, to_head) {
                 Ok(None) => {}
-                // Nobody asked for another protocol.
+                // No request asked for another protocol.
                 Ok(Some((head, _))) if head.status == 101 => return (None, End::Refuses),
                 Err(_) => return (None, End::Refuses),
                 Ok(Some((head, end))) => {
@@ -151,7 +151,7 @@ pub fn answer(pieces: &[Vec<u8>], to_head: bool) -> (Option<Reading>, End) {
         reading.keeps = false;
         return (Some(reading), End::Waits);
     }
-    // What nobody asked for came behind it, or still comes.
+    // Bytes without a request came after it, or still come.
     reading.keeps &= kept.is_empty() && pieces.all(Vec::is_empty);
     (Some(reading), End::Closes)
 }
@@ -180,7 +180,7 @@ fn of_fields(fields: Fields<'_>) -> FieldList {
     )
 }
 
-/// The trailers that go on, in the order in which they are compared.
+/// The forwarded trailers, in the order in which they are compared.
 pub fn of_trailers(trailers: &Trailers) -> FieldList {
     by_name(
         trailers

@@ -1,4 +1,4 @@
-//! The live page in a browser, before the real program.
+//! The live page in a browser, with the real program.
 
 mod webdriver;
 
@@ -30,7 +30,7 @@ const MARKED: &str = "
     }
     return marked";
 
-/// What lies beside the right edge, which must be nothing, and whether the page can be moved sideways.
+/// What lies beyond the right edge, which must be nothing, and whether the page scrolls sideways.
 const WIDER: &str = "
     const wide = [...document.querySelectorAll('body *')]
       .filter((it) => it.getBoundingClientRect().right > innerWidth + 0.5)
@@ -38,7 +38,7 @@ const WIDER: &str = "
       .map((it) => it.outerHTML.slice(0, 100));
     return [document.documentElement.scrollWidth > innerWidth, wide]";
 
-/// Sends so many requests for each key, which stay open as long as what is returned.
+/// Sends this many requests for each key; they stay open until the returned value is dropped.
 fn crowd(gateway: &Gateway, key: &str, of_each: usize) -> Vec<Client> {
     (0..of_each)
         .map(|_| Client::ask(gateway.address(), &format!("/?key={key}")))

@@ -1,4 +1,4 @@
-//! A browser without a window, driven through chromedriver by the W3C protocol for that.
+//! A headless browser, driven through chromedriver by the W3C WebDriver protocol.
 
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Gateway, eventually, free_address, now};
 
-/// A page that draws once a second on a machine that is busy takes its time.
+/// Time for a page that draws once a second on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Browser {
@@ -21,7 +21,7 @@ struct Driver {
     process: Child,
 }
 
-/// How the page is looked at.
+/// The window and colour scheme of the page.
 #[derive(Clone, Copy)]
 pub struct Look {
     pub width: u32,
@@ -76,7 +76,7 @@ impl Browser {
         }
     }
 
-    /// What a script in the page returns. It fails where the page has put up an alert.
+    /// What a script in the page returns. It fails if the page shows an alert.
     pub fn run(&self, script: &str) -> Value {
         const HELP: &str =
             "const says = (what) => document.querySelector(what)?.textContent.trim() ?? '';";
@@ -96,12 +96,12 @@ impl Browser {
         }
     }
 
-    /// What the browser has complained about.
+    /// The errors that the browser has logged.
     pub fn complaints(&self) -> Vec<Value> {
         self.log("browser")
     }
 
-    /// The addresses that the page has asked for anything.
+    /// The addresses that the page has sent requests to.
     pub fn requests(&self) -> Vec<String> {
         let events = self.log("performance").into_iter().map(|entry| {
             let message = entry["message"].as_str().expect("an event");

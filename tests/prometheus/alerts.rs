@@ -1,4 +1,4 @@
-//! The rules as promtool sees them: whether they are right, and when each fires and when not.
+//! The rules as promtool checks them: whether they are valid, and when each fires and when not.
 
 use std::process::{Command, Stdio};
 

@@ -10,14 +10,14 @@ pub struct Board {
     pub json: Value,
 }
 
-/// Something that a dashboard asks Prometheus.
+/// A query that a dashboard sends to Prometheus.
 pub struct Query {
-    /// Where it stands, for failures.
+    /// Its place, for failure messages.
     pub place: String,
     pub expression: String,
-    /// Asked for one moment, not for each of a range.
+    /// An instant query, not a range query.
     pub instant: bool,
-    /// What a series is called: text with `{{label}}` in it.
+    /// The legend of a series: text with `{{label}}` in it.
     pub legend: String,
 }
 
@@ -46,7 +46,7 @@ impl Board {
         text(&self.json, "uid")
     }
 
-    /// The panels that are laid out together: those of the board, and those of each collapsed row.
+    /// The panels laid out together: those of the board, and those of each collapsed row.
     pub fn layouts(&self) -> Vec<Vec<&Value>> {
         let top: Vec<_> = items(&self.json["panels"]).collect();
         let mut layouts: Vec<Vec<_>> = top
@@ -57,12 +57,12 @@ impl Board {
         layouts
     }
 
-    /// All panels, rows among them.
+    /// All panels, including rows.
     pub fn panels(&self) -> Vec<&Value> {
         self.layouts().concat()
     }
 
-    /// What the panels ask.
+    /// The queries of the panels.
     pub fn queries(&self) -> Vec<Query> {
         let mut queries = Vec::new();
         for panel in self.panels() {
@@ -78,7 +78,7 @@ impl Board {
         queries
     }
 
-    /// What the annotations ask.
+    /// The queries of the annotations.
     pub fn annotations(&self) -> Vec<Query> {
         let asked = items(&self.json["annotations"]["list"])
             .filter(|annotation| annotation["builtIn"] != 1);
@@ -126,7 +126,7 @@ pub fn text<'a>(of: &'a Value, field: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no {field} in {of}"))
 }
 
-/// The items of a list, none where there is no list.
+/// The items of a list; none if there is no list.
 pub fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }

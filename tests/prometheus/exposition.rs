@@ -1,10 +1,10 @@
-//! What `/metrics` says, and whether it has what an expression names.
+//! The content of `/metrics`, and whether it has what an expression names.
 
 use std::collections::BTreeMap;
 
 use crate::prometheus::expression::{Metric, named};
 
-/// Labels that Prometheus adds to whatever it scrapes.
+/// Labels that Prometheus adds to everything it scrapes.
 const OF_TARGETS: [&str; 2] = ["job", "instance"];
 
 /// Metrics that Prometheus makes itself.
@@ -26,7 +26,7 @@ impl Exposition {
         Self(metrics)
     }
 
-    /// What is wrong with the names in `expression`: metrics, labels and values of labels that are not there.
+    /// The names in `expression` that do not exist: metrics, labels and label values.
     pub fn problems(&self, expression: &str) -> Vec<String> {
         let (names, mut problems) = (named(expression), Vec::new());
         for metric in &names.metrics {

@@ -1,4 +1,4 @@
-//! As much of `PromQL` as it takes to see which metrics and labels an expression names.
+//! A parser for as much of `PromQL` as needed to find the metrics and labels in an expression.
 
 /// The metrics and labels that an expression names.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ const GROUPING: [&str; 6] = [
 ];
 const OPERATORS: [&str; 5] = ["and", "or", "unless", "bool", "offset"];
 
-/// What `expression` names. Its variables are those of Grafana, or already replaced.
+/// The names in `expression`. Its variables are Grafana's, or already replaced.
 pub fn named(expression: &str) -> Named {
     let mut named = Named::default();
     let mut rest = expression;
@@ -83,7 +83,7 @@ fn take_name(text: &str) -> (&str, &str) {
     text.split_at(text.find(|next| !is_of_name(next)).unwrap_or(text.len()))
 }
 
-/// From behind the opening brace to behind the closing one.
+/// From after the opening brace to after the closing one.
 fn take_matchers(mut text: &str) -> (Vec<(String, String, String)>, &str) {
     let mut matchers = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The dashboards as files: whether Grafana takes them, and whether a person can read them.
+//! The dashboards as files: whether Grafana accepts them, and whether a person can read them.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ fn overlap(one: [u64; 4], other: [u64; 4]) -> bool {
     x < other_x + other_w && other_x < x + w && y < other_y + other_h && other_y < y + h
 }
 
-/// Calls `visit` with each value of the field `datasource`, however deep.
+/// Calls `visit` with each value of the field `datasource`, at any depth.
 fn each_datasource(of: &Value, visit: &mut impl FnMut(&Value)) {
     match of {
         Value::Array(items) => items.iter().for_each(|item| each_datasource(item, visit)),

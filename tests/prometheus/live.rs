@@ -1,4 +1,4 @@
-//! A gateway under load, with Prometheus asking it: what the dashboards and alerts make of that.
+//! A gateway under load, scraped by Prometheus: what the dashboards and alerts show.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -15,10 +15,10 @@ use crate::prometheus::server::Prometheus;
 use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, now};
 
-/// For how long there was load when the panels are evaluated.
+/// How long the load has run when the panels are evaluated.
 const LOAD: Duration = Duration::from_secs(16);
 
-/// What Grafana would put in place of its variables, with a scrape each second.
+/// The values of Grafana's variables, with a scrape each second.
 const VARIABLES: [(&str, &str); 4] = [
     ("$__rate_interval", "6s"),
     ("$__interval", "1s"),
@@ -26,7 +26,7 @@ const VARIABLES: [(&str, &str); 4] = [
     ("$instance", ".+"),
 ];
 
-/// Panels that may be empty under this load although their metrics are there, and why.
+/// Panels that may be empty under this load although their metrics exist, and why.
 const MAY_BE_EMPTY: [(&str, &str); 0] = [];
 
 /// The zones of [`file`]. In the first there is everything that a panel can show.
@@ -104,7 +104,7 @@ origin = "fragile"
     )
 }
 
-/// Clients who ask again as soon as they are answered, until this is dropped.
+/// Clients that send a new request after each response, until this is dropped.
 struct Crowd {
     stop: Arc<AtomicBool>,
     clients: Vec<JoinHandle<()>>,
@@ -140,7 +140,7 @@ impl Drop for Crowd {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for client in self.clients.drain(..) {
-            // One that failed has said so.
+            // A failed one has reported it.
             let _ended = client.join();
         }
     }
@@ -273,7 +273,7 @@ fn with_variables(expression: &str, zone: &str) -> String {
     expression
 }
 
-/// The series that a dashboard would get, as `zone` is chosen.
+/// The series that a dashboard would get for the chosen `zone`.
 fn ask(prometheus: &Prometheus, query: &Query, zone: &str) -> Result<Vec<Value>, String> {
     let expression = with_variables(&query.expression, zone);
     let answer = if query.instant {
@@ -292,8 +292,8 @@ fn has_number(series: &Value) -> bool {
         .any(f64::is_finite)
 }
 
-/// Each expression of each panel is right, and where it should have something to show, it has. The labels that its
-/// legend names are there.
+/// Each expression of each panel is valid, and shows something where it should. The labels in its legend
+/// exist.
 fn panels_are_evaluated(prometheus: &Prometheus, zone: &str) {
     let (mut problems, mut evaluated) = (Vec::new(), 0);
     for board in board::all() {
@@ -325,7 +325,7 @@ fn panels_are_evaluated(prometheus: &Prometheus, zone: &str) {
     assert!(evaluated > 60, "only {evaluated}");
 }
 
-/// The variables of the dashboards offer what there is.
+/// The variables of the dashboards offer the values that exist.
 fn variables_have_values(prometheus: &Prometheus) {
     let mut found = Vec::new();
     for board in board::all() {
@@ -347,7 +347,7 @@ fn variables_have_values(prometheus: &Prometheus) {
     assert_eq!(found, zones);
 }
 
-/// The start and the retune are two lines, each at its moment, and the rate achieved is the one configured before and
+/// The start and the retune are two lines, each at its time, and the achieved rate is the configured one before and
 /// after.
 fn a_reload_is_a_line_and_its_effect_follows(prometheus: &Prometheus) {
     let boards = board::all();
@@ -419,7 +419,7 @@ fn a_reload_is_a_line_and_its_effect_follows(prometheus: &Prometheus) {
     }
 }
 
-/// Each alert says what it is, how bad, and what to do, by the names of the panels that there are.
+/// Each alert says what it is, how bad, and what to do, with the names of existing panels.
 fn each_alert_has_its_runbook(prometheus: &Prometheus) {
     let boards = board::all();
     let titles: Vec<_> = boards
@@ -453,7 +453,7 @@ fn each_alert_has_its_runbook(prometheus: &Prometheus) {
     }
 }
 
-/// What is said of those alerts that fire has all its values.
+/// The annotations of firing alerts have all their values.
 fn annotations_are_whole(prometheus: &Prometheus) {
     let mut fired = HashSet::new();
     for rule in prometheus.rules() {

@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use crate::prometheus::read;
 use crate::support::{Gateway, fetch, free_address, now};
 
-/// How soon an alert of the adapted rules fires in its condition.
+/// How soon an alert of the adapted rules fires once its condition holds.
 pub const FOR: &str = "2s";
 
-/// A real Prometheus, with the provided configuration and rules adapted: it asks one gateway, each second, and an
+/// A real Prometheus with the provided configuration and rules, adapted: it scrapes one gateway each second, and an
 /// alert's condition need not hold for long.
 pub struct Prometheus {
     pub address: SocketAddr,
@@ -21,7 +21,7 @@ pub struct Prometheus {
     process: Child,
 }
 
-/// For a test that lacks a program.
+/// Fails a test for which a program is missing.
 pub fn missing(program: &str, error: &io::Error) -> ! {
     panic!("{program}: {error}: tests/run.sh installs what the tests need")
 }
@@ -81,7 +81,7 @@ impl Prometheus {
         prometheus
     }
 
-    /// Waits longer than anything here may take.
+    /// Waits for a condition, longer than anything here may take.
     pub fn wait(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
         const PATIENCE: Duration = Duration::from_secs(20);
         let deadline = now() + PATIENCE;

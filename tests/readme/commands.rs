@@ -1,4 +1,4 @@
-//! Each command of the README and of docs/ runs, and each file of examples/ is right.
+//! Each command of the README and of docs/ runs, and each file of examples/ is valid.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +15,7 @@ use crate::readme::sandbox::Sandbox;
 use crate::support::redis::Redis;
 use crate::support::{Origin, eventually, fetch};
 
-/// What tells each block of commands from the others, and the test here that runs it.
+/// A part that identifies each block of commands, and the test here that runs it.
 const BLOCKS: [(&str, &str); 6] = [
     ("cargo run --release -- demo", "the_demo_runs"),
     (
@@ -34,7 +34,7 @@ const BLOCKS: [(&str, &str); 6] = [
     ("curl -X DELETE", "a_key_is_forgotten"),
 ];
 
-/// What no test of this one can run, and where it can be seen that it is right: a file, and what stands there.
+/// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
 const NOT_RUN: [(&str, &str, &str); 3] = [
     // It is what runs the tests.
     ("tests/run.sh", "tests/run.sh", "cargo test --locked --no-fail-fast\n"),
@@ -44,7 +44,7 @@ const NOT_RUN: [(&str, &str, &str); 3] = [
         "tests/soak/mod.rs",
         "number(\"DRIP_SOAK_SECONDS\").unwrap_or(SECONDS)",
     ),
-    // The same with some thousands.
+    // The same with some thousand.
     (
         "ORACLE_CASES=1000000 cargo test --test all oracle",
         "tests/oracle/mod.rs",
@@ -67,7 +67,7 @@ fn no_block_of_commands_is_without_a_test() {
                 assert!(tests.next().is_none(), "two tests for {}", block.text);
             }
             "text" | "toml" | "nginx" => {
-                // What is drawn is indented.
+                // Drawn output is indented.
                 for line in commands.filter(|line| !line.starts_with(' ')) {
                     assert!(!is_command(line), "{line}: its block is sh or console");
                 }
@@ -156,11 +156,11 @@ fn two_gateways_share_one_limit() {
     let origin = Origin::at(&format!("127.0.0.1:{}", sandbox.port(9000)), |exchange| {
         exchange.reply(b"ok")
     });
-    // The Redis has time on a busy machine, too.
+    // A long timeout for Redis on a busy machine.
     let redis = format!("\n[redis]\nurl = \"{}\"\ntimeout = \"2s\"\n", redis.url());
     let settings = sandbox.read("gateway.toml") + &redis;
     fs::write(sandbox.path().join("gateway.toml"), settings).expect("a file");
-    // The first gateway's admin port, once the second one's file is made; and a second may not be enough to start.
+    // Waits for the first gateway's admin port once the second one's file is written; a second may be too short to start.
     let admin = "sed -i 's/^listen.*/&\\nadmin = \"127.0.0.1:9090\"/' one.toml\n";
     let commands = commands_with("-c two.toml");
     let start = "target/release/drip -c one.toml";
@@ -178,7 +178,7 @@ fn two_gateways_share_one_limit() {
         let answered = printed.lines().filter(|line| line.starts_with(&begin));
         assert_eq!(answered.count(), 4, "{printed}");
     }
-    // Each with a bucket of its own, they would let the last one go after 0.3 s.
+    // With a bucket each, the last one would leave after 0.3 s.
     let moments = origin.moments("/");
     let (first, last) = (moments.iter().min(), moments.iter().max());
     let span = *last.expect("a request") - *first.expect("a request");
@@ -228,7 +228,7 @@ fn each_example_passes_the_check() {
     assert!(checked >= 3, "only {checked} examples");
 }
 
-/// Files of the names that the commands in the text have.
+/// Files with the names used by the commands in the text.
 fn fill(folder: &Path) {
     let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
                 [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 1 }]\n";
@@ -242,7 +242,7 @@ fn fill(folder: &Path) {
     packer.write_all(oldest.as_bytes()).expect("memory");
     let nginx = "limit_req_zone $binary_remote_addr zone=z:1m rate=1r/s;\n\
                  server { location / { limit_req zone=z; proxy_pass http://127.0.0.1:9000; } }\n";
-    // The good hours of the log are in the rotated ones, but not all commands name these.
+    // The good hours are in the rotated logs, but not all commands name these.
     let now = log("01/Nov/2026:09:30:00") + &log("02/Nov/2026:03:10:00").repeat(9);
     let files = [
         ("gateway.toml", file.into()),
@@ -274,7 +274,7 @@ fn each_command_in_the_text_runs() {
             continue;
         }
         fill(sandbox.path());
-        // Where they stand for something, they are that; and the port that is the default is another one here.
+        // Placeholders are replaced; and the default port is another one here.
         let command = command.replace("TRACE", "trace.csv");
         let command = match command.strip_prefix("drip top") {
             Some(rest) => format!("drip top {admin} {}", rest.replace("HOST:PORT", "")),

@@ -1,4 +1,4 @@
-//! The README and the pages of docs/ name tests, metrics and commands; this keeps their word.
+//! Checks that the tests, metrics and commands named in the README and in docs/ exist.
 
 mod commands;
 mod page;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A link to a file of tests has the name of a test behind it.
+/// The name of a test follows each link to a file of tests.
 #[test]
 fn each_test_that_a_page_names_is_where_it_says() {
     let mut named = 0;

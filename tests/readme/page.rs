@@ -1,4 +1,4 @@
-//! The README and the pages of docs/, taken apart.
+//! Parses the README and the pages of docs/.
 
 use std::fs;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub fn pages() -> Vec<String> {
         .collect()
 }
 
-/// What stands between two fences, and what the first of them says that it is.
+/// The text between two fences, and its kind from the first fence.
 #[derive(Debug)]
 pub struct Block {
     pub kind: String,
@@ -72,7 +72,7 @@ fn blocks_of(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The only block of commands in which `part` stands.
+/// The only block of commands that contains `part`.
 pub fn commands_with(part: &str) -> String {
     let mut found = blocks()
         .into_iter()
@@ -84,7 +84,7 @@ pub fn commands_with(part: &str) -> String {
     block.text
 }
 
-/// The commands that stand in the text of all pages, between backticks.
+/// The commands between backticks in the text of all pages.
 pub fn commands_in_text() -> Vec<String> {
     let pages = pages();
     pages
@@ -108,7 +108,7 @@ fn commands_in_text_of(page: &str) -> Vec<String> {
     commands.map(ToOwned::to_owned).collect()
 }
 
-/// Whether a text is a program with what it is told.
+/// Whether a text is a program with arguments.
 pub fn is_command(text: &str) -> bool {
     let is_setting = |word: &&str| {
         let name = word.split_once('=').map(|(name, _)| name);

@@ -1,4 +1,4 @@
-//! A place in which the commands of the pages run as they stand, but for the ports.
+//! A folder in which the commands of the pages run unchanged, except for the ports.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +15,7 @@ use crate::support::free_address;
 /// The ports that the pages name.
 const PORTS: [u16; 6] = [8080, 8081, 9000, 9090, 9091, 6379];
 
-/// `cargo run --release` of what has been built already.
+/// A `cargo run --release` that runs the program already built.
 const CARGO: &str = r#"#!/bin/sh
 [ "$1 $2" = "run --release" ] || exit 1
 shift 2
@@ -25,7 +25,7 @@ exec drip "$@"
 
 pub struct Sandbox {
     folder: TempDir,
-    /// What stands for each of [`PORTS`].
+    /// The replacement for each of [`PORTS`].
     ports: [u16; PORTS.len()],
 }
 
@@ -51,7 +51,7 @@ impl Sandbox {
         self.folder.path()
     }
 
-    /// The port that stands for one of the pages'.
+    /// The port that replaces one of the pages' ports.
     pub fn port(&self, port: u16) -> u16 {
         let pair = PORTS.iter().zip(self.ports).find(|pair| *pair.0 == port);
         pair.expect("a port of the pages").1
@@ -80,7 +80,7 @@ impl Sandbox {
         fs::write(self.path().join(name), self.moved(text)).expect("a file");
     }
 
-    /// Puts the admin port into `gateway.toml`, which leaves it at its default.
+    /// Adds the admin port to `gateway.toml`, which leaves it at its default.
     pub fn set_admin(&self) {
         let file = self.path().join("gateway.toml");
         let settings = fs::read_to_string(&file).expect("a file");
@@ -88,7 +88,7 @@ impl Sandbox {
         fs::write(file, settings.replacen("[server]\n", &admin, 1)).expect("a file");
     }
 
-    /// A program that commands find before others of its name.
+    /// A program that commands find before others of the same name.
     pub fn program(&self, name: &str, script: &str) {
         let file = self.path().join("bin").join(name);
         fs::write(&file, script).expect("a file");
@@ -105,7 +105,7 @@ impl Sandbox {
             "PATH",
             format!("{}:{path}", self.path().join("bin").display()),
         );
-        // What it talks to is here.
+        // All its connections are local.
         shell.env("NO_PROXY", "*").env_remove("DRIP_ADMIN_TOKEN");
         shell.stdin(Stdio::null());
         shell
@@ -134,7 +134,7 @@ impl Sandbox {
     }
 }
 
-/// A shell and all that it has started, until it is dropped.
+/// A shell and all programs it has started; dropping it ends them.
 pub struct Running {
     shell: Child,
     complaints: PathBuf,

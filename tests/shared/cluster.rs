@@ -38,7 +38,7 @@ fn the_keys_of_a_zone_are_spread_over_a_cluster() {
     });
 
     let origin = Origin::start();
-    // Two of the three are named.
+    // The URL names two of the three.
     let url = format!("redis+cluster://{},{}", nodes[0].address, nodes[1].address);
     let text = file(&origin, &url, "3r/h", "", ", burst = 2, nodelay = true");
     let (one, other) = (Gateway::start(&text), Gateway::start(&text));
@@ -112,7 +112,7 @@ fn over_tls_with_a_password_which_nobody_is_shown() {
         fetch(gateway.address(), "/?key=a").status == 429
     });
 
-    // Nobody vouches for it.
+    // Without the CA, a gateway does not trust the cluster.
     let stranger = Gateway::start(&text("s3cret"));
     assert_eq!(fetch(stranger.address(), "/?key=b").status, 503);
     std::thread::sleep(Duration::from_millis(10));

@@ -12,7 +12,7 @@ use crate::support::{Gateway, Origin, alone, best_of_three, eventually, fetch, n
 const RATE: usize = 100;
 const UP: &str = "drip_store_up";
 
-/// A Redis behind a relay, one more that follows it, two gateways that share a zone of `RATE`, and an origin.
+/// A Redis behind a relay, a replica of it, two gateways that share a zone of `RATE`, and an origin.
 struct Scene {
     origin: Origin,
     redis: Redis,
@@ -21,10 +21,10 @@ struct Scene {
     gateways: [Gateway; 2],
 }
 
-/// What was seen of it.
+/// What a test saw of it.
 struct Seen {
     fates: Fates,
-    /// Requests a second at the origin, before, during and after what happened.
+    /// Requests a second at the origin before, during and after the failure.
     rates: [f64; 3],
 }
 
@@ -48,7 +48,7 @@ impl Scene {
         }
     }
 
-    /// Loads both gateways; has something happen in the middle, and end.
+    /// Loads both gateways, with a failure that begins and ends in the middle.
     fn watch(
         &mut self,
         pause: Duration,
@@ -104,7 +104,7 @@ impl Seen {
     fn tell(&self, what: &str, on_failure: &str) {
         let Self { fates, rates } = self;
         let [before, during, after] = rates;
-        // Written where no test's output is kept back.
+        // Written past the test harness, which captures output.
         let _nobody_listens = writeln!(
             std::io::stderr(),
             "store {what:<26} {on_failure:<7} {:>5} requests {:?}, longest {:?}; at the origin {before:.0}, {during:.0}, {after:.0} a second",
@@ -114,7 +114,7 @@ impl Seen {
         );
     }
 
-    /// All are answered with one of these, and none waits longer than its queue and the store's timeout, on a busy machine.
+    /// All get one of these statuses, and none waits longer than its queue and the store's timeout, on a busy machine.
     fn check(&self, allowed: &[u16]) -> Result<(), String> {
         let Fates { statuses, longest } = &self.fates;
         if statuses.keys().any(|status| !allowed.contains(status)) {
@@ -153,7 +153,7 @@ fn killed_each_gateway_paces_alone_and_no_request_is_lost() {
         );
         seen.tell("killed and restarted", "local");
         seen.check(&[200, 429])?;
-        // Two gateways, each at the rate; no surge, as each goes on from the level that it was told.
+        // Two gateways, each at the rate; no surge, because each continues from the level it last got.
         seen.check_rates([SHARED, RATE..=2 * RATE, SHARED])?;
         for gateway in &scene.gateways {
             let log = gateway.log();
@@ -186,7 +186,7 @@ fn flushed_it_goes_on_at_the_same_rate() {
         let seen = scene.watch(Duration::ZERO, flush, |_, _, _| {});
         seen.tell("flushed", "local");
         seen.check(&[200, 429])?;
-        // The bucket is forgotten, so its burst may be had once more: 20 beside those who still wait.
+        // The bucket is forgotten, so its burst is available once more: 20 besides the waiting requests.
         seen.check_rates([SHARED, RATE..=RATE + 20, SHARED])
     });
 }
@@ -235,7 +235,7 @@ fn failing_over_to_another_the_pace_goes_on_there() {
         let seen = scene.watch(
             Duration::ZERO,
             |redis, follower, relay| {
-                // At first the name leads to one that takes no writes yet.
+                // At first the name leads to a server that accepts no writes yet.
                 redis.kill();
                 relay.lead_to(follower.address);
             },
@@ -281,7 +281,7 @@ fn killed_with_open_all_pass_and_with_closed_none() {
         if seen.fates.of(503) == 0 || metrics.count("drip_zone_rejections_total", &labels) == 0 {
             return Err("nobody was rejected for the store".to_owned());
         }
-        // Those who waited have their turns still.
+        // The waiting requests keep their turns.
         seen.check_rates([SHARED, 0..=RATE / 4, SHARED])
     });
 }
@@ -309,7 +309,7 @@ fn a_gateway_starts_without_the_store_and_says_so() {
     eventually("the store is back", || {
         gateway.metrics().count(UP, &[]) == 1
     });
-    // It knows nothing of those before.
+    // It does not know the earlier ones.
     assert_eq!(pass(5), 2);
     let ready = gateway.admin("/readyz").expect("an admin port");
     assert!(!ready.text().contains("store"), "{}", ready.text());

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Client, Gateway, Origin, now};
 
 /// A file whose zone `z` is kept in the Redis at `url`, keyed by the argument `key`; `more` may have further fields of the
-/// zone, and `limit` is that of its route. Route `/open` has none. The Redis has time on a busy machine, too.
+/// zone, and `limit` is that of its route. Route `/open` has none. Redis has a long timeout, for a busy machine.
 fn file(origin: &Origin, url: &str, rate: &str, more: &str, limit: &str) -> String {
     let timeout = "2s";
     format!(
@@ -51,7 +51,7 @@ origin = "app"
     )
 }
 
-/// What became of requests: how many got which status, and the longest that one took.
+/// The results of requests: how many got which status, and the longest duration.
 #[derive(Debug, Default)]
 struct Fates {
     statuses: BTreeMap<u16, usize>,
@@ -69,7 +69,7 @@ impl Fates {
 }
 
 /// Keeps `clients` busy at each of `gateways`, one request after another on connections that stay, while `meanwhile` runs.
-/// Every request that is sent has to be answered.
+/// Every request that is sent must be answered.
 fn under_load(
     gateways: &[&Gateway],
     clients: usize,
@@ -107,7 +107,7 @@ fn under_load(
     fates.into_inner().expect("no panic")
 }
 
-/// How many moments are in a span.
+/// How many times fall in a span.
 fn count_within(moments: &[Instant], from: Instant, until: Instant) -> usize {
     moments
         .iter()

@@ -1,4 +1,4 @@
-//! What becomes of those who wait while others change what they wait for.
+//! Waiting requests while their key is forgotten, Redis changes or the rate changes.
 
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually, 
 
 const UP: &str = "drip_store_up";
 
-/// Five wait at one gateway, none has been passed before: there is nothing to forget, and newcomers come behind them.
+/// Five wait at one gateway, none has passed before: there is nothing to forget, and new requests queue after them.
 #[test]
 fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
     let (origin, redis) = (Origin::start(), Redis::start());
@@ -29,7 +29,7 @@ fn a_key_that_is_forgotten_keeps_its_pace_for_those_who_wait_and_come() {
     assert!(narrow.count() <= 1, "500 ms apart: {gaps:?}");
 }
 
-/// Where nobody waits, all is forgotten.
+/// If no request waits, everything is forgotten.
 #[test]
 fn a_key_that_is_forgotten_is_so_in_redis() {
     let (origin, redis) = (Origin::start(), Redis::start());
@@ -59,7 +59,7 @@ fn those_who_were_let_in_alone_share_the_pace_once_redis_is_back() {
         under_load(&all, 60, "/?key=a", Duration::ZERO, || {
             thread::sleep(Duration::from_secs(1));
             redis.kill();
-            // Who waited with times of the schedule has gone by then.
+            // Requests with times of the schedule have left by then.
             thread::sleep(Duration::from_secs(7));
             redis.restart();
             eventually("both know it", || {
@@ -79,7 +79,7 @@ fn those_who_were_let_in_alone_share_the_pace_once_redis_is_back() {
     });
 }
 
-/// Its timeout is changed while Redis is away: it is not taken to be back.
+/// The timeout is changed while Redis is down: Redis does not count as back.
 #[test]
 fn a_store_with_other_settings_is_not_back_for_that() {
     let (origin, mut redis) = (Origin::start(), Redis::start());
@@ -122,7 +122,7 @@ fn what_redis_refuses_is_told_once_and_is_no_outage() {
     assert_eq!(gateway.metrics().count(UP, &[]), 1);
 }
 
-/// The keys in use are many, and nobody waits there: a new rate costs no round trip for each of them.
+/// Many keys are in use without waiting requests: a new rate costs no round trip for each of them.
 #[test]
 fn a_retune_of_thousands_of_keys_does_not_flood_redis() {
     let (origin, redis) = (Origin::start(), Redis::start());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::now;
 
-/// A way to a server that a test can slow down and lead elsewhere.
+/// A relay to a server that a test can slow down and redirect.
 pub struct Relay {
     pub address: SocketAddr,
     state: Arc<State>,
@@ -15,7 +15,7 @@ pub struct Relay {
 
 struct State {
     to: Mutex<SocketAddr>,
-    /// How long each byte is on its way towards the server, in milliseconds.
+    /// How long each byte takes towards the server, in milliseconds.
     latency: AtomicU64,
     open: Mutex<Vec<TcpStream>>,
 }
@@ -34,7 +34,7 @@ impl Relay {
         thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
                 let to = *accepting.to.lock().expect("no panic");
-                // Where nobody listens the connection ends, as the server's would not have begun.
+                // If nothing listens, the connection ends; the server's would not have begun.
                 let Ok(far) = TcpStream::connect(to) else {
                     continue;
                 };

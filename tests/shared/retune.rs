@@ -26,7 +26,7 @@ fn a_retune_of_one_file_reaches_those_who_wait_at_both() {
     let began = now();
     one.site.write(&text("5r/s"));
     one.wait_for_line("the changed file is in force");
-    // The other learns of it with the next that joins there.
+    // The other gateway learns of it with its next join.
     thread::sleep(Duration::from_millis(100));
     clients.push(Client::ask(other.address(), "/?key=a&who=other"));
     for client in &mut clients {
@@ -80,7 +80,7 @@ fn a_zone_moves_into_redis_and_out_of_it_and_says_so() {
     assert_eq!(pass(4), 2);
     assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket:a"), ":0");
     gateway.site.write(&shared);
-    gateway.wait_for_line("kept in another store: its keys start afresh");
+    gateway.wait_for_line("kept in another store: its keys start empty");
     gateway.wait_for_line("the changed file is in force");
     assert_eq!(pass(4), 2);
     assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket:a"), ":1");

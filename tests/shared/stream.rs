@@ -39,7 +39,7 @@ fn three_gateways_give_the_origin_one_even_stream() {
         if (rate / RATE - 1.0).abs() > 0.01 {
             return Err(format!("{rate:.2}r/s, not {RATE}r/s within 1 %"));
         }
-        // Two buckets of their own would give pairs at the same moment; a busy machine makes some late.
+        // Two separate buckets would give pairs at the same time; a busy machine makes some late.
         let gaps = gaps(&steady);
         let even =
             |gap: &&Duration| gap.abs_diff(Duration::from_millis(5)) < Duration::from_millis(2);
@@ -76,7 +76,7 @@ fn one_who_leaves_gives_its_time_to_the_next_and_the_last_one_back() {
     drop(leaver);
     one.wait_for_depth(1);
     thread::sleep(Duration::from_millis(50));
-    // Behind has the leaver's time, at 500 ms, and the place after it is free again.
+    // The request behind gets the time of the one that left, at 500 ms, and the place after it is free again.
     let _last = ask(&other, "last");
     origin.wait_for(3);
     let after = |who: &str| origin.moments(who)[0] - began;

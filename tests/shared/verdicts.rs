@@ -11,7 +11,7 @@ const WINDOWS: [&str; 3] = [
     "sliding_window_counter",
 ];
 
-/// Sends requests to gateways in turn; how many passed.
+/// Sends requests to gateways in turn; returns how many passed.
 fn passed(gateways: &[&Gateway], key: &str, count: usize) -> usize {
     let answers = (0..count).map(|nth| {
         let gateway = gateways[nth % gateways.len()];
@@ -31,7 +31,7 @@ fn two_gateways_have_one_limit_by_all_five_algorithms() {
         ("leaky_bucket", "4r/h", BUCKET),
         ("token_bucket", "4r/h", ", burst = 4"),
     ];
-    // The windows begin afresh at some moment of the day, but not twice.
+    // A new window may begin during the test, but not twice.
     cases.extend(WINDOWS.map(|algorithm| (algorithm, "4r/24h", "")));
     for (algorithm, rate, limit) in cases {
         let (one, other) = (start(rate, algorithm, limit), start(rate, algorithm, limit));

@@ -6,30 +6,30 @@ use std::time::{Duration, Instant};
 
 use crate::support::now;
 
-/// What may be wrong for a while, at an origin or in the file.
+/// A fault that lasts for a while, at an origin or in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Trouble {
-    /// Refuses connections, after it has broken those that were open.
+    /// Refuses connections, after breaking the open ones.
     Down,
     /// Breaks connections before, in the head of, or in the body of an answer.
     Reset,
-    /// Closes connections that idle for a moment, without a word.
+    /// Closes connections that are idle for a moment.
     CloseIdle,
     /// Answers late, and in small pieces.
     Slow,
     /// Leaves requests unanswered.
     Stall,
-    /// Sends what is no answer, or more than the answer.
+    /// Sends an invalid response, or more than the response.
     Garbage,
-    /// Ends answers with their connections.
+    /// Ends responses by closing the connection.
     Close,
-    /// The file lets few requests be at the origin at once.
+    /// The file allows few requests at the origin at once.
     Crowded,
-    /// The machine lets a thread wait that wants to run. It excuses nothing, but may explain.
+    /// The machine keeps a runnable thread waiting. It excuses no failure, but may explain one.
     Halt,
 }
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
     /// A complete and right answer with this status.
@@ -51,23 +51,23 @@ struct Spell {
     ended: Option<Instant>,
 }
 
-/// Something that should not have been.
+/// Something that should not have happened.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub what: String,
-    /// When the request was sent of which it tells, if it does.
+    /// When the request it is about was sent, if there is one.
     pub since: Instant,
     pub at: Instant,
 }
 
-/// What all threads of the soak know together.
+/// The state shared by all threads of the soak.
 #[derive(Debug, Default)]
 pub struct Board {
     troubles: Mutex<Vec<Spell>>,
-    /// How many answers origins have begun, and which of these they have not ended.
+    /// How many responses origins have begun, and which of them are unfinished.
     begun: AtomicU64,
     unfinished: Mutex<HashSet<u64>>,
-    /// What origins did lately, with which request.
+    /// What origins did recently, with which request.
     deeds: Mutex<VecDeque<(Instant, String, String)>>,
     /// How often origins saw each POST.
     posts: Mutex<HashMap<String, u32>>,
@@ -83,7 +83,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Board {
     pub fn trouble_begins(&self, trouble: Trouble, place: usize) {
         let mut troubles = locked(&self.troubles);
-        // Nobody asks for what is long over.
+        // Old entries are not needed.
         troubles.retain(|spell| spell.ended.is_none_or(|end| end.elapsed().as_secs() < 60));
         troubles.push(Spell {
             trouble,
@@ -93,7 +93,7 @@ impl Board {
         });
     }
 
-    /// The machine stood still for so long, as far as one thread could tell.
+    /// Records that the machine stood still for this long, as seen by one thread.
     pub fn halted_for(&self, span: Duration) {
         let ended = now();
         locked(&self.troubles).push(Spell {
@@ -114,7 +114,7 @@ impl Board {
         }
     }
 
-    /// Whether any of these was somewhere at any time since.
+    /// Whether any of these faults was active at any time since.
     pub fn any_of(&self, wanted: &[Trouble], since: Instant) -> bool {
         let was_since = |spell: &Spell| spell.ended.is_none_or(|end| end >= since);
         locked(&self.troubles)
@@ -122,7 +122,7 @@ impl Board {
             .any(|spell| wanted.contains(&spell.trouble) && was_since(spell))
     }
 
-    /// The troubles at any time from a few seconds before a request was sent, each with when it began and ended, counted
+    /// The faults from a few seconds before a request was sent, each with when it began and ended, counted
     /// from then.
     fn troubles_around(&self, sent: Instant) -> String {
         const BEFORE: Duration = Duration::from_secs(3);
@@ -142,8 +142,8 @@ impl Board {
         lines.collect::<Vec<_>>().join("; ")
     }
 
-    /// The number of an answer that an origin begins. Of a request that is sent again there are several, and the one that
-    /// nobody waits for any more may begin, and be broken off, after the other was whole.
+    /// The number of a response that an origin begins. A repeated request has several responses, and the abandoned one
+    /// may begin, and be broken off, after the other was complete.
     pub fn answer_begins(&self) -> u64 {
         let nth = self.begun.fetch_add(1, Ordering::Relaxed);
         locked(&self.unfinished).insert(nth);
@@ -154,8 +154,8 @@ impl Board {
         locked(&self.unfinished).remove(&nth);
     }
 
-    /// Whether the origin has sent the whole answer, of which the gateway may have passed on the end before the origin
-    /// got to say so.
+    /// Whether the origin has sent the whole response; the gateway may have forwarded its end before the origin
+    /// recorded it.
     pub fn is_whole(&self, nth: u64) -> bool {
         let deadline = now() + Duration::from_secs(2);
         while self.was_cut(nth) {
@@ -167,7 +167,7 @@ impl Board {
         true
     }
 
-    /// Whether the answer's end was not sent by the origin.
+    /// Whether the origin did not send the end of the response.
     pub fn was_cut(&self, nth: u64) -> bool {
         locked(&self.unfinished).contains(&nth)
     }
@@ -214,7 +214,7 @@ impl Board {
         told.collect::<Vec<_>>().join("; ")
     }
 
-    /// The request `id`, which was sent then, has come to something that should not be.
+    /// Records that the request `id`, sent then, had a result that should not happen.
     pub fn failed_with(&self, id: &str, sent: Instant, mut what: String) {
         what += "\n    origins: ";
         what += &self.deeds_with(id, sent);
@@ -236,7 +236,7 @@ impl Board {
         !locked(&self.failures).is_empty()
     }
 
-    /// The first of what went wrong, each with what `log` has to say on the time, and how much did.
+    /// The first failures, each with what `log` has for that time, and the number of failures.
     pub fn failures(&self, log: impl Fn(&Failure) -> Vec<String>) -> Option<String> {
         let failures = locked(&self.failures);
         let tell = |failure: &Failure| {
@@ -252,10 +252,10 @@ impl Board {
         locked(&self.fates).clone()
     }
 
-    /// Whether a client may be told this at this moment, of a request that it sent at `sent`.
+    /// Whether a client may get this status now, for a request that it sent at `sent`.
     pub fn allows(&self, status: u16, is_post: bool, sent: Instant) -> bool {
         use Trouble::{CloseIdle, Crowded, Down, Garbage, Reset, Stall};
-        /// `fail_timeout` in the file, and as long again for those on the way.
+        /// `fail_timeout` in the file, and as long again for requests in flight.
         const OUT: Duration = Duration::from_secs(2);
         match status {
             200 | 429 => true,
@@ -274,7 +274,7 @@ impl Board {
     }
 }
 
-/// A moment, counted from another one.
+/// A time, counted from another one.
 fn offset(moment: Instant, from: Instant) -> String {
     let before = from.saturating_duration_since(moment);
     if before.is_zero() {

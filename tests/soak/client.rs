@@ -25,7 +25,7 @@ pub struct Client {
     to: SocketAddr,
     rng: Rng,
     board: Arc<Board>,
-    /// Its present connection, and what came of it so far.
+    /// Its current connection, and the bytes read from it so far.
     story: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ struct Sent {
     at: Instant,
 }
 
-/// What comes after an answer on the same connection.
+/// What comes after a response on the same connection.
 #[derive(Clone, Copy, PartialEq)]
 enum Then {
     GoesOn,
@@ -63,7 +63,7 @@ impl Client {
         }
     }
 
-    /// `began` is the beat to which bursts of all clients keep.
+    /// `began` is the common start that all clients time their bursts from.
     pub fn run(mut self, began: Instant, stop: &AtomicBool) {
         const BEAT: u128 = 700;
         while !stop.load(Ordering::SeqCst) {
@@ -89,7 +89,7 @@ impl Client {
         thread::sleep(Duration::from_millis(self.rng.within(0, most)));
     }
 
-    /// A new connection, which is used in this `way`.
+    /// A new connection, used in this `way`.
     fn connect(&mut self, way: &str) -> BufReader<TcpStream> {
         let stream = TcpStream::connect(self.to).expect("the gateway takes connections");
         let port = stream.local_addr().expect("a socket").port();
@@ -135,7 +135,7 @@ impl Client {
         }
     }
 
-    /// Sends; the gateway may answer and close before it has had everything.
+    /// Sends; the gateway may answer and close before it has read everything.
     fn send(on: &BufReader<TcpStream>, bytes: &[u8]) {
         let mut stream = on.get_ref();
         let _what_the_answer_will_tell = stream.write_all(bytes);
@@ -193,7 +193,7 @@ impl Client {
         for _ in all {
             self.board.ended(Fate::BehindTheEnd);
         }
-        // The writer may still be at it where an early answer closed the connection.
+        // The writer may still be writing if an early response closed the connection.
         let _closed = on.get_ref().shutdown(Shutdown::Both);
         writing.join().expect("no panic");
     }
@@ -233,7 +233,7 @@ impl Client {
         }
     }
 
-    /// Reads an answer and judges it.
+    /// Reads a response and judges it.
     fn take_answer(&mut self, on: &mut BufReader<TcpStream>, sent: &Sent) -> Then {
         let head = match Head::read(on) {
             Ok(Some(head)) => head,
@@ -331,7 +331,7 @@ impl Client {
     }
 }
 
-/// Which of all answers of origins this is, if it is one.
+/// The number of an origin's response, if it has one.
 fn nth(head: &Head) -> Option<u64> {
     head.field("x-nth")?.parse().ok()
 }

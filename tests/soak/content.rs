@@ -1,8 +1,8 @@
-//! What requests and answers carry, so that each can be told from all others.
+//! The content of requests and responses, unique for each.
 
 use std::io::{self, Write};
 
-/// What a request asks for; its target says it all.
+/// What a request asks for, encoded in its target.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub id: String,

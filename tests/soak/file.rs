@@ -14,7 +14,7 @@ use crate::support::{Gateway, now};
 /// How long after it was written a file is surely in force, on a busy machine too.
 const IN_FORCE: Duration = Duration::from_secs(1);
 
-/// What the file says that changes.
+/// The settings that change.
 #[derive(Clone, Debug)]
 pub struct Terms {
     pub rate: u64,
@@ -25,7 +25,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Calm: all servers, and a limit that is seldom in the way.
+    /// Calm: all servers, and a limit that is seldom reached.
     pub fn calm(servers: &[SocketAddr]) -> Self {
         Self {
             rate: 60,
@@ -142,7 +142,7 @@ pub fn rewrite(
     changes
 }
 
-/// Tells the board while few may be at the origin, and for a moment after: the file is taken a little later.
+/// Tells the board while few requests may be at the origin, and for a moment after: the file is read a little later.
 struct Crowded<'a> {
     board: &'a Board,
     ends: Option<std::time::Instant>,

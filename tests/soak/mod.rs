@@ -1,9 +1,9 @@
 //! A soak: many clients, origins that fail in every way, and a file that changes all the time, all at once.
 //!
 //! **Each request that was sent is accounted for**: its client got a complete and right answer with a status that fits
-//! what was wrong at that moment, or saw the answer break off where an origin had broken it off, or left by itself, or
-//! had pipelined it behind an answer with which the connection ended. No POST reaches the origins twice, and nobody gets
-//! another's answer. At the end nobody waits, nothing is in flight, the gateway has counted what the clients have, memory
+//! the faults at that time, or saw the response break off because an origin had broken it off, or left by itself, or had
+//! pipelined it after a response with which the connection ended. No POST reaches the origins twice, and no client gets
+//! another's response. At the end no request waits, nothing is in flight, the gateway's counters match the clients', memory
 //! and descriptors are back to where they were, and SIGTERM ends the gateway with exit code 0.
 //!
 //! It takes a minute. For longer, or the same faults and requests once more:
@@ -40,17 +40,17 @@ use origin::Origin;
 const SECONDS: u64 = 60;
 const ORIGINS: usize = 4;
 const CLIENTS: u64 = 24;
-/// Of these at the end nothing is wrong any more.
+/// How long there are no faults at the end.
 const CALM: Duration = Duration::from_secs(6);
-/// The gateway takes so long to notice the last of something, on a busy machine.
+/// How long the gateway may take to notice the last event, on a busy machine.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// How long before a request that came to no good, and after, the gateway's log is told with it.
+/// How long before and after a failed request the gateway's log is printed with it.
 const EARLIER: Duration = Duration::from_millis(300);
 const LATER: Duration = Duration::from_millis(100);
 const MOST_LINES: usize = 100;
 
-/// After the first half, memory grows by less than this, however long the soak.
+/// After the first half, memory grows by less than this, no matter how long the soak is.
 const MORE_MEMORY: u64 = 48 << 20;
 /// Descriptors that may be open at the end beyond those at the start.
 const MORE_DESCRIPTORS: usize = 8;
@@ -61,12 +61,12 @@ fn number(name: &str) -> Option<u64> {
         .map(|value| value.parse().expect("a whole number"))
 }
 
-/// Written where no test's output is kept back.
+/// Written past the test harness, which captures output.
 fn tell(text: &str) {
     let _nobody_listens = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// Lets one origin after another have trouble, as `seed` has it, until it is told to stop.
+/// Gives one origin after another a fault, chosen by `seed`, until it is told to stop.
 fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) -> Origin {
     let mut rng = Rng::of(seed, u64::try_from(place).expect("few"));
     while !stop.load(Ordering::SeqCst) {
@@ -211,9 +211,8 @@ fn wait(board: &Board, what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Compares what the gateway has counted with what the clients have.
 ///
-/// Each answer that a client got, whole or broken off, is counted once and with its code. Of those who left, or whose
-/// connection ended before their turn to be read, each is counted at most once, with whatever code it came to; and
-/// nothing else is counted.
+/// Each response that a client got, complete or broken off, is counted once and with its code. A request whose client
+/// left, or whose connection ended before it was read, is counted at most once, with any code. Nothing else is counted.
 fn check_books(gateway: &Gateway, board: &Board) {
     let fates = board.fates();
     let mut answers = std::collections::BTreeMap::<u16, i64>::new();
@@ -231,7 +230,7 @@ fn check_books(gateway: &Gateway, board: &Board) {
         metrics.count("drip_zone_queue_depth", &[]) == 0 && in_flight == 0
     });
     if board.has_failed() {
-        // Its requests are missing in the books.
+        // Its requests are missing in the counts.
         return;
     }
     let metrics = gateway.metrics();

@@ -15,7 +15,7 @@ use crate::support::wire::Head;
 use crate::support::{free_address, now};
 
 const TICK: Duration = Duration::from_millis(10);
-/// How long a connection idles before an origin that closes idle ones does so.
+/// How long a connection is idle before an origin that closes idle ones does so.
 const IDLE: Duration = Duration::from_millis(40);
 /// A gateway that sends half of a request and stops.
 const HALF_SENT: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ const GARBAGE: [&[u8]; 5] = [
     TWO_LENGTHS,
 ];
 
-/// An origin that has trouble now and then.
+/// An origin that has faults now and then.
 pub struct Origin {
     pub address: SocketAddr,
     state: Arc<State>,
@@ -42,7 +42,7 @@ struct State {
     seed: u64,
     board: Arc<Board>,
     trouble: Mutex<Option<Trouble>>,
-    /// For those who listen and wait.
+    /// For the threads that listen and wait.
     stopped: AtomicBool,
     open: Mutex<HashMap<usize, TcpStream>>,
     accepted: AtomicUsize,
@@ -97,7 +97,7 @@ impl Origin {
             listening.join().expect("no panic");
         }
         for (_, stream) in self.state.open.lock().expect("no panic").drain() {
-            // What the gateway has closed already is as good as closed.
+            // A connection that the gateway has closed counts as closed.
             let _closed = stream.shutdown(Shutdown::Both);
         }
     }
@@ -143,7 +143,7 @@ fn accept(listener: &TcpListener, state: &Arc<State>) {
         state.open.lock().expect("no panic").insert(nth, handle);
         let state = Arc::clone(state);
         thread::spawn(move || {
-            // However it ends, the gateway sees it.
+            // The gateway sees any kind of end.
             let _ended = serve(&stream, &state);
             state.open.lock().expect("no panic").remove(&nth);
         });
@@ -184,11 +184,11 @@ fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
     }
 }
 
-/// Until there is something to read; an error where this origin is to close instead.
+/// Waits until there is something to read; an error if this origin should close instead.
 ///
-/// It closes a connection that idles only where `may_idle`. One that is new was opened for a request, which comes later
-/// than [`IDLE`] where the machine is busy; closed then it is no idle one, and the gateway has nothing left to try. And
-/// one on which a request is unanswered does not idle at all.
+/// It closes an idle connection only if `may_idle`. A new connection was opened for a request, which comes later than
+/// [`IDLE`] if the machine is busy; it is not an idle one, and if it is closed the gateway has nothing left to try. A
+/// connection with an unanswered request is not idle either.
 fn wait_for_request(
     stream: &TcpStream,
     reader: &mut BufReader<&TcpStream>,
@@ -223,7 +223,7 @@ struct Exchange<'a> {
 impl Exchange<'_> {
     fn answer(mut self, checksum: &Checksum) -> io::Result<()> {
         let trouble = *self.state.trouble.lock().expect("no panic");
-        // Trouble is for some; the others get through.
+        // A fault affects some requests; the others get through.
         let trouble = trouble.filter(|_| self.rng.percent(50));
         let told = trouble.map_or("is well".to_owned(), |trouble| format!("has {trouble:?}"));
         self.state.did(self.request, &format!("{told} for it"));
@@ -242,7 +242,7 @@ impl Exchange<'_> {
             Some(Trouble::Garbage) if self.rng.percent(50) => {
                 let mut garbage = self.rng.pick(&GARBAGE);
                 if garbage == TWO_LENGTHS && self.head.first_line.starts_with("HEAD") {
-                    // There it frames nothing.
+                    // There it does not frame a body.
                     garbage = GARBAGE[0];
                 }
                 self.send(garbage)?;

@@ -1,4 +1,4 @@
-//! On Redis's own clock, over real connections.
+//! The store with Redis's own clock, over real connections.
 
 use std::time::Duration;
 
@@ -153,12 +153,12 @@ fn failures_are_told_in_time_and_end_with_their_cause() {
         tokio::time::sleep(Duration::from_millis(700)).await;
         assert!(ask(&store, join).await.is_ok());
 
-        // Its connections cut, it connects anew; at most one batch learns of it.
+        // After its connections are cut, it reconnects; at most one batch fails.
         let _: u64 = server.ask("CLIENT KILL TYPE normal", &[]);
         let _ = ask(&store, join).await;
         assert!(ask(&store, join).await.is_ok());
 
-        // A key that something else has taken: that join alone fails.
+        // A key that something else uses: only that join fails.
         let () = server.ask("SET drip:taken", &[b"by others"]);
         let taken = Join {
             key: b"taken",

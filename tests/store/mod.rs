@@ -30,12 +30,12 @@ fn waiting(burst: u32) -> Limit {
     }
 }
 
-/// Some time in 2027, so many milliseconds later.
+/// A time in 2027, plus this many milliseconds.
 fn at(millis: u64) -> Moment {
     Moment::from_nanos(1_800_000_000_000_000_000 + millis * 1_000_000)
 }
 
-/// One join alone; now, unless at some time.
+/// A single join; now, unless a time is given.
 async fn ask(store: &Store, join: Join<'_>) -> Result<Answer, Error> {
     store.decide(&[join]).await.remove(0)
 }

@@ -90,7 +90,7 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
         };
         assert_eq!(charged(6), None);
 
-        // One in the middle is free for the next; it cannot be given back twice.
+        // A time in the middle is free for the next; it cannot be given back twice.
         let given = store.refund(&[refund(2), refund(2)]).await;
         assert_eq!(given, [Ok(true), Ok(false)]);
         let next = ask(&store, join(&key, &pace, 5, now)).await.unwrap();
@@ -103,7 +103,7 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
                 .is_none()
         );
 
-        // The last two, in whatever order: the schedule ends before them.
+        // The last two, in any order: the schedule ends before them.
         let given = store.refund(&[refund(4), refund(5)]).await;
         assert_eq!(given, [Ok(true), Ok(true)]);
         let again = store.decide(&vec![join(&key, &pace, 5, now); 3]).await;
@@ -111,7 +111,7 @@ fn a_time_given_back_goes_to_the_next_who_joins_and_to_nobody_else() {
         assert_eq!([millis(&again[0]), millis(&again[1])], [400, 500]);
         assert!(again[2].charge.is_none());
 
-        // One whose time has passed is spent, and a free one whose time passes is free no longer.
+        // A time that has passed is spent, and a free time that passes is no longer free.
         let later = Some(at(150));
         let spent = Refund {
             at: later,
@@ -143,7 +143,7 @@ fn a_retune_of_one_file_reaches_all_and_the_others_are_told() {
                 .all(|it| !it.in_force.differs && it.in_force.since.is_none())
         );
 
-        // Of two seconds half a one has passed; what is left goes ten times as fast.
+        // Half a second of two has passed; the rest goes ten times as fast.
         let retuned = ask(&store, join(&key, &new, 9, Some(at(500))))
             .await
             .unwrap();
@@ -151,7 +151,7 @@ fn a_retune_of_one_file_reaches_all_and_the_others_are_told() {
         assert_eq!(retuned.in_force.since, Some(at(500)));
         assert!(!retuned.in_force.differs);
 
-        // The other gateway's file is older: it does not bring its rate back, and is told which one it goes by.
+        // The other gateway's file is older: it does not bring its rate back, and learns which rate holds.
         let other = ask(&store, join(&key, &old, 9, Some(at(500))))
             .await
             .unwrap();
@@ -160,7 +160,7 @@ fn a_retune_of_one_file_reaches_all_and_the_others_are_told() {
         assert_eq!(other.in_force.since, Some(at(500)));
         assert!(other.in_force.differs);
 
-        // By what it is told it re-paces those who wait: theirs are the times before the new ones, in step.
+        // From the reply it re-paces its waiting requests: they have the times before the new ones, in step.
         let left = due(&first[2]).since(at(500)) / 10;
         assert_eq!(at(500) + left, at(650));
     });
@@ -195,14 +195,14 @@ fn windows_go_by_the_count_of_the_rate_in_force() {
     });
 }
 
-/// Whoever joins and gives back, in whatever order: times are an interval apart, and a join is refused only where others
-/// have all that the limit allows.
+/// Joins and gives back in any order: times are an interval apart, and a join is rejected only if others have all that
+/// the limit allows.
 #[test]
 fn no_time_is_handed_out_twice_whoever_gives_back() {
     const BURST: u32 = 6;
     let server = Server::start();
     let pace = pace("10r/s", LEAKY, 0);
-    // After so many milliseconds a join, or one of the times in hand is given back.
+    // After this many milliseconds a join, or one of the times held is given back.
     let step = (
         prop_oneof![Just(0), 0..150u64],
         prop::option::of(0..20usize),

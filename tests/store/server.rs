@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::mpsc;
 
-/// A real Redis that keeps nothing, on a socket of its own.
+/// A real Redis without persistence, on a socket of its own.
 pub struct Server {
     folder: TempDir,
     process: Child,
@@ -66,7 +66,7 @@ impl Server {
         format!("zone:{}", self.names.get()).into_bytes()
     }
 
-    /// Asks the Redis itself.
+    /// Sends a command to Redis directly.
     pub fn ask<T: FromRedisValue>(&self, command: &str, args: &[&[u8]]) -> T {
         let client = redis::Client::open(self.url()).expect("a client");
         let mut connection = client.get_connection().expect("a connection");
@@ -81,7 +81,7 @@ impl Server {
         asked.query(&mut connection).expect("an answer")
     }
 
-    /// A way to it on which each byte takes `latency`, each way.
+    /// A relay to it on which each byte takes `latency`, each way.
     pub async fn far_away(&self, latency: Duration) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");

@@ -1,4 +1,4 @@
-//! One suite for all that decide: worked examples of each algorithm, in memory and in Redis.
+//! One suite for memory and Redis: worked examples of each algorithm.
 
 use std::collections::HashMap;
 
@@ -62,7 +62,7 @@ impl Decides for Redis {
     }
 }
 
-/// What becomes of joins that come at these milliseconds: `+` passes, `-` is rejected, `~30` waits until then.
+/// The verdicts on joins at these milliseconds: `+` passes, `-` is rejected, `~30` waits until then.
 fn told(
     decides: &impl Decides,
     algorithm: Algorithm,

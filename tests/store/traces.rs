@@ -9,7 +9,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::suite::{Decides, Memory, Redis};
 use super::{at, pace};
 
-/// Those that scripts keep in the ticks that memory keeps them in.
+/// Rates that scripts keep in the same ticks as memory.
 const FINE: [&str; 9] = [
     "1r/s",
     "3r/s",
@@ -22,7 +22,7 @@ const FINE: [&str; 9] = [
     "1000000r/s",
 ];
 
-/// Those that take fewer: a retune to them rounds to those.
+/// Rates that take fewer ticks: a retune to them rounds.
 const COARSE: [&str; 3] = ["1r/366d", "13r/366d", "4.123456r/m"];
 
 fn limit() -> impl Strategy<Value = Limit> {
@@ -52,7 +52,7 @@ fn joins() -> impl Strategy<Value = Vec<(u64, bool)>> {
     prop::collection::vec((gap, any::<bool>()), 1..60)
 }
 
-/// Rates, of which the second is in force from some join on.
+/// Two rates; the second is in force from some join on.
 fn rates() -> impl Strategy<Value = (&'static str, &'static str, usize)> {
     let fine = || prop::sample::select(FINE.to_vec());
     let coarse = prop::sample::select(COARSE.to_vec());
@@ -72,7 +72,7 @@ fn agree(algorithm: Algorithm) {
     });
     let traces = (rates(), limit(), limit(), joins());
     let outcome = runner.run(&traces, |((first, second, from), one, other, joins)| {
-        // Of a log, those that a longer period brings back are forgotten: in memory some are still known.
+        // A log has forgotten requests that a longer period would count again; in memory some are still known.
         let second = if algorithm == Algorithm::SlidingWindowLog {
             first
         } else {

@@ -20,7 +20,7 @@ impl Client {
         Self(BufReader::new(stream))
     }
 
-    /// Connects and sends a request, whose answer is left to come.
+    /// Connects and sends a request, without reading the response.
     pub fn ask(to: SocketAddr, target: &str) -> Self {
         let mut client = Self::connect(to);
         client.get(target);
@@ -42,7 +42,7 @@ impl Client {
         self.try_answer().expect("an answer")
     }
 
-    /// The final answer; interim ones before it are left out.
+    /// The final response; interim ones before it are skipped.
     pub fn try_answer(&mut self) -> io::Result<Answer> {
         loop {
             let answer = Answer::read(&mut self.0)?;
@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    /// The head alone; the body is left to come.
+    /// Only the head; the body is not read yet.
     pub fn head(&mut self) -> Head {
         Head::read(&mut self.0).expect("a head").expect("an answer")
     }
@@ -66,7 +66,7 @@ impl Client {
         self.0.read_exact(bytes).expect("that many bytes");
     }
 
-    /// Whatever comes until the connection ends, however it ends.
+    /// All bytes until the connection ends, closed or reset.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         // A reset is an end too, and what came before it is there.
@@ -74,7 +74,7 @@ impl Client {
         rest
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     pub fn shut_sending(&self) {
         self.0
             .get_ref()

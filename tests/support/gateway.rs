@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::metrics::Metrics;
 use super::{Answer, SOON, eventually, fetch, now};
 
-/// The program, with a clean environment as far as it reads it.
+/// The program, without the environment variables that it reads.
 pub fn drip() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
     for variable in ["DRIP_ADMIN_TOKEN", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
@@ -24,10 +24,10 @@ pub fn drip() -> Command {
     command
 }
 
-/// An address that nobody listens on.
+/// An address without a listener.
 pub fn free_address() -> SocketAddr {
-    // Below the ports that the kernel gives to outgoing connections: none of the other tests' clients takes it
-    // between now and when it is listened on.
+    // Below the ports that the kernel gives to outgoing connections: no client of another test takes it before it
+    // is listened on.
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 20_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -92,7 +92,7 @@ pub struct Gateway {
 
 #[derive(Debug, Default)]
 struct Log {
-    /// With when they came.
+    /// The lines, each with when it came.
     lines: Mutex<Vec<(Instant, String)>>,
     more: Condvar,
 }
@@ -175,7 +175,7 @@ impl Gateway {
         self.process.id()
     }
 
-    /// An answer of the admin port; `None` where nobody listens there.
+    /// A response of the admin port; `None` if nothing listens there.
     pub fn admin(&self, path: &str) -> Option<Answer> {
         TcpStream::connect(self.site.admin).ok()?;
         Some(fetch(self.site.admin, path))
@@ -190,7 +190,7 @@ impl Gateway {
         self.metrics().count(name, &[("zone", "z")])
     }
 
-    /// Waits until so many requests wait in the zone `z`.
+    /// Waits until this many requests wait in the zone `z`.
     pub fn wait_for_depth(&self, depth: i64) {
         eventually(&format!("{depth} wait"), || {
             self.zone("drip_zone_queue_depth") == depth
@@ -256,7 +256,7 @@ impl Gateway {
         }
     }
 
-    /// The most memory that the process has had resident so far, in bytes.
+    /// The peak resident memory of the process so far, in bytes.
     pub fn peak_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id())).expect("a process");
         let peak = status

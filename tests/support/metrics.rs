@@ -1,9 +1,9 @@
-/// What `/metrics` said at one moment.
+/// The text of `/metrics` at one time.
 #[derive(Clone, Debug)]
 pub struct Metrics(pub String);
 
 impl Metrics {
-    /// The sum over all series of this name that have these labels; `None` where there is none.
+    /// The sum over all series of this name that have these labels; `None` if there is none.
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let wanted: Vec<String> = labels
             .iter()

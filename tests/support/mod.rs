@@ -22,10 +22,10 @@ pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
 pub use watch::{BUSY, best_of_three, longest_pause, note_pauses, watching};
 pub use wire::Answer;
 
-/// For what should happen at once. Only a test that fails waits this long.
+/// How long to wait for what should happen at once. Only a failing test waits this long.
 pub const SOON: Duration = Duration::from_secs(5);
 
-/// How much later than due something may be seen on a machine that is busy with the other tests.
+/// How late something may be seen on a machine that is busy with the other tests.
 pub const MARGIN: Duration = Duration::from_millis(60);
 
 /// The tests measure the program from outside, on a clock of their own.
@@ -34,10 +34,10 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Held by tests that measure closely and by those that load the machine: they would disturb each other.
+/// Held by tests that measure closely and by tests that load the machine, because they disturb each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
-    // A test that failed while it held this has nothing to do with the next one.
+    // A test that failed while it held this does not affect the next one.
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -50,7 +50,7 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A file with one zone, whose key is the argument `key`, and one route, whose limit has `limit` in it.
+/// A file with one zone, whose key is the argument `key`, and one route with the limit `limit`.
 pub fn one_zone(origin: &Origin, rate: &str, limit: &str) -> String {
     format!(
         r#"
@@ -75,7 +75,7 @@ pub fn gaps(moments: &[Instant]) -> Vec<Duration> {
     moments.windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// Fails unless each gap is as `wanted`, as far as the machine lets this be seen.
+/// Fails unless each gap is as `wanted`, within the precision of the machine.
 pub fn check_pace(moments: &[Instant], wanted: Duration) -> Result<(), String> {
     let ends = moments.first().zip(moments.last());
     let pause = ends.map_or(Duration::ZERO, |(first, last)| longest_pause(*first, *last));

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::{Gateway, Origin, eventually, free_address};
 
-/// Debian keeps it where a plain user's PATH does not look.
+/// Debian installs it in a folder that is not in a plain user's PATH.
 const PLACES: [&str; 3] = ["nginx", "/usr/sbin/nginx", "/sbin/nginx"];
 
 /// A real nginx on a port of its own.
@@ -21,12 +21,12 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts nginx before `origin`, with `http` and the locations: each a path and what is said there.
+    /// Starts nginx in front of `origin`, with `http` and the locations: each a path and its directives.
     pub fn start(origin: &Origin, http: &str, locations: &[(&str, &str)]) -> Self {
         Self::before(origin.address, http, locations)
     }
 
-    /// The same before whatever listens on `origin`.
+    /// The same in front of any listener on `origin`.
     pub fn before(origin: SocketAddr, http: &str, locations: &[(&str, &str)]) -> Self {
         let folder = TempDir::new().expect("a folder");
         let address = free_address();
@@ -54,7 +54,7 @@ impl Nginx {
         nginx
     }
 
-    /// The file that it runs by.
+    /// Its configuration file.
     pub fn file(&self) -> PathBuf {
         self.folder.path().join("nginx.conf")
     }
@@ -122,7 +122,7 @@ http {{
     )
 }
 
-/// drip's file: an origin, then `zones` with their tables, then the routes: each a path and what is said there.
+/// drip's file: an origin, then `zones` with their tables, then the routes: each a path and its fields.
 pub fn file(origin: &Origin, zones: &str, routes: &[(&str, &str)]) -> String {
     let mut file = format!(
         "[origins.app]\nservers = [\"http://{}\"]\n{zones}\n",
@@ -143,7 +143,7 @@ pub fn zone(name: &str, key: &str, rate: &str) -> String {
     format!("[zones.{name}]\nkey = \"{key}\"\nrate = \"{rate}\"\n")
 }
 
-/// drip before `origin`, with these zones and routes.
+/// drip in front of `origin`, with these zones and routes.
 pub fn start_drip(origin: &Origin, zones: &str, routes: &[(&str, &str)]) -> Gateway {
     Gateway::start(&file(origin, zones, routes))
 }

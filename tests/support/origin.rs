@@ -15,17 +15,17 @@ use super::{SOON, note_pauses, now};
 /// A request as the origin saw it.
 #[derive(Clone, Debug)]
 pub struct Arrival {
-    /// When its whole head was there.
+    /// When its whole head had arrived.
     pub at: Instant,
     pub target: String,
-    /// Connections count from 0 in the order in which they came.
+    /// The number of its connection, from 0 in the order of arrival.
     pub connection: usize,
 }
 
-/// An origin on a port of its own that stamps each request as it arrives. Dropped, it takes no more connections; those
-/// that there are go on.
+/// An origin on a port of its own that stamps each request as it arrives. Dropped, it accepts no more connections;
+/// existing ones continue.
 pub struct Origin {
-    /// Where there is one: not of a unix socket.
+    /// `None` for a unix socket.
     pub address: SocketAddr,
     seen: Arc<Seen>,
     stopped: Arc<AtomicBool>,
@@ -46,7 +46,7 @@ struct Seen {
 /// One request at the origin, to be answered.
 pub struct Exchange {
     pub head: Head,
-    /// How many requests this connection has brought, with this one.
+    /// How many requests this connection has carried, including this one.
     pub nth: usize,
     reader: BufReader<Box<dyn Stream>>,
 }
@@ -57,7 +57,7 @@ impl Origin {
         Self::answering(|exchange| exchange.reply(b"ok"))
     }
 
-    /// Answers as `answer` does; where that fails, the connection is closed.
+    /// Answers with `answer`; if that fails, the connection is closed.
     pub fn answering(
         answer: impl Fn(&mut Exchange) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
@@ -182,7 +182,7 @@ impl Drop for Origin {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
         (self.wake)();
-        // Once this returns nobody listens there.
+        // Once this returns nothing listens there.
         let _ended = self.accepting.take().map(thread::JoinHandle::join);
     }
 }
@@ -209,7 +209,7 @@ impl Exchange {
         self.reader.get_mut().write_all(bytes)
     }
 
-    /// What the gateway still sends.
+    /// The bytes that the gateway still sends.
     pub fn stream(&mut self) -> &mut impl Read {
         &mut self.reader
     }
@@ -221,7 +221,7 @@ impl Exchange {
         self.send(&reply)
     }
 
-    /// To be returned where the connection is to be closed.
+    /// The error to return to close the connection.
     pub fn close() -> io::Result<()> {
         Err(io::ErrorKind::ConnectionAborted.into())
     }

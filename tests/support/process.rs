@@ -1,4 +1,4 @@
-//! What a process takes of the machine, as the kernel tells it.
+//! The resources that a process uses, as the kernel reports them.
 
 use std::fs;
 use std::thread;
@@ -19,7 +19,7 @@ impl Process {
         fs::read_to_string(format!("/proc/{}/{file}", self.0)).expect("a running process")
     }
 
-    /// Its resident memory now, in bytes, without pages of its program file: those are the kernel's to hold or to drop.
+    /// Its resident memory now, in bytes, without pages of its program file, which the kernel may drop.
     pub fn memory(self) -> u64 {
         let status = self.read("status");
         let of_kind = |kind: &str| -> u64 {
@@ -46,11 +46,11 @@ impl Process {
             let field = fields.split_whitespace().nth(nth);
             field.and_then(|field| field.parse().ok()).expect("ticks")
         };
-        // Linux tells them in hundredths of a second, whatever it ticks at.
+        // Linux reports them in hundredths of a second, at any tick rate.
         Duration::from_millis((ticks(11) + ticks(12)) * 10)
     }
 
-    /// Which share of one core it uses, measured over a second: 1.0 is one core all the time.
+    /// Its share of one core, measured over a second: 1.0 is one core all the time.
     pub fn load(self) -> f64 {
         let (began, before) = (now(), self.processor());
         thread::sleep(Duration::from_secs(1));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{SOON, now};
 
-/// A connection of which the test sees and says every byte, as a client or as an origin. It takes nothing that is not
+/// A connection on which the test reads and writes every byte, as a client or as an origin. It accepts only what is
 /// framed as RFC 9112 says. Dropped, it is closed.
 #[derive(Debug)]
 pub struct Raw {
@@ -32,7 +32,7 @@ pub enum End {
     Reset,
 }
 
-/// How much of a message there is.
+/// How the body of a message is framed.
 enum Framing {
     Nothing,
     Length(usize),
@@ -58,7 +58,7 @@ impl Raw {
         self.try_send(bytes).expect("the other side reads");
     }
 
-    /// The same where the other side may have closed, or does not read: then it fails, after a while.
+    /// The same, but fails after a while if the other side has closed or does not read.
     pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
@@ -66,7 +66,7 @@ impl Raw {
     /// Each byte in a segment of its own.
     pub fn send_byte_by_byte(&mut self, bytes: impl AsRef<[u8]>) {
         for byte in bytes.as_ref() {
-            // Whoever has seen enough may close before the last one.
+            // The other side may close before the last one.
             if self.try_send([*byte]).is_err() {
                 return;
             }
@@ -79,7 +79,7 @@ impl Raw {
         self.stream.try_clone().expect("a second handle")
     }
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     pub fn shut_sending(&self) {
         let open = self.stream.shutdown(Shutdown::Write);
         open.expect("an open connection");
@@ -91,7 +91,7 @@ impl Raw {
         linger.expect("a socket");
     }
 
-    /// The first line and the fields; the body is left to come.
+    /// The first line and the fields; the body is not read yet.
     pub fn head(&mut self) -> Message {
         self.head_within(SOON)
     }
@@ -107,7 +107,7 @@ impl Raw {
         self.with_body(head)
     }
 
-    /// The same where its head has been read.
+    /// The same, after its head was read.
     pub fn with_body(&mut self, mut message: Message) -> Message {
         let framing = if message.is_chunked() {
             Framing::Chunks
@@ -129,7 +129,7 @@ impl Raw {
         answer.unwrap_or_else(|error| panic!("no answer: {error}; there is {:?}", self.so_far()))
     }
 
-    /// The final answer; interim ones before it are dropped. An error where it is cut short, or no proper one.
+    /// The final response; interim ones before it are dropped. An error if it is cut short or invalid.
     pub fn try_answer_to(&mut self, method: &str, limit: Duration) -> io::Result<Message> {
         let answers = self.try_answers_to(method, limit);
         answers.map(|(_, last)| last)
@@ -192,7 +192,7 @@ impl Raw {
         }
     }
 
-    /// So many bytes.
+    /// This many bytes.
     pub fn exactly(&mut self, length: usize) -> Vec<u8> {
         let bytes = self.try_exactly(length);
         bytes.unwrap_or_else(|error| {
@@ -208,7 +208,7 @@ impl Raw {
         Ok(self.unread.drain(..length).collect())
     }
 
-    /// The next line, without its CRLF, where a whole one comes soon.
+    /// The next line, without its CRLF, if a whole one comes soon.
     pub fn try_line(&mut self) -> io::Result<String> {
         let mut bytes = self.until(b"\n", now() + SOON)?;
         bytes.pop();
@@ -232,7 +232,7 @@ impl Raw {
         Ok(message)
     }
 
-    /// What comes up to and with `mark`.
+    /// The bytes up to and including `mark`.
     fn until(&mut self, mark: &[u8], deadline: Instant) -> io::Result<Vec<u8>> {
         let mut from = 0;
         loop {
@@ -255,14 +255,14 @@ impl Raw {
         match self.stream.read(&mut buffer) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) => self.unread.extend_from_slice(&buffer[..length]),
-            // The deadline is looked at again.
+            // The deadline is checked again.
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Waits until `part` has come, and leaves it to be read.
+    /// Waits until `part` has come, without consuming it.
     pub fn wait_for(&mut self, part: &str) {
         let deadline = now() + SOON;
         let there = |bytes: &[u8]| bytes.windows(part.len()).any(|at| at == part.as_bytes());
@@ -274,7 +274,7 @@ impl Raw {
         }
     }
 
-    /// Whatever comes until the connection ends, which must be soon, and how it ends.
+    /// All bytes until the connection ends, which must be soon, and how it ends.
     pub fn end(&mut self) -> (Vec<u8>, End) {
         self.end_within(SOON)
     }
@@ -322,7 +322,7 @@ impl Message {
         named.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The value of a field that may stand there once.
+    /// The value of a field that may appear once.
     pub fn field(&self, name: &str) -> Option<&str> {
         let all = self.all(name);
         assert!(all.len() < 2, "{name} stands there twice: {self:?}");
@@ -365,7 +365,7 @@ impl Message {
     }
 }
 
-/// An origin whose every byte the test says itself.
+/// An origin of which the test writes every byte itself.
 pub struct RawOrigin {
     pub address: SocketAddr,
     connections: Receiver<TcpStream>,
@@ -399,7 +399,7 @@ impl RawOrigin {
         Raw::over(stream.expect("the proxy connects to the origin"))
     }
 
-    /// A connection that has come, or comes within `span`.
+    /// A connection that has arrived, or arrives within `span`.
     pub fn accept_within(&self, span: Duration) -> Option<Raw> {
         self.connections.recv_timeout(span).ok().map(Raw::over)
     }
@@ -433,7 +433,7 @@ impl DeafOrigin {
 impl Drop for RawOrigin {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
-        // Wakes the listener; where it is gone there is nothing to wake.
+        // Wakes the listener, if it still exists.
         let _gone = TcpStream::connect(self.address);
     }
 }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::support::{eventually, free_address};
 
-/// A real Redis that keeps nothing, on a port of its own.
+/// A real Redis without persistence, on a port of its own.
 pub struct Redis {
     folder: TempDir,
     pub address: SocketAddr,
@@ -41,7 +41,7 @@ impl Redis {
         format!("redis://{}/0", self.address)
     }
 
-    /// Starts it again where it was killed, knowing nothing.
+    /// Starts it again at the same address, empty, after it was killed.
     pub fn restart(&mut self) {
         let mut command = Command::new("redis-server");
         command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
@@ -60,7 +60,7 @@ impl Redis {
         });
     }
 
-    /// Ends it at once, as a crash does.
+    /// Ends it at once, like a crash.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("it runs");
@@ -68,7 +68,7 @@ impl Redis {
         }
     }
 
-    /// Asks it something that has no blanks in its words; the first line of the answer.
+    /// Sends it a command whose words have no blanks; returns the first line of the reply.
     pub fn ask(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         let timeout = Some(Duration::from_secs(10));

@@ -3,7 +3,7 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// The `nth` of many sequences that come of one seed.
+    /// The `nth` of many sequences from one seed.
     pub fn of(seed: u64, nth: u64) -> Self {
         let mut rng = Self(seed ^ nth.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         rng.next();
@@ -18,7 +18,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number from `from` up to, and not with, `to`.
+    /// A number from `from` up to, but not including, `to`.
     pub fn within(&mut self, from: u64, to: u64) -> u64 {
         from + self.next() % (to - from)
     }

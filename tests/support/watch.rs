@@ -9,14 +9,14 @@ use super::now;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A pause of this length that nobody asked for says that something else has the machine.
+/// An unexpected pause of this length means that the machine is busy with something else.
 pub const BUSY: Duration = Duration::from_millis(3);
 
-/// How long a machine that is busy is waited for.
+/// How long to wait for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Takes a close measurement until it comes out right. A gateway that is wrong spoils three of them; those that something
-/// else on the machine may have spoilt are not counted, for some time.
+/// Repeats a close measurement until it is right. It fails after three wrong ones; those that something else on the
+/// machine may have disturbed do not count, for some time.
 pub fn best_of_three(measure: impl Fn(usize) -> Result<(), String>) {
     let began = now();
     let (mut failures, mut counted) = (Vec::new(), 0);
@@ -40,7 +40,7 @@ pub fn best_of_three(measure: impl Fn(usize) -> Result<(), String>) {
 
 /// The longest pause of a thread that wants to run every millisecond, while `work` is done.
 pub fn watching<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    /// Also where the work fails: the watch must not go on for ever.
+    /// Also if the work fails: the watch must not run forever.
     struct Done<'a>(&'a AtomicBool);
     impl Drop for Done<'_> {
         fn drop(&mut self) {
@@ -70,12 +70,12 @@ fn pause() -> Duration {
     before.elapsed().saturating_sub(MS)
 }
 
-/// When a pause ended that a thread made which wants to run every millisecond, and how long it was.
+/// When a pause of a thread that wants to run every millisecond ended, and how long it was.
 static PAUSES: Mutex<VecDeque<(Instant, Duration)>> = Mutex::new(VecDeque::new());
-/// Of how many pauses it is remembered when they were.
+/// How many pauses are remembered.
 const REMEMBERED: usize = 10_000;
 
-/// From now on it is noted when this process had to pause.
+/// From now on the pauses of this process are recorded.
 pub fn note_pauses() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -94,7 +94,7 @@ pub fn note_pauses() {
     });
 }
 
-/// The longest pause between two moments that [was noted](note_pauses).
+/// The longest [recorded](note_pauses) pause between two times.
 pub fn longest_pause(from: Instant, to: Instant) -> Duration {
     let pauses = PAUSES.lock().expect("no panic");
     let within = pauses

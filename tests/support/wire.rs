@@ -1,13 +1,13 @@
 use std::io::{self, BufRead, Read};
 
-/// The head of a request or an answer.
+/// The head of a request or a response.
 #[derive(Clone, Debug)]
 pub struct Head {
     pub first_line: String,
     pub fields: Vec<(String, String)>,
 }
 
-/// An answer with its whole body.
+/// A response with its whole body.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -16,7 +16,7 @@ pub struct Answer {
 }
 
 impl Head {
-    /// `None` where the peer closed instead of sending one.
+    /// `None` if the peer closed instead of sending one.
     pub fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut lines = Vec::new();
         loop {
@@ -70,7 +70,7 @@ impl Head {
         Ok(body)
     }
 
-    /// The body piece by piece. Where it does not end as its framing says, that is an error.
+    /// The body piece by piece. It is an error if it does not end as its framing says.
     pub fn pass_body(
         &self,
         from: &mut impl BufRead,

@@ -1,4 +1,4 @@
-//! Which certificate is shown, and when it changes.
+//! Which certificate is served, and when it changes.
 
 use std::fs;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use crate::support::{Gateway, Origin, Site, drip, now, one_zone};
 use crate::tls::secure::{connect, gateway, started, write_pair};
 
-/// Renewed certificates are in force after this at the latest.
+/// Renewed certificates are in force after this time at the latest.
 const RENEWED_WITHIN: Duration = Duration::from_secs(5);
 
 async fn shown(gateway: &Gateway, name: &str) -> CertificateDer<'static> {
@@ -107,7 +107,7 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
         ));
         check_told(&site, &[wrong]);
     }
-    // Of several, each at its own name.
+    // With several certificates, each for its own name.
     site.write(&format!(
         "tls.cert = [\"a.pem\",\n  \"none.pem\", \"b.pem\"]\n\
          tls.key = [\"b.key\", \"a.key\",\n  \"none.key\"]\n{zone}"
@@ -122,7 +122,7 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
     );
 }
 
-/// Fails unless `drip check` and a start say these things about the file of `site`, and no others; `@` is its folder.
+/// Fails unless `drip check` and a start report exactly these problems for the file of `site`; `@` is its folder.
 fn check_told(site: &Site, expected: &[&str]) {
     let folder = site.folder().display().to_string();
     for command in ["check", "run"] {

@@ -48,7 +48,7 @@ async fn a_waiting_client_that_closes_gives_its_place_back() {
         clients.push(tls);
     }
     gateway.wait_for_depth(2);
-    // One says that it goes, another is just gone.
+    // One closes TLS properly, another just disconnects.
     clients
         .pop()
         .expect("a client")
@@ -72,7 +72,7 @@ async fn bed(more: &str) -> (Gateway, TlsStream<TcpStream>, RawOrigin) {
     (gateway, tls, origin)
 }
 
-/// What comes up to and with `mark`.
+/// The bytes up to and including `mark`.
 async fn until(tls: &mut TlsStream<TcpStream>, mark: &str) -> String {
     let mut come = Vec::new();
     while !come.ends_with(mark.as_bytes()) {
@@ -131,7 +131,7 @@ async fn a_tunnel_passes_bytes_both_ways_and_ends_in_silence() {
     let began = now();
     let mut rest = Vec::new();
     let end = tokio::time::timeout(SOON, tls.read_to_end(&mut rest)).await;
-    // However it ends.
+    // The kind of end does not matter.
     let _how = end.expect("an end in time");
     assert_eq!(rest, b"");
     assert_eq!(origin.end().0, b"");

@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 use crate::support::{Gateway, Origin, check_pace, eventually, now, one_zone};
 use crate::tls::secure::{connect, gateway};
 
-/// Pieces of a body; what is left of it is sent with the end.
+/// Pieces of a body; the rest is sent with the end.
 #[derive(Default)]
 struct Pieces(Vec<Bytes>);
 
@@ -141,7 +141,7 @@ async fn requests_of_one_connection_wait_in_their_queues_side_by_side() {
         })
         .collect();
     gateway.wait_for_depth(5);
-    // A request of another key passes those who wait.
+    // A request of another key overtakes those that wait.
     let other = sender.clone().send_request(get("/?key=other")).await;
     assert_eq!(other.expect("an answer").status(), 200);
     assert!(asked.iter().any(|asked| !asked.is_finished()));
@@ -182,7 +182,7 @@ async fn a_request_that_is_cancelled_while_it_waits_gives_its_place_back() {
     gateway.wait_for_depth(3);
     waiting[1].abort();
     gateway.wait_for_depth(2);
-    // And with the connection all that wait on it.
+    // If the connection closes, all requests that wait on it leave.
     shutdown(&socket, Shutdown::Both).expect("an open connection");
     gateway.wait_for_depth(0);
     assert_eq!(
@@ -250,7 +250,7 @@ async fn an_answer_that_is_taken_no_further_is_given_up_and_its_connection_goes_
     let late = sender.send_request(get("/slow"));
     let in_flight = || gateway.metrics().count("drip_origin_in_flight", &[]);
     assert!(in_flight() >= 1);
-    // Whoever waits for its own answer on the same connection gets it.
+    // Other requests on the same connection get their responses.
     let late = late.await.expect("an answer");
     assert_eq!(text(late).await, b"late");
     eventually("the origin is free", || in_flight() == 0);

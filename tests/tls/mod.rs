@@ -1,4 +1,4 @@
-//! The program with `[server.tls]`, asked by TLS clients over HTTP/1.1 and HTTP/2.
+//! The program with `[server.tls]`, used by TLS clients over HTTP/1.1 and HTTP/2.
 
 mod certificates;
 mod http1;

@@ -1,4 +1,4 @@
-//! Certificates, and clients that look at them.
+//! Certificates, and clients that inspect them.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub fn started(site: Site) -> Gateway {
     gateway
 }
 
-/// Takes any certificate, and remembers it.
+/// Accepts any certificate, and remembers it.
 #[derive(Debug)]
 struct Witness {
     provider: CryptoProvider,

@@ -1,5 +1,5 @@
-//! What passes on a stream of HTTP/2 besides one request and one answer: interim answers, trailers,
-//! expectations, early ends. The origin's every byte is the test's.
+//! What passes on an HTTP/2 stream besides one request and one response: interim responses, trailers,
+//! expectations, early ends. The test writes every byte of the origin.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Bed {
         client.send_request(request, ends).expect("a request")
     }
 
-    /// A request without a body, which the origin has had.
+    /// A request without a body, which the origin has read.
     async fn get(&self) -> (ResponseFuture, Raw) {
         let (answer, _) = self.ask(get(), true).await;
         let mut origin = self.origin.accept();
@@ -59,7 +59,7 @@ impl Bed {
         (answer, origin)
     }
 
-    /// The connection goes on.
+    /// The connection stays open.
     async fn check_goes_on(&self) {
         let (answer, _) = self.ask(get(), true).await;
         let mut origin = self.origin.accept();
@@ -83,7 +83,7 @@ fn post(fields: &[(&str, &str)]) -> Request<()> {
     request.body(()).expect("a request")
 }
 
-/// The next interim answer; `None` where the final one is next.
+/// The next interim response; `None` if the final one is next.
 async fn interim(answer: &mut ResponseFuture) -> Option<Response<()>> {
     let next = poll_fn(|cx| answer.poll_informational(cx));
     let next = tokio::time::timeout(Duration::from_secs(5), next).await;
@@ -91,7 +91,7 @@ async fn interim(answer: &mut ResponseFuture) -> Option<Response<()>> {
         .map(|next| next.expect("a stream"))
 }
 
-/// Fails if an interim answer comes within a moment.
+/// Fails if an interim response comes soon.
 async fn check_quiet(answer: &mut ResponseFuture, span: Duration) {
     let next = poll_fn(|cx| answer.poll_informational(cx));
     let next = tokio::time::timeout(span, next).await;
@@ -196,7 +196,7 @@ async fn what_the_origin_says_to_an_expectation_decides() {
         let told = answer.await.expect("an answer");
         assert!(status.starts_with(told.status().as_str()), "{told:?}");
         assert_eq!(whole(told).await.0, b"no");
-        // A body that never comes ends there: it carries nothing else.
+        // A body that never comes ends the connection: it carries nothing else.
         let (more, _) = origin.end();
         assert_eq!(more, b"", "{status}");
         bed.check_goes_on().await;
@@ -292,8 +292,8 @@ async fn broken_trailers_of_an_answer_break_the_stream_alone() {
     bed.check_goes_on().await;
 }
 
-/// Sends much more of a body, until it is taken or the client is told that nobody wants it (RFC
-/// 9113, section 8.1).
+/// Sends much more of a body, until it is taken or the client learns that it is not needed (RFC 9113,
+/// section 8.1).
 async fn send_rest(body: &mut SendStream<Bytes>) {
     let mut left: usize = 16 << 20;
     while left > 0 {

@@ -1,4 +1,4 @@
-//! An admin port that says what a test wants.
+//! A fake admin port, controlled by a test.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Between two samples; a gateway takes a second.
+/// Time between two samples; a gateway takes a second.
 const BEAT: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ struct Said {
     error: Option<Value>,
     /// Samples so far.
     seq: u64,
-    /// What listeners said that they had heard last.
+    /// The last event IDs that listeners sent.
     last_event_ids: Vec<String>,
     over: bool,
 }
@@ -33,7 +33,7 @@ impl Fake {
         Self::at("127.0.0.1:0".parse().unwrap(), 60)
     }
 
-    /// One that has counted to `seq`.
+    /// A fake whose last sample is `seq`.
     pub fn at(address: SocketAddr, seq: u64) -> Self {
         let listener = TcpListener::bind(address).unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -47,7 +47,7 @@ impl Fake {
             while !shared.lock().unwrap().over {
                 if let Ok((stream, _)) = listener.accept() {
                     let said = Arc::clone(&shared);
-                    // Whoever hangs up ends the thread.
+                    // The thread ends when the client disconnects.
                     thread::spawn(move || drop(serve(stream, &said)));
                 } else {
                     thread::sleep(Duration::from_millis(5));
@@ -71,7 +71,7 @@ impl Fake {
         self.said.lock().unwrap().last_event_ids.clone()
     }
 
-    /// Ends all connections, and takes no more.
+    /// Ends all connections, and accepts no more.
     pub fn stop(&mut self) {
         self.said.lock().unwrap().over = true;
         if let Some(accepting) = self.accepting.take() {

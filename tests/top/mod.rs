@@ -1,4 +1,4 @@
-//! `drip top`, as somebody sees it who calls it: once into a pipe, and in a terminal.
+//! `drip top`, run as a user runs it: into a pipe, and in a terminal.
 
 mod fake;
 mod piped;

@@ -1,4 +1,4 @@
-//! Into a pipe.
+//! `drip top` into a pipe.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -59,7 +59,7 @@ fn where_nobody_listens_the_error_names_the_address_and_what_to_do() {
     fake.stop();
     let output = top(&fake.address.to_string());
     let expected = format!(
-        "drip top: nothing to show of {}: connection refused; start the gateway, or name the address that its file \
+        "drip top: nothing to show from {}: connection refused; start the gateway, or give the address that its file \
          has as server.admin: drip top ADDRESS\n",
         fake.address
     );

@@ -15,12 +15,12 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::top::screen;
 
-/// Tries of 20 ms each: long enough on a busy machine.
+/// Number of tries of 20 ms each: long enough on a busy machine.
 const TRIES: usize = 750;
 
 pub struct Pty {
     keyboard: File,
-    /// Held open, to see how the terminal is left.
+    /// Held open to check the state of the terminal afterwards.
     terminal: File,
     before: Termios,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -36,7 +36,7 @@ impl Drop for Pty {
 }
 
 impl Pty {
-    /// `drip top ADDRESS` in a terminal of so many columns and lines.
+    /// `drip top ADDRESS` in a terminal of this many columns and lines.
     pub fn top(address: &str, size: (u16, u16)) -> Self {
         let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -54,7 +54,7 @@ impl Pty {
         resize(&terminal, size);
         let before = tcgetattr(&terminal).unwrap();
         let input = || terminal.try_clone().unwrap();
-        // A session of its own, on this terminal: else it would ask the size of the one that the tests run in.
+        // A session of its own on this terminal; otherwise it would read the size of the tests' terminal.
         let process = Command::new("setsid")
             .args(["--ctty", env!("CARGO_BIN_EXE_drip"), "top", address])
             .env_remove("NO_COLOR")
@@ -117,7 +117,7 @@ impl Pty {
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    /// Waits for its end, and sees that it leaves the terminal as it was.
+    /// Waits for its end, and checks that it leaves the terminal as it was.
     pub fn ended(mut self) -> ExitStatus {
         let status = (0..TRIES).find_map(|_| {
             thread::sleep(Duration::from_millis(20));
@@ -132,7 +132,7 @@ impl Pty {
             let last = |what: &str| text.rfind(what);
             last("\x1b[?1049l") > last("\x1b[?1049h") && last("\x1b[?25h") > last("\x1b[?25l")
         };
-        // What it wrote last may be on its way.
+        // Its last output may still be in flight.
         let there = (0..TRIES).any(|_| {
             thread::sleep(Duration::from_millis(20));
             restored(&self.raw())

@@ -1,4 +1,4 @@
-//! With a gateway, under load.
+//! `drip top` with a gateway under load.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -49,7 +49,7 @@ impl Gateway {
         }
     }
 
-    /// So many at once, who wait for their turns.
+    /// This many requests at once, which wait for their turns.
     fn crowd(&self, count: usize) -> Vec<TcpStream> {
         let call = |_| {
             let mut stream = TcpStream::connect(("127.0.0.1", self.ports[0])).unwrap();

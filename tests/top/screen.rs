@@ -1,6 +1,6 @@
-//! What a terminal shows of the bytes that it gets; as much of one as `drip top` needs.
+//! A terminal emulator, with as much as `drip top` needs.
 
-/// The lines of a screen of so many columns and lines.
+/// The lines of a screen of this many columns and lines.
 pub fn lines(bytes: &[u8], columns: usize, lines: usize) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let mut cells = vec![vec![' '; columns]; lines];

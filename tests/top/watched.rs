@@ -1,4 +1,4 @@
-//! In a terminal.
+//! `drip top` in a terminal.
 
 use rustix::process::Signal;
 
@@ -76,7 +76,7 @@ fn keys_and_messages_do_nothing_to_the_terminal() {
     let fake = Fake::start();
     fake.break_file("\u{1b}]0;owned\u{7}");
     let mut pty = Pty::top(&fake.address.to_string(), (160, 40));
-    // The screen panics at what it does not know.
+    // The screen panics on unknown sequences.
     pty.wait_for(&[
         r"\u{1b}]0;owned\u{7}\u{9b}2J\u{d}\u{a}\x1B",
         r"broken since 2026-11-21 06:01:00 UTC, line 3: \u{1b}]0;owned\u{7}",

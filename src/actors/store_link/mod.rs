@@ -210,7 +210,7 @@ impl StoreLink {
         match self.divergence.note(differs, self.batcher.now()) {
             None => {}
             Some(News::Differs) => {
-                tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, which its file has had since later: it is in force here too");
+                tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, from a newer file: that rate is in force here too");
             }
             Some(News::Settled) => {
                 self.metrics.show_rate(own);

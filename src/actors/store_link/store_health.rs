@@ -62,7 +62,7 @@ impl StoreHealth {
         if outage.workers == 1 {
             outage.since = clock::now();
             outage.reason = error.to_string();
-            tracing::error!(store = %self.settings.url, %error, "the store is out; zones go on by their on_store_failure");
+            tracing::error!(store = %self.settings.url, %error, "the store is out; zones follow their on_store_failure");
         }
     }
 
@@ -89,7 +89,7 @@ impl StoreHealth {
             return;
         }
         *refused = Some(now);
-        tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests go on by their zone's on_store_failure");
+        tracing::error!(store = %self.settings.url, zone, %error, "the store refused a request's key; such requests follow their zone's on_store_failure");
     }
 
     /// Updates the metric that shows whether the store is available.

@@ -29,7 +29,7 @@ pub(super) async fn reload(admin: Data<Admin>) -> HttpResponse {
     if admin.reload.send(Read { done }).await.is_err() || read.await.is_err() {
         return reply::error(
             StatusCode::SERVICE_UNAVAILABLE,
-            "the gateway is stopping; it reads its file no more",
+            "the gateway is stopping and no longer reads its file",
         );
     }
     let broken = admin.file_state.borrow().broken.clone();

@@ -72,7 +72,7 @@ pub(super) async fn list(
         }
         Err(error) => {
             return reply::bad_query(format!(
-                "sort is depth, excess or oldest_wait, and limit from 1 to {MOST}: {error}"
+                "sort must be depth, excess or oldest_wait, and limit a number from 1 to {MOST}: {error}"
             ));
         }
     };
@@ -103,7 +103,7 @@ pub(super) async fn list(
 pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
     let forgetting = match Query::<Forgetting>::from_query(request.query_string()) {
         Ok(forgetting) => forgetting,
-        Err(error) => return reply::bad_query(format!("drop is true or false: {error}")),
+        Err(error) => return reply::bad_query(format!("drop must be true or false: {error}")),
     };
     let Some(gateway) = admin.gateway() else {
         return reply::not_now();
@@ -128,7 +128,7 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResp
         }),
         None => reply::error(
             StatusCode::NOT_FOUND,
-            "the zone remembers no such key; keys are written as the list of keys has them, percent-encoded",
+            "the zone has no such key; write the key as the list of keys shows it, percent-encoded",
         ),
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn no_such_zone(gateway: &Gateway, name: &str) -> HttpResponse {
 fn busy() -> HttpResponse {
     reply::error(
         StatusCode::SERVICE_UNAVAILABLE,
-        "a worker does not answer in time; try again",
+        "a worker did not answer in time; try again",
     )
 }
 

@@ -746,7 +746,7 @@ function turnFor(zone, settings, reason) {
       : [" up and more pass at once."];
     return ["If the origin can take more, turn ", ...rate, " up; else turn ", ...burst, ...more];
   }
-  return ["Too long? If the origin can take more, turn ", ...rate, " up; to refuse sooner, turn ", ...burst, " down."];
+  return ["Too long? If the origin can take more, turn ", ...rate, " up; to reject sooner, turn ", ...burst, " down."];
 }
 
 const requests = (n) => (Math.round(n) === 1 ? "1 request" : `${whole(n)} requests`);

@@ -108,10 +108,10 @@ fn path(text: &str) -> Result<PathPattern, &'static str> {
         None => (text, PathPattern::Prefix),
     };
     if !path.starts_with('/') {
-        return Err("a path begins with /, or with = / where it stands for itself alone");
+        return Err("a path begins with /, or with = / to match only itself");
     }
     if path.contains(['?', '#']) {
-        return Err("a path ends before its query; remove what follows from ? or # on");
+        return Err("a path has no query or fragment; remove everything from ? or # on");
     }
     Ok(pattern(path.to_owned()))
 }
@@ -125,7 +125,7 @@ fn host(text: &str) -> Result<String, &'static str> {
     if name || address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()) {
         Ok(text.to_ascii_lowercase())
     } else if text.contains('*') {
-        Err("a host is one name; write a route for each, or leave host out for every one")
+        Err("a host is one name; write a route for each, or leave host out to match all")
     } else {
         Err("a host is a name such as \"api.example.com\", without scheme, port or path")
     }

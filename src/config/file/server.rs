@@ -135,7 +135,7 @@ fn admin(node: Node, token: bool) -> Option<SocketAddr> {
     };
     if !token && !address.ip().to_canonical().is_loopback() {
         node.wrong(&format!(
-            "{address} is open to others than this host, and no token protects it; use 127.0.0.1:{}, or set DRIP_ADMIN_TOKEN",
+            "{address} is reachable from other hosts, and no token protects it; use 127.0.0.1:{}, or set DRIP_ADMIN_TOKEN",
             address.port()
         ));
     }

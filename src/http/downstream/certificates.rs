@@ -100,7 +100,7 @@ impl Certificates {
                 .as_ref()
                 .filter(|problem| told.as_ref() != Some(*problem))
             {
-                tracing::error!("{problem}; the certificate in force stays");
+                tracing::error!("{problem}; the current certificate stays in use");
             }
             told = problem;
         }

@@ -46,10 +46,10 @@ pub enum Aborted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ClientError {
     /// The client has left: it closed or reset its connection or stream, or shut its sending side.
-    #[error("the client has left")]
+    #[error("the client disconnected")]
     Gone,
     /// No byte of the body arrived for `body_timeout`.
-    #[error("the client's body came too slowly")]
+    #[error("the client sent its body too slowly")]
     TooSlow,
     /// The body is longer than `max_body_size`.
     #[error("the client's body is too large")]

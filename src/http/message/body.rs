@@ -13,10 +13,10 @@ use super::framing::BodyLength;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BodyError {
     /// A chunk is invalid, or a trailer is malformed.
-    #[error("the body is not in chunks as it says")]
+    #[error("the body is not valid chunked encoding")]
     Chunks,
     /// The connection ended before the body did.
-    #[error("the connection ended amid the body")]
+    #[error("the connection ended in the middle of the body")]
     CutShort,
 }
 

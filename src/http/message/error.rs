@@ -18,7 +18,7 @@ pub enum BadRequest {
     #[error("The length of the body can be read in two ways: send one Content-Length or chunks")]
     Length,
     /// The body has an invalid chunk.
-    #[error("The body is not in chunks as it says")]
+    #[error("The body is not valid chunked encoding")]
     Chunks,
     /// The request did not arrive in time.
     #[error("The request took too long")]
@@ -52,15 +52,15 @@ pub enum InvalidResponse {
     /// The body has a transfer coding other than `chunked`.
     ///
     /// The gateway asks for no other coding (RFC 9112, section 6.1).
-    #[error("its body is coded otherwise than in chunks")]
+    #[error("its body has a transfer coding other than chunked")]
     Coding,
     /// It has several different lengths (RFC 9110, section 8.6).
-    #[error("it tells several lengths")]
+    #[error("it has several lengths")]
     Length,
     /// It switches to a protocol that the request did not ask for.
-    #[error("it changes to a protocol that was not asked for")]
+    #[error("it switches to a protocol that was not asked for")]
     Protocol,
     /// A chunk of the body is invalid, or a trailer is malformed.
-    #[error("its body is not in chunks as it says")]
+    #[error("its body is not valid chunked encoding")]
     Chunks,
 }

@@ -106,7 +106,7 @@ async fn admit<'a>(
     let method = str::from_utf8(info.head.method()).ok();
     let found = settings.route(&info.path, Some(&info.host), method);
     let Some((index, route)) = found else {
-        return Err(Reply::plain(404, "No route takes this request\n"));
+        return Err(Reply::plain(404, "No route matches this request\n"));
     };
     record.route = Some(index);
     let length = info.head.length().exact();

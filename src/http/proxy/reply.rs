@@ -39,11 +39,11 @@ impl<'a> Reply<'a> {
         match unfit {
             UnfitRequest::Connect => Self {
                 allow: Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
-                ..Self::plain(405, "This gateway opens no tunnels\n")
+                ..Self::plain(405, "This gateway does not support CONNECT\n")
             },
-            UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can be asked of *\n"),
-            UnfitRequest::Host => Self::plain(400, "One valid Host is needed\n"),
-            UnfitRequest::Expectation => Self::plain(417, "Only 100-continue can be expected\n"),
+            UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can have the target *\n"),
+            UnfitRequest::Host => Self::plain(400, "One valid Host field is required\n"),
+            UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
         }
     }
 

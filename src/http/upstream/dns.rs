@@ -154,7 +154,7 @@ impl<R> Shared<R> {
         let error = match found {
             Ok(addresses) if !addresses.is_empty() => {
                 if known.failed.take().is_some() {
-                    tracing::info!(name, "the name is resolved again");
+                    tracing::info!(name, "the name resolves again");
                 }
                 known.found = Some((addresses.into(), now));
                 return;
@@ -168,7 +168,7 @@ impl<R> Shared<R> {
             tracing::warn!(
                 name,
                 error,
-                "the name is not resolved; the addresses that it had go on"
+                "the name does not resolve; its last addresses stay in use"
             );
         }
         known.failed = Some((error, now));

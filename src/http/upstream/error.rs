@@ -58,7 +58,7 @@ pub enum OriginError {
         limit: Duration,
     },
     /// All servers of the origin are out, after failures or by their health checks.
-    #[error("no server of the origin {origin} is in; try again in {retry_after:?}")]
+    #[error("the origin {origin} has no server in use; try again in {retry_after:?}")]
     AllOut {
         /// The origin.
         origin: String,

@@ -54,7 +54,7 @@ fn roots() -> io::Result<RootCertStore> {
     let errors = errors.join("; ");
     if roots.is_empty() {
         return Err(io::Error::other(format!(
-            "no root certificates to verify servers with (of the system, or in SSL_CERT_FILE): {}",
+            "no root certificates to verify servers with (from the system or SSL_CERT_FILE): {}",
             if errors.is_empty() {
                 "none found"
             } else {

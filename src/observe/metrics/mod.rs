@@ -55,12 +55,12 @@ pub const ZONE_DEPTH_MAX_HELP: &str = "Requests waiting at the zone's deepest ke
 pub const ZONE_OLDEST_WAIT: &str = "drip_zone_oldest_wait_seconds";
 /// Help text of [`ZONE_OLDEST_WAIT`].
 pub const ZONE_OLDEST_WAIT_HELP: &str =
-    "How long the request that has waited longest in the zone has waited.";
+    "How long the oldest waiting request of the zone has waited.";
 /// Requests waiting at each of a zone's deepest keys.
 pub const ZONE_TOP_KEY: &str = "drip_zone_top_key_queue_depth";
 /// Help text of [`ZONE_TOP_KEY`].
 pub const ZONE_TOP_KEY_HELP: &str =
-    "Requests waiting at each of the zone's deepest keys, ten at most, with waiters.";
+    "Requests waiting at each of the zone's deepest keys, at most ten.";
 /// The route label of requests that no route took.
 pub const NO_ROUTE: &str = "none";
 
@@ -90,12 +90,9 @@ pub fn describe() {
     describe_histogram!(
         REQUEST_SECONDS,
         Unit::Seconds,
-        "From a request's head to its answer's last byte."
+        "From the request head to the last byte of the response."
     );
-    describe_counter!(
-        ZONE_REQUESTS,
-        "Requests that joined the zone, by what became of them."
-    );
+    describe_counter!(ZONE_REQUESTS, "Requests of the zone, by limit status.");
     describe_counter!(
         ZONE_REJECTIONS,
         "Requests that the zone rejected, by reason."
@@ -107,12 +104,12 @@ pub fn describe() {
     describe_histogram!(
         ZONE_WAIT,
         Unit::Seconds,
-        "How long the requests that waited for their turn have waited."
+        "How long requests waited for their turn."
     );
     describe_histogram!(
         ZONE_LATENESS,
         Unit::Seconds,
-        "How late requests left, against the moment they were due."
+        "How late requests left, against their due time."
     );
     describe_gauge!(
         ZONE_RATE,
@@ -128,38 +125,38 @@ pub fn describe() {
     );
     describe_counter!(
         ORIGIN_REQUESTS,
-        "Requests sent to a server of an origin, by what came of them."
+        "Requests sent to a server of an origin, by outcome."
     );
     describe_histogram!(
         ORIGIN_SECONDS,
         Unit::Seconds,
-        "From sending a request to the head of its answer, or to giving up."
+        "From sending a request to the response head, or to giving up."
     );
     describe_gauge!(
         ORIGIN_IN_FLIGHT,
-        "Requests at the server: sent, and not answered to the last byte."
+        "Requests at the server: sent, and not yet answered to the last byte."
     );
     describe_gauge!(
         ORIGIN_HEALTHY,
-        "1 while the server is asked, 0 while it is out, after failures or by its health checks."
+        "1 while the server gets requests, 0 while it is out, after failures or by its health checks."
     );
     describe_counter!(
         STORE_OPERATIONS,
-        "What was asked of the store for a zone that gateways share, by what came of it."
+        "Operations in the store for zones that gateways share, by result."
     );
     describe_histogram!(
         STORE_SECONDS,
         Unit::Seconds,
-        "How long the store took to answer a batch, or until it was given up."
+        "From sending a batch to the store to its answer, or to giving up."
     );
     describe_gauge!(
         STORE_UP,
-        "1 while the store is asked, 0 while it is out and zones go by on_store_failure."
+        "1 while the store is in use, 0 while it is out and zones follow on_store_failure."
     );
-    describe_counter!(RELOADS, "Times that the changed file was read, by result.");
+    describe_counter!(RELOADS, "Reloads of the changed file, by result.");
     describe_gauge!(
         RELOAD_SUCCESSFUL,
-        "1 where the file as it stands is in force, 0 where it has an error."
+        "1 while the current file is in force, 0 while it has an error."
     );
     describe_gauge!(
         RELOAD_TIME,
@@ -168,7 +165,7 @@ pub fn describe() {
     );
     describe_gauge!(
         BUFFERS,
-        "Buffers of 17 KB for bytes on their way: in use, and pooled for the next ones."
+        "I/O buffers of 17 KB: in use, and pooled for reuse."
     );
     describe_counter!(
         ACTOR_RESTARTS,

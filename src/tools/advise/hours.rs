@@ -37,7 +37,7 @@ enum Edge {
 /// Error for a text that is not a [`Span`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "this is no span of time; such as 2026-11-01T09:00/11:00, 2026-11-01T22:00/2026-11-02T06:00, or 0/60 in seconds"
+    "this is not a span of time; write one such as 2026-11-01T09:00/11:00, 2026-11-01T22:00/2026-11-02T06:00, or 0/60 in seconds"
 )]
 pub struct SpanError;
 

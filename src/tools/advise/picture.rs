@@ -76,8 +76,7 @@ pub fn picture(advice: &Advice) -> Chart {
     let [all, one] = panels;
     Chart::new(format!("rate {}, burst {}", chosen.rate, chosen.burst))
         .subtitle(format!(
-            "{} requests of {} keys by {}; the most in a second over time, and what would have become of them at other rates \
-             and bursts",
+            "{} requests of {} keys by {}; the most in a second over time, and the verdicts at other rates and bursts",
             survey.spool.len(),
             survey.keys.count,
             survey.template
@@ -86,7 +85,7 @@ pub fn picture(advice: &Advice) -> Chart {
         .panel(one)
         .panel(of_bursts("% rejected", |trial| trial.share_rejected() * 100.0))
         .panel(of_bursts("% delayed", |trial| trial.share_delayed() * 100.0))
-        .panel(of_bursts("wait in seconds, p99 of those who wait", |trial| {
+        .panel(of_bursts("wait in seconds, p99 of requests that wait", |trial| {
             trial.wait(0.99).as_secs_f64()
         }))
 }

@@ -35,13 +35,11 @@ pub fn report(advice: &Advice) -> String {
     if survey.form == Some(Form::Csv) || survey.zone.is_some() {
         let _ = writeln!(
             text,
-            "\nThe log does not tell what its keys are made of: the key below is what --key says, {}.",
+            "\nThe log does not say what its keys are made of: the key below is what --key says, {}.",
             survey.template
         );
     }
-    text.push_str(
-        "\nTo paste at the end of a gateway.toml, below the route that is to be limited:\n\n",
-    );
+    text.push_str("\nPaste this at the end of a gateway.toml, below the route to limit:\n\n");
     text.push_str(&toml(advice));
     text
 }
@@ -99,20 +97,18 @@ fn head(text: &mut String, survey: &Surveyed) {
     let _ = match survey.resolution {
         Resolution::Second => writeln!(
             text,
-            "The log has whole seconds: what came within one is taken as if it had come at once. So the burst is that of the\n\
-             worst case, and may be much larger than it need be; the log tells nothing of shorter windows. A log with\n\
-             milliseconds tells more: drip's own as JSON, or a CSV of nginx's $msec and the key."
+            "The log has whole seconds: requests within one second count as if they came at once. So the burst is that of the\n\
+             worst case, and may be much larger than necessary; shorter windows are not known. A log with milliseconds is\n\
+             more exact: drip's own as JSON, or a CSV of nginx's $msec and the key."
         ),
         Resolution::Millisecond => writeln!(
             text,
-            "The log has milliseconds: a burst is right to what came within one."
+            "The log has milliseconds: requests within one count as if they came at once."
         ),
         Resolution::Finer => writeln!(text, "The log has times finer than a millisecond."),
     };
     if survey.form == Some(Form::Combined) {
-        text.push_str(
-            "Times are those at which the answers ended, not those at which the requests came.\n",
-        );
+        text.push_str("Times are when responses ended, not when requests came.\n");
     }
     let keyless = match survey.zone {
         Some(_) => "requests were not decided on by this zone, and are left out",
@@ -126,8 +122,8 @@ fn head(text: &mut String, survey: &Surveyed) {
         ),
         (
             survey.keys.dropped,
-            "times a key was forgotten for another, as there are more than can be known at once:\n\
-             peaks are right all the same, the number of keys is not",
+            "times a key was forgotten to make room for another, as there are too many to remember at once:\n\
+             peaks are still right, the number of keys is not",
         ),
     ];
     for (count, what) in notes {
@@ -137,8 +133,8 @@ fn head(text: &mut String, survey: &Surveyed) {
     }
     if survey.late > count / 100 {
         text.push_str(
-            "That is too many for the numbers below to be right: put the log into order first; tac does where it begins with the\n\
-             newest line.\n",
+            "That is too many for the numbers below to be right: put the log into order first. If it begins with the\n\
+             newest line, use tac.\n",
         );
     }
     for span in survey.hours.unmet() {
@@ -147,7 +143,7 @@ fn head(text: &mut String, survey: &Surveyed) {
     for variable in &survey.untold {
         let _ = writeln!(
             text,
-            "The log does not tell ${variable}; keys are made without it."
+            "The log does not have ${variable}; keys are made without it."
         );
     }
 }
@@ -286,8 +282,8 @@ fn chosen(text: &mut String, advice: &Advice) {
         Reach::Above => writeln!(
             text,
             "There is no rate above the good hours and below the bad ones: no key of the bad hours came more than\n\
-             {pace}. {} of the bad requests are rejected. Something else tells them apart: look for another --key,\n\
-             or limit all together (--key all).",
+             {pace}. {} of the bad requests are rejected. Look for another --key that separates them,\n\
+             or limit all requests together (--key all).",
             percent(rejected)
         ),
     };
@@ -336,9 +332,9 @@ fn table(text: &mut String, advice: &Advice) {
         }
         text.push('\n');
     }
-    text.push_str("(The waits are of those who wait");
+    text.push_str("(The waits are of requests that wait");
     if of.iter().any(|it| it.2) {
-        text.push_str("; the last columns are how much of these hours is rejected");
+        text.push_str("; the last columns are the share of these hours that is rejected");
     }
     text.push_str(".)\n");
 }

@@ -37,10 +37,10 @@ pub(super) enum AimError {
     )]
     NoLimits,
     #[error(
-        "server.listen has no loopback address with a port, and the demo calls no other; add \"127.0.0.1:8080\""
+        "server.listen has no loopback address with a port, and the demo uses no other; add \"127.0.0.1:8080\""
     )]
     NoAddress,
-    #[error("the demo's crowd speaks no TLS; give it a copy of the file without [server.tls]")]
+    #[error("the demo's clients do not speak TLS; give it a copy of the file without [server.tls]")]
     Encrypted,
 }
 

@@ -37,7 +37,7 @@ pub(super) fn listen(aim: &Aim, tally: Tally) -> io::Result<Server> {
             port,
         } = server
         else {
-            let other = "the demo's sample origin speaks plain HTTP over TCP alone; name a server such as http://127.0.0.1:9000";
+            let other = "the demo's sample origin speaks only plain HTTP over TCP; name a server such as http://127.0.0.1:9000";
             return Err(failed(io::Error::other(other)));
         };
         let addresses = (&*host.bare(), port.get())
@@ -45,7 +45,7 @@ pub(super) fn listen(aim: &Aim, tally: Tally) -> io::Result<Server> {
             .map_err(failed)?;
         let addresses = addresses.collect::<Vec<_>>();
         if !addresses.iter().all(|address| address.ip().is_loopback()) {
-            let elsewhere = "not on the loopback interface, and the demo calls nothing else; name a server such as http://127.0.0.1:9000";
+            let elsewhere = "not on the loopback interface, and the demo uses no other; name a server such as http://127.0.0.1:9000";
             return Err(failed(io::Error::other(elsewhere)));
         }
         http = http.bind(addresses.as_slice()).map_err(failed)?;

@@ -127,7 +127,7 @@ impl<'t> Lexer<'t> {
     fn word(&mut self, word: Vec<u8>) -> Token {
         Token::Word(String::from_utf8(word).unwrap_or_else(|error| {
             self.complaint
-                .get_or_insert("this is not UTF-8; what could not be read stands as \u{fffd}");
+                .get_or_insert("this is not UTF-8; what could not be read appears as \u{fffd}");
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }))
     }

@@ -62,7 +62,7 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
                 for problem in problems.problems {
                     notes.add(
                         place,
-                        format!("cannot be said in gateway.toml: {}", problem.message),
+                        format!("cannot be expressed in gateway.toml: {}", problem.message),
                     );
                 }
                 None

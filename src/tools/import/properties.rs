@@ -47,7 +47,7 @@ fn holds(text: &[u8]) -> Result<(), TestCaseError> {
         // Everything that is printed is valid. The import never drops a setting because the whole
         // file failed.
         prop_assert!(
-            !note.contains("cannot be said in gateway.toml"),
+            !note.contains("cannot be expressed in gateway.toml"),
             "{:?}",
             note
         );

@@ -167,7 +167,7 @@ impl<'f> Reader<'f> {
         if paths.is_empty() {
             self.notes.add(
                 place,
-                format!("{pattern} is the name of no file here; nothing is included"),
+                format!("{pattern} matches no file; nothing is included"),
             );
         }
         let mut inside = Vec::new();

@@ -67,11 +67,11 @@ pub enum LineError {
     Json(String),
     /// The time is not valid.
     #[error(
-        "{0:?} is no time; seconds since the Unix epoch are wanted, such as 12 or 1795232027.349"
+        "{0:?} is not a time; write seconds since the Unix epoch, such as 12 or 1795232027.349"
     )]
     Seconds(String),
     /// The time of an access log is not valid.
-    #[error("{0:?} is no time of an access log")]
+    #[error("{0:?} is not a time of an access log")]
     Time(String),
     /// Longer than the maximum length of a line.
     #[error("this line is longer than 1 MB")]

@@ -83,7 +83,7 @@ impl Trace {
     /// Adds to a read error the line number that it follows.
     fn told(&self, error: &io::Error) -> io::Error {
         let number = self.lines.number();
-        io::Error::new(error.kind(), format!("{error}, behind line {number}"))
+        io::Error::new(error.kind(), format!("{error}, after line {number}"))
     }
 
     /// The format, once a line was read.

@@ -175,7 +175,7 @@ pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
     line("passed at once", &|_, total| of(total.passed, total));
     line("delayed", &|_, total| of(total.delayed, total));
     line("rejected", &|_, total| of(total.rejected, total));
-    line("taken by no route", &|_, total| of(total.unrouted, total));
+    line("without a route", &|_, total| of(total.unrouted, total));
     line("wait of the delayed, p50", &|_, total| {
         seconds(total.waits.at(0.5))
     });
@@ -188,12 +188,12 @@ pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
         keys.tell(&mut text, nth, name, first);
     }
     if totals.iter().any(|(_, total)| total.unrouted > 0) {
-        text.push_str("(Of keys, what no route takes counts as rejected.)\n");
+        text.push_str("(For keys, requests without a route count as rejected.)\n");
     }
     if keys.beyond > 0 {
         let _ = writeln!(
             text,
-            "{} requests are of more than the {MOST_KEYS} keys that are compared one by one",
+            "{} requests have keys beyond the {MOST_KEYS} that are compared one by one",
             keys.beyond
         );
     }

@@ -17,17 +17,18 @@ use super::trace::{SHOWN, length, open, progress, svg};
 use crate::config::{self, Settings};
 use crate::tools::replay::{Line, Outcome, Simulator, Trace};
 
-/// What `drip simulate` is told besides its file.
+/// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
 pub struct Wanted {
-    /// Compare with other settings: instead of each request, tell who is better and who is worse off under these; may
-    /// be given several times
+    /// Compare with other settings: instead of each request, show which keys are better and worse
+    /// off under these; may be given several times
     #[arg(long, value_name = "OTHER.toml")]
     against: Vec<PathBuf>,
-    /// Draw what comes, waits and goes on over time
+    /// Draw over time the requests that arrive, wait and go on
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// CSV lines `time_seconds,key[,route_path]`, or an access log, packed by gzip or not; - for standard input
+    /// CSV lines `time_seconds,key[,route_path]`, or an access log; plain or compressed by gzip; -
+    /// for standard input
     trace: PathBuf,
 }
 
@@ -198,7 +199,7 @@ impl Replay<'_> {
             .zip(&self.runs)
             .map(|(name, run)| (name.as_str(), &run.flow))
             .collect();
-        let title = format!("What becomes of {}", name_of(trace));
+        let title = format!("Replay of {}", name_of(trace));
         let drawn = picture(&title, &flows).save(file);
         if let Err(error) = &drawn {
             eprintln!("{}: {error}", file.display());
@@ -211,7 +212,7 @@ impl Replay<'_> {
         let unrouted = self.runs.first().map_or(0, |run| run.total.unrouted());
         let told = [
             (bad, "lines could not be read"),
-            (unrouted, "requests were taken by no route"),
+            (unrouted, "requests matched no route"),
             (
                 self.late,
                 "requests stood behind later ones, and were judged at the time of those",
@@ -230,7 +231,7 @@ impl Replay<'_> {
         untold.sort_unstable();
         untold.dedup();
         for variable in untold {
-            eprintln!("the trace does not tell ${variable}; keys were made without it");
+            eprintln!("the trace does not have ${variable}; keys were made without it");
         }
         if self.rows.is_none() {
             let totals = names.iter().zip(&self.runs);

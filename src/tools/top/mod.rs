@@ -50,7 +50,7 @@ async fn show(address: &Address) -> io::Result<()> {
     let mut feed = feed::listen(address.clone());
     let model = first(&mut feed).await.map_err(|lost| {
         io::Error::other(format!(
-            "nothing to show of {address}: {lost}; start the gateway, or name the address that its file has as \
+            "nothing to show from {address}: {lost}; start the gateway, or give the address that its file has as \
              server.admin: drip top ADDRESS"
         ))
     })?;

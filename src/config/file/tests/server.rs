@@ -27,7 +27,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nadmin = \"127.0.0.1:8080\"\n",
      "2:9: admin: 127.0.0.1:8080 and 127.0.0.1:8080, where clients connect, cannot both be listened on; give admin another port"),
     ("", "[server]\nadmin = \"0.0.0.0:9090\"\n",
-     "2:9: admin: 0.0.0.0:9090 is open to others than this host, and no token protects it; use 127.0.0.1:9090, or set DRIP_ADMIN_TOKEN"),
+     "2:9: admin: 0.0.0.0:9090 is reachable from other hosts, and no token protects it; use 127.0.0.1:9090, or set DRIP_ADMIN_TOKEN"),
     ("", "[server]\nadmin = \"9090\"\n",
      r#"2:9: admin: expected an address with a port such as "127.0.0.1:9090", or "off"; found "9090""#),
     ("", "[server]\nadmin = false\n",

@@ -99,7 +99,7 @@ impl Translation<'_> {
             .map_or("X-Real-IP", String::as_str);
         if !known.eq_ignore_ascii_case("x-forwarded-for") {
             let place = header.first().map_or(first.place, |header| header.place);
-            return self.notes.add(place, format!("real_ip_header {known}: drip reads X-Forwarded-For (or Forwarded) alone, so nobody is trusted; set trusted_proxies once they send it"));
+            return self.notes.add(place, format!("real_ip_header {known}: drip reads only X-Forwarded-For (or Forwarded), so no proxy is trusted; set trusted_proxies once your proxies send it"));
         }
         let mut networks: Vec<String> = Vec::new();
         for directive in &from {
@@ -118,14 +118,17 @@ impl Translation<'_> {
                         networks.push(network);
                     }
                 }
-                Err(_) => self.notes.add(directive.place, format!("set_real_ip_from {text}: drip trusts addresses and networks alone; it is left out")),
+                Err(_) => self.notes.add(directive.place, format!("set_real_ip_from {text}: drip trusts only addresses and networks; it is left out")),
             }
         }
         if !everywhere(http, "real_ip_recursive")
             .iter()
             .any(|directive| directive.args.first().is_some_and(|arg| arg == "on"))
         {
-            self.notes.add(first.place, "drip goes by the rightmost address that is not trusted, as with real_ip_recursive on");
+            self.notes.add(
+                first.place,
+                "drip uses the rightmost address that is not trusted, as with real_ip_recursive on",
+            );
         }
         if !networks.is_empty() {
             section.fields.push(("trusted_proxies", list(&networks)));
@@ -183,12 +186,12 @@ impl Translation<'_> {
             match read(text) {
                 None => self.notes.add(
                     directive.place,
-                    format!("{name}: \"{text}\" is no value that drip takes; it is left out"),
+                    format!("{name}: drip does not accept \"{text}\"; it is left out"),
                 ),
                 Some(value) if taken.as_ref().is_some_and(|taken| *taken != value) => {
                     self.notes.add(
                         directive.place,
-                        format!("{name}: drip has one for all, and the first stays"),
+                        format!("{name}: drip has one value for all; the first is used"),
                     );
                 }
                 Some(value) => taken = Some(value),

@@ -103,51 +103,57 @@ const IMMATERIAL: [&str; 54] = [
 const HINTS: [(&str, &str); 23] = [
     (
         "geo",
-        "its variables are not known to drip; exempt = [...] of a zone lets networks pass",
+        "drip does not know its variables; exempt = [...] of a zone exempts networks",
     ),
-    ("map", "its variables are not known to drip"),
-    (
-        "if",
-        "drip has no conditions; what stands in it is left out",
-    ),
+    ("map", "drip does not know its variables"),
+    ("if", "drip has no conditions; its contents are left out"),
     (
         "limit_except",
-        "drip has methods = [...] on a route; what stands in it is left out",
+        "drip has methods = [...] on a route; its contents are left out",
     ),
-    ("return", "drip answers nothing itself"),
+    ("return", "drip sends no fixed responses"),
     ("rewrite", "drip does not rewrite paths"),
     (
         "deny",
-        "drip lets everybody in; keep who is denied away in front of it",
+        "drip does not restrict access; do that in front of drip",
     ),
     (
         "allow",
-        "drip lets everybody in; keep who is denied away in front of it",
+        "drip does not restrict access; do that in front of drip",
     ),
-    ("auth_basic", "drip asks nobody for a password"),
-    ("auth_request", "drip asks nobody for leave"),
+    ("auth_basic", "drip does not check passwords"),
+    ("auth_request", "drip does not authorize requests"),
     (
         "internal",
-        "drip has no internal locations: everybody can ask for this one",
+        "drip has no internal locations: every client can request this one",
     ),
     (
         "error_page",
-        "answers pass as they come; reject_body is what a rejected request gets",
+        "responses pass unchanged; reject_body is the body for rejected requests",
     ),
     (
         "add_header",
-        "drip adds no fields to answers but those about limits",
+        "drip adds only fields about limits to responses",
     ),
     ("gzip", "drip does not compress"),
     ("proxy_cache", "drip does not cache"),
-    ("proxy_redirect", "answers pass as they come"),
+    ("proxy_redirect", "responses pass unchanged"),
     ("ssl_protocols", "drip speaks TLS 1.2 and 1.3"),
-    ("ssl_ciphers", "drip has ciphers of its own"),
-    ("ip_hash", "drip asks the server with the least in flight"),
-    ("hash", "drip asks the server with the least in flight"),
-    ("random", "drip asks the server with the least in flight"),
-    ("stream", "drip speaks HTTP alone"),
-    ("mail", "drip speaks HTTP alone"),
+    ("ssl_ciphers", "drip chooses the ciphers itself"),
+    (
+        "ip_hash",
+        "drip picks the server with the fewest requests in flight",
+    ),
+    (
+        "hash",
+        "drip picks the server with the fewest requests in flight",
+    ),
+    (
+        "random",
+        "drip picks the server with the fewest requests in flight",
+    ),
+    ("stream", "drip speaks only HTTP"),
+    ("mail", "drip speaks only HTTP"),
 ];
 
 /// Adds notes on the directives of a block that no module reads.
@@ -181,6 +187,6 @@ fn field(directive: &Directive, notes: &mut Notes) {
         _ => false,
     };
     if !same {
-        notes.add(directive.place, format!("proxy_set_header {name} is not translated: drip sets X-Forwarded-For, -Proto and -Host, and Host, alone"));
+        notes.add(directive.place, format!("proxy_set_header {name} is not translated: drip sets only X-Forwarded-For, -Proto and -Host, and Host"));
     }
 }

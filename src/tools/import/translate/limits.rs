@@ -38,7 +38,7 @@ impl Limits {
                 notes.add(
                     directive.place,
                     format!(
-                        "limit_req_status is a number from 400 to 599, not \"{text}\"; 503 is taken"
+                        "limit_req_status is a number from 400 to 599, not \"{text}\"; 503 is used"
                     ),
                 );
             }

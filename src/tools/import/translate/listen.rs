@@ -38,7 +38,7 @@ impl Listen {
         if is("proxy_protocol") {
             notes.add(
                 place,
-                "listen: drip does not read the PROXY protocol; whoever sends it is refused",
+                "listen: drip does not read the PROXY protocol; a connection that sends it gets an error",
             );
         }
         let address = address(text);

@@ -60,7 +60,7 @@ impl Translation<'_> {
                     if found.iter().any(|known| known.path == title) {
                         self.notes.add(
                             place,
-                            format!("location {shown} is there already; this one is left out"),
+                            format!("location {shown} is defined already; this one is left out"),
                         );
                     } else {
                         let spot = Spot {
@@ -88,7 +88,7 @@ impl Translation<'_> {
                     self.notes.add(
                         place,
                         format!(
-                            "location {shown} is no path that a route can have; it is left out"
+                            "location {shown} is not a path that a route can have; it is left out"
                         ),
                     );
                 }
@@ -171,7 +171,7 @@ impl Translation<'_> {
         let pass = named(inside, "proxy_pass").next()?;
         self.notes.add(
             files.place,
-            format!("try_files: drip serves no files; all goes to {name}"),
+            format!("try_files: drip serves no files; all requests go to {name}"),
         );
         Some((pass, around.scope.inside(inside)))
     }
@@ -207,7 +207,8 @@ fn body_size(scope: &Scope, notes: &mut Notes) -> Option<u64> {
     let text = directive.args.first().map_or("", String::as_str);
     let size = values::size(text);
     if size.is_none() {
-        let message = format!("client_max_body_size: \"{text}\" is no size; the default is taken");
+        let message =
+            format!("client_max_body_size: \"{text}\" is not a size; the default is used");
         notes.add(directive.place, message);
     }
     size

@@ -56,7 +56,7 @@ impl Origins {
             return None;
         }
         if !uri.is_empty() && uri != spot.path {
-            notes.add(place, format!("proxy_pass {target}: drip does not rewrite paths; the origin gets them as the client sent them, not with {uri} for {}", spot.path));
+            notes.add(place, format!("proxy_pass {target}: drip does not rewrite paths; the origin gets them as the client sent them, not with {uri} in place of {}", spot.path));
         }
         let upstream = self.upstreams.get(authority).cloned();
         let is_group = upstream.is_some();
@@ -69,11 +69,11 @@ impl Origins {
             .filter(|server| probe::server(server))
             .collect::<Vec<_>>();
         if servers.is_empty() {
-            notes.add(place, format!("proxy_pass {target}: there is no server that drip can ask; this location is left out"));
+            notes.add(place, format!("proxy_pass {target}: there is no server that drip can use; this location is left out"));
             return None;
         }
         if scheme == "https" {
-            notes.add(place, format!("proxy_pass {target}: drip checks the certificate of the origin, which nginx does not unless told"));
+            notes.add(place, format!("proxy_pass {target}: drip verifies the certificate of the origin; nginx does so only with proxy_ssl_verify"));
         }
         let mut section = Section {
             comments: upstream.comments.clone(),
@@ -139,7 +139,9 @@ fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
             Some(span) => section.fields.push((ours, quote(&show_duration(span)))),
             None => notes.add(
                 directive.place,
-                format!("{theirs}: \"{text}\" is no time that drip takes; the default is taken"),
+                format!(
+                    "{theirs}: \"{text}\" is not a time that drip accepts; the default is used"
+                ),
             ),
         }
     }
@@ -162,10 +164,10 @@ fn in_flight(
         };
         match (zones.connections.get(zone), values::whole(number).filter(|number| (1..=1_000_000_000).contains(number))) {
             (None, _) => notes.add(place, format!("there is no limit_conn_zone {zone}; it is left out")),
-            (_, None) => notes.add(place, format!("limit_conn: \"{number}\" is no number above 0; it is left out")),
-            (Some(None), _) => notes.add(place, format!("limit_conn {zone}: drip counts what is at an origin, not what each key has there; it is left out")),
+            (_, None) => notes.add(place, format!("limit_conn: \"{number}\" is not a number above 0; it is left out")),
+            (Some(None), _) => notes.add(place, format!("limit_conn {zone}: drip counts the requests at an origin, not those of each key; it is left out")),
             (Some(Some(counted)), Some(number)) => {
-                notes.add(place, format!("limit_conn {zone} became max_in_flight: who finds no place waits for queue_timeout, where nginx refuses at once"));
+                notes.add(place, format!("limit_conn {zone} became max_in_flight: requests above it wait up to queue_timeout, where nginx rejects them at once"));
                 if *counted == Counted::ByServer {
                     owner = Some(spot.server);
                 }
@@ -200,19 +202,19 @@ fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
             notes.add(
                 field.place,
                 format!(
-                    "proxy_set_header Host {value}: the origin gets the client's Host as it is"
+                    "proxy_set_header Host {value}: the origin gets the client's Host unchanged"
                 ),
             );
             None
         }
         "$server_name" => spot.server_name.map(str::to_owned).or_else(|| Some(own())),
         "preserve" | "origin" => {
-            notes.add(field.place, format!("proxy_set_header Host {value}: drip takes this word for something else; the client's Host is kept"));
+            notes.add(field.place, format!("proxy_set_header Host {value}: this word has another meaning in drip; the client's Host is kept"));
             None
         }
         literal if probe::origin_host(literal) => Some(literal.to_owned()),
         _ => {
-            notes.add(field.place, format!("proxy_set_header Host {value}: drip cannot put that together; the client's Host is kept"));
+            notes.add(field.place, format!("proxy_set_header Host {value}: drip cannot build this value; the client's Host is kept"));
             None
         }
     }

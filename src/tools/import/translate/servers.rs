@@ -37,9 +37,7 @@ impl<'t> Server<'t> {
                 if name.starts_with('.') {
                     notes.add(
                         directive.place,
-                        format!(
-                            "server_name {name}: drip has no wildcards; {whole} alone is taken"
-                        ),
+                        format!("server_name {name}: drip has no wildcards; only {whole} is used"),
                     );
                 }
                 let lower = whole.to_ascii_lowercase();
@@ -52,7 +50,7 @@ impl<'t> Server<'t> {
                     notes.add(
                         directive.place,
                         format!(
-                            "server_name {name}: drip takes whole names only; this one is left out"
+                            "server_name {name}: drip accepts only whole names; this one is left out"
                         ),
                     );
                 }
@@ -117,11 +115,11 @@ impl Translation<'_> {
                 continue;
             }
             if server.names.is_empty() {
-                self.notes.add(server.place, "this server has no server_name that a route can have, and drip does not tell addresses apart; it is left out");
+                self.notes.add(server.place, "this server has no server_name that a route can have, and drip has no routes by listen address; it is left out");
             }
             for (number, name) in server.names.iter().enumerate() {
                 if !taken.insert(name) {
-                    self.notes.add(server.place, format!("{name} has a server already, and drip does not tell addresses apart; this one is left out for it"));
+                    self.notes.add(server.place, format!("{name} has a server already, and drip has no routes by listen address; this one is left out for it"));
                     continue;
                 }
                 let comment = (number == 0)
@@ -165,7 +163,9 @@ impl Translation<'_> {
         if open {
             self.notes.add(
                 place,
-                format!("what no location here takes of {host} goes to the routes of all hosts"),
+                format!(
+                    "requests for {host} that match no location here go to the routes of all hosts"
+                ),
             );
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn read(http: &[Directive], notes: &mut Notes) -> HashMap<String, Ups
             Entry::Occupied(entry) => notes.add(
                 directive.place,
                 format!(
-                    "upstream {} is there already; this one is left out",
+                    "upstream {} is defined already; this one is left out",
                     entry.key()
                 ),
             ),
@@ -67,7 +67,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
                 ("weight", Some(1), _) | ("resolve", ..) => {}
                 ("weight", ..) => notes.add(
                     place,
-                    format!("{arg}: drip asks the server with the least in flight"),
+                    format!("{arg}: drip picks the server with the fewest requests in flight"),
                 ),
                 ("max_fails", Some(count), _) => pick(&mut fails, count, arg, directive, notes),
                 ("fail_timeout", _, Some(span)) if !span.is_zero() => {
@@ -91,10 +91,10 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
         } else if !probe::server(&url("http", &address)) {
             notes.add(
                 place,
-                format!("\"{address}\" is no address that drip can ask; it is left out"),
+                format!("\"{address}\" is not an address that drip can use; it is left out"),
             );
         } else if upstream.servers.contains(&address) || spare.contains(&address) {
-            notes.add(place, format!("{address} is there already"));
+            notes.add(place, format!("{address} is listed already"));
         } else if backup {
             notes.add(place, "drip has no backup servers; it is left out");
             spare.push(address);
@@ -121,7 +121,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
             Some(count) => upstream.fields.push(("keep_alive", count.to_string())),
             None => notes.add(
                 keepalive.place,
-                "keepalive is a whole number; the default is taken",
+                "keepalive is a whole number; the default is used",
             ),
         }
     }
@@ -141,7 +141,9 @@ fn pick<T: PartialEq>(
     if of_all.as_ref().is_some_and(|of_all| *of_all != own) {
         notes.add(
             directive.place,
-            format!("{arg}: drip has one for all servers of an origin; that of the first is taken"),
+            format!(
+                "{arg}: drip has one value for all servers of an origin; that of the first is used"
+            ),
         );
     }
     of_all.get_or_insert(own);

@@ -104,7 +104,7 @@ impl Zones {
             }
             _ => notes.add(
                 place,
-                format!("zone {name}: \"{size}\" is no size; max_keys is the default"),
+                format!("zone {name}: \"{size}\" is not a size; max_keys keeps its default"),
             ),
         }
         section.fields.push(("ipv6_prefix", "128".to_owned()));
@@ -143,7 +143,9 @@ fn key(text: &str) -> Result<KeyTemplate, String> {
         .replace("$binary_remote_addr", "$remote_addr")
         .replace("${binary_remote_addr}", "${remote_addr}");
     known.parse::<KeyTemplate>().map_err(|error| {
-        format!("its key is \"{text}\"; {error} (whom a map or geo lets pass, exempt may)")
+        format!(
+            "its key is \"{text}\"; {error} (networks that a map or geo exempts can be in exempt)"
+        )
     })
 }
 
@@ -158,7 +160,7 @@ fn rate(text: Option<&str>) -> Result<(String, bool), String> {
     };
     let Some(count) = values::whole(count).filter(|count| *count > 0) else {
         return Err(format!(
-            "its rate is \"{text}\", which is not such as 10r/s or 30r/m"
+            "its rate is \"{text}\", which is not a rate such as 10r/s or 30r/m"
         ));
     };
     let rate = format!("{count}r/{unit}");
