@@ -93,7 +93,10 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
     let origin = Origin::start();
     let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 4"));
     let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for("all is calm", "return says('#what') === 'Nobody waits'");
+    browser.wait_for(
+        "all is calm",
+        "return says('#what') === 'No requests are waiting'",
+    );
     browser.wait_for(
         "settings",
         "return says('.settings').includes('rate 1r/m') && says('.settings').includes('burst 4')",
@@ -118,7 +121,7 @@ fn the_page_says_who_waits_and_asks_nobody_but_the_gateway() {
     assert_eq!(fetch(gateway.address(), "/?key=crowded").status, 429);
     browser.wait_for(
         "the rejection",
-        "return says('#what').startsWith('z rejects ') && says('#turn').includes('burst (4) up')",
+        "return says('#what').startsWith('z rejects ') && says('#turn').includes('raise burst (4)')",
     );
     check_that_nobody_complained(&browser);
     let own = format!("http://{}/", gateway.site.admin);
@@ -134,13 +137,16 @@ fn an_origin_that_does_not_answer_goes_before_those_who_wait() {
     let origin = Origin::answering(|_| crate::support::Exchange::close());
     let gateway = Gateway::start(&one_zone(&origin, "1000r/s", "burst = 9"));
     let browser = Browser::open(&gateway, DESKTOP);
-    browser.wait_for("all is calm", "return says('#what') === 'Nobody waits'");
+    browser.wait_for(
+        "all is calm",
+        "return says('#what') === 'No requests are waiting'",
+    );
     for _ in 0..5 {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 502);
     }
     browser.wait_for(
         "the origin",
-        "return says('#what') === 'Origin app does not answer' && says('#why').startsWith('5 of 5 requests got none')",
+        "return says('#what') === 'Origin app does not respond' && says('#why').startsWith('5 of 5 requests got no response')",
     );
     check_that_nobody_complained(&browser);
 }
@@ -188,9 +194,9 @@ fn a_broken_file_shows_its_line_until_it_is_mended() {
 
     gateway.site.write(&wrong);
     let shown = format!(
-        "return says('.notice b') === 'gateway.toml is broken; the settings before it go on'
+        "return says('.notice b') === 'gateway.toml has an error; the previous settings stay in force'
             && says('.notice').includes('line {line}') && says('.notice').includes('rat')
-            && says('#file').includes('broken')"
+            && says('#file').includes('has an error')"
     );
     browser.wait_for("the line", &shown);
     assert_eq!(
@@ -201,7 +207,7 @@ fn a_broken_file_shows_its_line_until_it_is_mended() {
     gateway.site.write(&right);
     browser.wait_for(
         "no notice",
-        "return !document.querySelector('.notice') && !says('#file').includes('broken')",
+        "return !document.querySelector('.notice') && !says('#file').includes('has an error')",
     );
     check_that_nobody_complained(&browser);
 }
@@ -336,7 +342,7 @@ fn a_gateway_that_falls_silent_is_called_gone_and_what_was_missed_is_caught_up()
     gateway.signal(Signal::STOP);
     browser.wait_for(
         "gone",
-        "return says('#link') === 'gone' && says('.notice').startsWith('No word from the gateway since ')",
+        "return says('#link') === 'offline' && says('.notice').startsWith('No data from the gateway since ')",
     );
     gateway.signal(Signal::CONT);
     browser.wait_for(

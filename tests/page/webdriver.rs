@@ -1,4 +1,4 @@
-//! A headless browser, driven through chromedriver by the W3C WebDriver protocol.
+//! A headless browser, driven through chromedriver by the W3C `WebDriver` protocol.
 
 use std::process::{Child, Command, Stdio};
 use std::thread;

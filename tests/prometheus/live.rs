@@ -446,7 +446,7 @@ fn each_alert_has_its_runbook(prometheus: &Prometheus) {
             .lines()
             .filter_map(|line| line.split(':').next())
             .collect();
-        assert_eq!(parts, ["Means", "Look at", "Turn"], "{name}");
+        assert_eq!(parts, ["Meaning", "Check", "Action"], "{name}");
         for title in runbook.split('"').skip(1).step_by(2) {
             assert!(titles.contains(&title), "{name}: no panel {title:?}");
         }

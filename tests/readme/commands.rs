@@ -37,7 +37,11 @@ const BLOCKS: [(&str, &str); 6] = [
 /// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
 const NOT_RUN: [(&str, &str, &str); 3] = [
     // It is what runs the tests.
-    ("tests/run.sh", "tests/run.sh", "cargo test --locked --no-fail-fast\n"),
+    (
+        "tests/run.sh",
+        "tests/run.sh",
+        "cargo test --locked --no-fail-fast\n",
+    ),
     // The same test runs for a minute among the others.
     (
         "DRIP_SOAK_SECONDS=3600 cargo test --release --test all soak",

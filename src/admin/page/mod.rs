@@ -1,4 +1,4 @@
-//! The live page: files that are part of the program.
+//! The live page: static files that are compiled into the program.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -44,10 +44,9 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
 }
 
 impl Asset {
-    /// A tag that changes with the text.
+    /// The entity tag: a hash of the text.
     ///
-    /// A browser checks it before it uses its copy, so that it always gets the text of this
-    /// program.
+    /// A browser validates its copy with it, so it never shows the page of another version.
     fn tag(&self) -> EntityTag {
         let mut hasher = DefaultHasher::new();
         self.text.hash(&mut hasher);

@@ -2,10 +2,10 @@
 
 const KEPT = 600; // seconds of history
 const RECENT = 10; // samples that "now" averages over
-const FEW = 5; // zones that stay in the file's order, with their plots
-const LISTED_AT_FIRST = 12; // zones that are listed at all, before "show all"
-const LOST_AFTER = 3500; // ms without an event
-const ASK_EVERY = 5000; // ms between two looks at totals, origins and settings
+const FEW = 5; // up to so many zones keep the file's order, with all plots open
+const LISTED_AT_FIRST = 12; // zones listed before "Show more"
+const LOST_AFTER = 3500; // ms without an event until the connection counts as lost
+const ASK_EVERY = 5000; // ms between two requests for totals, origins and settings
 
 const $ = (id) => document.getElementById(id);
 const clone = (id) => $(id).content.firstElementChild.cloneNode(true);
@@ -17,7 +17,7 @@ function make(tag, className, text) {
   return it;
 }
 
-/** Sets only what changed, so that a selection in the page lives on. */
+/** Sets the text only if it changed, so that a selection in the page is kept. */
 function setText(it, text) {
   if (it.textContent !== text) it.textContent = text;
 }
@@ -26,7 +26,7 @@ function setState(it, state) {
   it.dataset.state = state;
 }
 
-// ---------------- numbers and words
+// ---------------- numbers and text
 
 /** 0, 9.8, 120, 12.3k, 1.2M */
 function count(n) {
@@ -60,7 +60,7 @@ function seconds(s) {
   return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
 }
 
-/** Labels of an axis are round, so they need no trailing digits. */
+/** Axis labels are round values, so they need no trailing digits. */
 function axisSeconds(s) {
   if (s === 0) return "0";
   if (s < 1) return `${Number((s * 1000).toPrecision(3))} ms`;
@@ -77,19 +77,19 @@ function ago(s) {
   return `${Math.max(0, Math.round(s / size))} ${unit} ago`;
 }
 
-/** Invisible characters, and those that turn the direction of text, by their code points. */
+/** Shows invisible characters, and those that change the text direction, as code points. */
 function visible(text) {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 }
 
-/** A piece of text that is data: set apart, in its own direction. */
+/** An element for data from the gateway: in a code font, left to right. */
 function code(text) {
   const it = make("code", "", visible(text));
   it.dir = "ltr";
   return it;
 }
 
-/** Replaces what `it` says by words and data (`{code}` or `{bold}`), where that changes anything. */
+/** Replaces the content of `it` with text and data (`{code}` or `{bold}`), if it changed. */
 function say(it, ...parts) {
   const said = JSON.stringify(parts);
   if (it.said === said) return;
@@ -102,13 +102,13 @@ function say(it, ...parts) {
   );
 }
 
-// ---------------- what is known
+// ---------------- state
 
 const known = {
-  samples: [], // oldest first; `zone` of each maps names to what the sample says of them
+  samples: [], // oldest first; `zone` maps the name of each zone to its values
   settings: new Map(), // name -> zone of /api/zones
-  rooms: new Map(), // name -> [[time, room of one key]...] as they came into force
-  rejectedFor: new Map(), // name -> the reason that grew most between the last two looks
+  rooms: new Map(), // name -> [[since, queue capacity of one key]...], oldest first
+  rejectedFor: new Map(), // name -> the reason that grew most between the last two requests
   config: null,
   origins: [],
 };
@@ -127,7 +127,7 @@ function take(sample) {
   while (known.samples[0].time < oldest) known.samples.shift();
 }
 
-/** Requests a second of one zone over the last seconds. */
+/** Requests per second of one zone, averaged over the last seconds. */
 function flow(name) {
   const sum = { through: 0, rejected: 0, dry: 0 };
   let counted = 0;
@@ -146,7 +146,7 @@ function flow(name) {
 
 const limitsOf = (name) => known.settings.get(name)?.limits ?? [];
 
-/** How many requests of one key may wait: what `burst` allows and `delay` does not pass at once. */
+/** How many requests of one key may wait: `burst` - `delay`, of the limit that allows most. */
 function roomOf(limits) {
   const rooms = limits.filter((limit) => !limit.nodelay).map((limit) => limit.burst - (limit.delay ?? 0));
   return rooms.length ? Math.max(...rooms) : null;
@@ -159,7 +159,7 @@ function stateOf(zone, flowing) {
   return flowing.through > 0 ? "passing" : "idle";
 }
 
-/** The zones now, the ones in most need of a look first. */
+/** The current zones, the most urgent first. */
 function ranked() {
   const zones = (last()?.zones ?? []).map((zone) => {
     const flowing = flow(zone.name);
@@ -200,7 +200,7 @@ function axis(most, integers) {
   return { top: Math.ceil(most / step - 1e-9) * step, step };
 }
 
-/** The samples of the shown range, each bin of some seconds folded into one value a series. */
+/** Groups the samples of the shown range into bins of some seconds, with one value per series. */
 function bins(samples, series, width, now) {
   const size = [1, 2, 5, 10].find((n) => (width * n) / view.range >= 2.4) ?? 10;
   const found = [];
@@ -262,7 +262,7 @@ function steps(context, all, i, x, y, size) {
   context.stroke();
 }
 
-/** Fills what is below such steps. */
+/** Fills the area below the steps of one series. */
 function shade(context, all, i, x, y, size) {
   context.fillStyle = context.strokeStyle;
   context.globalAlpha = 0.16;
@@ -274,7 +274,7 @@ function shade(context, all, i, x, y, size) {
 }
 
 class Plot {
-  /** `series`: {label, ink, kind: area|line|limit|stack, fold, of(sample)}; a rare one is left out of the legend where it is 0. */
+  /** `series`: {label, ink, kind: area|line|limit|stack, fold, of(sample)}; a rare one is not in the legend while it is 0. */
   constructor({ title, series, format, axisFormat, integers }) {
     Object.assign(this, { title, series, format, axisFormat: axisFormat ?? format, integers });
     this.root = clone("plot");
@@ -385,7 +385,7 @@ class Plot {
     }
   }
 
-  /** Seconds of which nothing is known, between others. */
+  /** Marks the gaps: seconds without a sample, between seconds with one. */
   drawGaps(context, area, x) {
     context.fillStyle = ink.gap;
     let end = Infinity;
@@ -455,7 +455,7 @@ class Plot {
     context.textBaseline = "alphabetic";
   }
 
-  /** The legend's values: now, or at the cursor; and the cursor itself. */
+  /** Draws the cursor, and shows the values at the cursor, or now, in the legend. */
   tell(context, found, size, area, x, now, scale) {
     let values = this.series.map((each) => each.of(last()));
     if (view.cursor !== null) {
@@ -485,7 +485,7 @@ class Plot {
   }
 }
 
-/** A small area without axes. */
+/** Draws a small area chart without axes. */
 function spark(canvas, of, color) {
   const now = last()?.time;
   if (!now || canvas.clientWidth === 0) return;
@@ -526,7 +526,7 @@ function plotsOf(name) {
       axisFormat: count,
       series: [
         { label: "all keys", ink: "passed", kind: "area", fold: "mean", of: of((zone) => zone.passed + zone.delayed) },
-        { label: "rate, each key", ink: "limit", kind: "limit", fold: "last", of: of((zone) => zone.rate) },
+        { label: "rate per key", ink: "limit", kind: "limit", fold: "last", of: of((zone) => zone.rate) },
       ],
     }),
     new Plot({
@@ -537,7 +537,7 @@ function plotsOf(name) {
       series: [
         { label: "all keys", ink: "delayed", kind: "area", fold: "most", of: of((zone) => zone.depth) },
         { label: "deepest", ink: "deep", kind: "line", fold: "most", of: of((zone) => zone.depth_max) },
-        { label: "burst, each key", ink: "limit", kind: "limit", fold: "last", of: roomAt },
+        { label: "burst per key", ink: "limit", kind: "limit", fold: "last", of: roomAt },
       ],
     }),
     new Plot({
@@ -550,7 +550,7 @@ function plotsOf(name) {
       ],
     }),
     new Plot({
-      title: "Verdicts a second",
+      title: "Verdicts per second",
       format: count,
       series: ["passed", "delayed", "dry_run", "cancelled", "rejected"].map((name) => ({
         label: name.replace("_", " "),
@@ -619,10 +619,10 @@ class ZoneCard {
     if (open) this.showSettings();
   }
 
-  /** What a key's queue holds, by the settings' names. */
+  /** Labels the queue capacity of a key with the settings that it comes from. */
   nameRoom(limits) {
     const depth = this.plots[1];
-    depth.series[2].label = limits.some((limit) => limit.delay > 0) ? "burst − delay" : "burst, each key";
+    depth.series[2].label = limits.some((limit) => limit.delay > 0) ? "burst − delay" : "burst per key";
     depth.legend[2].previousSibling.textContent = depth.series[2].label;
   }
 
@@ -669,8 +669,8 @@ function showZones(zones) {
       cards.delete(name);
     }
   }
-  // With few zones: the file's order, so that nothing moves. With many: the zones in most need
-  // first. While the pointer or the focus is on the list, only an added or removed zone changes it.
+  // Few zones keep the file's order, so that nothing moves. Many are sorted, the most urgent first.
+  // While the pointer or the focus is on the list, only an added or removed zone changes it.
   const many = zones.length > FEW;
   const list = $("zones");
   const held = list.matches(":hover") || list.querySelector(":focus-visible") || view.cursor !== null;
@@ -703,18 +703,18 @@ function showZones(zones) {
   const more = wanted.length - listed.size;
   $("more").hidden = more === 0;
   setText($("more"), `Show ${more} more zones`);
-  const all = many ? `${zones.length}, those in need of a look first` : String(zones.length);
+  const all = many ? `${zones.length}, the most urgent first` : String(zones.length);
   setText($("zones-count"), view.find ? `${wanted.length} of ${zones.length}` : all);
 }
 
-// ---------------- who waits, how long, why, and what to turn
+// ---------------- summary: what waits, how long, why, and which setting changes it
 
 const REASONS = {
-  burst: ["no room in the queue: ", { code: "burst" }, " reached"],
-  max_wait: ["they would wait longer than ", { code: "max_wait" }],
-  keys: ["the zone holds ", { code: "max_keys" }, " keys, and somebody waits at each"],
+  burst: ["the queue is full: ", { code: "burst" }, " reached"],
+  max_wait: ["requests would wait longer than ", { code: "max_wait" }],
+  keys: ["the zone holds ", { code: "max_keys" }, " keys, and each has waiting requests"],
   store: ["the store cannot be reached"],
-  restart: ["a part of the gateway failed and started again; its log says why"],
+  restart: ["a part of the gateway failed and was restarted; see the log"],
   stopping: ["the gateway is stopping"],
 };
 
@@ -736,23 +736,22 @@ function turnFor(zone, settings, reason) {
   const rate = [{ code: "rate" }, ` (${settings.rate})`];
   const bursts = settings.limits.map((limit) => limit.burst);
   const burst = [{ code: "burst" }, ` (${span(bursts)})`];
-  if (reason === "max_wait") return ["Turn ", ...rate, " up and they leave sooner; turn ", { code: "max_wait" }, " up and they may wait longer."];
-  if (reason === "keys") return ["Turn ", { code: "max_keys" }, ` (${count(settings.max_keys)}) up to hold more keys.`];
+  if (reason === "max_wait") return ["Raise ", ...rate, " to let requests leave sooner, or raise ", { code: "max_wait" }, " to let them wait longer."];
+  if (reason === "keys") return ["Raise ", { code: "max_keys" }, ` (${count(settings.max_keys)}) to hold more keys.`];
   if (reason === "store" || reason === "restart" || reason === "stopping") return [];
   const longest = longestWait(settings);
   if (zone.state === "rejecting") {
     const more = longest > 0
-      ? [" up and more wait instead of being rejected (now up to ", { bold: seconds(longest) }, ")."]
-      : [" up and more pass at once."];
-    return ["If the origin can take more, turn ", ...rate, " up; else turn ", ...burst, ...more];
+      ? [": more requests then wait instead of being rejected (now up to ", { bold: seconds(longest) }, ")."]
+      : [": more requests then pass at once."];
+    return ["If the origin can handle more, raise ", ...rate, ". Otherwise raise ", ...burst, ...more];
   }
-  return ["Too long? If the origin can take more, turn ", ...rate, " up; to reject sooner, turn ", ...burst, " down."];
+  return ["If the wait is too long, raise ", ...rate, " if the origin can handle more, or lower ", ...burst, " to reject sooner."];
 }
 
 const requests = (n) => (Math.round(n) === 1 ? "1 request" : `${whole(n)} requests`);
 
-// An origin for which most requests of the last samples failed, even if its servers are reported
-// as healthy.
+/** An origin that failed at least half of the latest requests, even if its servers count as healthy. */
 function failing() {
   const [first, ...rest] = known.samples.slice(-RECENT - 1);
   for (const now of rest.length ? last().origins : []) {
@@ -768,33 +767,33 @@ function answer(zones) {
   const down = sample.origins.find((origin) => origin.servers > 0 && origin.healthy === 0);
   const first = zones[0];
   if (down) {
-    const why = "Requests for it are answered 503 until a server is healthy again.";
+    const why = "Its requests get 503 until a server is healthy again.";
     return { state: "rejecting", what: ["Origin ", { bold: down.name }, " has no healthy server"], why: [why], turn: ["See Origins."] };
   }
   const fails = failing();
   if (fails) {
-    const share = `${whole(fails.failed)} of ${requests(fails.failed + fails.answered)} got none in the last ${RECENT} s`;
-    const turn = ["See Origins and the log; a higher rate would not help."];
-    return { state: "rejecting", what: ["Origin ", { bold: fails.name }, " does not answer"], why: [`${share}: it was not reached, broke off, or took too long.`], turn };
+    const share = `${whole(fails.failed)} of ${requests(fails.failed + fails.answered)} got no response in the last ${RECENT} s`;
+    const turn = ["See Origins and the log. A higher rate would not help."];
+    return { state: "rejecting", what: ["Origin ", { bold: fails.name }, " does not respond"], why: [`${share}: the origin was not reached, broke the connection, or took too long.`], turn };
   }
-  if (!first) return { state: "idle", what: ["No zones: nothing is limited"], why: ["The file has no zone, so every request only passes on."], turn: [] };
+  if (!first) return { state: "idle", what: ["No zones: nothing is limited"], why: ["The file has no zone, so every request passes."], turn: [] };
   const settings = known.settings.get(first.name);
   const deepest = sample.deepest.find((key) => key.zone === first.name);
   const who = deepest
     ? ["The deepest key, ", { code: short(deepest.key) }, ", has ", { bold: whole(deepest.depth) }, ` waiting, the oldest for ${seconds(deepest.oldest_wait)}.`]
     : [];
   const also = zones.filter((zone) => zone !== first && (zone.state === "rejecting" || zone.state === "waiting"));
-  const others = also.length ? [" Also ", ...listed(also.map((zone) => [{ bold: short(zone.name) }, ` ${zone.state}`]))] : [];
+  const others = also.length ? [" Also: ", ...listed(also.map((zone) => [{ bold: short(zone.name) }, ` ${zone.state}`]))] : [];
   if (first.state === "rejecting") {
     const reason = known.rejectedFor.get(first.name) ?? "burst";
     const what = first.depth > 0
       ? ` rejects ${pace(first.flowing.rejected)}; ${requests(first.depth)} wait${first.depth === 1 ? "s" : ""} up to ${seconds(first.oldest_wait)}`
-      : ` rejected ${requests(first.flowing.rejections)} in the last ${RECENT} s; nobody waits now`;
+      : ` rejected ${requests(first.flowing.rejections)} in the last ${RECENT} s; no requests wait now`;
     return { state: "rejecting", what: [{ bold: first.name }, what], why: ["Why: ", ...(REASONS[reason] ?? [reason]), ". ", ...who, ...others], turn: turnFor(first, settings, reason) };
   }
   if (first.state === "waiting") {
     const what = [`${requests(first.depth)} wait${first.depth === 1 ? "s" : ""} in `, { bold: first.name }, `, the oldest for ${seconds(first.oldest_wait)}`];
-    const why = [settings ? `They come faster than ${settings.rate} a key; nobody is rejected. ` : "", ...who, ...others];
+    const why = [settings ? `Requests come in faster than ${settings.rate} per key; none are rejected. ` : "", ...who, ...others];
     return { state: "waiting", what, why, turn: turnFor(first, settings) };
   }
   const dry = zones.filter((zone) => zone.state === "dry");
@@ -802,13 +801,13 @@ function answer(zones) {
   const rejected = known.samples.findLast((it) => it.zones.some((zone) => zone.rejected > 0));
   const why = [
     through > 0 ? `${pace(through)} let through in ${zones.length === 1 ? "the zone" : `${zones.length} zones`}. ` : "No requests in the last seconds. ",
-    rejected ? `The last rejection was at ${clock(rejected.time)}.` : "Nobody was rejected in the last 10 minutes.",
+    rejected ? `The last rejection was at ${clock(rejected.time)}.` : "No rejections in the last 10 minutes.",
   ];
   if (dry.length) why.push(" Dry run would have limited requests in ", ...listed(dry.map((zone) => [{ bold: short(zone.name) }])));
-  return { state: "passing", what: ["Nobody waits"], why, turn: [] };
+  return { state: "passing", what: ["No requests are waiting"], why, turn: [] };
 }
 
-/** The first few, with commas and a full stop. */
+/** Lists the first three, with commas and a full stop. */
 function listed(all) {
   const first = all.slice(0, 3).flatMap((one, i) => [i ? ", " : "", ...one]);
   return [...first, all.length > 3 ? ` and ${all.length - 3} more.` : "."];
@@ -824,7 +823,7 @@ function showAnswer(zones) {
   say($("what"), ...what);
   say($("why"), ...why);
   say($("turn"), ...turn);
-  // A screen reader hears a change of state, not each number.
+  // A screen reader announces changes of state, not each number.
   const kind = `${state} ${state === "passing" ? "" : zones[0]?.name}`;
   if ($("spoken").dataset.kind !== kind) {
     $("spoken").dataset.kind = kind;
@@ -907,7 +906,7 @@ function showKeys() {
   });
 }
 
-/** What changes each second comes with the samples; addresses and sums with /api/origins. */
+/** Values that change each second come with the samples, addresses and totals with /api/origins. */
 function showOrigins() {
   const list = $("origins");
   const live = new Map((last()?.origins ?? []).map((origin) => [origin.name, origin]));
@@ -930,7 +929,7 @@ function showOrigins() {
         const row = make("li");
         const pill = make("span", "pill");
         setState(pill, server.healthy ? "passing" : "rejecting");
-        pill.append(make("span", "", server.healthy ? "healthy" : "out"));
+        pill.append(make("span", "", server.healthy ? "healthy" : "unhealthy"));
         const sums = make("small", "muted", `${count(server.answered)} answered, ${count(server.failed)} failed`);
         row.append(code(server.url), pill, sums);
         rows.append(row);
@@ -950,7 +949,7 @@ function showFile() {
     ["name", config.file],
     ["in force since", `${clock(loaded)}, ${ago(now - loaded)}`],
     ["reloads", String(last()?.reload ?? 0)],
-    ["state", last()?.error ? "broken: the settings before it go on" : "in force as written"],
+    ["state", last()?.error ? "has an error; previous settings in force" : "in force"],
   ];
   const list = $("file");
   rows.forEach(([label, value], i) => {
@@ -968,7 +967,7 @@ function showFile() {
 
 // ---------------- notices
 
-/** One notice of a kind, with a title and lines; without a title there is none. */
+/** Shows one notice per kind, with a title and lines; without a title, removes it. */
 function notice(kind, title, lines = []) {
   const said = JSON.stringify([title, lines]);
   let it = [...$("notices").children].find((each) => each.dataset.about === kind);
@@ -1007,8 +1006,8 @@ function showNotices() {
     if (problems.length > 5) lines.push([`and ${problems.length - 5} more`]);
   }
   const file = known.config?.file ?? "The file";
-  notice("file", error && `${visible(file)} is broken; the settings before it go on`, lines);
-  notice("stopping", sample?.stopping && "The gateway is stopping: no new connections; the queues drain at their pace.");
+  notice("file", error && `${visible(file)} has an error; the previous settings stay in force`, lines);
+  notice("stopping", sample?.stopping && "The gateway is stopping: it accepts no new connections, and the queues drain at their rate.");
 }
 
 function showLink() {
@@ -1017,10 +1016,10 @@ function showLink() {
   document.body.classList.toggle("gone", lost && known.samples.length > 0);
   const state = lost ? "rejecting" : !last() ? "waits" : stopping ? "waiting" : "passing";
   setState($("link"), state);
-  setText($("link").firstElementChild, lost ? "gone" : !last() ? "connecting" : stopping ? "stopping" : "live");
+  setText($("link").firstElementChild, lost ? "offline" : !last() ? "connecting" : stopping ? "stopping" : "live");
   notice("gone", lost && (last()
-    ? `No word from the gateway since ${clock(last().time)}. What follows is from then; this page goes on trying.`
-    : "No word from the gateway. This page goes on trying."));
+    ? `No data from the gateway since ${clock(last().time)}. The values below are from then. This page keeps trying to connect.`
+    : "No data from the gateway. This page keeps trying to connect."));
 }
 
 // ---------------- drawing
@@ -1049,7 +1048,7 @@ function draw() {
   for (const card of cards.values()) card.draw();
 }
 
-// ---------------- asking
+// ---------------- requests to the API
 
 async function ask(path) {
   const answer = await fetch(path, { cache: "no-store" });
@@ -1144,7 +1143,7 @@ function retryLater() {
   link.again = Math.min(5000, link.again * 2);
 }
 
-/** After sleep a connection may look open and be dead: silence is the only sign. */
+/** Detects a dead connection that looks open, as after sleep: no events arrive. */
 function watch() {
   const silent = Date.now() - link.heard;
   if (silent < LOST_AFTER) return;
