@@ -1,7 +1,7 @@
 //! **drip**: an async, actor-based leaky-bucket queueing gateway.
 //!
 //! The modules, from the bottom up. Each uses only itself and those above it in this table
-//! (`tests/layers.rs` checks that):
+//! (`tests/layers` checks that):
 //!
 //! | module | content |
 //! |---|---|
@@ -16,6 +16,9 @@
 //! | [`server`] | accepting, listening sockets, reload, signals, stop |
 //! | [`tools`] | `advise`, `demo`, `import`, `simulate`, `top`, and what they share |
 //! | [`cli`] | the subcommands of the program |
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("drip runs on Linux only: its queues need timerfd for their precise departures");
 
 pub mod actors;
 pub mod admin;

@@ -1,105 +1,54 @@
 //! The kernel timer: it is set to a moment and fires once.
 
-#[cfg(not(target_os = "linux"))]
-pub(super) use fallback::Timer;
-#[cfg(target_os = "linux")]
-pub(super) use linux::Timer;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
 
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::io;
-    use std::os::fd::OwnedFd;
-    use std::rc::Rc;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
 
-    use rustix::time::{
-        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-        timerfd_settime,
-    };
-    use tokio::io::unix::AsyncFd;
+use crate::limit::Moment;
+use crate::time::clock;
 
-    use crate::limit::Moment;
-    use crate::time::clock;
+/// A timerfd: the kernel's high-resolution timer.
+///
+/// It becomes readable like a socket, so it wakes the worker's own event loop.
+#[derive(Clone, Debug)]
+pub(super) struct Timer(Rc<AsyncFd<OwnedFd>>);
 
-    /// A timerfd: the kernel's high-resolution timer.
-    ///
-    /// It becomes readable like a socket, so it wakes the worker's own event loop.
-    #[derive(Clone, Debug)]
-    pub(in super::super) struct Timer(Rc<AsyncFd<OwnedFd>>);
-
-    impl Timer {
-        pub(in super::super) fn new() -> io::Result<Self> {
-            let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-            let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            // The unsafe successor requires that the descriptor stays the same while it is
-            // registered. An `OwnedFd` that cannot be taken out of the `Rc` fulfils this, but this
-            // crate allows no unsafe code.
-            #[expect(deprecated)]
-            let fd = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)?;
-            Ok(Self(Rc::new(fd)))
-        }
-
-        pub(in super::super) fn arm(&self, due: Moment) {
-            let value = clock::monotonic(due);
-            let it = Itimerspec {
-                it_interval: Timespec::default(),
-                it_value: value,
-            };
-            // The kernel refuses only a bad descriptor or a malformed time. Neither is possible
-            // here.
-            let set = timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &it);
-            debug_assert!(set.is_ok(), "{set:?}");
-        }
-
-        /// Waits until the timer fires.
-        ///
-        /// The timer is never read: setting it again makes it unreadable (`timerfd_settime(2)`),
-        /// and each expiry is reported once.
-        pub(in super::super) async fn rings(&self) -> io::Result<()> {
-            self.0.readable().await?.clear_ready();
-            Ok(())
-        }
+impl Timer {
+    pub(super) fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        // The unsafe successor requires that the descriptor stays the same while it is
+        // registered. An `OwnedFd` that cannot be taken out of the `Rc` fulfils this, but this
+        // crate allows no unsafe code.
+        #[expect(deprecated)]
+        let fd = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)?;
+        Ok(Self(Rc::new(fd)))
     }
-}
 
-#[cfg(not(target_os = "linux"))]
-mod fallback {
-    use std::cell::Cell;
-    use std::io;
-    use std::rc::Rc;
+    pub(super) fn arm(&self, due: Moment) {
+        let value = clock::monotonic(due);
+        let it = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: value,
+        };
+        // The kernel refuses only a bad descriptor or a malformed time. Neither is possible
+        // here.
+        let set = timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &it);
+        debug_assert!(set.is_ok(), "{set:?}");
+    }
 
-    use tokio::sync::Notify;
-
-    use crate::limit::Moment;
-    use crate::time::clock;
-
-    /// tokio's own timer, with a resolution of a millisecond.
-    #[derive(Clone, Debug, Default)]
-    pub(in super::super) struct Timer(Rc<(Cell<Option<Moment>>, Notify)>);
-
-    impl Timer {
-        pub(in super::super) fn new() -> io::Result<Self> {
-            Ok(Self::default())
-        }
-
-        pub(in super::super) fn arm(&self, due: Moment) {
-            self.0.0.set(Some(due));
-            self.0.1.notify_one();
-        }
-
-        pub(in super::super) async fn rings(&self) -> io::Result<()> {
-            loop {
-                let Some(due) = self.0.0.get() else {
-                    self.0.1.notified().await;
-                    continue;
-                };
-                tokio::select! {
-                    () = tokio::time::sleep(due.since(clock::now())) => {
-                        self.0.0.set(None);
-                        return Ok(());
-                    }
-                    () = self.0.1.notified() => {}
-                }
-            }
-        }
+    /// Waits until the timer fires.
+    ///
+    /// The timer is never read: setting it again makes it unreadable (`timerfd_settime(2)`),
+    /// and each expiry is reported once.
+    pub(super) async fn rings(&self) -> io::Result<()> {
+        self.0.readable().await?.clear_ready();
+        Ok(())
     }
 }
