@@ -341,7 +341,9 @@ impl Batcher {
                 let Some(batcher) = batcher.upgrade() else {
                     return;
                 };
-                if batcher.store.probe().await.is_ok() {
+                // A panic counts as a failed try: the store would never be asked again.
+                let probed = AssertUnwindSafe(batcher.store.probe()).catch_unwind();
+                if matches!(probed.await, Ok(Ok(()))) {
                     batcher.out.set(false);
                     out.is_back = true;
                     return drop(out);

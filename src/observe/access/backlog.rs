@@ -1,5 +1,4 @@
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -8,9 +7,10 @@ use crate::observe::metrics::count_dropped_line;
 use crate::observe::throttle::Throttle;
 use crate::time::clock;
 
-/// Bytes that may wait for the disk. Further lines are dropped and counted.
+/// Bytes that may wait for the disk, in all logs of the process. Further lines are dropped and
+/// counted.
 ///
-/// A slow disk must not slow requests down, nor fill the memory.
+/// After a reload the old log is open until its last request has ended. A slow disk must not slow requests down, nor fill the memory.
 const BYTES: usize = 16 * 1024 * 1024;
 /// A line counts for at least this much: about what a waiting line takes besides its text.
 const LEAST: usize = 256;
@@ -21,7 +21,7 @@ const LINES: usize = BYTES / LEAST;
 ///
 /// Dropping it writes the lines that still wait.
 pub(super) struct Backlog {
-    waiting: Arc<AtomicUsize>,
+    waiting: &'static AtomicUsize,
     writer: NonBlocking,
     _until_written: WorkerGuard,
 }
@@ -29,10 +29,14 @@ pub(super) struct Backlog {
 impl Backlog {
     /// Starts the thread that writes to `sink`.
     pub(super) fn new(sink: impl Write + Send + 'static) -> Self {
-        let waiting = Arc::<AtomicUsize>::default();
+        static WAITING: AtomicUsize = AtomicUsize::new(0);
+        Self::counted_in(&WAITING, sink)
+    }
+
+    fn counted_in(waiting: &'static AtomicUsize, sink: impl Write + Send + 'static) -> Self {
         let sink = Counted {
             sink,
-            waiting: Arc::clone(&waiting),
+            waiting,
             failed: Throttle::default(),
         };
         let builder = NonBlockingBuilder::default()
@@ -61,7 +65,7 @@ impl Backlog {
 /// The file, as the thread that writes it sees it.
 struct Counted<W> {
     sink: W,
-    waiting: Arc<AtomicUsize>,
+    waiting: &'static AtomicUsize,
     failed: Throttle,
 }
 
@@ -110,7 +114,8 @@ mod tests {
 
     fn slow() -> (Backlog, Receiver<usize>) {
         let (sender, receiver) = sync_channel(0);
-        (Backlog::new(Slow(sender)), receiver)
+        let waiting = Box::leak(Box::default());
+        (Backlog::counted_in(waiting, Slow(sender)), receiver)
     }
 
     #[test]

@@ -68,6 +68,13 @@ impl Drop for Alarm {
 }
 
 impl Setting {
+    /// Whether a reminder for the moment `reminder` still has a purpose.
+    ///
+    /// It has none if the alarm was dropped or was set to an earlier moment since.
+    pub(super) fn needs(&self, reminder: Moment) -> bool {
+        !self.over.get() && self.reminder.get() == Some(reminder)
+    }
+
     /// Handles a reminder for the moment `reminder`: rings, or returns when to remind again.
     pub(super) fn remind(&self, reminder: Moment, now: Moment) -> Option<Moment> {
         if self.reminder.get() != Some(reminder) {

@@ -29,6 +29,9 @@ pub use alarm::{Alarm, Bell};
 pub use priority::Priority;
 use timer::Timer;
 
+/// With fewer reminders than this, none is removed before it is due.
+const FEW: usize = 64;
+
 /// One worker's timer and clock.
 #[derive(Debug)]
 pub struct Pacer {
@@ -38,6 +41,8 @@ pub struct Pacer {
     /// The moment that the timer is set for. While alarms ring, the moment at which they began to.
     armed: Cell<Option<Moment>>,
     alarms: RefCell<BinaryHeap<Reverse<Pending>>>,
+    /// The number of reminders at which those that nobody needs any more are removed.
+    crowded: Cell<usize>,
     /// How many times the pacer has rung, and when last.
     rings: Cell<(u64, Moment)>,
 }
@@ -126,6 +131,7 @@ impl Pacer {
             timer,
             armed: Cell::new(None),
             alarms: RefCell::default(),
+            crowded: Cell::new(FEW),
             rings: Cell::default(),
         }
     }
@@ -153,10 +159,16 @@ impl Pacer {
     }
 
     fn remind(&self, due: Moment, setting: &Rc<Setting>) {
-        self.alarms.borrow_mut().push(Reverse(Pending {
+        let mut alarms = self.alarms.borrow_mut();
+        if alarms.len() >= self.crowded.get() {
+            alarms.retain(|Reverse(pending)| pending.setting.needs(pending.due));
+            self.crowded.set(FEW.max(2 * alarms.len()));
+        }
+        alarms.push(Reverse(Pending {
             due,
             setting: Rc::clone(setting),
         }));
+        drop(alarms);
         if self.armed.get().is_none_or(|armed| due < armed) {
             self.arm(due);
         }

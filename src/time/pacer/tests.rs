@@ -98,3 +98,18 @@ fn the_machine_rings_on_time_and_never_early() {
         late[100]
     );
 }
+
+#[test]
+fn alarms_that_were_dropped_or_set_earlier_take_no_room() {
+    let pacer = Pacer::standing_at(START);
+    let (kept, mut bell) = pacer.alarm();
+    kept.set(Some(at(1_000_000)));
+    for nth in 0..10_000 {
+        let (dropped, _bell) = pacer.alarm();
+        dropped.set(Some(at(2_000_000 + nth)));
+        dropped.set(Some(at(1_000_000 + nth)));
+        assert!(pacer.alarms.borrow().len() <= super::FEW, "{nth}");
+    }
+    pacer.advance(at(1_000_000));
+    assert_eq!(rings(&mut bell), Poll::Ready(Some(())));
+}
