@@ -440,14 +440,16 @@ struct Tally {
 }
 
 /// Compares what the two did with each request, with each other and with the exact arithmetic.
+///
+/// Returns how many requests of each case did what, and the requests that differ.
 fn compare(
     shots: &[Shot],
     expected: &[Expected],
     nginx: &[Outcome],
     drip: &[Outcome],
-) -> Result<[Tally; CASES.len()], String> {
+) -> ([Tally; CASES.len()], Vec<(usize, String)>) {
     let mut tallies: [Tally; CASES.len()] = Default::default();
-    let mut failures = String::new();
+    let mut failures = Vec::new();
     for (number, shot) in shots.iter().enumerate() {
         let (exact, nginx, drip) = (expected[number], &nginx[number], &drip[number]);
         let tally = &mut tallies[shot.case];
@@ -468,25 +470,29 @@ fn compare(
             _ => right = false,
         }
         if !right {
-            writeln!(
-                failures,
-                "{}, key {}, at {:?}: nginx {} {:?}, drip {} {:?}, exactly {exact:?}",
-                CASES[shot.case].what,
-                shot.key,
-                shot.at,
-                nginx.status,
-                nginx.delay,
-                drip.status,
-                drip.delay
-            )
-            .expect("text");
+            let what = CASES[shot.case].what;
+            let failure = format!(
+                "{what}, key {}, at {:?}: nginx {} {:?}, drip {} {:?}, exactly {exact:?}",
+                shot.key, shot.at, nginx.status, nginx.delay, drip.status, drip.delay
+            );
+            failures.push((number, failure));
         }
     }
-    if failures.is_empty() {
-        Ok(tallies)
-    } else {
-        let (wrong, all) = (failures.lines().count(), shots.len());
-        Err(format!("{wrong} of {all} requests differ:\n{failures}"))
+    (tallies, failures)
+}
+
+/// Fails if the attempt shows little: each case must have passed, rejected and perhaps delayed requests.
+fn check_variety(tallies: &[Tally; CASES.len()]) {
+    for (case, tally) in CASES.iter().zip(tallies) {
+        println!("{}: {tally:?}", case.what);
+        let mut limits = case.routes.iter().flat_map(|route| route.iter());
+        let waits = limits
+            .any(|On(_, burst, delay)| matches!(delay, Delay::Above(delay) if delay < burst));
+        assert!(
+            tally.passed > 0 && tally.rejected > 0 && (tally.delayed > 0) == waits,
+            "{} shows little: {tally:?}",
+            case.what
+        );
     }
 }
 
@@ -511,6 +517,9 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
         Side::new(at_nginx, nginx.address),
         Side::new(at_drip, drip.address()),
     ];
+    // On a calm machine one attempt must be right as a whole. On a busy one some requests are late, other ones in each
+    // attempt: all must be right in one of them. What is really different is so each time.
+    let mut unsure: Vec<usize> = (0..shots.len()).collect();
     let began = now();
     for attempt in 0.. {
         let ((expected, outcomes), pause) = watching(|| {
@@ -520,29 +529,22 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
                 sides.each_mut().map(|side| side.outcomes(attempt, &shots)),
             )
         });
-        match compare(&shots, &expected, &outcomes[0], &outcomes[1]) {
-            Ok(tallies) => {
-                for (case, tally) in CASES.iter().zip(&tallies) {
-                    println!("{}: {tally:?}", case.what);
-                    let waits = case.routes.iter().flat_map(|route| route.iter());
-                    let waits = waits.into_iter().any(
-                        |On(_, burst, delay)| matches!(delay, Delay::Above(delay) if delay < burst),
-                    );
-                    assert!(
-                        tally.passed > 0 && tally.rejected > 0 && (tally.delayed > 0) == waits,
-                        "{} shows little: {tally:?}",
-                        case.what
-                    );
-                }
-                return;
-            }
-            // Only cases that something else on the machine disturbed are tried again.
-            Err(differences) => {
-                let told = format!("the longest pause was {pause:?}, and {differences}");
-                assert!(pause > BUSY && began.elapsed() < PATIENCE, "{told}");
-                println!("spoilt: {told}");
-            }
+        let (tallies, failures) = compare(&shots, &expected, &outcomes[0], &outcomes[1]);
+        check_variety(&tallies);
+        let differs = |number: &usize| failures.iter().any(|(failed, _)| failed == number);
+        unsure.retain(differs);
+        if failures.is_empty() || unsure.is_empty() {
+            return;
         }
+        let differences: Vec<&str> = failures.iter().map(|(_, failure)| &**failure).collect();
+        let (wrong, all) = (failures.len(), shots.len());
+        let told = format!(
+            "the longest pause was {pause:?}, and {wrong} of {all} requests differ, {} each time so far:\n{}",
+            unsure.len(),
+            differences.join("\n")
+        );
+        assert!(pause > BUSY && began.elapsed() < PATIENCE, "{told}");
+        println!("spoilt: {told}");
         for side in &mut sides {
             side.sent.clear();
         }
