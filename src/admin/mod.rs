@@ -166,7 +166,7 @@ async fn readyz(admin: Data<Admin>) -> HttpResponse {
     // gateway could do better.
     let outage = admin
         .gateway()
-        .and_then(|gateway| gateway.remote()?.outage());
+        .and_then(|gateway| gateway.store_health()?.outage());
     let store = outage.map_or(String::new(), |(since, reason)| {
         let seconds = clock::now().since(since).as_secs();
         format!(
