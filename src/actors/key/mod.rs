@@ -147,7 +147,7 @@ impl KeyActor {
     /// Handles an event at the present moment.
     ///
     /// Waiters that are due leave first, so neither a late wake-up nor a flood of messages delays
-    /// them. Then `event` runs. Then the new state is snapshot to the supervisor.
+    /// them. Then `event` runs. Then it publishes the new state to the supervisor.
     fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
         let now = self.shard.pacer.now();
         self.drain(now);

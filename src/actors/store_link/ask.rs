@@ -85,7 +85,7 @@ impl Ask {
     }
 }
 
-/// Whatever becomes of the batch: an actor that expects an answer gets one.
+/// An actor that expects an answer always gets one.
 impl Drop for Ask {
     fn drop(&mut self) {
         self.answer(Err(NoReply));
