@@ -3,7 +3,7 @@
 //! ```text
 //! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the store
 //!            ▲                          │
-//!            └───────────StoreReply───────────┘
+//!            └────────StoreReply────────┘
 //! ```
 //!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
