@@ -1,12 +1,12 @@
 //! **drip**: an async, actor-based leaky-bucket queueing gateway.
 //!
-//! The modules, from the bottom up. Each uses only itself and those above it in this table
+//! The modules, lowest layer first. A module uses only itself and modules listed before it
 //! (`tests/layers` checks that):
 //!
 //! | module | content |
 //! |---|---|
 //! | [`limit`] | arithmetic of rates, buckets and queues; knows no clock and no I/O |
-//! | [`time`] | the only code that reads the clock; deadlines, and a worker's precise timer |
+//! | [`time`] | the system's clock, deadlines, and a worker's precise timer |
 //! | [`store`] | the same decisions made in Redis, for zones that many gateways share |
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
 //! | [`observe`] | metrics, access log, log events |

@@ -51,7 +51,7 @@ fn check(head: &ResponseHead<'_>, to_head: bool) {
     }
     let has_none = to_head || matches!(head.status, 100..200 | 204 | 304);
     assert_eq!(has_none, head.length == BodyLength::None);
-    assert!(has_none || head.told_length.is_none());
+    assert!(has_none || head.announced_length.is_none());
     let chunked = fields.has(FieldName::TransferEncoding);
     assert_eq!(chunked && !has_none, head.length == BodyLength::Chunked);
     assert!(!head.keeps_alive() || head.length != BodyLength::UntilClose);

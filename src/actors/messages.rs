@@ -65,7 +65,7 @@ pub struct Retire;
 #[rtype(result = "()")]
 pub struct RejectAll;
 
-/// Asks for one step of a stats, from just before index `before` towards the front.
+/// Asks for one step of collecting statistics, from just before index `before` to the front.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct CollectStats {

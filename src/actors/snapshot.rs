@@ -153,7 +153,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether nothing waits and no message is pending. The snapshot state is then complete.
+    /// Whether nothing waits and no message is pending. The snapshot is then up to date.
     pub(super) fn is_quiet(&self) -> bool {
         self.pending.get() == 0 && self.depth.get() == 0
     }

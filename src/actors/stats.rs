@@ -139,7 +139,7 @@ pub struct ZoneStats {
     pub deepest: Vec<KeyState>,
 }
 
-/// A stats in progress.
+/// Statistics in progress.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) depth: usize,

@@ -35,19 +35,19 @@ pub struct Zone {
 impl Zone {
     /// Starts the zone's supervisors, one on each of `workers`.
     ///
-    /// `since` is when the file got its present rate. `remote` is the store, if the zone is kept
-    /// in one.
+    /// `since` is when the file got its present rate. `store_health` is that of the store, if the
+    /// zone is kept in one.
     #[must_use]
     pub fn start(
         settings: config::Zone,
         workers: &[ArbiterHandle],
         since: Moment,
-        remote: Option<Arc<StoreHealth>>,
+        store_health: Option<Arc<StoreHealth>>,
     ) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
         let (shards, paused) = (workers.len(), Paused::default());
-        let sharing = sharing(&settings, since, remote, Arc::default());
+        let sharing = sharing(&settings, since, store_health, Arc::default());
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
             let tuning = tuning(&settings, shard, shards, sharing.clone());
             let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
@@ -76,7 +76,7 @@ impl Zone {
 
     /// The same zone under new settings. It keeps its keys and waiters.
     #[must_use]
-    pub fn retune(&self, settings: config::Zone, remote: Option<Arc<StoreHealth>>) -> Self {
+    pub fn retune(&self, settings: config::Zone, store_health: Option<Arc<StoreHealth>>) -> Self {
         let since = match &self.sharing {
             Some(known) if known.pace.rate() == settings.rate => known.pace.since(),
             _ => clock::now(),
@@ -87,7 +87,7 @@ impl Zone {
         if is_retuned {
             divergence.start_again();
         }
-        let new = sharing(&settings, since, remote, divergence);
+        let new = sharing(&settings, since, store_health, divergence);
         if settings != self.settings || new != self.sharing {
             let supervisors = self.shards.supervisors();
             let shards = supervisors.len();
@@ -256,14 +256,14 @@ impl Zone {
 fn sharing(
     zone: &config::Zone,
     since: Moment,
-    remote: Option<Arc<StoreHealth>>,
+    store_health: Option<Arc<StoreHealth>>,
     divergence: Arc<RateDivergence>,
 ) -> Option<Sharing> {
     if zone.store == config::StoreKind::Memory {
         return None;
     }
     Some(Sharing {
-        remote: remote?,
+        store_health: store_health?,
         pace: Pace::new(zone.rate, zone.algorithm, since).ok()?,
         on_failure: zone.on_store_failure,
         divergence,

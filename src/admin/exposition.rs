@@ -27,7 +27,7 @@ pub(super) const TOP_KEYS: usize = 10;
 /// A key may be as long as the head of a request.
 const LONGEST_NAME: usize = 128;
 /// How long the workers may take to report the state of their zones.
-const PATIENCE: Duration = Duration::from_secs(1);
+const STATS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The current state of a gateway's zones.
 pub(super) struct Exposition {
@@ -52,7 +52,7 @@ impl Exposition {
     /// All metrics, in the text format of Prometheus.
     pub(super) fn render(&self, recorder: &Recorder) -> String {
         self.gateway.show_metrics();
-        let mut text = InForce::of(&self.gateway).select(&recorder.render());
+        let mut text = CurrentNames::of(&self.gateway).select(&recorder.render());
         self.write_zones(&mut text);
         text
     }
@@ -84,7 +84,7 @@ impl Exposition {
 
 /// The current state of a zone; `None` if a worker does not answer in time.
 pub(super) async fn stats(zone: &Zone) -> Option<ZoneStats> {
-    timeout(PATIENCE, zone.stats(TOP_KEYS)).await.ok()
+    timeout(STATS_TIMEOUT, zone.stats(TOP_KEYS)).await.ok()
 }
 
 /// A key as text for people, of bounded length.
@@ -123,9 +123,9 @@ fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl std
 ///
 /// The recorder never forgets a series. The series of something that left the file are left out
 /// here. If it comes back, they continue from their last values.
-struct InForce(HashSet<String>);
+struct CurrentNames(HashSet<String>);
 
-impl InForce {
+impl CurrentNames {
     fn of(gateway: &Gateway) -> Self {
         let mut labels = HashSet::new();
         for zone in gateway.zones_in_use() {
@@ -221,7 +221,7 @@ mod tests {
             "origin=\"o\",server=\"unix:/\\\"}\"",
             "route=\"/\"",
         ];
-        let in_force = InForce(labels.map(str::to_owned).into());
+        let in_force = CurrentNames(labels.map(str::to_owned).into());
         let kept = "# HELP drip_zone_rate x\ndrip_zone_rate{zone=\"a\"} 1\ndrip_zone_keys{zone=\"a\",state=\"x\"} 1\n\
                     drip_origin_healthy{origin=\"o\",server=\"unix:/\\\"}\"} 1\ndrip_requests_total{route=\"/\",code=\"200\"} 1\n\
                     drip_build_info{version=\"1\"} 1\nprocess_threads 3\n";

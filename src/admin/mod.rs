@@ -7,6 +7,7 @@
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `sampler` | the sample of each second |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
+//! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
 //! | `guard` | who may change something, and the security headers for browsers |
 //! | `views` | the types of that JSON |
 //! | `reply` | responses in JSON |
@@ -121,12 +122,12 @@ const UNREAD_FOR: Duration = Duration::from_secs(30);
 /// Binds the port. Accepted connections inherit the options of the socket.
 ///
 /// A client that listens to samples but does not read them, for example on a laptop that sleeps,
-/// loses its place after that time.
+/// is disconnected after that time.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = TcpListener::bind(address)?;
     sockopt::set_socket_send_buffer_size(&socket, UNREAD)?;
-    let patience = u32::try_from(UNREAD_FOR.as_millis()).unwrap_or(u32::MAX);
-    sockopt::set_tcp_user_timeout(&socket, patience)?;
+    let timeout = u32::try_from(UNREAD_FOR.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(&socket, timeout)?;
     Ok(socket)
 }
 
@@ -166,7 +167,7 @@ async fn readyz(admin: Data<Admin>) -> HttpResponse {
     // gateway could do better.
     let outage = admin
         .gateway()
-        .and_then(|gateway| gateway.remote()?.outage());
+        .and_then(|gateway| gateway.store_health()?.outage());
     let store = outage.map_or(String::new(), |(since, reason)| {
         let seconds = clock::now().since(since).as_secs();
         format!(

@@ -31,5 +31,5 @@ pub use settings::{
 pub use show::show;
 pub(crate) use size::show_size;
 pub use state::{Broken, FileState};
-pub(crate) use toml_string::quote;
+pub(crate) use toml_string::toml_string;
 pub use watch::{WatchError, Watcher};

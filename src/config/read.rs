@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::Problem;
 use super::problem::on_one_line;
 use super::suggest::nearest;
-use super::toml_string::quote;
+use super::toml_string::toml_string;
 
 /// Collects the problems of one text.
 pub(super) struct Report<'t> {
@@ -84,7 +84,7 @@ fn syntax(text: &str, error: &toml::de::Error) -> String {
         ("duplicate key", Some(key)) if key.starts_with(['"', '\'']) => {
             format!("duplicate key {key}; remove one")
         }
-        ("duplicate key", Some(key)) => format!("duplicate key {}; remove one", quote(key)),
+        ("duplicate key", Some(key)) => format!("duplicate key {}; remove one", toml_string(key)),
         (message, _) => message.replace('\n', " "),
     }
 }
@@ -132,9 +132,9 @@ impl<'r> Node<'r> {
         match self.value {
             DeValue::String(text) if text.chars().count() > LONGEST => {
                 let begin = text.chars().take(LONGEST).collect::<String>();
-                format!("{}...", quote(&begin))
+                format!("{}...", toml_string(&begin))
             }
-            DeValue::String(text) => quote(text),
+            DeValue::String(text) => toml_string(text),
             DeValue::Integer(number) => number.to_string(),
             DeValue::Float(number) => number.to_string(),
             DeValue::Boolean(yes) => yes.to_string(),
@@ -273,7 +273,7 @@ impl<'r> Fields<'r> {
                 let (title, fields) = (&self.title, self.known.join(", "));
                 let near = nearest(name, &self.known);
                 let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-                let name = quote(name);
+                let name = toml_string(name);
                 let message =
                     format!("{name} is not a field of {title}, whose fields are {fields}{near}");
                 self.report.wrong(at, message);

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 /// A text as TOML's basic string.
-pub(crate) fn quote(text: &str) -> String {
+pub(crate) fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {

@@ -31,8 +31,8 @@ pub struct Gateway {
     /// For requests that matched no route.
     no_route: Arc<RouteMetrics>,
     access: Option<AccessLog>,
-    /// The store of shared zones.
-    remote: Option<Arc<StoreHealth>>,
+    /// The health of the store of shared zones.
+    store_health: Option<Arc<StoreHealth>>,
     lifecycle: Arc<Lifecycle>,
 }
 
@@ -61,7 +61,7 @@ impl Lifecycle {
 }
 
 /// The store of these settings' shared zones. Reuses the known one if its settings are the same.
-fn remote(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
+fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
     let mut zones = settings.zones.iter();
     if zones.all(|zone| zone.store == StoreKind::Memory) {
         return None;
@@ -82,9 +82,14 @@ impl Gateway {
         access: Option<AccessLog>,
         since: Moment,
     ) -> Self {
-        let remote = remote(&settings, None);
+        let store_health = store_health(&settings, None);
         let start = |zone: &config::Zone| {
-            Arc::new(Zone::start(zone.clone(), workers, since, remote.clone()))
+            Arc::new(Zone::start(
+                zone.clone(),
+                workers,
+                since,
+                store_health.clone(),
+            ))
         };
         let zones = settings.zones.iter().map(start).collect();
         let lifecycle = Arc::<Lifecycle>::default();
@@ -97,7 +102,7 @@ impl Gateway {
             zones,
             Vec::new(),
             access,
-            remote,
+            store_health,
             lifecycle,
         )
     }
@@ -113,7 +118,7 @@ impl Gateway {
         workers: &[ArbiterHandle],
         access: Option<AccessLog>,
     ) -> Self {
-        let remote = remote(&settings, self.remote.as_ref());
+        let store_health = store_health(&settings, self.store_health.as_ref());
         let now = clock::now();
         let (mut zones, mut kept) = (Vec::new(), Vec::new());
         for wanted in &settings.zones {
@@ -122,12 +127,12 @@ impl Gateway {
                 .iter()
                 .position(|zone| zone.carries_over_to(wanted));
             if let Some(index) = known {
-                let known = self.zones[index].retune(wanted.clone(), remote.clone());
+                let known = self.zones[index].retune(wanted.clone(), store_health.clone());
                 zones.push(Arc::new(known));
                 kept.push(index);
             } else {
                 self.tell_of_a_fresh_start(wanted);
-                let new = Zone::start(wanted.clone(), workers, now, remote.clone());
+                let new = Zone::start(wanted.clone(), workers, now, store_health.clone());
                 zones.push(Arc::new(new));
             }
         }
@@ -162,7 +167,7 @@ impl Gateway {
             zones,
             retired,
             access,
-            remote,
+            store_health,
             Arc::clone(&self.lifecycle),
         )
     }
@@ -192,7 +197,7 @@ impl Gateway {
         zones: Vec<Arc<Zone>>,
         retired: Vec<Arc<Zone>>,
         access: Option<AccessLog>,
-        remote: Option<Arc<StoreHealth>>,
+        store_health: Option<Arc<StoreHealth>>,
         lifecycle: Arc<Lifecycle>,
     ) -> Self {
         lifecycle
@@ -213,15 +218,15 @@ impl Gateway {
             routes,
             no_route,
             access,
-            remote,
+            store_health,
             lifecycle,
         }
     }
 
     /// The store that zones share; `None` if no zone is shared.
     #[must_use]
-    pub fn remote(&self) -> Option<&StoreHealth> {
-        self.remote.as_deref()
+    pub fn store_health(&self) -> Option<&StoreHealth> {
+        self.store_health.as_deref()
     }
 
     /// The settings in force.
@@ -254,8 +259,8 @@ impl Gateway {
         self.origins.iter().for_each(Origin::show_metrics);
         let routes = self.routes.iter().chain([&self.no_route]);
         routes.for_each(|route| route.show());
-        if let Some(remote) = &self.remote {
-            remote.show_metrics();
+        if let Some(store_health) = &self.store_health {
+            store_health.show_metrics();
         }
         let buffers = buffer::stats();
         show_buffers(buffers.in_use, buffers.pooled);

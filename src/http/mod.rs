@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`message`] | heads, framing and bodies of HTTP/1, shared by both sides |
 //! | [`tcp`] | options of the TCP connections on both sides |
-//! | [`upstream`] | the side to the origin: servers, connections, one attempt at a response |
+//! | [`upstream`] | the side to the origin: servers, their health, connections |
 //! | [`downstream`] | the side to the clients: connections over HTTP/1, HTTP/2 and TLS |
 //! | [`gateway`] | the routes, zones and origins in force, and the step to the next version |
 //! | [`proxy`] | the path of a request: route, key, turn, origin, response |

@@ -1,4 +1,4 @@
-//! Bytes of strangers as text that cannot break out of its line or its quotes.
+//! Untrusted bytes as text that cannot break out of its line or its quotes.
 
 use std::fmt::Write;
 

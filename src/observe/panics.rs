@@ -1,4 +1,4 @@
-//! What is said of panics.
+//! Logs panics.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};

@@ -25,7 +25,7 @@ use crate::time::clock;
 const LAST_TASKS: Duration = Duration::from_secs(1);
 
 /// The gateway in force, once there is one.
-type InForce = watch::Receiver<Option<Arc<Gateway>>>;
+type GatewayWatch = watch::Receiver<Option<Arc<Gateway>>>;
 
 /// Accepts client connections and serves them on the workers. Each worker is a thread.
 pub(super) struct Accepting {
@@ -43,7 +43,7 @@ impl Accepting {
     ///
     /// Returns an error if an address cannot be listened on, a certificate cannot be read, or a
     /// thread cannot be started.
-    pub(super) async fn start(server: &config::Server, gateway: InForce) -> io::Result<Self> {
+    pub(super) async fn start(server: &config::Server, gateway: GatewayWatch) -> io::Result<Self> {
         let tls_server = server.tls.as_ref().map(tls_server).transpose()?;
         let listeners = Listener::open_all(&server.listen)?;
         let mut workers = Vec::new();
@@ -107,7 +107,7 @@ impl Accepting {
 
 /// Starts a worker thread. Returns it with the channel that passes connections to it.
 async fn start_worker(
-    gateway: InForce,
+    gateway: GatewayWatch,
     tls_server: Option<TlsServer>,
 ) -> io::Result<(Arbiter, UnboundedSender<Accepted>)> {
     let thread = Arbiter::try_new()?;

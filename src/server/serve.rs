@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::accept::Accepting;
 use super::listeners::in_use;
 use super::reload::Reloader;
-use super::signals::{Asked, Signals};
+use super::signals::{SignalRequest, Signals};
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
 use crate::config::{self, FileState, Settings, Watcher};
 use crate::http::gateway::Gateway;
@@ -63,8 +63,8 @@ pub(crate) async fn serve(
     loop {
         tokio::select! {
             asked = signals.next() => match asked {
-                Asked::Reload => reloader.take(watcher.read()),
-                Asked::Stop => break,
+                SignalRequest::Reload => reloader.take(watcher.read()),
+                SignalRequest::Stop => break,
             },
             changed = watcher.changed() => reloader.take(changed),
             Some(Read { done }) = asked_to_read.recv() => {
@@ -94,14 +94,20 @@ fn file_name(file: &Path) -> String {
 /// A second signal to stop ends it at once.
 async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signals) {
     let gateway = reloader.gateway();
-    let patience = gateway.settings().server.shutdown_timeout;
-    tracing::info!(?patience, "stopping: no new connections; the queues drain");
+    let shutdown_timeout = gateway.settings().server.shutdown_timeout;
+    tracing::info!(
+        ?shutdown_timeout,
+        "stopping: no new connections; the queues drain"
+    );
     gateway.stop();
     let ending = async move {
         accepting.close().await;
         // A queue lives on one worker, and its waiters may be connected to another worker. So no
         // worker ends before all connections have ended.
-        if timeout(patience, accepting.all_gone()).await.is_err() {
+        if timeout(shutdown_timeout, accepting.all_gone())
+            .await
+            .is_err()
+        {
             gateway.reject_all();
             let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
         }
@@ -117,6 +123,6 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
 }
 
 async fn asked_again(signals: &mut Signals) {
-    while signals.next().await != Asked::Stop {}
+    while signals.next().await != SignalRequest::Stop {}
     tracing::warn!("second signal to stop: ending at once");
 }

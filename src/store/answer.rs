@@ -1,7 +1,7 @@
 use redis::{FromRedisValue, Value, from_redis_value};
 
 use super::pace::{ticks, whole_micros};
-use super::standing::Standing;
+use super::stored_state::StoredState;
 use super::{Error, Join, Pace, Retune};
 use crate::limit::{
     Account, Algorithm, Allowance, Bucket, Delay, Excess, FixedWindow, Limit, Meter, Moment, Rate,
@@ -19,7 +19,7 @@ pub struct Answer {
     pub charge: Option<Charge>,
     /// The rate used for the decision.
     pub in_force: InForce,
-    pub(super) standing: Standing,
+    pub(super) state: StoredState,
 }
 
 impl Answer {
@@ -28,7 +28,7 @@ impl Answer {
     /// The other clock showed `at` when Redis's clock showed [`now`](Self::now).
     #[must_use]
     pub fn account(&self, at: Moment) -> Account {
-        self.standing.account(self.in_force.rate, self.now, at)
+        self.state.account(self.in_force.rate, self.now, at)
     }
 }
 
@@ -90,13 +90,13 @@ fn small(count: u64) -> u32 {
 
 /// Parses the reply to `refund`: whether anything was given back.
 pub(super) fn refunded(reply: Value) -> Result<bool, Error> {
-    let (given, ..) = parts(reply).ok_or(Error::Nonsense)?;
+    let (given, ..) = parts(reply).ok_or(Error::InvalidReply)?;
     Ok(given == 1)
 }
 
 /// Parses the reply to `retune`.
 pub(super) fn retuned(retune: &Retune<'_>, reply: Value) -> Result<Retuned, Error> {
-    let (_, now, written, since, _) = parts(reply).ok_or(Error::Nonsense)?;
+    let (_, now, written, since, _) = parts(reply).ok_or(Error::InvalidReply)?;
     Ok(Retuned {
         now: moment(now),
         in_force: in_force(retune.pace, &written, since)?,
@@ -107,7 +107,7 @@ fn in_force(pace: &Pace, written: &str, since: u64) -> Result<InForce, Error> {
     let own = pace.rate();
     let differs = written != own.to_string();
     let rate = if differs {
-        written.parse().map_err(|_| Error::Nonsense)?
+        written.parse().map_err(|_| Error::InvalidReply)?
     } else {
         own
     };
@@ -121,13 +121,13 @@ fn in_force(pace: &Pace, written: &str, since: u64) -> Result<InForce, Error> {
 
 /// Parses the reply to `join`.
 pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
-    let (accepted, now, written, since, found) = parts(reply).ok_or(Error::Nonsense)?;
+    let (accepted, now, written, since, found) = parts(reply).ok_or(Error::InvalidReply)?;
     let now = moment(now);
     let in_force = in_force(join.pace, &written, since)?;
-    let (verdict, standing) = verdict(join, in_force, now, &found).ok_or(Error::Nonsense)?;
+    let (verdict, state) = verdict(join, in_force, now, &found).ok_or(Error::InvalidReply)?;
     // The script has charged by its own decision, so this decision must be the same.
     if (accepted == 1) == matches!(verdict, Verdict::Reject(_)) {
-        return Err(Error::Nonsense);
+        return Err(Error::InvalidReply);
     }
     Ok(Answer {
         verdict,
@@ -137,7 +137,7 @@ pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
             at: now,
         }),
         in_force,
-        standing,
+        state,
     })
 }
 
@@ -147,7 +147,7 @@ fn verdict(
     InForce { rate, differs, .. }: InForce,
     now: Moment,
     found: &[u64],
-) -> Option<(Verdict, Standing)> {
+) -> Option<(Verdict, StoredState)> {
     let own = join.limit.burst.saturating_add(1);
     let most = rate.whole_count().filter(|_| differs).unwrap_or(own);
     let allowance = Allowance { rate, most };
@@ -160,7 +160,7 @@ fn verdict(
             let level = ticks(rate, *level, *part);
             let stands = ticks(rate, *stands, *rest);
             let verdict = scheduled(join.limit, rate, now, level, stands);
-            (verdict, Standing::Level(next(level, verdict)))
+            (verdict, StoredState::Level(next(level, verdict)))
         }
         (Algorithm::TokenBucket, [level, part, ..]) => {
             let limit = Limit {
@@ -178,17 +178,17 @@ fn verdict(
                 }),
                 passes => passes,
             };
-            (verdict, Standing::Missing(next(level, verdict)))
+            (verdict, StoredState::Missing(next(level, verdict)))
         }
         (Algorithm::FixedWindow, [window, count]) => {
             let mut meter = Meter::FixedWindow(FixedWindow::counted(*window, small(*count)));
-            (meter.decide(allowance, now), Standing::Window(meter))
+            (meter.decide(allowance, now), StoredState::Window(meter))
         }
         (Algorithm::SlidingWindowCounter, [window, previous, current]) => {
             let (previous, current) = (small(*previous), small(*current));
             let counter = SlidingWindowCounter::counted(*window, previous, current);
             let mut meter = Meter::SlidingWindowCounter(counter);
-            (meter.decide(allowance, now), Standing::Window(meter))
+            (meter.decide(allowance, now), StoredState::Window(meter))
         }
         (Algorithm::SlidingWindowLog, [counting, one_more_at]) => {
             let (count, one_more_at) = (small(*counting), moment(*one_more_at));
@@ -199,12 +199,12 @@ fn verdict(
                     excess,
                     retry_at: one_more_at,
                 };
-                let standing = Standing::Log { count, one_more_at };
-                (Verdict::Reject(refusal), standing)
+                let state = StoredState::Log { count, one_more_at };
+                (Verdict::Reject(refusal), state)
             } else {
                 let count = count.saturating_add(1);
-                let standing = Standing::Log { count, one_more_at };
-                (Verdict::Pass { excess }, standing)
+                let state = StoredState::Log { count, one_more_at };
+                (Verdict::Pass { excess }, state)
             }
         }
         _ => return None,

@@ -151,7 +151,7 @@ impl Store {
                 }
                 return replies;
             }
-            Ok(Ok(_)) => Error::Nonsense,
+            Ok(Ok(_)) => Error::InvalidReply,
             Ok(Err(error)) => Error::Unreachable(error.to_string()),
             Err(_) => Error::Late,
         };
@@ -237,7 +237,7 @@ fn refusal(error: &RedisError) -> Error {
     }
     let text = format!("{} {error}", error.code().unwrap_or_default());
     if OUTAGES.iter().any(|code| text.contains(code)) {
-        Error::Unfit(error.to_string())
+        Error::NotWritable(error.to_string())
     } else {
         Error::Refused(error.to_string())
     }

@@ -33,7 +33,7 @@ mod client;
 mod connection;
 mod pace;
 mod script;
-mod standing;
+mod stored_state;
 mod url;
 
 pub use answer::{Answer, Charge, InForce, Retuned};
@@ -100,13 +100,13 @@ pub enum Error {
     ///
     /// Its memory is full, it is a replica or still loading, or it wants another password.
     #[error("the store takes no writes: {0}")]
-    Unfit(String),
+    NotWritable(String),
     /// Redis refused this operation alone, for example because its key has another type.
     #[error("the store refused: {0}")]
     Refused(String),
     /// The answer does not come from one of the scripts.
     #[error("the store's answer is invalid")]
-    Nonsense,
+    InvalidReply,
 }
 
 impl Error {

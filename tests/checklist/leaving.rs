@@ -65,7 +65,7 @@ fn send_what_is_taken(client: &Raw, bytes: &[u8]) {
     assert!(sent > 0, "nothing was taken");
 }
 
-/// How long until the place of a client is free that leaves with `leave`.
+/// Time until a client that leaves with `leave` has left the queue.
 fn noticed(bed: &mut Bed, leave: impl FnOnce()) -> Duration {
     let began = now();
     leave();
@@ -153,7 +153,7 @@ fn line_20_so_is_one_whose_upload_the_origin_does_not_take() {
         origin.head();
         let mut next = bed.ask("GET /next HTTP/1.1\r\nHost: test\r\n\r\n");
         let waits = bed.origin.accept_within(50 * MS);
-        assert!(waits.is_none(), "the upload has the only place");
+        assert!(waits.is_none(), "the upload has the only slot");
         let began = now();
         client.reset();
         let mut freed = bed.origin.accept();

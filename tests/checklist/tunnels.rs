@@ -1,4 +1,4 @@
-//! Line 18: how tunnels end. Clients that vanish must not hold their places at the origin forever.
+//! Line 18: how tunnels end. Clients that vanish must not hold their slots at the origin forever.
 
 use std::thread;
 use std::time::Duration;

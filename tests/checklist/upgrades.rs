@@ -155,7 +155,7 @@ fn line_18_a_wish_to_switch_waits_for_its_turn_and_holds_its_place_to_the_end() 
     let mut in_flight = || bed.gateway().metrics().count("drip_origin_in_flight", &[]);
     assert_eq!(in_flight(), 2);
     drop(one);
-    eventually("one place is free", || in_flight() == 1);
+    eventually("one slot is free", || in_flight() == 1);
     drop(other);
     eventually("both are", || in_flight() == 0);
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use crate::support::{Client, Gateway, Origin, one_zone};
 
 #[test]
-fn the_only_connection_that_may_be_open_is_had_at_whichever_socket_a_client_is() {
+fn one_connection_slot_serves_all_listeners() {
     let origin = Origin::start();
     let file = one_zone(&origin, "1000r/s", "burst = 9");
     let (gateway, socket) =

@@ -113,7 +113,7 @@ fn a_single_server_is_always_tried() {
 }
 
 #[test]
-fn no_more_than_max_in_flight_are_at_the_origin_at_once_and_the_rest_wait_for_a_place() {
+fn no_more_than_max_in_flight_are_at_the_origin_at_once_and_the_rest_wait_for_a_slot() {
     let (origin, open) = held();
     let gateway = Gateway::start(&several(&[origin.address], "max_in_flight = 2\n"));
     let clients: Vec<Client> = (0..5)
@@ -152,7 +152,7 @@ fn a_place_is_taken_until_the_last_byte_of_the_answer() {
 }
 
 #[test]
-fn who_gets_no_place_in_time_is_told_to_come_again() {
+fn requests_that_time_out_waiting_for_a_slot_get_503() {
     let (origin, open) = held();
     let more = "max_in_flight = 1\nqueue_timeout = \"300ms\"\n";
     let gateway = Gateway::start(&several(&[origin.address], more));
@@ -166,7 +166,7 @@ fn who_gets_no_place_in_time_is_told_to_come_again() {
     assert_eq!(
         fetch(gateway.address(), "/").status,
         200,
-        "its place is free"
+        "its slot is free"
     );
 }
 

@@ -1,16 +1,16 @@
-//! The modules of `src/` are layers: each uses only itself and those below it.
+//! The modules of `src/` are layers: each uses only itself and lower layers.
 
 mod circles;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The layers, from the bottom up.
+/// The layers, lowest first.
 const LAYERS: [&str; 11] = [
     "limit", "time", "store", "config", "observe", "actors", "http", "admin", "server", "tools",
     "cli",
 ];
-/// The layers of `src/http/`, from the bottom up.
+/// The layers of `src/http/`, lowest first.
 const HTTP: [&str; 6] = [
     "message",
     "tcp",

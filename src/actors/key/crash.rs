@@ -12,7 +12,7 @@ impl Handler<CrashKey> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, _: CrashKey, _: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         panic!("a test crashes the key");
     }
 }

@@ -1,7 +1,7 @@
 #[cfg(test)]
 mod crash;
 mod queue;
-mod told;
+mod store_reply;
 
 use std::rc::Rc;
 
@@ -76,7 +76,7 @@ impl KeyActor {
                     reply,
                 };
                 queue.seat(charge, delay, ticket, waiter);
-                self.listen(ctx);
+                self.ensure_alarm(ctx);
             }
             (Verdict::Pass { excess }, Some(charge), _) => {
                 self.grant(reply, limit, Charge::Own(charge), excess, None, now);
@@ -91,7 +91,7 @@ impl KeyActor {
     }
 
     /// Has an alarm from now on.
-    fn listen(&mut self, ctx: &mut Context<Self>) {
+    fn ensure_alarm(&mut self, ctx: &mut Context<Self>) {
         if self.alarm.is_none() {
             let (alarm, bell) = self.shard.pacer.alarm();
             self.alarm = Some(alarm);
@@ -147,7 +147,7 @@ impl KeyActor {
     /// Handles an event at the present moment.
     ///
     /// Waiters that are due leave first, so neither a late wake-up nor a flood of messages delays
-    /// them. Then `event` runs. Then the new state is snapshot to the supervisor.
+    /// them. Then `event` runs. Then it publishes the new state to the supervisor.
     fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
         let now = self.shard.pacer.now();
         self.drain(now);
@@ -159,14 +159,14 @@ impl KeyActor {
         self.publish(now);
     }
 
-    fn handled(&self) {
+    fn message_handled(&self) {
         self.snapshot
             .pending
             .set(self.snapshot.pending.get().saturating_sub(1));
     }
 
     /// Notes that one more message is on its way, from elsewhere than the supervisor.
-    fn expect_one_more(&self) {
+    fn add_pending(&self) {
         self.snapshot.pending.set(self.snapshot.pending.get() + 1);
     }
 
@@ -177,9 +177,9 @@ impl KeyActor {
     }
 
     /// Rejects these waiters. Returns how many of them were still there.
-    fn send_away(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
+    fn reject_waiters(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
         let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
-        let told = waiters.into_iter().filter_map(|waiter| {
+        let rejected = waiters.into_iter().filter_map(|waiter| {
             let retry_at = bucket.accepts_at(rate, waiter.limit, 0, now);
             let rejection = Rejection {
                 reason: Rejected::Stopping,
@@ -188,7 +188,7 @@ impl KeyActor {
             };
             waiter.reply.send(Answer::Rejected(rejection)).ok()
         });
-        told.count()
+        rejected.count()
     }
 }
 
@@ -230,7 +230,7 @@ impl Handler<Join> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, join: Join, ctx: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.at_now(|actor, now| actor.join(join, now, ctx));
     }
 }
@@ -239,7 +239,7 @@ impl Handler<Probe> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, probe: Probe, _: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.at_now(|actor, now| {
             let (bucket, rate) = (actor.queue.bucket(), actor.queue.rate());
             let refusal = bucket.refuses(rate, probe.limit, now);
@@ -255,7 +255,7 @@ impl Handler<Leave> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.at_now(|actor, _| {
             actor.queue.leave(leave.ticket);
         });
@@ -266,7 +266,7 @@ impl Handler<Refund> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.at_now(|actor, now| actor.queue.refund(refund.charge, now));
     }
 }
@@ -275,7 +275,7 @@ impl Handler<RetuneKey> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, RetuneKey(rate): RetuneKey, ctx: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.at_now(|actor, now| match &mut actor.queue {
             KeyQueue::Own(queue) => queue.retune(rate, now),
             KeyQueue::Shared(_) => actor.adopt_settings(now, ctx),
@@ -287,11 +287,11 @@ impl Handler<RejectAll> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, _: RejectAll, _: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.rejects_all = true;
         self.at_now(|actor, now| {
             let waiters = actor.queue.reject_all();
-            actor.send_away(waiters, now);
+            actor.reject_waiters(waiters, now);
         });
     }
 }
@@ -300,16 +300,16 @@ impl Handler<ForgetKey> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, forget: ForgetKey, _: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.at_now(|actor, now| {
             let waiters = match forget.waiters {
                 Waiters::Stay => Vec::new(),
                 Waiters::Rejected => actor.queue.reject_all(),
             };
             actor.queue.forget(now);
-            let sent_away = actor.send_away(waiters, now);
+            let rejected = actor.reject_waiters(waiters, now);
             // The caller may have gone.
-            let _gone = forget.reply.send(Some(sent_away));
+            let _gone = forget.reply.send(Some(rejected));
         });
     }
 }

@@ -16,18 +16,18 @@ pub(super) struct Ask {
     pub(super) limit: Limit,
     /// When the request joined.
     pub(super) since: Moment,
-    /// `None` once it is told.
-    back: Option<Back>,
+    /// `None` once it is answered.
+    reply_to: Option<ReplyTo>,
 }
 
 /// Receives the store's decision.
-pub(super) enum Back {
+pub(super) enum ReplyTo {
     Join(Join, Recipient<StoreReply>),
     /// For a waiter with this `delay`, which needs a new time.
     Place(u32, Recipient<Placed>),
 }
 
-pub(super) struct GivenBack {
+pub(super) struct PendingRefund {
     pub(super) zone: Rc<StoreLink>,
     pub(super) key: Vec<u8>,
     pub(super) charge: Charge,
@@ -36,8 +36,8 @@ pub(super) struct GivenBack {
 pub(super) struct Retuning {
     pub(super) zone: Rc<StoreLink>,
     pub(super) key: Vec<u8>,
-    /// `None` once it is told.
-    back: Option<Recipient<Retuned>>,
+    /// `None` once it is answered.
+    reply_to: Option<Recipient<Retuned>>,
 }
 
 impl Ask {
@@ -46,14 +46,14 @@ impl Ask {
         key: Vec<u8>,
         limit: Limit,
         since: Moment,
-        back: Back,
+        reply_to: ReplyTo,
     ) -> Self {
         Self {
             zone,
             key,
             limit,
             since,
-            back: Some(back),
+            reply_to: Some(reply_to),
         }
     }
 
@@ -63,13 +63,13 @@ impl Ask {
 
     fn answer(&mut self, decision: Result<Decision, NoReply>) {
         let since = self.since;
-        match self.back.take() {
-            Some(Back::Join(join, back)) => back.do_send(StoreReply {
+        match self.reply_to.take() {
+            Some(ReplyTo::Join(join, reply_to)) => reply_to.do_send(StoreReply {
                 join,
                 since,
                 decision,
             }),
-            Some(Back::Place(delay, back)) => back.do_send(Placed { delay, decision }),
+            Some(ReplyTo::Place(delay, reply_to)) => reply_to.do_send(Placed { delay, decision }),
             None => {}
         }
     }
@@ -85,14 +85,14 @@ impl Ask {
     }
 }
 
-/// Whatever becomes of the batch: an actor that expects an answer gets one.
+/// An actor that expects an answer always gets one.
 impl Drop for Ask {
     fn drop(&mut self) {
         self.answer(Err(NoReply));
     }
 }
 
-impl GivenBack {
+impl PendingRefund {
     pub(super) fn to_store(&self) -> Refund<'_> {
         Refund {
             key: &self.key,
@@ -105,11 +105,11 @@ impl GivenBack {
 }
 
 impl Retuning {
-    pub(super) fn new(zone: Rc<StoreLink>, key: Vec<u8>, back: Recipient<Retuned>) -> Self {
+    pub(super) fn new(zone: Rc<StoreLink>, key: Vec<u8>, reply_to: Recipient<Retuned>) -> Self {
         Self {
             zone,
             key,
-            back: Some(back),
+            reply_to: Some(reply_to),
         }
     }
 
@@ -118,8 +118,8 @@ impl Retuning {
     }
 
     fn answer(&mut self, in_force: Result<InForce, NoReply>) {
-        if let Some(back) = self.back.take() {
-            back.do_send(Retuned(in_force));
+        if let Some(reply_to) = self.reply_to.take() {
+            reply_to.do_send(Retuned(in_force));
         }
     }
 

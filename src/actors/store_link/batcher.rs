@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
-use super::ask::{Ask, GivenBack, Retuning};
+use super::ask::{Ask, PendingRefund, Retuning};
 use super::offset::Offset;
 use super::{Decision, NoReply, Retuned, StoreHealth, StoreLink};
 use crate::limit::Moment;
@@ -34,12 +34,12 @@ const TRY_EVERY: Duration = Duration::from_millis(250);
 /// When the store fails, it is not asked again until a write succeeds, which is tried at
 /// intervals. Meanwhile every caller is told at once that there is no decision.
 pub(super) struct Batcher {
-    remote: Arc<StoreHealth>,
+    store_health: Arc<StoreHealth>,
     store: Store,
     pacer: Rc<Pacer>,
     offset: Cell<Offset>,
     joins: RefCell<Vec<Ask>>,
-    refunds: RefCell<Vec<GivenBack>>,
+    refunds: RefCell<Vec<PendingRefund>>,
     retunes: RefCell<Vec<Retuning>>,
     /// Whether refunds or retunes are under way.
     tidying: Cell<bool>,
@@ -55,26 +55,26 @@ thread_local! {
 }
 
 impl Batcher {
-    /// This thread's batcher to `remote`.
-    pub(super) fn to(remote: &Arc<StoreHealth>, pacer: &Rc<Pacer>) -> Rc<Self> {
+    /// This thread's batcher to `store_health`.
+    pub(super) fn to(store_health: &Arc<StoreHealth>, pacer: &Rc<Pacer>) -> Rc<Self> {
         HERE.with_borrow_mut(|here| {
             here.retain(|batcher| batcher.strong_count() > 0);
             let mut known = here.iter().filter_map(Weak::upgrade);
-            if let Some(known) = known.find(|it| Arc::ptr_eq(&it.remote, remote)) {
+            if let Some(known) = known.find(|it| Arc::ptr_eq(&it.store_health, store_health)) {
                 return known;
             }
-            let new = Rc::new(Self::new(Arc::clone(remote), Rc::clone(pacer)));
+            let new = Rc::new(Self::new(Arc::clone(store_health), Rc::clone(pacer)));
             here.push(Rc::downgrade(&new));
             new.connect();
             new
         })
     }
 
-    fn new(remote: Arc<StoreHealth>, pacer: Rc<Pacer>) -> Self {
-        let settings = remote.settings();
+    fn new(store_health: Arc<StoreHealth>, pacer: Rc<Pacer>) -> Self {
+        let settings = store_health.settings();
         let store = Store::new(settings.url.clone(), &settings.prefix, settings.timeout);
         Self {
-            remote,
+            store_health,
             store,
             pacer,
             offset: Cell::default(),
@@ -126,7 +126,7 @@ impl Batcher {
         }
         self.refunds
             .borrow_mut()
-            .push(GivenBack { zone, key, charge });
+            .push(PendingRefund { zone, key, charge });
         self.tidy();
     }
 
@@ -134,14 +134,14 @@ impl Batcher {
         self: &Rc<Self>,
         zone: Rc<StoreLink>,
         key: Vec<u8>,
-        back: Recipient<Retuned>,
+        reply_to: Recipient<Retuned>,
     ) {
         if self.out.get() || self.retunes.borrow().len() >= MOST_WAITING {
             zone.count(StoreResult::Skipped);
-            back.do_send(Retuned(Err(NoReply)));
+            reply_to.do_send(Retuned(Err(NoReply)));
             return;
         }
-        let retuning = Retuning::new(zone, key, back);
+        let retuning = Retuning::new(zone, key, reply_to);
         self.retunes.borrow_mut().push(retuning);
         self.tidy();
     }
@@ -241,10 +241,10 @@ impl Batcher {
         if batch.is_empty() {
             return false;
         }
-        let asked: Vec<Refund> = batch.iter().map(GivenBack::to_store).collect();
+        let asked: Vec<Refund> = batch.iter().map(PendingRefund::to_store).collect();
         let answers = self.within(self.store.refund(&asked)).await;
-        for (given_back, answer) in batch.iter().zip(answers) {
-            self.tell_of(&given_back.zone, answer.as_ref().err());
+        for (pending, answer) in batch.iter().zip(answers) {
+            self.tell_of(&pending.zone, answer.as_ref().err());
         }
         true
     }
@@ -273,12 +273,12 @@ impl Batcher {
     async fn within<T>(&self, asked: impl Future<Output = T>) -> T {
         let began = self.pacer.now();
         let answer = asked.await;
-        self.remote.asked(self.pacer.now().since(began));
+        self.store_health.asked(self.pacer.now().since(began));
         answer
     }
 
     fn timeout(&self) -> Duration {
-        self.remote.settings().timeout
+        self.store_health.settings().timeout
     }
 
     fn own(&self, told: Moment) -> Moment {
@@ -304,12 +304,14 @@ impl Batcher {
             None => StoreResult::Ok,
             Some(Error::Late) => StoreResult::Late,
             Some(Error::Unreachable(_)) => StoreResult::Unreachable,
-            Some(Error::Unfit(_) | Error::Refused(_) | Error::Nonsense) => StoreResult::Refused,
+            Some(Error::NotWritable(_) | Error::Refused(_) | Error::InvalidReply) => {
+                StoreResult::Refused
+            }
         });
         match error {
             None => {}
             Some(error) if error.is_outage() => self.give_up(error),
-            Some(error) => self.remote.refused(&zone.zone, error),
+            Some(error) => self.store_health.refused(&zone.zone, error),
         }
     }
 
@@ -318,13 +320,13 @@ impl Batcher {
         if self.out.replace(true) {
             return;
         }
-        self.remote.lost(error);
+        self.store_health.lost(error);
         for ask in self.joins.take() {
             ask.zone.count(StoreResult::Skipped);
             ask.tell(Err(NoReply));
         }
-        for given_back in self.refunds.take() {
-            given_back.zone.count(StoreResult::Skipped);
+        for pending in self.refunds.take() {
+            pending.zone.count(StoreResult::Skipped);
         }
         for retuning in self.retunes.take() {
             retuning.zone.count(StoreResult::Skipped);
@@ -332,7 +334,7 @@ impl Batcher {
         }
         let batcher = Rc::downgrade(self);
         let mut out = Out {
-            remote: Arc::clone(&self.remote),
+            store_health: Arc::clone(&self.store_health),
             is_back: false,
         };
         actix_rt::spawn(async move {
@@ -364,12 +366,12 @@ fn some_of<T>(gathered: &RefCell<Vec<T>>) -> Vec<T> {
 ///
 /// It ends when this is dropped, also when the store is no longer used.
 struct Out {
-    remote: Arc<StoreHealth>,
+    store_health: Arc<StoreHealth>,
     is_back: bool,
 }
 
 impl Drop for Out {
     fn drop(&mut self) {
-        self.remote.found(self.is_back);
+        self.store_health.found(self.is_back);
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! KeyActor, ZoneSupervisor ──Ask──▶ Batcher (one a worker) ──a batch──▶ the store
 //!            ▲                          │
-//!            └───────────StoreReply───────────┘
+//!            └────────StoreReply────────┘
 //! ```
 //!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
@@ -27,16 +27,16 @@ use crate::limit::{Account, Algorithm, Delay, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
 use crate::store::{self, Charge, Pace};
 use crate::time::pacer::Pacer;
-use ask::{Ask, Back};
+use ask::{Ask, ReplyTo};
 use batcher::Batcher;
-use rate_divergence::News;
+use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
 pub use store_health::StoreHealth;
 
 /// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
-    pub(super) remote: Arc<StoreHealth>,
+    pub(super) store_health: Arc<StoreHealth>,
     pub(super) pace: Pace,
     pub(super) on_failure: OnStoreFailure,
     /// Whether the store uses another rate than this gateway's file.
@@ -45,7 +45,7 @@ pub(super) struct Sharing {
 
 impl PartialEq for Sharing {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.remote, &other.remote)
+        Arc::ptr_eq(&self.store_health, &other.store_health)
             && (&self.pace, self.on_failure) == (&other.pace, other.on_failure)
     }
 }
@@ -118,7 +118,7 @@ impl StoreLink {
         pacer: &Rc<Pacer>,
     ) -> Rc<Self> {
         Rc::new(Self {
-            batcher: Batcher::to(&sharing.remote, pacer),
+            batcher: Batcher::to(&sharing.store_health, pacer),
             zone: zone.to_owned(),
             algorithm,
             pace: sharing.pace.clone(),
@@ -133,12 +133,12 @@ impl StoreLink {
         self.pace.rate()
     }
 
-    /// Asks the store to decide a join. `back` receives the answer.
-    pub(super) fn ask(self: &Rc<Self>, join: Join, back: Recipient<StoreReply>) {
+    /// Asks the store to decide a join. `reply_to` receives the answer.
+    pub(super) fn ask(self: &Rc<Self>, join: Join, reply_to: Recipient<StoreReply>) {
         let key = self.name(&join.key);
         let (limit, since) = (join.limit, self.batcher.now());
-        let back = Back::Join(join, back);
-        let ask = Ask::new(Rc::clone(self), key, limit, since, back);
+        let reply_to = ReplyTo::Join(join, reply_to);
+        let ask = Ask::new(Rc::clone(self), key, limit, since, reply_to);
         self.batcher.ask(ask);
     }
 
@@ -149,8 +149,8 @@ impl StoreLink {
 
     /// Asks the store for a time for a waiter that was accepted without it.
     ///
-    /// `back` receives the answer.
-    pub(super) fn place(self: &Rc<Self>, key: &Key, delay: u32, back: Recipient<Placed>) {
+    /// `reply_to` receives the answer.
+    pub(super) fn place(self: &Rc<Self>, key: &Key, delay: u32, reply_to: Recipient<Placed>) {
         // The request was accepted already, so nothing may reject it.
         let limit = Limit {
             burst: u32::MAX,
@@ -158,8 +158,8 @@ impl StoreLink {
             max_wait: None,
         };
         let (key, since) = (self.name(key), self.batcher.now());
-        let back = Back::Place(delay, back);
-        let ask = Ask::new(Rc::clone(self), key, limit, since, back);
+        let reply_to = ReplyTo::Place(delay, reply_to);
+        let ask = Ask::new(Rc::clone(self), key, limit, since, reply_to);
         self.batcher.ask(ask);
     }
 
@@ -169,8 +169,9 @@ impl StoreLink {
     }
 
     /// Puts the rate of this gateway's file into force for a key that has waiters.
-    pub(super) fn retune(self: &Rc<Self>, key: &Key, back: Recipient<Retuned>) {
-        self.batcher.retune(Rc::clone(self), self.name(key), back);
+    pub(super) fn retune(self: &Rc<Self>, key: &Key, reply_to: Recipient<Retuned>) {
+        self.batcher
+            .retune(Rc::clone(self), self.name(key), reply_to);
     }
 
     /// Forgets what any gateway has charged to a key.
@@ -209,10 +210,10 @@ impl StoreLink {
         }
         match self.divergence.note(differs, self.batcher.now()) {
             None => {}
-            Some(News::Differs) => {
+            Some(DivergenceChange::Differs) => {
                 tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, from a newer file: that rate is in force here too");
             }
-            Some(News::Settled) => {
+            Some(DivergenceChange::Settled) => {
                 self.metrics.show_rate(own);
                 tracing::info!(zone, in_force = %own, "all gateways that share the zone have the same rate again");
             }

@@ -18,7 +18,7 @@ pub(in crate::actors) struct RateDivergence {
 
 /// A change in whether the gateways agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum DivergenceChange {
     /// Another gateway has another rate.
     Differs,
     /// All gateways have the same rate again.
@@ -27,10 +27,10 @@ pub(super) enum News {
 
 impl RateDivergence {
     /// Records the rate in force: whether it differs from this gateway's file.
-    pub(super) fn note(&self, differs: bool, now: Moment) -> Option<News> {
+    pub(super) fn note(&self, differs: bool, now: Moment) -> Option<DivergenceChange> {
         if differs {
             let before = self.differed.swap(now.as_nanos().max(1), Ordering::Relaxed);
-            return (before == 0).then_some(News::Differs);
+            return (before == 0).then_some(DivergenceChange::Differs);
         }
         let before = self.differed.load(Ordering::Relaxed);
         if before == 0 || now.since(Moment::from_nanos(before)) < SETTLED {
@@ -40,7 +40,7 @@ impl RateDivergence {
         let settled =
             self.differed
                 .compare_exchange(before, 0, Ordering::Relaxed, Ordering::Relaxed);
-        settled.is_ok().then_some(News::Settled)
+        settled.is_ok().then_some(DivergenceChange::Settled)
     }
 
     /// This gateway's file has a new rate: what was seen before no longer counts.
@@ -63,13 +63,19 @@ mod tests {
     fn answers_that_alternate_are_told_once() {
         let divergence = RateDivergence::default();
         assert_eq!(divergence.note(false, at(0)), None);
-        assert_eq!(divergence.note(true, at(0)), Some(News::Differs));
+        assert_eq!(
+            divergence.note(true, at(0)),
+            Some(DivergenceChange::Differs)
+        );
         for second in 0..100 {
             assert_eq!(divergence.note(false, at(second)), None);
             assert_eq!(divergence.note(true, at(second)), None);
         }
         assert_eq!(divergence.note(false, at(108)), None);
-        assert_eq!(divergence.note(false, at(109)), Some(News::Settled));
+        assert_eq!(
+            divergence.note(false, at(109)),
+            Some(DivergenceChange::Settled)
+        );
         assert_eq!(divergence.note(false, at(110)), None);
     }
 
@@ -78,8 +84,14 @@ mod tests {
         let divergence = RateDivergence::default();
         divergence.start_again();
         assert_eq!(divergence.note(false, at(0)), None);
-        assert_eq!(divergence.note(true, at(0)), Some(News::Differs));
+        assert_eq!(
+            divergence.note(true, at(0)),
+            Some(DivergenceChange::Differs)
+        );
         divergence.start_again();
-        assert_eq!(divergence.note(false, at(0)), Some(News::Settled));
+        assert_eq!(
+            divergence.note(false, at(0)),
+            Some(DivergenceChange::Settled)
+        );
     }
 }

@@ -17,10 +17,10 @@ use crate::observe::metrics::Rejected;
 impl Handler<StoreReply> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, told: StoreReply, _: &mut Context<Self>) {
+    fn handle(&mut self, reply: StoreReply, _: &mut Context<Self>) {
         self.asked = self.asked.saturating_sub(1);
         let now = self.shard.pacer.now();
-        self.told(told, now);
+        self.apply_reply(reply, now);
     }
 }
 
@@ -44,7 +44,7 @@ impl ZoneSupervisor {
     }
 
     /// Applies the store's decision, or the zone's fallback if there is none.
-    fn told(&mut self, StoreReply { join, decision, .. }: StoreReply, now: Moment) {
+    fn apply_reply(&mut self, StoreReply { join, decision, .. }: StoreReply, now: Moment) {
         let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
         let own = self.tuning.rate;
         match (decision, on_failure.unwrap_or_default()) {

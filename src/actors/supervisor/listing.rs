@@ -16,12 +16,12 @@ const WALK_MOST: usize = 500;
 impl Handler<CollectStats> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, survey: CollectStats, _: &mut Context<Self>) {
+    fn handle(&mut self, request: CollectStats, _: &mut Context<Self>) {
         let CollectStats {
             mut count,
             before,
             reply,
-        } = survey;
+        } = request;
         let (now, rate) = (self.shard.pacer.now(), self.tuning.rate);
         if before == FROM_THE_END {
             count.depth += self.shard.depth();
@@ -42,12 +42,12 @@ impl Handler<CollectStats> for ZoneSupervisor {
 impl Handler<ListKeys> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, walk: ListKeys, _: &mut Context<Self>) {
+    fn handle(&mut self, request: ListKeys, _: &mut Context<Self>) {
         let ListKeys {
             mut top,
             before,
             reply,
-        } = walk;
+        } = request;
         let (now, rate) = (self.shard.pacer.now(), self.tuning.rate);
         let (keys, before) = self.keys.walk(before, WALK_MOST);
         for (key, known) in keys {

@@ -123,7 +123,7 @@ impl ZoneSupervisor {
 
     /// Returns why a known key would reject a request, if it would.
     ///
-    /// Uses the bucket that the key's actor last snapshot, unless a message is pending there that
+    /// Uses the bucket that the key's actor last published, unless a message is pending there that
     /// may change it. A rejection changes nothing, so a flood of rejections need not take the
     /// actor's time.
     fn refuses(&self, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
@@ -185,7 +185,7 @@ impl Active {
         self.actor.do_send(message);
     }
 
-    /// Ends the actor. Its bucket is the snapshot one.
+    /// Ends the actor. Its bucket is in its snapshot.
     fn end(&self) {
         self.actor.do_send(End);
     }

@@ -1,4 +1,4 @@
-//! What becomes of a zone when one of its actors panics.
+//! A zone whose actor panics.
 
 use super::super::messages::Retire;
 use super::super::restart::{Paused, start_on};

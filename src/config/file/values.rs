@@ -12,7 +12,7 @@ use toml::de::DeValue;
 use crate::config::read::Node;
 use crate::config::size::parse_size;
 use crate::config::suggest::nearest;
-use crate::config::toml_string::quote;
+use crate::config::toml_string::toml_string;
 use crate::limit::parse_duration;
 
 const LONGEST_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
@@ -132,7 +132,7 @@ pub(super) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T
             let near = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
             let known = known
                 .into_iter()
-                .map(quote)
+                .map(toml_string)
                 .collect::<Vec<_>>()
                 .join(" or ");
             node.wrong(&format!("expected {known}; found {}{near}", node.found()));

@@ -29,7 +29,7 @@ pub struct Origin {
     pub max_header_size: usize,
     /// Most requests at the origin at once, over all keys and workers; `None`: no limit.
     pub max_in_flight: Option<NonZeroUsize>,
-    /// How long a request that has its turn waits for a free place at the origin.
+    /// How long a request that has its turn waits for a free slot at the origin.
     pub queue_timeout: Duration,
     /// Consecutive failures after which a server is not used; at least 1.
     ///

@@ -6,7 +6,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 
 use super::size::show_size;
-use super::toml_string::quote;
+use super::toml_string::toml_string;
 use super::{
     Access, Format, ForwardedHeader, HostRule, Level, Origin, RatelimitHeaders, Redis, Route,
     RouteLimit, Settings, Zone,
@@ -57,25 +57,28 @@ fn server(out: &mut Page, settings: &Settings) {
     };
     out.title("[server]");
     out.field("listen", quoted(&server.listen));
-    out.field("admin", quote(&admin));
+    out.field("admin", toml_string(&admin));
     out.field("workers", server.workers);
     out.field("trusted_proxies", quoted(&server.trusted_proxies));
-    out.field("forwarded_header", quote(header));
+    out.field("forwarded_header", toml_string(header));
     out.field("max_connections", server.max_connections);
-    out.field("keep_alive", quote(&show_duration(server.keep_alive)));
+    out.field("keep_alive", toml_string(&show_duration(server.keep_alive)));
     let tcp_keepalive = server.tcp_keepalive.unwrap_or_default();
-    out.field("tcp_keepalive", quote(&show_duration(tcp_keepalive)));
+    out.field("tcp_keepalive", toml_string(&show_duration(tcp_keepalive)));
     out.field(
         "header_timeout",
-        quote(&show_duration(server.header_timeout)),
+        toml_string(&show_duration(server.header_timeout)),
     );
-    out.field("body_timeout", quote(&show_duration(server.body_timeout)));
+    out.field(
+        "body_timeout",
+        toml_string(&show_duration(server.body_timeout)),
+    );
     out.field("max_header_size", head_size(server.max_header_size));
     let max_body_size = server.max_body_size.map_or(0, NonZeroU64::get);
-    out.field("max_body_size", quote(&show_size(max_body_size)));
+    out.field("max_body_size", toml_string(&show_size(max_body_size)));
     out.field(
         "shutdown_timeout",
-        quote(&show_duration(server.shutdown_timeout)),
+        toml_string(&show_duration(server.shutdown_timeout)),
     );
     if let Some(tls) = &server.tls {
         out.title("[server.tls]");
@@ -89,37 +92,46 @@ fn show_origin(out: &mut Page, origin: &Origin) {
     out.field("servers", quoted(&origin.servers));
     out.field(
         "connect_timeout",
-        quote(&show_duration(origin.connect_timeout)),
+        toml_string(&show_duration(origin.connect_timeout)),
     );
     out.field(
         "response_timeout",
-        quote(&show_duration(origin.response_timeout)),
+        toml_string(&show_duration(origin.response_timeout)),
     );
-    out.field("body_timeout", quote(&show_duration(origin.body_timeout)));
+    out.field(
+        "body_timeout",
+        toml_string(&show_duration(origin.body_timeout)),
+    );
     out.field(
         "tunnel_timeout",
-        quote(&show_duration(origin.tunnel_timeout)),
+        toml_string(&show_duration(origin.tunnel_timeout)),
     );
     out.field("max_header_size", head_size(origin.max_header_size));
     out.field(
         "max_in_flight",
         origin.max_in_flight.map_or(0, NonZeroUsize::get),
     );
-    out.field("queue_timeout", quote(&show_duration(origin.queue_timeout)));
+    out.field(
+        "queue_timeout",
+        toml_string(&show_duration(origin.queue_timeout)),
+    );
     out.field("max_fails", origin.max_fails);
-    out.field("fail_timeout", quote(&show_duration(origin.fail_timeout)));
+    out.field(
+        "fail_timeout",
+        toml_string(&show_duration(origin.fail_timeout)),
+    );
     out.field("keep_alive", origin.keep_alive);
     let host = match &origin.host {
         HostRule::Preserve => "preserve",
         HostRule::Origin => "origin",
         HostRule::Literal(name) => name,
     };
-    out.field("host", quote(host));
+    out.field("host", toml_string(host));
     if let Some(health) = &origin.health {
         out.title(format!("[origins.{}.health]", key(&origin.name)));
-        out.field("path", quote(health.path.as_str()));
-        out.field("interval", quote(&show_duration(health.interval)));
-        out.field("timeout", quote(&show_duration(health.timeout)));
+        out.field("path", toml_string(health.path.as_str()));
+        out.field("interval", toml_string(&show_duration(health.interval)));
+        out.field("timeout", toml_string(&show_duration(health.timeout)));
         out.field("unhealthy_after", health.unhealthy_after);
         out.field("healthy_after", health.healthy_after);
     }
@@ -127,22 +139,28 @@ fn show_origin(out: &mut Page, origin: &Origin) {
 
 fn show_zone(out: &mut Page, zone: &Zone) {
     out.title(format!("[zones.{}]", key(&zone.name)));
-    out.field("key", quote(&zone.key.to_string()));
-    out.field("rate", quote(&zone.rate.to_string()));
-    out.field("algorithm", quote(zone.algorithm.name()));
+    out.field("key", toml_string(&zone.key.to_string()));
+    out.field("rate", toml_string(&zone.rate.to_string()));
+    out.field("algorithm", toml_string(zone.algorithm.name()));
     out.field("max_keys", zone.max_keys);
-    out.field("idle_timeout", quote(&show_duration(zone.idle_timeout)));
+    out.field(
+        "idle_timeout",
+        toml_string(&show_duration(zone.idle_timeout)),
+    );
     out.field("ipv6_prefix", zone.ipv6_prefix);
     out.field("exempt", quoted(&zone.exempt));
-    out.field("store", quote(zone.store.name()));
-    out.field("on_store_failure", quote(zone.on_store_failure.name()));
+    out.field("store", toml_string(zone.store.name()));
+    out.field(
+        "on_store_failure",
+        toml_string(zone.on_store_failure.name()),
+    );
 }
 
 fn show_redis(out: &mut Page, redis: &Redis) {
     out.title("[redis]");
-    out.field("url", quote(redis.url.written()));
-    out.field("timeout", quote(&show_duration(redis.timeout)));
-    out.field("prefix", quote(&redis.prefix));
+    out.field("url", toml_string(redis.url.written()));
+    out.field("timeout", toml_string(&show_duration(redis.timeout)));
+    out.field("prefix", toml_string(&redis.prefix));
 }
 
 fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
@@ -167,25 +185,25 @@ fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
     // A route has one `max_wait`, and each of its limits contains it.
     let max_wait = route.limits.first().and_then(|limit| limit.limit.max_wait);
     out.title("[[routes]]");
-    out.field("path", quote(&route.path.to_string()));
+    out.field("path", toml_string(&route.path.to_string()));
     if let Some(host) = &route.host {
-        out.field("host", quote(host));
+        out.field("host", toml_string(host));
     }
     out.field("methods", quoted(&route.methods));
-    out.field("origin", quote(&settings.origins[route.origin].name));
+    out.field("origin", toml_string(&settings.origins[route.origin].name));
     out.field("limits", list(limits));
     out.field(
         "max_wait",
-        quote(&max_wait.map_or("none".to_owned(), show_duration)),
+        toml_string(&max_wait.map_or("none".to_owned(), show_duration)),
     );
     out.field("dry_run", route.dry_run);
     out.field("reject_status", route.reject_status);
-    out.field("reject_body", quote(&route.reject_body));
-    out.field("headers", list(headers.map(quote)));
+    out.field("reject_body", toml_string(&route.reject_body));
+    out.field("headers", list(headers.map(toml_string)));
 }
 
 fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
-    let zone = quote(&zones[limit.zone].name);
+    let zone = toml_string(&zones[limit.zone].name);
     let burst = limit.limit.burst;
     let algorithm = zones[limit.zone].algorithm;
     match limit.limit.delay {
@@ -217,28 +235,28 @@ fn log(out: &mut Page, settings: &Settings) {
         Access::File(path) => path.display().to_string(),
     };
     out.title("[log]");
-    out.field("level", quote(level));
-    out.field("format", quote(format));
-    out.field("access", quote(&access));
+    out.field("level", toml_string(level));
+    out.field("format", toml_string(format));
+    out.field("access", toml_string(&access));
 }
 
 /// A name as a TOML key: without quotes if TOML allows that.
 fn key(name: &str) -> String {
     if name.contains('.') {
-        quote(name)
+        toml_string(name)
     } else {
         name.to_owned()
     }
 }
 
 fn head_size(bytes: usize) -> String {
-    quote(&show_size(bytes as u64))
+    toml_string(&show_size(bytes as u64))
 }
 
 /// File names: one as a string, several as a list.
 fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
     let alone = names.len() == 1;
-    let mut names = names.map(|name| quote(&name.display().to_string()));
+    let mut names = names.map(|name| toml_string(&name.display().to_string()));
     match names.next() {
         Some(name) if alone => name,
         first => list(first.into_iter().chain(names)),
@@ -246,7 +264,7 @@ fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
 }
 
 fn quoted<T: Display>(items: &[T]) -> String {
-    list(items.iter().map(|item| quote(&item.to_string())))
+    list(items.iter().map(|item| toml_string(&item.to_string())))
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {

@@ -28,10 +28,10 @@ use super::{LoadError, read};
 const QUIET: Duration = Duration::from_millis(50);
 
 /// Shortest time between two looks at the file, however busy its folder is.
-const BREATH: Duration = Duration::from_millis(5);
+const MIN_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Longest time between two looks at the file: network file systems send no events.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Watches one file, through renames, removals and symbolic links.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub struct Watcher {
     inotify: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
     /// Notified by events. It keeps one notification, which is enough.
-    stirred: Arc<Notify>,
+    changed_hint: Arc<Notify>,
 }
 
 /// Why a file cannot be watched.
@@ -71,8 +71,8 @@ impl Watcher {
     ///
     /// Returns an error if the system has no watch left, or if the file's folder does not exist.
     pub fn start(path: PathBuf, text: String) -> Result<Self, WatchError> {
-        let stirred = Arc::new(Notify::new());
-        let bell = Arc::clone(&stirred);
+        let changed_hint = Arc::new(Notify::new());
+        let bell = Arc::clone(&changed_hint);
         let failed = |path: &Path, source| WatchError {
             path: path.to_owned(),
             source,
@@ -90,7 +90,7 @@ impl Watcher {
             read_at: None,
             inotify,
             watched: BTreeSet::new(),
-            stirred,
+            changed_hint,
         };
         for folder in folders(&this.path) {
             let result = this.inotify.watch(&folder, RecursiveMode::NonRecursive);
@@ -112,7 +112,7 @@ impl Watcher {
     pub async fn changed(&mut self) -> Result<String, LoadError> {
         loop {
             if Some(self.look()) == self.read_at {
-                self.stir().await;
+                self.wait_for_hint().await;
                 continue;
             }
             let stamp = self.settle().await;
@@ -153,7 +153,7 @@ impl Watcher {
         let mut stamp = self.look();
         let mut quiet_at = Instant::now() + QUIET;
         loop {
-            let quiet = timeout_at(quiet_at, self.stir()).await.is_err();
+            let quiet = timeout_at(quiet_at, self.wait_for_hint()).await.is_err();
             let now = self.look();
             if now != stamp {
                 stamp = now;
@@ -165,10 +165,10 @@ impl Watcher {
     }
 
     /// Waits for a reason to look at the file.
-    async fn stir(&self) {
-        sleep(BREATH).await;
+    async fn wait_for_hint(&self) {
+        sleep(MIN_INTERVAL).await;
         // A timeout is also a reason to look.
-        let _ = timeout(PATIENCE, self.stirred.notified()).await;
+        let _ = timeout(MAX_INTERVAL, self.changed_hint.notified()).await;
     }
 
     /// Looks at the file, and renews the watches if its folders have been replaced.

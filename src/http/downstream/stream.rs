@@ -85,7 +85,7 @@ pub struct Response<'a> {
     /// The length of the body that follows.
     pub length: BodyLength,
     /// The `Content-Length` of a body that does not follow, as after `HEAD` and with a 304.
-    pub told_length: Option<u64>,
+    pub announced_length: Option<u64>,
     /// The time for an added `Date`; `None` if the fields already have one.
     pub date: Option<Moment>,
     /// The protocol that a 101 switches to.

@@ -22,7 +22,7 @@ pub struct ResponseHead<'a> {
     /// How the body is framed.
     pub length: BodyLength,
     /// The `Content-Length` of a body that does not follow, as after `HEAD` and with a 304.
-    pub told_length: Option<u64>,
+    pub announced_length: Option<u64>,
 }
 
 impl<'a> ResponseHead<'a> {
@@ -57,9 +57,9 @@ impl<'a> ResponseHead<'a> {
             status: status.ok_or(InvalidResponse::Malformed)?,
             version: Version::of_minor(parsed.version),
             length: BodyLength::None,
-            told_length: None,
+            announced_length: None,
         };
-        (response.length, response.told_length) = framing::of_response(
+        (response.length, response.announced_length) = framing::of_response(
             response.fields(),
             response.status,
             to_head,

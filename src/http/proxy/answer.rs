@@ -224,7 +224,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             status: head.status,
             reason: head.reason(),
             length: head.length,
-            told_length: head.told_length,
+            announced_length: head.announced_length,
             date: (!head.fields().has(FieldName::Date)).then_some(now),
             upgrade: head
                 .fields()

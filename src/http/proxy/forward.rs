@@ -207,7 +207,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let mut in_flight = if let Some(picked) = picked {
             picked
         } else {
-            let in_flight = self.wait_for_place().await?;
+            let in_flight = self.wait_for_slot().await?;
             self.record.server = Some(in_flight.server());
             let kept = self.worker.pools.of(in_flight.at()).take(verified);
             if let Some(kept) = kept {
@@ -219,13 +219,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         Ok((connection, in_flight))
     }
 
-    async fn wait_for_place(&mut self) -> Result<InFlight<'r>, Failure> {
+    async fn wait_for_slot(&mut self) -> Result<InFlight<'r>, Failure> {
         let pacer = &self.worker.pacer;
-        let place = pin!(self.origin().admit(|| pacer.now()));
-        let place = unless_gone(&*self.client, place).await?;
+        let in_flight = pin!(self.origin().admit(|| pacer.now()));
+        let in_flight = unless_gone(&*self.client, in_flight).await?;
         self.began = self.worker.pacer.now();
         self.sent = self.began;
-        place.map_err(Failure::Origin)
+        in_flight.map_err(Failure::Origin)
     }
 
     /// Replaces the connection of a request after it broke.

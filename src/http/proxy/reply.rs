@@ -133,7 +133,7 @@ impl<'a> Reply<'a> {
             } else {
                 BodyLength::Length(length)
             },
-            told_length: Some(length),
+            announced_length: Some(length),
             date: Some(record.answered_at()),
             upgrade: None,
             fields: &fields,

@@ -12,9 +12,9 @@ use crate::time::pacer::Pacer;
 
 /// The gateway in force.
 #[derive(Debug)]
-pub struct InForce(Arc<Gateway>);
+pub struct CurrentGateway(Arc<Gateway>);
 
-impl Deref for InForce {
+impl Deref for CurrentGateway {
     type Target = Gateway;
 
     fn deref(&self) -> &Gateway {
@@ -29,7 +29,7 @@ pub struct Worker {
     /// The gateway in force, as this thread's requests hold it.
     ///
     /// If requests held an `Arc`, all workers would write to one counter for each request.
-    in_force: RefCell<Option<Rc<InForce>>>,
+    in_force: RefCell<Option<Rc<CurrentGateway>>>,
     stop: Rc<StopSignal>,
     pub(super) pacer: Rc<Pacer>,
     pub(super) pools: Pools,
@@ -85,19 +85,19 @@ impl Worker {
     }
 
     /// Returns the gateway in force, if the process has started.
-    pub(super) fn gateway_now(&self) -> Option<Rc<InForce>> {
+    pub(super) fn gateway_now(&self) -> Option<Rc<CurrentGateway>> {
         let (mut in_force, mut gateway) = (self.in_force.borrow_mut(), self.gateway.borrow_mut());
         if in_force.is_none() || gateway.has_changed().unwrap_or(false) {
             let gateway = gateway.borrow_and_update();
             *in_force = gateway
                 .as_ref()
-                .map(|gateway| Rc::new(InForce(Arc::clone(gateway))));
+                .map(|gateway| Rc::new(CurrentGateway(Arc::clone(gateway))));
         }
         in_force.clone()
     }
 
     /// Returns the gateway in force, and waits for it while the process starts.
-    pub async fn gateway(&self) -> Rc<InForce> {
+    pub async fn gateway(&self) -> Rc<CurrentGateway> {
         if let Some(gateway) = self.gateway_now() {
             return gateway;
         }
@@ -105,7 +105,7 @@ impl Worker {
         Box::pin(self.first_gateway()).await
     }
 
-    async fn first_gateway(&self) -> Rc<InForce> {
+    async fn first_gateway(&self) -> Rc<CurrentGateway> {
         loop {
             if let Some(gateway) = self.gateway_now() {
                 return gateway;

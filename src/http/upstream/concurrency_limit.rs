@@ -84,7 +84,7 @@ mod tests {
 
             slots.resize(2, 1);
             drop(second);
-            assert!(is_full(&slots).await, "two had a place, and there is one");
+            assert!(is_full(&slots).await, "two had a slot, and there is one");
             drop(third);
             let fourth = slots.take().await;
             assert!(is_full(&slots).await);

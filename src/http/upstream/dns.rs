@@ -13,10 +13,10 @@ use super::resolver::{Resolve, System};
 const FRESH: Duration = Duration::from_secs(5);
 /// Age below which addresses are used while a new lookup runs.
 ///
-/// With older addresses a caller waits for the lookup first, but not longer than `PATIENCE`.
+/// With older addresses a caller waits for the lookup first, but not longer than `STALE_WAIT`.
 const STALE: Duration = Duration::from_secs(30);
 /// Maximum time that a caller with old addresses waits for new ones.
-const PATIENCE: Duration = Duration::from_millis(200);
+const STALE_WAIT: Duration = Duration::from_millis(200);
 /// Time until the next lookup of a name after a lookup that failed.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -75,7 +75,7 @@ impl<R: Resolve> Names<R> {
                 match old {
                     None => ended.await,
                     // If the lookup took too long, the old addresses are the best that there are.
-                    Some(_) => timeout(PATIENCE, ended).await.unwrap_or_default(),
+                    Some(_) => timeout(STALE_WAIT, ended).await.unwrap_or_default(),
                 }
                 self.0.known(name)
             }
@@ -291,7 +291,7 @@ mod tests {
         for _ in 0..3 {
             let began = Instant::now();
             assert_eq!(told(&hanging).await.unwrap(), "10.0.0.1");
-            assert!(began.elapsed() <= PATIENCE + QUICK);
+            assert!(began.elapsed() <= STALE_WAIT + QUICK);
         }
         assert_eq!(
             asked.load(Ordering::SeqCst),

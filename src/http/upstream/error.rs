@@ -50,7 +50,7 @@ pub enum OriginError {
         invalid: InvalidResponse,
     },
     /// No slot at the origin came free.
-    #[error("the origin {origin} had no free place for {limit:?}")]
+    #[error("the origin {origin} had no free slot for {limit:?}")]
     Full {
         /// The origin.
         origin: String,

@@ -2,13 +2,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `servers`, `slots` | the servers of an origin, the choice of one, concurrent requests |
-//! | `server`, `condition` | one server, the requests at it, and whether it is in |
+//! | `servers`, `concurrency_limit` | the servers of an origin, the choice of one, its slots |
+//! | `server`, `health` | one server, the requests at it, and whether it is in use |
 //! | `prober`, `probe` | health checks |
-//! | `connection`, `pool` | connections in use, and idle connections |
+//! | `connection`, `pool`, `idle` | connections in use, and idle connections |
 //! | `error` | why there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
-//! | `names`, `resolver` | the addresses of names |
+//! | `dns`, `resolver` | the addresses of names |
 
 mod concurrency_limit;
 mod connection;

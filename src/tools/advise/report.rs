@@ -11,7 +11,7 @@ use super::hours::Class;
 use super::survey::{Resolution, Surveyed};
 use super::trial::{Trial, share};
 use super::windows::WIDTHS;
-use crate::config::{KeyTemplate, Part, Variable, quote};
+use crate::config::{KeyTemplate, Part, Variable, toml_string};
 use crate::limit::Moment;
 use crate::observe::escape::escape;
 use crate::tools::replay::{Form, Spread};
@@ -53,14 +53,18 @@ pub fn toml(advice: &Advice) -> String {
     let is_bare = name
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-    let title = if is_bare { name.clone() } else { quote(&name) };
+    let title = if is_bare {
+        name.clone()
+    } else {
+        toml_string(&name)
+    };
     let candidate = advice.chosen.candidate;
     format!(
         "limits = [{{ zone = {}, burst = {} }}]\n\n[zones.{title}]\nkey = {}\nrate = {}\n",
-        quote(&name),
+        toml_string(&name),
         candidate.burst,
-        quote(&template.to_string()),
-        quote(&candidate.rate.to_string()),
+        toml_string(&template.to_string()),
+        toml_string(&candidate.rate.to_string()),
     )
 }
 

@@ -32,7 +32,7 @@ use crate::limit::Moment;
 use crate::observe::events;
 use crate::observe::log::Logging;
 use crate::server;
-use crate::server::signals::{Asked, Signals};
+use crate::server::signals::{SignalRequest, Signals};
 use crate::time::clock;
 
 /// Plays the demo on `file` until it is interrupted.
@@ -82,7 +82,7 @@ async fn play(file: &Path, text: String, settings: Settings) -> io::Result<()> {
 }
 
 async fn interrupted(signals: &mut Signals) {
-    while signals.next().await != Asked::Stop {}
+    while signals.next().await != SignalRequest::Stop {}
 }
 
 fn remedy(error: io::Error, file: &Path) -> io::Error {

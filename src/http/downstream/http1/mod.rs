@@ -21,8 +21,15 @@
 //!
 //! Lingering lets a client that is still sending receive its response.
 //!
-//! Idle, `ReadingHead` and Lingering are in this file. In between, the connection belongs to the
-//! request's service, as its [`ClientStream`].
+//! | phases | file | types |
+//! |---|---|---|
+//! | Idle, `ReadingHead` | `mod.rs` | `Next`: a head, a refusal, or the end of the connection |
+//! | Waiting, Forwarding, Tunnel | `stream.rs` | `Progress`: how far the response is |
+//! | Answered | `mod.rs` | `End`: why the connection ends; without one it is Idle again |
+//! | Lingering | `closing.rs` | |
+//!
+//! From Waiting to Tunnel the connection belongs to the [`RequestService`], as its
+//! [`ClientStream`].
 
 mod closing;
 mod stream;

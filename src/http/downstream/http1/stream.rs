@@ -118,7 +118,7 @@ impl<S: Socket> ClientStream for Connection<S> {
         }
         let length = match response.length {
             BodyLength::Length(length) => Some(length),
-            _ => response.told_length,
+            _ => response.announced_length,
         };
         if let Some(length) = length {
             out.put(b"Content-Length: ");

@@ -75,7 +75,7 @@ impl Stream {
             status,
             reason: b"",
             length: BodyLength::Length(text.len() as u64),
-            told_length: None,
+            announced_length: None,
             date: Some(now),
             upgrade: None,
             fields: &fields,
@@ -232,7 +232,7 @@ impl ClientStream for Stream {
         }
         let length = match response.length {
             BodyLength::Length(length) => Some(length),
-            _ => response.told_length,
+            _ => response.announced_length,
         };
         if let Some(length) = length {
             headers.insert(CONTENT_LENGTH, length.into());

@@ -15,7 +15,7 @@ fn parse(bytes: &[u8], to_head: bool) -> Result<ResponseHead<'_>, InvalidRespons
 fn framing(lines: &str, to_head: bool) -> Result<(BodyLength, Option<u64>), InvalidResponse> {
     let bytes = bytes(lines);
     let head = parse(&bytes, to_head)?;
-    Ok((head.length, head.told_length))
+    Ok((head.length, head.announced_length))
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::Translation;
 use super::listen::{self, Listen};
 use super::page::{Section, list};
 use super::servers::Server;
-use crate::config::{quote, show_size};
+use crate::config::{show_size, toml_string};
 use crate::limit::show_duration;
 use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
@@ -30,7 +30,9 @@ impl Translation<'_> {
         ] {
             let read = |text: &str| values::time(text).filter(|span| zero || !span.is_zero());
             if let Some(span) = self.one_for_all(http, theirs, read) {
-                section.fields.push((ours, quote(&show_duration(span))));
+                section
+                    .fields
+                    .push((ours, toml_string(&show_duration(span))));
             }
         }
         // nginx's default.
@@ -157,7 +159,7 @@ impl Translation<'_> {
                         certs.push(cert_file);
                         keys.push(key_file);
                     }
-                    Err(why) => self.notes.add(cert.place, format!("this certificate is left out, as it cannot be loaded here: {why}; [server.tls] would have cert = {} and key = {}", quote(&cert_file), quote(&key_file))),
+                    Err(why) => self.notes.add(cert.place, format!("this certificate is left out, as it cannot be loaded here: {why}; [server.tls] would have cert = {} and key = {}", toml_string(&cert_file), toml_string(&key_file))),
                 }
             }
         }

@@ -1,6 +1,6 @@
 use super::scope::Scope;
 use super::zones::Zones;
-use crate::config::quote;
+use crate::config::toml_string;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
@@ -102,7 +102,7 @@ fn limit<'z>(
             return None;
         }
     };
-    let mut limit = format!("{{ zone = {}, burst = {burst}", quote(known));
+    let mut limit = format!("{{ zone = {}, burst = {burst}", toml_string(known));
     match delay {
         Some(0) => {}
         Some(delay) if delay <= burst => limit.extend([", delay = ", &delay.to_string()]),

@@ -5,7 +5,7 @@ use super::probe;
 use super::scope::Scope;
 use super::upstreams::{Upstream, url};
 use super::zones::{Counted, Zones};
-use crate::config::quote;
+use crate::config::toml_string;
 use crate::limit::show_duration;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
@@ -136,7 +136,9 @@ fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
         };
         let text = directive.args.first().map_or("", String::as_str);
         match values::time(text).filter(|span| !span.is_zero()) {
-            Some(span) => section.fields.push((ours, quote(&show_duration(span)))),
+            Some(span) => section
+                .fields
+                .push((ours, toml_string(&show_duration(span)))),
             None => notes.add(
                 directive.place,
                 format!(

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::config::quote;
+use crate::config::toml_string;
 
 /// A table of the settings.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct Section {
 
 impl Section {
     pub(super) fn text(&mut self, name: &'static str, value: &str) {
-        self.fields.push((name, quote(value)));
+        self.fields.push((name, toml_string(value)));
     }
 
     pub(super) fn write(&self, page: &mut String) {
@@ -33,7 +33,10 @@ impl Section {
 
 /// A TOML list of strings.
 pub(super) fn list(items: &[String]) -> String {
-    let items = items.iter().map(|item| quote(item)).collect::<Vec<_>>();
+    let items = items
+        .iter()
+        .map(|item| toml_string(item))
+        .collect::<Vec<_>>();
     format!("[{}]", items.join(", "))
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::{parse, quote};
+use crate::config::{parse, toml_string};
 
 pub(super) fn server(url: &str) -> bool {
     takes("", url, "", "/", "")
@@ -10,7 +10,7 @@ pub(super) fn server(url: &str) -> bool {
 
 pub(super) fn listen(address: &str) -> bool {
     takes(
-        &format!("listen = [{}]", quote(address)),
+        &format!("listen = [{}]", toml_string(address)),
         "http://a",
         "",
         "/",
@@ -19,7 +19,13 @@ pub(super) fn listen(address: &str) -> bool {
 }
 
 pub(super) fn origin_host(host: &str) -> bool {
-    takes("", "http://a", &format!("host = {}", quote(host)), "/", "")
+    takes(
+        "",
+        "http://a",
+        &format!("host = {}", toml_string(host)),
+        "/",
+        "",
+    )
 }
 
 pub(super) fn path(path: &str) -> bool {
@@ -27,11 +33,17 @@ pub(super) fn path(path: &str) -> bool {
 }
 
 pub(super) fn host(host: &str) -> bool {
-    takes("", "http://a", "", "/", &format!("host = {}", quote(host)))
+    takes(
+        "",
+        "http://a",
+        "",
+        "/",
+        &format!("host = {}", toml_string(host)),
+    )
 }
 
 fn takes(server: &str, url: &str, origin: &str, path: &str, route: &str) -> bool {
-    let (url, path) = (quote(url), quote(path));
+    let (url, path) = (toml_string(url), toml_string(path));
     let text = format!(
         "[server]\nadmin = \"off\"\n{server}\n[origins.a]\nservers = [{url}]\n{origin}\n\
          [[routes]]\norigin = \"a\"\npath = {path}\n{route}\n"

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use super::hints;
 use super::probe;
 use super::scope::named;
-use crate::config::quote;
+use crate::config::toml_string;
 use crate::limit::show_duration;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
@@ -114,7 +114,7 @@ fn upstream(block: &[Directive], notes: &mut Notes) -> Upstream {
     if let Some(span) = timeout {
         upstream
             .fields
-            .push(("fail_timeout", quote(&show_duration(span))));
+            .push(("fail_timeout", toml_string(&show_duration(span))));
     }
     if let Some(keepalive) = named(block, "keepalive").next() {
         match keepalive.args.first().and_then(|text| values::whole(text)) {

@@ -15,9 +15,9 @@ use crate::limit::{Delay, Excess, Moment, Verdict};
 impl Handler<StoreReply> for KeyActor {
     type Result = ();
 
-    fn handle(&mut self, told: StoreReply, ctx: &mut Context<Self>) {
-        self.handled();
-        self.at_now(|actor, now| actor.told(told, now, ctx));
+    fn handle(&mut self, reply: StoreReply, ctx: &mut Context<Self>) {
+        self.message_handled();
+        self.at_now(|actor, now| actor.apply_reply(reply, now, ctx));
     }
 }
 
@@ -25,7 +25,7 @@ impl Handler<Retuned> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, Retuned(in_force): Retuned, _: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.at_now(|actor, now| {
             let KeyQueue::Shared(queue) = &mut actor.queue else {
                 return;
@@ -43,7 +43,7 @@ impl Handler<Placed> for KeyActor {
     type Result = ();
 
     fn handle(&mut self, Placed { delay, decision }: Placed, ctx: &mut Context<Self>) {
-        self.handled();
+        self.message_handled();
         self.at_now(|actor, now| {
             let KeyQueue::Shared(queue) = &mut actor.queue else {
                 return;
@@ -73,14 +73,14 @@ impl KeyActor {
         };
         let (delays, zone) = (queue.take_unplaced(), Rc::clone(queue.zone()));
         for delay in delays {
-            self.expect_one_more();
+            self.add_pending();
             zone.place(&self.snapshot.key, delay, ctx.address().recipient());
         }
     }
 
     /// Asks the store to decide. The actor is neither parked nor ended before the answer.
     pub(super) fn ask(&self, zone: &Rc<StoreLink>, join: Join, ctx: &mut Context<Self>) {
-        self.expect_one_more();
+        self.add_pending();
         zone.ask(join, ctx.address().recipient());
     }
 
@@ -98,12 +98,12 @@ impl KeyActor {
             let (rate, since) = (zone.rate(), Some(now));
             queue.follow(InForce { rate, since }, now);
         } else if is_retuned {
-            self.expect_one_more();
+            self.add_pending();
             zone.retune(&self.snapshot.key, ctx.address().recipient());
         }
     }
 
-    fn told(&mut self, told: StoreReply, now: Moment, ctx: &mut Context<Self>) {
+    fn apply_reply(&mut self, reply: StoreReply, now: Moment, ctx: &mut Context<Self>) {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
@@ -111,7 +111,7 @@ impl KeyActor {
             join,
             since,
             decision,
-        } = told;
+        } = reply;
         let (verdict, charge) = match (decision, queue.zone().on_failure) {
             (Ok(decision), _) => {
                 queue.learn(&decision, now);
@@ -152,11 +152,11 @@ impl KeyActor {
                 };
                 if self.rejects_all {
                     self.queue.refund(charge, now);
-                    self.send_away(vec![waiter], now);
+                    self.reject_waiters(vec![waiter], now);
                     return;
                 }
                 queue.seat(delay, ticket, waiter, due.unwrap_or(now), charge);
-                self.listen(ctx);
+                self.ensure_alarm(ctx);
             }
             _ => self.grant(reply, limit, charge, excess, due, now),
         }

@@ -2,7 +2,7 @@ use crate::limit::{Account, Bucket, Meter, Moment, Rate, SlidingWindowLog, Token
 
 /// A key's state in the store.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Standing {
+pub(super) enum StoredState {
     /// The level that the next request would make, in ticks.
     Level(i128),
     /// How many tokens would be missing before the next request, in ticks.
@@ -13,7 +13,7 @@ pub(super) enum Standing {
     Log { count: u32, one_more_at: Moment },
 }
 
-impl Standing {
+impl StoredState {
     /// Converts the state to an account on another clock.
     ///
     /// That clock shows `at` when Redis's clock shows `now`.
