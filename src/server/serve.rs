@@ -76,6 +76,8 @@ pub(crate) async fn serve(
         }
     }
     health.set_accepting(false);
+    // The kernel may need seconds to end the watch: it does so while the queues drain.
+    drop(watcher);
     // The file is not read any more. Closing the channel tells callers that ask for a reload.
     drop(asked_to_read);
     stop(reloader, accepting, &mut signals).await;

@@ -177,7 +177,8 @@ fn two_thousand_a_second_come_evenly_and_not_in_clumps() {
         if floor < 0.95 {
             // The machine is busy: a bare thread is uneven too. A clock of 1 ms would have none even.
             let least = floor / 2.0;
-            let told = format!("{even} of the gaps are near 0.5 ms, and {floor} of a bare thread's");
+            let told =
+                format!("{even} of the gaps are near 0.5 ms, and {floor} of a bare thread's");
             return if even >= least { Ok(()) } else { Err(told) };
         }
         let gaps = gaps(&moments);

@@ -486,8 +486,8 @@ fn check_variety(tallies: &[Tally; CASES.len()]) {
     for (case, tally) in CASES.iter().zip(tallies) {
         println!("{}: {tally:?}", case.what);
         let mut limits = case.routes.iter().flat_map(|route| route.iter());
-        let waits = limits
-            .any(|On(_, burst, delay)| matches!(delay, Delay::Above(delay) if delay < burst));
+        let waits =
+            limits.any(|On(_, burst, delay)| matches!(delay, Delay::Above(delay) if delay < burst));
         assert!(
             tally.passed > 0 && tally.rejected > 0 && (tally.delayed > 0) == waits,
             "{} shows little: {tally:?}",
