@@ -14,7 +14,7 @@ use super::Recorder;
 use crate::actors::{Zone, ZoneStats};
 use crate::config::Route;
 use crate::http::gateway::Gateway;
-use crate::observe::escape::escape_unquoted;
+use crate::observe::escape::short_name;
 use crate::observe::metrics::{
     NO_ROUTE, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP,
     ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
@@ -22,10 +22,6 @@ use crate::observe::metrics::{
 
 /// How many keys of a zone have a series of their own.
 pub(super) const TOP_KEYS: usize = 10;
-/// Longest name of a key in a label or a sample, in characters; a longer name is cut off.
-///
-/// A key may be as long as the head of a request.
-const LONGEST_NAME: usize = 128;
 /// How long the workers may take to report the state of their zones.
 const STATS_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -72,7 +68,7 @@ impl Exposition {
             // Two keys may have the same name after it is cut off. The deeper key comes first.
             let mut seen = HashSet::new();
             for state in &stats.deepest {
-                let key = name(&state.key);
+                let key = short_name(&state.key);
                 if seen.insert(key.clone()) {
                     let labels = [("zone", zone.as_str()), ("key", key.as_str())];
                     sample(out, ZONE_TOP_KEY, &labels, state.depth);
@@ -85,16 +81,6 @@ impl Exposition {
 /// The current state of a zone; `None` if a worker does not answer in time.
 pub(super) async fn stats(zone: &Zone) -> Option<ZoneStats> {
     timeout(STATS_TIMEOUT, zone.stats(TOP_KEYS)).await.ok()
-}
-
-/// A key as text for people, of bounded length.
-pub(super) fn name(key: &[u8]) -> String {
-    // A character comes from at most four bytes, so the rest of a long key is not needed.
-    let name = escape_unquoted(&key[..key.len().min(4 * LONGEST_NAME)]);
-    match name.char_indices().nth(LONGEST_NAME) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name,
-    }
 }
 
 fn family(out: &mut String, name: &str, help: &str) {
@@ -195,22 +181,12 @@ mod tests {
         sample(
             &mut out,
             "m",
-            &[("zone", "z"), ("key", &name(b"a\"\\\n\xff<script>"))],
+            &[("zone", "z"), ("key", &short_name(b"a\"\\\n\xff<script>"))],
             3,
         );
         assert_eq!(
             out,
             "m{zone=\"z\",key=\"a\\\"\\\\\\\\\\\\x0A\\\\xFF<script>\"} 3\n"
-        );
-    }
-
-    #[test]
-    fn names_are_of_bounded_length() {
-        assert_eq!(name(&[b'a'; 128]), "a".repeat(128));
-        assert_eq!(name(&vec![b'a'; 60_000]), format!("{}…", "a".repeat(128)));
-        assert_eq!(
-            name("é".repeat(60_000).as_bytes()),
-            format!("{}…", "é".repeat(128))
         );
     }
 

@@ -31,9 +31,8 @@ impl Health {
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let gateway = self.gateway.borrow().as_ref().map(Arc::clone);
-        let gateway = gateway.filter(|_| self.accepting.load(Ordering::Relaxed));
-        let Some(gateway) = gateway else {
-            return Some("it does not accept connections".to_owned());
+        let Some(gateway) = gateway.filter(|_| self.accepting.load(Ordering::Relaxed)) else {
+            return Some("it is starting or stopping".to_owned());
         };
         if !gateway.has_origin() {
             return Some("no origin has a server in use".to_owned());

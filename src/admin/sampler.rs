@@ -8,11 +8,12 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Live;
-use super::exposition::{TOP_KEYS, name, stats};
+use super::exposition::{TOP_KEYS, stats};
 use super::views::{KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
+use crate::observe::escape::short_name;
 use crate::observe::metrics::{Counts, LimitStatus};
 use crate::time::clock;
 
@@ -133,7 +134,7 @@ impl Sampler {
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: Plain::new(&settings.name),
-            key: Plain::new(&name(&state.key)),
+            key: Plain::new(&short_name(&state.key)),
             depth: state.depth as u64,
             oldest_wait: seconds(state.oldest_wait),
         });

@@ -19,6 +19,24 @@ pub fn escape_unquoted(bytes: &[u8]) -> String {
     escape_but(bytes, |_| true)
 }
 
+/// Longest name of a key in a label, a sample or a log event, in characters.
+///
+/// A key may be as long as the head of a request.
+const LONGEST_NAME: usize = 128;
+
+/// A key as text for people, escaped like [`escape_unquoted`] and of bounded length.
+#[must_use]
+pub fn short_name(key: &[u8]) -> String {
+    // A character comes from at most four bytes, so the rest of a long key is not needed.
+    let begin = &key[..key.len().min(4 * LONGEST_NAME)];
+    let name = escape_unquoted(begin);
+    match name.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None if begin.len() < key.len() => format!("{name}…"),
+        None => name,
+    }
+}
+
 /// The bytes of a text that [`escape`] or [`escape_unquoted`] wrote.
 ///
 /// Returns `None` if the text contains an escape that they never write.
@@ -87,3 +105,25 @@ fn escape_bytes(text: &mut String, bytes: &[u8]) {
 
 #[cfg(test)]
 mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_of_bounded_length() {
+        assert_eq!(short_name(&[b'a'; 128]), "a".repeat(128));
+        assert_eq!(
+            short_name(&vec![b'a'; 60_000]),
+            format!("{}…", "a".repeat(128))
+        );
+        assert_eq!(
+            short_name("é".repeat(60_000).as_bytes()),
+            format!("{}…", "é".repeat(128))
+        );
+        assert_eq!(
+            short_name("😀".repeat(200).as_bytes()),
+            format!("{}…", "😀".repeat(128))
+        );
+    }
+}

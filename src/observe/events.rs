@@ -4,7 +4,7 @@
 //! fills a disk.
 
 use crate::limit::{Excess, Moment};
-use crate::observe::escape::escape;
+use crate::observe::escape::short_name;
 use crate::observe::metrics::LimitStatus;
 use crate::observe::throttle::Throttle;
 
@@ -29,7 +29,7 @@ impl Events {
                 if let Some(hidden) = self.rejections.show(now) {
                     tracing::error!(
                         zone,
-                        key = escape(key),
+                        key = short_name(key),
                         what,
                         excess = excess.requests(),
                         hidden,
@@ -41,7 +41,7 @@ impl Events {
                 if let Some(hidden) = self.delays.show(now) {
                     tracing::warn!(
                         zone,
-                        key = escape(key),
+                        key = short_name(key),
                         what,
                         excess = excess.requests(),
                         hidden,

@@ -13,10 +13,14 @@ use super::signals::{SignalRequest, Signals};
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
 use crate::config::{self, FileState, Settings, Watcher};
 use crate::http::gateway::Gateway;
+use crate::observe::access;
 use crate::time::clock;
 
 /// Time that connections get to receive their last answer after all waiters were rejected.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Time that the disk gets at least to take the last lines of the access log.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Serves until the process is told to stop and all requests have been answered.
 ///
@@ -101,6 +105,7 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
         ?shutdown_timeout,
         "stopping: no new connections; the queues drain"
     );
+    let began = clock::now();
     gateway.stop();
     let ending = async move {
         accepting.close().await;
@@ -114,9 +119,13 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
             let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
         }
         accepting.end().await;
-        // Dropping the gateway closes its access log, which is then written to the end.
         drop(gateway);
         reloader.end();
+        let left = shutdown_timeout.saturating_sub(clock::now().since(began));
+        let lost = access::finish(left.max(LAST_LINES)).await;
+        if lost > 0 {
+            tracing::error!(lost, "lines of the access log were not written in time");
+        }
     };
     tokio::select! {
         () = ending => {}

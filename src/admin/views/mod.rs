@@ -134,7 +134,7 @@ pub struct Problem {
     pub message: Plain,
 }
 
-/// `/api/live/history`.
+/// The event `history` of `/api/live`: its first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct History {

@@ -1,7 +1,8 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
 
 use crate::observe::metrics::count_dropped_line;
 use crate::observe::throttle::Throttle;
@@ -10,91 +11,144 @@ use crate::time::clock;
 /// Bytes that may wait for the disk, in all logs of the process. Further lines are dropped and
 /// counted.
 ///
-/// After a reload the old log is open until its last request has ended. A slow disk must not slow requests down, nor fill the memory.
+/// A slow disk must not slow requests down, nor fill the memory. After a reload the old log stays
+/// open until its last line is written.
 const BYTES: usize = 16 * 1024 * 1024;
 /// A line counts for at least this much: about what a waiting line takes besides its text.
 const LEAST: usize = 256;
-/// With this many lines of `LEAST` bytes the backlog is full.
-const LINES: usize = BYTES / LEAST;
+
+/// The lines that wait, in all logs of the process.
+static WAITING: Waiting = Waiting::new();
 
 /// The lines on their way to the thread that writes them.
 ///
-/// Dropping it writes the lines that still wait.
+/// The thread ends when this is dropped and the last line is written.
+#[derive(Debug)]
 pub(super) struct Backlog {
-    waiting: &'static AtomicUsize,
-    writer: NonBlocking,
-    _until_written: WorkerGuard,
+    lines: Sender<String>,
+    waiting: &'static Waiting,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    bytes: AtomicUsize,
+    lines: AtomicUsize,
+}
+
+impl Waiting {
+    const fn new() -> Self {
+        Self {
+            bytes: AtomicUsize::new(0),
+            lines: AtomicUsize::new(0),
+        }
+    }
+
+    /// Counts a line, unless there is no room for it.
+    fn add(&self, line: &str) -> bool {
+        let size = line.len().max(LEAST);
+        let has_room = self.bytes.fetch_add(size, Ordering::Relaxed) + size <= BYTES;
+        if has_room {
+            self.lines.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.bytes.fetch_sub(size, Ordering::Relaxed);
+        }
+        has_room
+    }
+
+    fn remove(&self, line: &str) {
+        let size = line.len().max(LEAST);
+        self.bytes.fetch_sub(size, Ordering::Relaxed);
+        self.lines.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl Backlog {
     /// Starts the thread that writes to `sink`.
-    pub(super) fn new(sink: impl Write + Send + 'static) -> Self {
-        static WAITING: AtomicUsize = AtomicUsize::new(0);
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no thread can be started.
+    pub(super) fn new(sink: impl Write + Send + 'static) -> io::Result<Self> {
         Self::counted_in(&WAITING, sink)
     }
 
-    fn counted_in(waiting: &'static AtomicUsize, sink: impl Write + Send + 'static) -> Self {
-        let sink = Counted {
-            sink,
-            waiting,
-            failed: Throttle::default(),
-        };
-        let builder = NonBlockingBuilder::default()
-            .buffered_lines_limit(LINES)
-            .lossy(true);
-        let (writer, until_written) = builder.thread_name("access log").finish(sink);
-        Self {
-            waiting,
-            writer,
-            _until_written: until_written,
-        }
+    fn counted_in(
+        waiting: &'static Waiting,
+        sink: impl Write + Send + 'static,
+    ) -> io::Result<Self> {
+        let (lines, pushed) = channel();
+        let thread = thread::Builder::new().name("access log".to_owned());
+        thread.spawn(move || write_all(&pushed, sink, waiting))?;
+        Ok(Self { lines, waiting })
     }
 
     /// Hands one line over, or drops it if too many bytes wait.
-    pub(super) fn push(&self, line: &str) {
-        let size = size(line.as_bytes());
-        if self.waiting.fetch_add(size, Ordering::Relaxed) + size > BYTES {
-            self.waiting.fetch_sub(size, Ordering::Relaxed);
+    pub(super) fn push(&self, line: String) {
+        if !self.waiting.add(&line) {
             return count_dropped_line();
         }
-        // Handing over does not fail: as many lines as fit have less than `BYTES` bytes.
-        let _handed_over = self.writer.clone().write_all(line.as_bytes());
+        if let Err(unsent) = self.lines.send(line) {
+            // The thread has panicked.
+            self.waiting.remove(&unsent.0);
+            count_dropped_line();
+        }
     }
 }
 
-/// The file, as the thread that writes it sees it.
-struct Counted<W> {
-    sink: W,
-    waiting: &'static AtomicUsize,
-    failed: Throttle,
+/// Waits until all lines are written, but not longer than `limit`. Returns how many are not.
+pub async fn finish(limit: Duration) -> usize {
+    let until = clock::now() + limit;
+    loop {
+        let left = WAITING.lines.load(Ordering::Acquire);
+        if left == 0 || clock::now() >= until {
+            return left;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
-impl<W: Write> Write for Counted<W> {
-    /// Takes one whole line, as it was pushed.
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let written = self.sink.write_all(line);
-        self.waiting.fetch_sub(size(line), Ordering::Relaxed);
+fn write_all(lines: &Receiver<String>, mut sink: impl Write, waiting: &Waiting) {
+    let failed = Throttle::new();
+    // Whether a part of the line before was written. The next line must not continue it.
+    let mut is_torn = false;
+    for line in lines {
+        let begun = if is_torn {
+            sink.write_all(b"\n")
+        } else {
+            Ok(())
+        };
+        let mut rest = line.as_bytes();
+        let written = begun.and_then(|()| {
+            is_torn = false;
+            write_rest(&mut sink, &mut rest)
+        });
+        is_torn |= written.is_err() && rest.len() < line.len();
         if let Err(error) = written {
             count_dropped_line();
-            if let Some(hidden) = self.failed.show(clock::now()) {
+            if let Some(hidden) = failed.show(clock::now()) {
                 tracing::error!(%error, hidden, "the access log cannot be written; lines are lost");
             }
         }
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
+        waiting.remove(&line);
     }
 }
 
-fn size(line: &[u8]) -> usize {
-    line.len().max(LEAST)
+fn write_rest(sink: &mut impl Write, rest: &mut &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        match sink.write(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => *rest = &rest[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    sink.flush()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+    use std::sync::mpsc::{SyncSender, sync_channel};
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 
@@ -112,31 +166,72 @@ mod tests {
         }
     }
 
-    fn slow() -> (Backlog, Receiver<usize>) {
-        let (sender, receiver) = sync_channel(0);
-        let waiting = Box::leak(Box::default());
-        (Backlog::counted_in(waiting, Slow(sender)), receiver)
+    fn counted() -> &'static Waiting {
+        Box::leak(Box::new(Waiting::new()))
     }
 
     #[test]
     fn lines_wait_up_to_a_number_of_bytes_and_none_of_those_is_lost() {
         for length in [1, 100, 128 * 1024] {
-            let (backlog, disk) = slow();
+            let (sender, disk) = sync_channel(0);
+            let backlog = Backlog::counted_in(counted(), Slow(sender)).unwrap();
             let fit = BYTES / length.max(LEAST);
             let line = "x".repeat(length);
             for _ in 0..fit + 100 {
-                backlog.push(&line);
+                backlog.push(line.clone());
             }
-            assert!(backlog.waiting.load(Ordering::Relaxed) <= BYTES);
+            assert!(backlog.waiting.bytes.load(Ordering::Relaxed) <= BYTES);
             for nth in 0..fit {
                 assert_eq!(disk.recv(), Ok(length), "line {nth}");
             }
             // The last line is taken off the count just after the disk has it.
-            while backlog.waiting.load(Ordering::Relaxed) > 0 {
-                std::thread::yield_now();
+            while backlog.waiting.bytes.load(Ordering::Relaxed) > 0 {
+                thread::yield_now();
             }
-            backlog.push("more\n");
+            backlog.push("more\n".to_owned());
             assert_eq!(disk.recv(), Ok(5), "there is room again");
         }
+    }
+
+    /// A disk with room for some bytes, and what it holds.
+    #[derive(Clone, Default)]
+    struct Full(Arc<Mutex<(usize, Vec<u8>)>>);
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let (room, held) = &mut *self.0.lock().unwrap();
+            let count = bytes.len().min(*room);
+            if count == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            *room -= count;
+            held.extend_from_slice(&bytes[..count]);
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_by_a_full_disk_does_not_run_into_the_next() {
+        let (disk, waiting) = (Full::default(), counted());
+        disk.0.lock().unwrap().0 = 9;
+        let backlog = Backlog::counted_in(waiting, disk.clone()).unwrap();
+        let push = |line: &str| {
+            backlog.push(line.to_owned());
+            while waiting.lines.load(Ordering::Acquire) > 0 {
+                thread::yield_now();
+            }
+        };
+        push("one\n");
+        push("second\n");
+        push("third\n");
+        disk.0.lock().unwrap().0 = 100;
+        push("fourth\n");
+        push("fifth\n");
+        let held = String::from_utf8(disk.0.lock().unwrap().1.clone()).unwrap();
+        assert_eq!(held, "one\nsecon\nfourth\nfifth\n");
     }
 }

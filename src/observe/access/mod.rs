@@ -6,11 +6,15 @@ mod backlog;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use super::escape::{escape, escape_unquoted};
@@ -18,8 +22,9 @@ use crate::config::{Access, Format, Log};
 use crate::limit::{Excess, Moment};
 use crate::observe::metrics::LimitStatus;
 use backlog::Backlog;
+pub use backlog::finish;
 
-/// An open access log. Dropping it writes the lines that still wait.
+/// An open access log. When it is dropped, the lines that still wait are written.
 pub struct AccessLog {
     format: Format,
     backlog: Backlog,
@@ -89,25 +94,17 @@ impl AccessLog {
     ///
     /// Returns an error if the file cannot be opened for appending.
     pub fn open(log: &Log) -> io::Result<Option<Self>> {
-        let sink: Box<dyn Write + Send> = match &log.access {
+        let backlog = match &log.access {
             Access::Off => return Ok(None),
-            Access::Stdout => Box::new(io::stdout()),
-            Access::File(path) => {
-                let file = std::fs::OpenOptions::new()
-                    .create(true)
-                    .append(true)
-                    .open(path);
-                Box::new(file.map_err(|error| {
-                    io::Error::new(
-                        error.kind(),
-                        format!("log.access {}: {error}", path.display()),
-                    )
-                })?)
-            }
+            Access::Stdout => Backlog::new(io::stdout()),
+            Access::File(path) => open_file(path).and_then(Backlog::new).map_err(|error| {
+                let what = format!("log.access {}: {error}", path.display());
+                io::Error::new(error.kind(), what)
+            }),
         };
         Ok(Some(Self {
             format: log.format,
-            backlog: Backlog::new(sink),
+            backlog: backlog?,
         }))
     }
 
@@ -118,8 +115,27 @@ impl AccessLog {
             Format::Json => json(entry),
         };
         line.push('\n');
-        self.backlog.push(&line);
+        self.backlog.push(line);
     }
+}
+
+/// Opens a file for appending. It never waits.
+///
+/// A named pipe that nobody reads is an error (fifo(7)): waiting for a reader would stop the whole
+/// gateway.
+fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o666);
+    let file =
+        rustix::fs::open(path, flags | OFlags::NONBLOCK, mode).map_err(|error| match error {
+            Errno::NXIO => {
+                io::Error::new(io::ErrorKind::NotFound, "no program reads this named pipe")
+            }
+            error => error.into(),
+        })?;
+    // From here on a write waits, on a thread of its own.
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(File::from(file))
 }
 
 impl std::fmt::Debug for AccessLog {
