@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::acceptor::{Accepted, Acceptor};
-use super::listeners::{Listener, Stream};
+use super::listeners::{AcceptedSocket, Listener};
 use crate::config::{self, Tls};
 use crate::http::downstream::{self, Certificates, Peer, Socket, Timeouts, TlsServer};
 use crate::http::gateway::Gateway;
@@ -160,19 +160,19 @@ struct NewConnection {
 impl NewConnection {
     fn begin(
         self,
-        stream: Stream,
+        stream: AcceptedSocket,
         server: &config::Server,
         tls_server: Option<TlsServer>,
     ) -> io::Result<()> {
         match stream {
-            Stream::Tcp(tcp) => {
+            AcceptedSocket::Tcp(tcp) => {
                 let socket = TcpStream::from_std(tcp)?;
                 set_keepalive(&socket, server.tcp_keepalive);
                 self.serve_tcp(socket, tls_server);
             }
             // Not encrypted even if `server.tls` is set: traffic on a Unix socket does not leave
             // the machine.
-            Stream::Unix(unix) => self.serve(UnixStream::from_std(unix)?, Peer::default()),
+            AcceptedSocket::Unix(unix) => self.serve(UnixStream::from_std(unix)?, Peer::default()),
         }
         Ok(())
     }

@@ -21,14 +21,14 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::sleep;
 
-use super::listeners::{BACKLOG, Listener, Stream};
+use super::listeners::{AcceptedSocket, BACKLOG, Listener};
 
 /// Pause before the next try when the system has no descriptor or memory for a connection.
 const BACK_OFF: Duration = Duration::from_millis(500);
 
 /// An accepted connection for a worker.
 pub(super) struct Accepted {
-    pub(super) stream: Stream,
+    pub(super) stream: AcceptedSocket,
     /// Held until the connection has ended.
     pub(super) permit: OwnedSemaphorePermit,
 }

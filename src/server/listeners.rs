@@ -28,7 +28,7 @@ enum Socket {
 
 /// A client connection as it was accepted. Never blocks.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(super) enum AcceptedSocket {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -76,12 +76,12 @@ impl Listener {
     /// # Errors
     ///
     /// Returns the errors of accept(2), and `WouldBlock` if no connection waits.
-    pub(super) fn accept(&self) -> io::Result<Stream> {
+    pub(super) fn accept(&self) -> io::Result<AcceptedSocket> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accepted = rustix::net::accept_with(self.as_fd(), flags)?;
         Ok(match self.socket {
-            Socket::Tcp(_) => Stream::Tcp(accepted.into()),
-            Socket::Unix(_) => Stream::Unix(accepted.into()),
+            Socket::Tcp(_) => AcceptedSocket::Tcp(accepted.into()),
+            Socket::Unix(_) => AcceptedSocket::Unix(accepted.into()),
         })
     }
 }

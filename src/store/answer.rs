@@ -10,7 +10,7 @@ use crate::limit::{
 
 /// The store's answer to a [`Join`]. All moments are on Redis's clock.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct StoreAnswer {
     /// The decision about the request.
     pub verdict: Verdict,
     /// When it was decided. Relates Redis's clock to the caller's.
@@ -22,7 +22,7 @@ pub struct Answer {
     pub(super) state: StoredState,
 }
 
-impl Answer {
+impl StoreAnswer {
     /// The key's state after the decision, converted to another clock.
     ///
     /// The other clock showed `at` when Redis's clock showed [`now`](Self::now).
@@ -120,7 +120,7 @@ fn in_force(pace: &Pace, written: &str, since: u64) -> Result<InForce, Error> {
 }
 
 /// Parses the reply to `join`.
-pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
+pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<StoreAnswer, Error> {
     let (accepted, now, written, since, found) = parts(reply).ok_or(Error::InvalidReply)?;
     let now = moment(now);
     let in_force = in_force(join.pace, &written, since)?;
@@ -129,7 +129,7 @@ pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<Answer, Error> {
     if (accepted == 1) == matches!(verdict, Verdict::Reject(_)) {
         return Err(Error::InvalidReply);
     }
-    Ok(Answer {
+    Ok(StoreAnswer {
         verdict,
         now,
         charge: (accepted == 1).then(|| Charge {

@@ -5,9 +5,9 @@ use tokio::sync::Mutex;
 
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
-use super::connection::Connection;
+use super::connection::RedisConnection;
 use super::script::By;
-use super::{Answer, Error, Join, Refund, Retune, Retuned, Url, answer, script};
+use super::{Error, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
 
 /// One thread's connection to the Redis that all gateways share.
 ///
@@ -18,7 +18,7 @@ pub struct Store {
     prefix: Vec<u8>,
     timeout: Duration,
     /// With a number, so that the failure of an old connection does not end its successor.
-    connection: RefCell<Option<(u64, Connection)>>,
+    connection: RefCell<Option<(u64, RedisConnection)>>,
     opened: Cell<u64>,
     /// Held by the task that connects.
     opening: Mutex<()>,
@@ -48,7 +48,7 @@ impl Store {
     }
 
     /// Decides all joins, in order and in one round trip. Returns an answer for each.
-    pub async fn decide(&self, joins: &[Join<'_>]) -> Vec<Result<Answer, Error>> {
+    pub async fn decide(&self, joins: &[Join<'_>]) -> Vec<Result<StoreAnswer, Error>> {
         let command = |index: usize, by| script::join(&joins[index], &self.prefix, by);
         let replies = self.run(joins.len(), command).await;
         let answered = joins.iter().zip(replies);
@@ -193,7 +193,7 @@ impl Store {
             .collect())
     }
 
-    async fn connection(&self) -> RedisResult<(u64, Connection)> {
+    async fn connection(&self) -> RedisResult<(u64, RedisConnection)> {
         let known = || self.connection.borrow().clone();
         if let Some(known) = known() {
             return Ok(known);
@@ -202,7 +202,7 @@ impl Store {
         if let Some(known) = known() {
             return Ok(known);
         }
-        let new = Connection::open(&self.url).await?;
+        let new = RedisConnection::open(&self.url).await?;
         self.opened.set(self.opened.get() + 1);
         let new = (self.opened.get(), new);
         *self.connection.borrow_mut() = Some(new.clone());

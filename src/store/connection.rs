@@ -8,12 +8,12 @@ use super::url::{Place, Url};
 
 /// A connection to one server, or to all nodes of a cluster.
 #[derive(Clone)]
-pub(super) enum Connection {
+pub(super) enum RedisConnection {
     Server(MultiplexedConnection),
     Cluster(ClusterConnection),
 }
 
-impl Connection {
+impl RedisConnection {
     /// Connects. Has no timeout: the caller must set one.
     pub(super) async fn open(url: &Url) -> RedisResult<Self> {
         match &url.place {

@@ -36,7 +36,7 @@ mod script;
 mod stored_state;
 mod url;
 
-pub use answer::{Answer, Charge, InForce, Retuned};
+pub use answer::{Charge, InForce, Retuned, StoreAnswer};
 pub use client::Store;
 pub use pace::{Pace, UnsupportedRate};
 pub use url::{BadUrl, Url};
@@ -67,7 +67,7 @@ pub struct Refund<'a> {
     pub algorithm: Algorithm,
     /// As in its [`Join`].
     pub pace: &'a Pace,
-    /// From the join's [`Answer`].
+    /// From the join's [`StoreAnswer`].
     pub charge: Charge,
     /// As in [`Join`].
     pub at: Option<Moment>,

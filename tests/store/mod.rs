@@ -7,7 +7,7 @@ mod suite;
 mod traces;
 
 use drip::limit::{Algorithm, Delay, Limit, Moment};
-use drip::store::{Answer, Error, Join, Pace, Store};
+use drip::store::{Error, Join, Pace, Store, StoreAnswer};
 
 /// The rate of a gateway whose file has had it since `since`, in seconds.
 fn pace(rate: &str, algorithm: Algorithm, since: u64) -> Pace {
@@ -36,6 +36,6 @@ fn at(millis: u64) -> Moment {
 }
 
 /// A single join; now, unless a time is given.
-async fn ask(store: &Store, join: Join<'_>) -> Result<Answer, Error> {
+async fn ask(store: &Store, join: Join<'_>) -> Result<StoreAnswer, Error> {
     store.decide(&[join]).await.remove(0)
 }

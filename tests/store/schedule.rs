@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use drip::limit::{Algorithm, Moment, Rate, Verdict};
-use drip::store::{Answer, Join, Pace, Refund, Store};
+use drip::store::{Join, Pace, Refund, Store, StoreAnswer};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -23,7 +23,7 @@ fn join<'a>(key: &'a [u8], pace: &'a Pace, burst: u32, at: Option<Moment>) -> Jo
 }
 
 /// When it is due.
-fn due(answer: &Answer) -> Moment {
+fn due(answer: &StoreAnswer) -> Moment {
     match answer.verdict {
         Verdict::Pass { .. } => answer.now,
         Verdict::Delay { until, .. } => until,
@@ -31,7 +31,7 @@ fn due(answer: &Answer) -> Moment {
     }
 }
 
-fn millis(answer: &Answer) -> u128 {
+fn millis(answer: &StoreAnswer) -> u128 {
     due(answer).since(at(0)).as_millis()
 }
 

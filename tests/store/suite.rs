@@ -57,7 +57,8 @@ impl Decides for Redis {
             })
             .collect();
         let answers = run(store.decide(&joins));
-        let verdict = |answer: Result<drip::store::Answer, _>| answer.expect("an answer").verdict;
+        let verdict =
+            |answer: Result<drip::store::StoreAnswer, _>| answer.expect("an answer").verdict;
         answers.into_iter().map(verdict).collect()
     }
 }

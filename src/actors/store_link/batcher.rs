@@ -16,7 +16,7 @@ use super::offset::Offset;
 use super::{Decision, NoReply, Retuned, StoreHealth, StoreLink};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
-use crate::store::{self, Answer, Charge, Error, Refund, Retune, Store};
+use crate::store::{self, Charge, Error, Refund, Retune, Store, StoreAnswer};
 use crate::time::pacer::Pacer;
 
 /// With this many batches under way, the next one gathers until one returns or `GATHERED` is over.
@@ -288,7 +288,7 @@ impl Batcher {
         own
     }
 
-    fn decision(&self, zone: &StoreLink, answer: &Answer) -> Decision {
+    fn decision(&self, zone: &StoreLink, answer: &StoreAnswer) -> Decision {
         let at = self.own(answer.now);
         Decision {
             verdict: answer.verdict.on_clock(answer.now, at),

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::forward::{Answer, Attempt, Failure, Forward};
+use super::forward::{Attempt, Failure, Forward, ResponseKind};
 use super::upload::Upload;
 use super::{heads, ratelimit_headers};
 use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};
@@ -23,10 +23,10 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         &mut self,
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
-    ) -> Result<Answer, Attempt> {
+    ) -> Result<ResponseKind, Attempt> {
         loop {
             let head = self.take_head(connection, in_flight)?;
-            if matches!(head, Some(Answer::Interim)) {
+            if matches!(head, Some(ResponseKind::Interim)) {
                 poll_fn(|cx| self.client.poll_flush(cx)).await?;
             } else if let Some(answer) = head {
                 return Ok(answer);
@@ -137,7 +137,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         &mut self,
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
-    ) -> Result<Option<Answer>, Attempt> {
+    ) -> Result<Option<ResponseKind>, Attempt> {
         let received = connection.received();
         if received.is_empty() {
             return Ok(None);
@@ -158,7 +158,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         };
         let answer = if head.is_interim() {
             self.pass_interim(&head);
-            Answer::Interim
+            ResponseKind::Interim
         } else {
             let asked = heads::asked_upgrade(self.info.head);
             let switches = head.status == 101;
@@ -167,10 +167,10 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             }
             self.begin(&head, in_flight);
             if switches {
-                Answer::Switched
+                ResponseKind::Switched
             } else {
                 let keeps = head.keeps_alive();
-                Answer::Final { keeps }
+                ResponseKind::Final { keeps }
             }
         };
         let length = head.length;

@@ -59,7 +59,7 @@ pub(super) struct Forward<'a, 'r, C> {
 pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
 
 /// The kind of head that was read.
-pub(super) enum Answer {
+pub(super) enum ResponseKind {
     Interim,
     Switched,
     Final { keeps: bool },
@@ -170,7 +170,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             }
         };
         match answer {
-            Answer::Final { keeps } => self.carry_body(&mut at_origin, keeps).await,
+            ResponseKind::Final { keeps } => self.carry_body(&mut at_origin, keeps).await,
             _ => Box::pin(self.carry_tunnel(at_origin)).await,
         }
     }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use super::idle::{Idle, IdleConnections};
-use super::stream::Stream;
+use super::stream::OriginStream;
 use crate::http::message::sender::Then;
 use crate::http::message::{BodyDecoder, BodyError, BodyLength, Buffer, Sender, Trailers};
 use crate::limit::Moment;
@@ -17,7 +17,7 @@ use crate::time::deadline::Deadline;
 /// When dropped, it closes. When [given back](Connection::give_back), it serves another request.
 #[derive(Debug)]
 pub struct Connection {
-    stream: Stream,
+    stream: OriginStream,
     sender: Sender,
     /// Bytes that are received but not used yet.
     received: Option<Buffer>,
@@ -33,7 +33,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(stream: Stream, pool: &Rc<IdleConnections>) -> Self {
+    pub(super) fn new(stream: OriginStream, pool: &Rc<IdleConnections>) -> Self {
         Self {
             stream,
             sender: Sender::default(),
@@ -232,7 +232,7 @@ impl Connection {
     }
 
     /// Returns the received bytes and the stream of a connection that has switched protocols.
-    pub fn into_tunnel(self) -> (Option<Buffer>, Stream) {
+    pub fn into_tunnel(self) -> (Option<Buffer>, OriginStream) {
         (self.received, self.stream)
     }
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::dns::Names;
-use super::stream::Stream;
+use super::stream::OriginStream;
 use super::tls::Tls;
 use crate::config::{Host, Scheme, ServerUrl};
 use crate::http::tcp::set_keepalive;
@@ -43,9 +43,9 @@ impl Dialer {
         self.0.keepalive.store(millis, Ordering::Relaxed);
     }
 
-    pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<Stream> {
+    pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<OriginStream> {
         let (scheme, host, port) = match server {
-            ServerUrl::Unix(path) => return through(path).await.map(Stream::Unix),
+            ServerUrl::Unix(path) => return through(path).await.map(OriginStream::Unix),
             ServerUrl::Tcp { scheme, host, port } => (scheme, host, port.get()),
         };
         let tcp = match host {
@@ -63,10 +63,10 @@ impl Dialer {
         let keepalive = Duration::from_millis(self.0.keepalive.load(Ordering::Relaxed));
         set_keepalive(&tcp, Some(keepalive).filter(|idle| !idle.is_zero()));
         match scheme {
-            Scheme::Http => Ok(Stream::Tcp(tcp)),
+            Scheme::Http => Ok(OriginStream::Tcp(tcp)),
             Scheme::Https => {
                 let tls = self.0.tls.connect(host, tcp).await?;
-                Ok(Stream::Tls(Box::new(tls)))
+                Ok(OriginStream::Tls(Box::new(tls)))
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead;
 
-use super::stream::Stream;
+use super::stream::OriginStream;
 use crate::time::deadline::Deadline;
 
 /// Interval between checks for idle connections that their server has closed.
@@ -17,7 +17,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 /// An idle connection.
 #[derive(Debug)]
 pub(super) struct Idle {
-    pub(super) stream: Stream,
+    pub(super) stream: OriginStream,
     pub(super) silence: Deadline,
 }
 

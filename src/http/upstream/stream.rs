@@ -10,14 +10,14 @@ use tokio_rustls::client::TlsStream;
 
 /// The byte stream to and from a server.
 #[derive(Debug)]
-pub enum Stream {
+pub enum OriginStream {
     Tcp(TcpStream),
     Unix(UnixStream),
     /// Boxed: the state of TLS takes a kilobyte, which the other variants would need, too.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Stream {
+impl OriginStream {
     /// Returns whether the server has sent bytes that were not read yet, or has closed.
     ///
     /// For TLS only the close counts, because session tickets arrive unasked.
@@ -31,7 +31,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for OriginStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -45,7 +45,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for OriginStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -76,7 +76,7 @@ impl AsyncWrite for Stream {
 }
 
 /// The interface that awc requires of a stream.
-impl ActixStream for Stream {
+impl ActixStream for OriginStream {
     fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<Ready>> {
         match self {
             Self::Tcp(stream) => ActixStream::poll_read_ready(stream, cx),

@@ -10,7 +10,7 @@ use rustix::net::sockopt::set_socket_linger;
 use super::super::error_response::error_response;
 use super::super::socket::Socket;
 use super::super::stream::ClientStream;
-use super::{Connection, Progress};
+use super::{Http1Connection, Progress};
 use crate::http::message::{BadRequest, Buffer};
 use crate::time::clock;
 use crate::time::deadline::Deadline;
@@ -24,7 +24,7 @@ const LINGER_SILENCE: Duration = Duration::from_secs(5);
 const LINGER: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that are dropped while lingering.
 const MAX_LINGERED: usize = 256 * 1024 * 1024;
-impl<S: Socket> Connection<S> {
+impl<S: Socket> Http1Connection<S> {
     /// Refuses a request that cannot be read. The response is the last on the connection.
     pub(super) async fn refuse(mut self, refusal: BadRequest) {
         let now = clock::now();

@@ -73,7 +73,7 @@ pub fn serve<S: Socket, A: RequestService>(
     service: Rc<A>,
 ) -> impl Future<Output = ()> + use<S, A> {
     let context = ConnectionContext::new(peer);
-    let mut connection = Connection::new(socket, timeouts, stop);
+    let mut connection = Http1Connection::new(socket, timeouts, stop);
     async move {
         let end = loop {
             let head = match connection.read_head(&*service).await {
@@ -124,7 +124,7 @@ enum End {
     clippy::struct_excessive_bools,
     reason = "each says another thing of the connection"
 )]
-struct Connection<S> {
+struct Http1Connection<S> {
     socket: S,
     timeouts: Timeouts,
     stop: Sleeper,
@@ -162,7 +162,7 @@ enum Progress {
     Tunnel,
 }
 
-impl<S: Socket> Connection<S> {
+impl<S: Socket> Http1Connection<S> {
     fn new(socket: S, timeouts: Timeouts, stop: &Rc<StopSignal>) -> Self {
         Self {
             socket,

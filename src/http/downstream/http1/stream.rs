@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::super::socket::{self, Socket};
 use super::super::stream::{ClientError, ClientStream, EachField, Response};
-use super::{Connection, Progress};
+use super::{Http1Connection, Progress};
 use crate::http::message::body::put_field;
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
@@ -19,7 +19,7 @@ fn put_number(out: &mut Buffer, number: u64) {
     out.put(itoa::Buffer::new().format(number).as_bytes());
 }
 
-impl<S: Socket> Connection<S> {
+impl<S: Socket> Http1Connection<S> {
     fn write_head(&mut self, status: u16, reason: &[u8], fields: EachField<'_>) {
         let out = self.sender.head();
         let version: &[u8] = match self.version {
@@ -35,7 +35,7 @@ impl<S: Socket> Connection<S> {
     }
 }
 
-impl<S: Socket> ClientStream for Connection<S> {
+impl<S: Socket> ClientStream for Http1Connection<S> {
     fn gone(&self) -> impl Future<Output = ()> {
         socket::gone(&self.socket)
     }
@@ -128,12 +128,12 @@ impl<S: Socket> ClientStream for Connection<S> {
             out.put(b"Transfer-Encoding: chunked\r\n");
         }
         if let Some(protocol) = response.upgrade {
-            out.put(b"Connection: upgrade\r\n");
+            out.put(b"Http1Connection: upgrade\r\n");
             put_field(out, b"Upgrade", protocol);
         } else if !keeps {
-            out.put(b"Connection: close\r\n");
+            out.put(b"Http1Connection: close\r\n");
         } else if self.version == Version::Http10 {
-            out.put(b"Connection: keep-alive\r\n");
+            out.put(b"Http1Connection: keep-alive\r\n");
         }
         out.put(b"\r\n");
         let framed = if has_end || endless {

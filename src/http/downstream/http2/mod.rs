@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
 use self::keep_alive::KeepAlive;
-use self::stream::Stream;
+use self::stream::Http2Stream;
 use super::context::ConnectionContext;
 use super::peer::Peer;
 use super::stop::StopSignal;
@@ -138,7 +138,7 @@ async fn serve_stream<A: RequestService>(
     let (head, body) = request.into_parts();
     let parsed = RequestHead::of_http2(&head, !body.is_end_stream());
     drop(head);
-    let mut stream = Stream::new(body, respond, timeouts);
+    let mut stream = Http2Stream::new(body, respond, timeouts);
     match parsed {
         Ok(head) => {
             let served = service.serve(&head, began, &mut stream, &context).await;

@@ -21,11 +21,11 @@ use crate::limit::Moment;
 use crate::time::deadline::Deadline;
 
 /// One request of a connection, and its response.
-pub(super) struct Stream {
+pub(super) struct Http2Stream {
     body: RecvStream,
     is_over: bool,
     trailers: Option<Trailers>,
-    answer: RefCell<Answer>,
+    answer: RefCell<Progress>,
     has_begun: bool,
     timeouts: Timeouts,
     /// The deadline while bytes must come from the client.
@@ -34,20 +34,20 @@ pub(super) struct Stream {
     writing: Deadline,
 }
 
-enum Answer {
+enum Progress {
     /// Nothing is sent yet; the head may be ready.
     Ahead(SendResponse<Bytes>, Option<http::Response<()>>),
     Sending(SendStream<Bytes>),
     Over,
 }
 
-impl Stream {
+impl Http2Stream {
     pub(super) fn new(body: RecvStream, respond: SendResponse<Bytes>, timeouts: Timeouts) -> Self {
         Self {
             is_over: body.is_end_stream(),
             body,
             trailers: None,
-            answer: RefCell::new(Answer::Ahead(respond, None)),
+            answer: RefCell::new(Progress::Ahead(respond, None)),
             has_begun: false,
             timeouts,
             reading: Deadline::default(),
@@ -58,9 +58,9 @@ impl Stream {
     /// Tells the client that the response broke off.
     pub(super) fn break_off(&mut self) {
         match self.answer.get_mut() {
-            Answer::Ahead(respond, _) => respond.send_reset(Reason::INTERNAL_ERROR),
-            Answer::Sending(stream) => stream.send_reset(Reason::INTERNAL_ERROR),
-            Answer::Over => {}
+            Progress::Ahead(respond, _) => respond.send_reset(Reason::INTERNAL_ERROR),
+            Progress::Sending(stream) => stream.send_reset(Reason::INTERNAL_ERROR),
+            Progress::Over => {}
         }
     }
 
@@ -87,15 +87,15 @@ impl Stream {
     /// Sends the head, if it is not sent yet. `is_last`: no body follows.
     pub(super) fn send_head(&mut self, is_last: bool) -> Result<(), ClientError> {
         let answer = self.answer.get_mut();
-        if let Answer::Ahead(respond, head) = answer
+        if let Progress::Ahead(respond, head) = answer
             && let Some(head) = head.take()
         {
             let stream = respond.send_response(head, is_last);
             let stream = stream.map_err(|_| ClientError::Gone)?;
             *answer = if is_last {
-                Answer::Over
+                Progress::Over
             } else {
-                Answer::Sending(stream)
+                Progress::Sending(stream)
             };
         }
         Ok(())
@@ -139,7 +139,7 @@ fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
     }
 }
 
-impl ClientStream for Stream {
+impl ClientStream for Http2Stream {
     async fn gone(&self) {
         poll_fn(|cx| {
             if self.has_left(cx) {
@@ -153,9 +153,9 @@ impl ClientStream for Stream {
 
     fn has_left(&self, cx: &mut Context<'_>) -> bool {
         let reset = match &mut *self.answer.borrow_mut() {
-            Answer::Ahead(respond, _) => respond.poll_reset(cx),
-            Answer::Sending(stream) => stream.poll_reset(cx),
-            Answer::Over => return false,
+            Progress::Ahead(respond, _) => respond.poll_reset(cx),
+            Progress::Sending(stream) => stream.poll_reset(cx),
+            Progress::Over => return false,
         };
         reset.is_ready()
     }
@@ -213,7 +213,7 @@ impl ClientStream for Stream {
         let mut head = http::Response::new(());
         *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::CONTINUE);
         fields(&mut |name, value| append(head.headers_mut(), name, value));
-        if let Answer::Ahead(respond, _) = self.answer.get_mut() {
+        if let Progress::Ahead(respond, _) = self.answer.get_mut() {
             // If this fails the client is gone, which is detected when the response is sent.
             let _gone = respond.send_informational(head);
         }
@@ -238,7 +238,7 @@ impl ClientStream for Stream {
             headers.insert(CONTENT_LENGTH, length.into());
         }
         self.has_begun = true;
-        if let Answer::Ahead(_, ready) = self.answer.get_mut() {
+        if let Progress::Ahead(_, ready) = self.answer.get_mut() {
             *ready = Some(head);
         }
     }
@@ -255,7 +255,7 @@ impl ClientStream for Stream {
     ) -> Poll<Result<(), ClientError>> {
         let is_last = matches!(then, Then::End(None));
         self.send_head(is_last && piece.is_empty())?;
-        let Answer::Sending(stream) = self.answer.get_mut() else {
+        let Progress::Sending(stream) = self.answer.get_mut() else {
             return Poll::Ready(Ok(()));
         };
         let had_bytes = !piece.is_empty();
@@ -283,7 +283,7 @@ impl ClientStream for Stream {
                 None if had_bytes => Ok(()),
                 None => stream.send_data(Bytes::new(), true),
             };
-            *self.answer.get_mut() = Answer::Over;
+            *self.answer.get_mut() = Progress::Over;
             return Poll::Ready(ended.map_err(|_| ClientError::Gone));
         }
         Poll::Ready(Ok(()))
