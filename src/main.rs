@@ -15,7 +15,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// A leaky-bucket queueing gateway: whatever the clients do, the backend sees a smooth stream.
 #[derive(Debug, Parser)]
-#[command(version, about, args_conflicts_with_subcommands = true)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

@@ -6,6 +6,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
+
 use super::{SOON, now};
 
 /// A connection on which the test reads and writes every byte, as a client or as an origin. It accepts only what is
@@ -252,7 +254,7 @@ impl Raw {
         }
         self.stream.set_read_timeout(Some(left))?;
         let mut buffer = [0; 16 * 1024];
-        match self.stream.read(&mut buffer) {
+        match waiting(|| self.stream.read(&mut buffer)) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(length) => self.unread.extend_from_slice(&buffer[..length]),
             // The deadline is checked again.
@@ -395,13 +397,26 @@ impl RawOrigin {
 
     /// The next connection, which must come soon.
     pub fn accept(&self) -> Raw {
-        let stream = self.connections.recv_timeout(SOON);
+        let stream = waiting(|| self.connections.recv_timeout(SOON));
         Raw::over(stream.expect("the proxy connects to the origin"))
     }
 
     /// A connection that has arrived, or arrives within `span`.
     pub fn accept_within(&self, span: Duration) -> Option<Raw> {
-        self.connections.recv_timeout(span).ok().map(Raw::over)
+        waiting(|| self.connections.recv_timeout(span))
+            .ok()
+            .map(Raw::over)
+    }
+}
+
+/// Waits for something that blocks the thread. In a test on an async runtime its other tasks go on meanwhile: one that
+/// was just woken would otherwise stay with this thread.
+fn waiting<T>(wait: impl FnOnce() -> T) -> T {
+    let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    if matches!(runtime, Ok(RuntimeFlavor::MultiThread)) {
+        tokio::task::block_in_place(wait)
+    } else {
+        wait()
     }
 }
 

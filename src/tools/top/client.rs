@@ -28,7 +28,7 @@ const LONGEST: usize = 64 << 20;
 pub(super) enum Lost {
     #[error("{0}")]
     Unreachable(String),
-    #[error("no answer within {} s", PATIENCE.as_secs())]
+    #[error("no answer in time")]
     Silent,
     #[error("the connection ended")]
     Ended,
@@ -105,6 +105,7 @@ fn unreachable(error: &SendRequestError) -> Lost {
             io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
             _ => error.to_string(),
         },
+        SendRequestError::Connect(ConnectError::Disconnected) => return Lost::Ended,
         SendRequestError::Connect(error) => error.to_string(),
         _ => return Lost::Ended,
     };
