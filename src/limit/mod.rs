@@ -10,6 +10,7 @@
 //!   wait.
 //! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
+//! - [`FairQueue`] shares one stream of departures between keys.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
@@ -17,6 +18,7 @@ mod algorithm;
 mod bucket;
 mod duration;
 mod external_schedule;
+mod fair_queue;
 mod meter;
 mod moment;
 mod queue;
@@ -28,6 +30,7 @@ pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
+pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Place};
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;

@@ -1,0 +1,144 @@
+//! The same rule, as plainly as it can be written: fractions, and a search through everything.
+
+use std::cmp::Ordering;
+
+/// A fraction of whole numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fraction(u128, u128);
+
+impl Fraction {
+    const ZERO: Self = Self(0, 1);
+
+    fn plus(self, cost: u32, weight: u32) -> Self {
+        let (cost, weight) = (u128::from(cost), u128::from(weight));
+        let (mut a, mut b) = (self.0 * weight + cost * self.1, self.1 * weight);
+        let sum = (a, b);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        Self(sum.0 / a, sum.1 / a)
+    }
+
+    fn max(self, other: Self) -> Self {
+        if self.compare(other) == Ordering::Less {
+            other
+        } else {
+            self
+        }
+    }
+
+    fn compare(self, other: Self) -> Ordering {
+        (self.0 * other.1).cmp(&(other.0 * self.1))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Key {
+    name: u8,
+    weight: u32,
+    /// The end of its last departure.
+    finish: Fraction,
+    /// The tag of its first waiter, and when it was set.
+    tag: Fraction,
+    set: u64,
+    /// Number, cost, and the tag of the last departure when each joined.
+    waiters: Vec<(u64, u32, Fraction)>,
+}
+
+/// A fair queue without any cleverness.
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    keys: Vec<Key>,
+    now: Fraction,
+    sets: u64,
+}
+
+impl Model {
+    pub(super) fn new() -> Self {
+        Self {
+            keys: Vec::new(),
+            now: Fraction::ZERO,
+            sets: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.iter().map(|key| key.waiters.len()).sum()
+    }
+
+    pub(super) fn join(&mut self, name: u8, weight: u32, cost: u32, number: u64) {
+        self.sets += 1;
+        let (now, set) = (self.now, self.sets);
+        let known = self.keys.iter().position(|key| key.name == name);
+        let index = known.unwrap_or_else(|| {
+            self.keys.push(Key {
+                name,
+                weight,
+                finish: Fraction::ZERO,
+                tag: Fraction::ZERO,
+                set: 0,
+                waiters: Vec::new(),
+            });
+            self.keys.len() - 1
+        });
+        let key = &mut self.keys[index];
+        if key.waiters.is_empty() {
+            (key.weight, key.tag, key.set) = (weight, key.finish.max(now), set);
+        }
+        key.waiters.push((number, cost, now));
+    }
+
+    pub(super) fn take(&mut self) -> Option<(u8, u64)> {
+        let waiting = self.keys.iter_mut().filter(|key| !key.waiters.is_empty());
+        let key = waiting.min_by(|one, other| {
+            let by_tag = one.tag.compare(other.tag);
+            by_tag.then(one.set.cmp(&other.set))
+        })?;
+        let (number, cost, _) = key.waiters.remove(0);
+        self.now = key.tag;
+        self.sets += 1;
+        key.finish = key.tag.plus(cost, key.weight);
+        (key.tag, key.set) = (key.finish, self.sets);
+        let left = (key.name, number);
+        self.rest();
+        Some(left)
+    }
+
+    pub(super) fn leave(&mut self, number: u64) -> bool {
+        self.sets += 1;
+        let set = self.sets;
+        let found = self.keys.iter_mut().find_map(|key| {
+            let mut numbers = key.waiters.iter();
+            let at = numbers.position(|waiter| waiter.0 == number)?;
+            Some((key, at))
+        });
+        let Some((key, at)) = found else {
+            return false;
+        };
+        key.waiters.remove(at);
+        if let (0, Some(first)) = (at, key.waiters.first()) {
+            let tag = key.finish.max(first.2);
+            if tag.compare(key.tag) == Ordering::Greater {
+                (key.tag, key.set) = (tag, set);
+            }
+        }
+        self.rest();
+        true
+    }
+
+    /// When nothing waits, everything begins anew.
+    fn rest(&mut self) {
+        if self.len() == 0 {
+            self.keys.clear();
+            self.now = Fraction::ZERO;
+        }
+    }
+
+    /// The names of those who leave before one more of `name` would.
+    pub(super) fn ahead_of_new(&self, name: u8, weight: u32) -> usize {
+        let mut copy = self.clone();
+        copy.join(name, weight, 1, u64::MAX);
+        let order = std::iter::from_fn(|| copy.take());
+        order.take_while(|left| left.1 != u64::MAX).count()
+    }
+}

@@ -1,0 +1,154 @@
+use proptest::prelude::*;
+
+use super::model::Model;
+use super::*;
+use crate::testing::config;
+
+const KEYS: u8 = 6;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Join {
+        key: u8,
+        cost: u32,
+    },
+    Take,
+    /// One of those who wait, by their order of joining.
+    Leave(proptest::sample::Index),
+}
+
+fn step(costs: std::ops::Range<u32>) -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..KEYS, costs).prop_map(|(key, cost)| Step::Join { key, cost }),
+        3 => Just(Step::Take),
+        1 => any::<proptest::sample::Index>().prop_map(Step::Leave),
+    ]
+}
+
+/// A queue, the model beside it, and who waits.
+struct Both {
+    queue: FairQueue<u8, u64>,
+    model: Model,
+    weights: Vec<u32>,
+    waiting: Vec<(u64, Place)>,
+    joined: u64,
+}
+
+impl Both {
+    fn new(weights: &[u32]) -> Self {
+        Self {
+            queue: FairQueue::default(),
+            model: Model::new(),
+            weights: weights.to_vec(),
+            waiting: Vec::new(),
+            joined: 0,
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), TestCaseError> {
+        match step {
+            Step::Join { key, cost } => {
+                let weight = self.weights[usize::from(*key)];
+                let place = self.queue.join(key, weight, *cost, self.joined);
+                self.model.join(*key, weight, *cost, self.joined);
+                self.waiting.push((self.joined, place));
+                self.joined += 1;
+            }
+            Step::Take => {
+                let next = self.queue.take().map(|next| (next.key, next.waiter));
+                prop_assert_eq!(next, self.model.take());
+                self.waiting
+                    .retain(|(number, _)| next.is_none_or(|it| it.1 != *number));
+            }
+            Step::Leave(index) => {
+                if !self.waiting.is_empty() {
+                    let (number, place) = self.waiting.remove(index.index(self.waiting.len()));
+                    prop_assert_eq!(self.queue.leave(place), Some(number));
+                    prop_assert!(self.model.leave(number));
+                }
+            }
+        }
+        prop_assert_eq!(self.queue.len(), self.model.len());
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_trace_leaves_as_in_the_model(
+        weights in prop::collection::vec(1..=MAX_WEIGHT, usize::from(KEYS)),
+        steps in prop::collection::vec(step(1..20), 1..300),
+    ) {
+        let mut both = Both::new(&weights);
+        for step in &steps {
+            both.step(step)?;
+        }
+        while !both.queue.is_empty() {
+            both.step(&Step::Take)?;
+        }
+    }
+
+    #[test]
+    fn a_prediction_is_what_happens_or_a_round_too_long(
+        steps in prop::collection::vec(step(1..2), 1..200),
+        key in 0..=KEYS,
+    ) {
+        let mut both = Both::new(&[1; KEYS as usize]);
+        for step in &steps {
+            both.step(step)?;
+        }
+        let (said, happens) = (both.queue.ahead_of_new(&key), both.model.ahead_of_new(key, 1) as u64);
+        let deeper = both.queue.depths().filter(|(_, depth)| *depth > both.queue.depth(&key)).count();
+        prop_assert!(said >= happens, "{} of {}", said, happens);
+        prop_assert!(said <= happens + deeper as u64, "{} of {}", said, happens);
+    }
+
+    #[test]
+    fn two_keys_that_wait_never_differ_by_more_than_one(
+        steps in prop::collection::vec(step(1..2), 1..300),
+    ) {
+        let mut both = Both::new(&[1; KEYS as usize]);
+        // What each key had since both of a pair wait.
+        let mut since = vec![[0_i64; 2]; usize::from(KEYS * KEYS)];
+        for step in &steps {
+            let before: Vec<bool> = (0..KEYS).map(|key| both.queue.depth(&key) > 0).collect();
+            let depths: Vec<usize> = (0..KEYS).map(|key| both.queue.depth(&key)).collect();
+            both.step(step)?;
+            for one in 0..KEYS {
+                for other in 0..KEYS {
+                    let pair = &mut since[usize::from(one * KEYS + other)];
+                    let waited = |key: u8| before[usize::from(key)];
+                    if one == other || !waited(one) || !waited(other) {
+                        *pair = [0, 0];
+                        continue;
+                    }
+                    if let Step::Take = step {
+                        let left = |key: u8| {
+                            i64::from(both.queue.depth(&key) < depths[usize::from(key)])
+                        };
+                        pair[0] += left(one);
+                        pair[1] += left(other);
+                        prop_assert!((pair[0] - pair[1]).abs() <= 1, "{:?}", pair);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ends_far_apart_are_predicted_roughly() {
+    let mut queue = FairQueue::default();
+    for _ in 0..50_000 {
+        queue.join(&0, 1, 1, ());
+    }
+    queue.join(&1, 1, 1, ());
+    assert_eq!(queue.ahead_of_new(&2), 2);
+    assert_eq!(queue.ahead_of_new(&0), 50_001);
+    for _ in 0..49_000 {
+        queue.take();
+    }
+    assert_eq!(queue.ahead_of_new(&0), 1001);
+}

@@ -1,0 +1,130 @@
+use super::*;
+
+fn take_all(queue: &mut FairQueue<char, u32>) -> String {
+    std::iter::from_fn(|| queue.take().map(|next| next.key)).collect()
+}
+
+/// Adds so many waiters of a key.
+fn join(queue: &mut FairQueue<char, u32>, key: char, weight: u32, times: u32) -> Vec<Place> {
+    (0..times)
+        .map(|nth| queue.join(&key, weight, 1, nth))
+        .collect()
+}
+
+#[test]
+fn weights_share_without_runs() {
+    let mut queue = FairQueue::default();
+    join(&mut queue, 'a', 3, 9);
+    join(&mut queue, 'b', 1, 3);
+    join(&mut queue, 'c', 1, 3);
+    assert_eq!(take_all(&mut queue), "abcaabcaaabcaaa");
+}
+
+#[test]
+fn keys_of_equal_weight_take_turns_in_the_order_in_which_they_came() {
+    let mut queue = FairQueue::default();
+    join(&mut queue, 'b', 1, 2);
+    join(&mut queue, 'a', 1, 4);
+    join(&mut queue, 'c', 1, 1);
+    assert_eq!(take_all(&mut queue), "bacbaaa");
+}
+
+#[test]
+fn a_key_that_was_idle_waits_for_one_of_each_other_key_and_has_no_credit() {
+    let mut queue = FairQueue::default();
+    join(&mut queue, 'a', 1, 100);
+    join(&mut queue, 'b', 1, 100);
+    for _ in 0..50 {
+        queue.take();
+    }
+    join(&mut queue, 'c', 1, 3);
+    let next: String = (0..8)
+        .filter_map(|_| queue.take())
+        .map(|it| it.key)
+        .collect();
+    assert!(next.find('c').is_some_and(|at| at <= 2), "{next}");
+    assert_eq!(next.matches('c').count(), 3, "{next}");
+    assert!(!next.contains("cc"), "{next}");
+}
+
+#[test]
+fn waiters_of_a_key_leave_in_order() {
+    let mut queue = FairQueue::default();
+    join(&mut queue, 'a', 1, 5);
+    let order: Vec<u32> = std::iter::from_fn(|| queue.take().map(|next| next.waiter)).collect();
+    assert_eq!(order, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn a_higher_cost_delays_the_key_itself() {
+    let mut queue = FairQueue::default();
+    queue.join(&'a', 1, 3, 0);
+    queue.join(&'a', 1, 1, 0);
+    join(&mut queue, 'b', 1, 5);
+    assert_eq!(take_all(&mut queue), "abbbabb");
+}
+
+#[test]
+fn a_lone_flood_takes_half_of_the_room() {
+    let fill = |keys: &str| {
+        let mut queue = FairQueue::default();
+        let mut is_full = false;
+        while !std::mem::replace(&mut is_full, true) {
+            for key in keys.chars() {
+                if queue.has_room(&key, usize::MAX, 1000) {
+                    queue.join(&key, 1, 1, 0);
+                    is_full = false;
+                }
+            }
+        }
+        let depth = |key: char| queue.depth(&key);
+        keys.chars().map(depth).collect::<Vec<_>>()
+    };
+    assert_eq!(fill("a"), [500]);
+    assert_eq!(fill("ab"), [334, 333]);
+    assert_eq!(fill("abcdefghi"), [100; 9]);
+    let mut queue = FairQueue::default();
+    join(&mut queue, 'a', 1, 100);
+    assert!(!queue.has_room(&'a', 100, 1000));
+    assert!(queue.has_room(&'b', 100, 1000));
+}
+
+#[test]
+fn the_wait_of_a_new_request_is_predicted() {
+    let mut queue = FairQueue::default();
+    assert_eq!(queue.ahead_of_new(&'a'), 0);
+    join(&mut queue, 'a', 1, 5);
+    join(&mut queue, 'b', 1, 2);
+    assert_eq!(queue.ahead_of_new(&'c'), 2);
+    assert_eq!(queue.ahead_of_new(&'a'), 7);
+    assert_eq!(queue.ahead_of_first(&'a'), Some(1));
+    assert_eq!(queue.ahead_of_first(&'c'), None);
+}
+
+#[test]
+fn who_leaves_makes_room_and_a_place_is_left_once() {
+    let mut queue = FairQueue::default();
+    let places = join(&mut queue, 'a', 1, 3);
+    join(&mut queue, 'b', 1, 2);
+    assert_eq!(queue.leave(places[1]), Some(1));
+    assert_eq!(queue.leave(places[1]), None);
+    assert_eq!((queue.len(), queue.depth(&'a')), (4, 2));
+    assert_eq!(take_all(&mut queue), "abab");
+    assert_eq!(queue.leave(places[0]), None);
+    let again = join(&mut queue, 'c', 1, 1);
+    assert_eq!(queue.leave(places[2]), None, "a place of long ago");
+    assert_eq!(queue.leave(again[0]), Some(0));
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn all_can_be_cleared() {
+    let mut queue = FairQueue::default();
+    join(&mut queue, 'a', 1, 3);
+    let mut depths: Vec<_> = queue.depths().map(|(key, depth)| (*key, depth)).collect();
+    depths.sort_unstable();
+    assert_eq!(depths, [('a', 3)]);
+    assert_eq!(queue.waiters().count(), 3);
+    assert_eq!(queue.clear().len(), 3);
+    assert!(queue.is_empty() && queue.take().is_none());
+}
