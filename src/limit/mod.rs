@@ -11,6 +11,7 @@
 //! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
 //! - [`FairQueue`] shares one stream of departures between keys.
+//! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
@@ -19,6 +20,7 @@ mod bucket;
 mod duration;
 mod external_schedule;
 mod fair_queue;
+mod gate;
 mod meter;
 mod moment;
 mod queue;
@@ -31,6 +33,7 @@ pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Place};
+pub use gate::{Admission, Full, Gate, GateLimits, Release};
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;

@@ -1,0 +1,270 @@
+//! What stands in front of an origin: when a request may leave, and whose turn it is.
+//!
+//! A request leaves when its slot in time has come and a place is free. It is due at the latest of
+//! three moments: the next slot, the moment at which it became ready, and the moment at which a
+//! place came free. The next slot is then one interval later for each whole cost. Time in which
+//! nobody was ready, or no place was free, is lost: no burst makes it up.
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+use std::hash::Hash;
+use std::time::Duration;
+
+use super::fair_queue::{FairQueue, Next, Place};
+use super::{Moment, Rate};
+
+/// What a gate lets through and how many may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateLimits {
+    /// The pace of all departures together; `None`: no pace.
+    pub rate: Option<Rate>,
+    /// Requests at the origin at once; `None`: no limit.
+    pub max_in_flight: Option<usize>,
+    /// Requests of one key that may wait.
+    pub queue: usize,
+    /// Requests of all keys that may wait.
+    pub max_queue: usize,
+}
+
+/// The schedule of an origin and the requests that wait for it.
+///
+/// All times that it is told must not go back.
+#[derive(Debug)]
+pub struct Gate<K, W> {
+    limits: GateLimits,
+    waiting: FairQueue<K, Ready<W>>,
+    in_flight: usize,
+    /// The last departure with a pace: when it was due and what it cost.
+    last: Option<(Ticks, u32)>,
+    /// When a place came free after all were taken.
+    freed: Moment,
+}
+
+/// A moment at a rate: nanoseconds times [`Rate::ticks_per_nano`]. Never rounded.
+type Ticks = i128;
+
+#[derive(Debug)]
+struct Ready<W> {
+    since: Moment,
+    waiter: W,
+}
+
+/// What becomes of a request at the gate.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// It leaves now, and has a place at the origin.
+    Passed,
+    /// It waits here.
+    Waiting(Place),
+    /// It may not wait.
+    Rejected(Full),
+}
+
+/// Why a request may not wait at a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Whether there is no room for any key. If not, there is none for this one.
+    pub for_all: bool,
+    /// When a retry would be accepted, if nobody else comes.
+    pub retry_at: Moment,
+}
+
+/// A request that leaves the gate. It has a place at the origin.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Release<K, W> {
+    /// When it is due: its slot, or later if it was not ready or no place was free.
+    pub due: Moment,
+    /// Its key.
+    pub key: K,
+    /// The waiter itself.
+    pub waiter: W,
+}
+
+impl<K: Hash + Eq + Clone, W> Gate<K, W> {
+    /// A gate at which nothing waits.
+    #[must_use]
+    pub fn new(limits: GateLimits) -> Self {
+        Self {
+            limits,
+            waiting: FairQueue::default(),
+            in_flight: 0,
+            last: None,
+            freed: Moment::from_nanos(0),
+        }
+    }
+
+    /// What it lets through.
+    #[must_use]
+    pub fn limits(&self) -> &GateLimits {
+        &self.limits
+    }
+
+    /// Changes what it lets through. All waiters stay and get new times.
+    ///
+    /// The next slot is one new interval behind the last departure.
+    pub fn set_limits(&mut self, limits: GateLimits, now: Moment) {
+        let was_full = !self.has_place();
+        if let (Some((due, cost)), Some(before)) = (self.last, self.limits.rate) {
+            let due = moment(before, due);
+            self.last = limits.rate.map(|rate| (ticks(rate, due), cost));
+        }
+        self.limits = limits;
+        if was_full && self.has_place() {
+            self.freed = now;
+        }
+    }
+
+    /// Number of requests that wait.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Number of requests at the origin.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// The keys that have waiters, with how many, in no order.
+    pub fn depths(&self) -> impl Iterator<Item = (&K, usize)> {
+        self.waiting.depths()
+    }
+
+    /// A request comes: it leaves at once, waits, or may not wait.
+    ///
+    /// All requests that are due by `now` must have been [taken](Self::take) before. `waiter` is
+    /// called if it waits.
+    pub fn join(
+        &mut self,
+        key: &K,
+        weight: u32,
+        cost: u32,
+        now: Moment,
+        waiter: impl FnOnce() -> W,
+    ) -> Admission {
+        if self.waiting.is_empty() && self.has_place() && self.slot(now).1 <= now {
+            self.depart(now, cost);
+            return Admission::Passed;
+        }
+        let GateLimits {
+            queue, max_queue, ..
+        } = self.limits;
+        if !self.waiting.has_room(key, queue, max_queue) {
+            return Admission::Rejected(self.full(key, now));
+        }
+        let ready = Ready {
+            since: now,
+            waiter: waiter(),
+        };
+        Admission::Waiting(self.waiting.join(key, weight, cost, ready))
+    }
+
+    /// Takes the next request that is due by `until`.
+    pub fn take(&mut self, until: Moment) -> Option<Release<K, W>> {
+        if self.due()? > until {
+            return None;
+        }
+        let Next { key, cost, waiter } = self.waiting.take()?;
+        let due = self.depart(waiter.since.max(self.freed), cost);
+        Some(Release {
+            due,
+            key,
+            waiter: waiter.waiter,
+        })
+    }
+
+    /// When the next request is due; `None` if nothing waits or no place is free.
+    #[must_use]
+    pub fn due(&self) -> Option<Moment> {
+        let is_ready = !self.waiting.is_empty() && self.has_place();
+        is_ready.then(|| self.slot(self.freed).1)
+    }
+
+    /// A request that waits leaves. Those behind it move up.
+    pub fn leave(&mut self, place: Place) -> Option<W> {
+        self.waiting.leave(place).map(|ready| ready.waiter)
+    }
+
+    /// A request that left the gate gives its place at the origin back.
+    pub fn give_back(&mut self, now: Moment) {
+        let was_full = !self.has_place();
+        self.in_flight = self.in_flight.saturating_sub(1);
+        if was_full && self.has_place() {
+            self.freed = now;
+        }
+    }
+
+    /// How long one more request of `key` would wait, if nobody else comes and places come free in
+    /// time.
+    #[must_use]
+    pub fn predicted_wait(&self, key: &K, now: Moment) -> Duration {
+        self.wait_behind(self.waiting.ahead_of_new(key), now)
+    }
+
+    /// Removes and returns all waiters.
+    pub fn clear(&mut self) -> Vec<W> {
+        let waiting = self.waiting.clear();
+        waiting.into_iter().map(|ready| ready.waiter).collect()
+    }
+
+    fn has_place(&self) -> bool {
+        let most = self.limits.max_in_flight;
+        most.is_none_or(|most| self.in_flight < most)
+    }
+
+    /// The next slot for a request that is ready at `ready`.
+    fn slot(&self, ready: Moment) -> (Ticks, Moment) {
+        let Some(rate) = self.limits.rate else {
+            return (0, ready);
+        };
+        let ready = ticks(rate, ready);
+        let next = self.last.map_or(ready, |(due, cost)| {
+            due + Ticks::from(cost) * rate.ticks_per_request()
+        });
+        let due = next.max(ready);
+        (due, moment(rate, due))
+    }
+
+    /// A request leaves that was ready at `ready`. Returns when it was due.
+    fn depart(&mut self, ready: Moment, cost: u32) -> Moment {
+        let (ticks, due) = self.slot(ready);
+        self.last = self.limits.rate.map(|_| (ticks, cost));
+        self.in_flight += 1;
+        due
+    }
+
+    fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
+        let to_slot = self.slot(now).1.since(now);
+        let behind = self.limits.rate.map(|rate| rate.time_for(costs));
+        to_slot.saturating_add(behind.unwrap_or_default())
+    }
+
+    fn full(&self, key: &K, now: Moment) -> Full {
+        let GateLimits {
+            queue, max_queue, ..
+        } = self.limits;
+        let for_all = self.waiting.len() >= max_queue;
+        // A place is free again when the first waiter leaves: of this key, or of all.
+        let ahead = self.waiting.ahead_of_first(key);
+        let ahead = ahead.filter(|_| !for_all && queue > 0).unwrap_or_default();
+        Full {
+            for_all,
+            retry_at: now + self.wait_behind(ahead, now),
+        }
+    }
+}
+
+fn ticks(rate: Rate, moment: Moment) -> Ticks {
+    Ticks::from(moment.as_nanos()) * rate.ticks_per_nano()
+}
+
+/// The first nanosecond at which so many ticks have passed.
+fn moment(rate: Rate, ticks: Ticks) -> Moment {
+    let per_nano = rate.ticks_per_nano();
+    let nanos = (ticks + per_nano - 1).div_euclid(per_nano);
+    Moment::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,111 @@
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::testing::config;
+
+const START: Moment = Moment::from_nanos(1_000_000_000);
+
+#[derive(Clone, Debug)]
+enum Step {
+    Join(u8),
+    Leave(Index),
+    GiveBack,
+    Limits(GateLimits),
+}
+
+fn limits() -> impl Strategy<Value = GateLimits> {
+    let rate = prop_oneof![Just("none"), Just("3r/s"), Just("100r/s"), Just("7r/250ms")];
+    (rate, prop::option::of(0_usize..4), 1_usize..20, 1_usize..40).prop_map(
+        |(rate, max_in_flight, queue, max_queue)| GateLimits {
+            rate: rate.parse().ok(),
+            max_in_flight,
+            queue,
+            max_queue,
+        },
+    )
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..4_u8).prop_map(Step::Join),
+        1 => any::<Index>().prop_map(Step::Leave),
+        4 => Just(Step::GiveBack),
+        1 => limits().prop_map(Step::Limits),
+    ]
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// However limits change: every request passes, leaves, waits or is rejected, exactly once;
+    /// departures at one rate are never closer than its interval; nobody leaves without a place;
+    /// and nobody waits while the slot has come and a place is free.
+    #[test]
+    fn any_trace_keeps_the_rules(
+        first in limits(),
+        steps in prop::collection::vec((step(), 0_u64..300), 1..200),
+    ) {
+        let (mut gate, mut now) = (Gate::<u8, u32>::new(first), START);
+        let (mut number, mut waiting, mut at_origin) = (0, Vec::new(), 0);
+        // The last departure under the present limits.
+        let mut last: Option<Moment> = None;
+        for (step, millis) in steps {
+            let until = now + Duration::from_millis(millis);
+            let limits = *gate.limits();
+            let mut departs = |due: Moment| {
+                if let (Some(rate), Some(last)) = (limits.rate, last) {
+                    let apart = due.since(last) + Duration::from_nanos(1);
+                    prop_assert!(apart >= rate.interval(), "{:?}", apart);
+                }
+                last = Some(due);
+                at_origin += 1;
+                prop_assert!(limits.max_in_flight.is_none_or(|most| at_origin <= most));
+                Ok(())
+            };
+            while let Some(release) = gate.take(until) {
+                prop_assert!(release.due <= until);
+                let found = waiting.iter().position(|(known, _)| *known == release.waiter);
+                prop_assert!(found.is_some(), "nobody leaves twice");
+                waiting.remove(found.unwrap_or_default());
+                departs(release.due)?;
+            }
+            now = until;
+            match step {
+                Step::Join(key) => {
+                    number += 1;
+                    match gate.join(&key, 1, 1, now, || number) {
+                        Admission::Passed => departs(now)?,
+                        Admission::Waiting(place) => waiting.push((number, place)),
+                        Admission::Rejected(full) => {
+                            prop_assert!(full.retry_at >= now);
+                            prop_assert!(gate.depth() > 0 || limits.max_queue == 0);
+                        }
+                    }
+                }
+                Step::Leave(index) => {
+                    if !waiting.is_empty() {
+                        let (number, place) = waiting.remove(index.index(waiting.len()));
+                        prop_assert_eq!(gate.leave(place), Some(number));
+                    }
+                }
+                Step::GiveBack => {
+                    if at_origin > 0 {
+                        at_origin -= 1;
+                        gate.give_back(now);
+                    }
+                }
+                Step::Limits(limits) => {
+                    gate.set_limits(limits, now);
+                    last = None;
+                }
+            }
+            prop_assert_eq!((gate.depth(), gate.in_flight()), (waiting.len(), at_origin));
+            let free = gate.limits().max_in_flight.is_none_or(|most| at_origin < most);
+            prop_assert_eq!(gate.due().is_some(), free && !waiting.is_empty());
+        }
+        let mut left = gate.clear();
+        left.sort_unstable();
+        prop_assert_eq!(left, waiting.iter().map(|(number, _)| *number).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,226 @@
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos(1_000_000_000) + MS * u32::try_from(millis).unwrap()
+}
+
+fn limits(rate: &str) -> GateLimits {
+    GateLimits {
+        rate: Some(rate.parse().unwrap()),
+        max_in_flight: None,
+        queue: 100,
+        max_queue: 10_000,
+    }
+}
+
+fn places(max_in_flight: usize) -> GateLimits {
+    GateLimits {
+        rate: None,
+        max_in_flight: Some(max_in_flight),
+        ..limits("1r/s")
+    }
+}
+
+fn join(gate: &mut Gate<char, u32>, key: char, millis: u64) -> Admission {
+    gate.join(&key, 1, 1, at(millis), || 0)
+}
+
+/// The keys that leave by then, with the milliseconds at which they are due.
+fn taken(gate: &mut Gate<char, u32>, millis: u64) -> Vec<(char, u64)> {
+    let releases = std::iter::from_fn(|| gate.take(at(millis)));
+    let due = |release: Release<char, u32>| {
+        let millis = release.due.since(at(0)).as_millis();
+        (release.key, u64::try_from(millis).unwrap())
+    };
+    releases.map(due).collect()
+}
+
+#[test]
+fn departures_are_an_interval_apart_and_idle_time_is_lost() {
+    let mut gate = Gate::new(limits("10r/s"));
+    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
+    assert!(matches!(join(&mut gate, 'a', 10), Admission::Waiting(_)));
+    assert!(matches!(join(&mut gate, 'b', 20), Admission::Waiting(_)));
+    assert_eq!(gate.due(), Some(at(100)));
+    assert_eq!(taken(&mut gate, 99), []);
+    assert_eq!(taken(&mut gate, 500), [('a', 100), ('b', 200)]);
+    assert_eq!(gate.due(), None);
+    // Three slots have passed unused.
+    assert_eq!(join(&mut gate, 'a', 550), Admission::Passed);
+    assert!(matches!(join(&mut gate, 'a', 550), Admission::Waiting(_)));
+    assert_eq!(gate.due(), Some(at(650)));
+}
+
+#[test]
+fn a_request_leaves_when_a_place_is_free_and_its_slot_has_come() {
+    let mut gate = Gate::new(GateLimits {
+        max_in_flight: Some(1),
+        ..limits("10r/s")
+    });
+    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
+    join(&mut gate, 'b', 0);
+    join(&mut gate, 'c', 0);
+    assert_eq!(gate.due(), None, "no place is free");
+    gate.give_back(at(30));
+    assert_eq!(taken(&mut gate, 100), [('b', 100)]);
+    gate.give_back(at(270));
+    assert_eq!(taken(&mut gate, 300), [('c', 270)]);
+    gate.give_back(at(280));
+    join(&mut gate, 'd', 280);
+    assert_eq!(taken(&mut gate, 400), [('d', 370)]);
+    assert_eq!(gate.in_flight(), 1);
+}
+
+#[test]
+fn without_a_pace_places_alone_count() {
+    let mut gate = Gate::new(places(2));
+    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
+    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
+    for key in ['a', 'a', 'b'] {
+        join(&mut gate, key, 1);
+    }
+    let mut left = Vec::new();
+    for millis in [5, 6, 7] {
+        gate.give_back(at(millis));
+        left.extend(taken(&mut gate, millis));
+    }
+    assert_eq!(left, [('a', 5), ('b', 6), ('a', 7)]);
+}
+
+#[test]
+fn limits_change_while_requests_wait_and_none_is_lost() {
+    let mut gate = Gate::new(limits("1r/s"));
+    join(&mut gate, 'a', 0);
+    for _ in 0..3 {
+        join(&mut gate, 'a', 0);
+    }
+    assert_eq!(taken(&mut gate, 1000), [('a', 1000)]);
+    gate.set_limits(limits("10r/s"), at(1050));
+    assert_eq!(gate.due(), Some(at(1100)));
+    gate.set_limits(
+        GateLimits {
+            rate: None,
+            max_in_flight: Some(1),
+            ..limits("1r/s")
+        },
+        at(1060),
+    );
+    assert_eq!(gate.due(), None, "two are at the origin");
+    gate.give_back(at(1070));
+    gate.give_back(at(1080));
+    assert_eq!(taken(&mut gate, 1080), [('a', 1080)]);
+    gate.set_limits(limits("10r/s"), at(1090));
+    assert_eq!(taken(&mut gate, 1100), [('a', 1090)]);
+    assert_eq!(gate.depth(), 0);
+}
+
+#[test]
+fn who_leaves_makes_those_behind_move_up() {
+    let mut gate = Gate::new(limits("10r/s"));
+    join(&mut gate, 'a', 0);
+    let Admission::Waiting(place) = join(&mut gate, 'a', 0) else {
+        panic!("it waits");
+    };
+    join(&mut gate, 'b', 0);
+    assert_eq!(gate.leave(place), Some(0));
+    assert_eq!(gate.leave(place), None);
+    assert_eq!(taken(&mut gate, 1000), [('b', 100)]);
+}
+
+#[test]
+fn the_worked_predictions() {
+    let mut gate = Gate::new(GateLimits {
+        max_in_flight: Some(0),
+        ..limits("10r/s")
+    });
+    for key in "aaaaabb".chars() {
+        join(&mut gate, key, 0);
+    }
+    gate.set_limits(limits("10r/s"), at(0));
+    assert_eq!(gate.predicted_wait(&'c', at(0)), 200 * MS);
+    assert_eq!(gate.predicted_wait(&'a', at(0)), 700 * MS);
+}
+
+#[test]
+fn a_key_at_its_bound_is_told_when_to_come_again() {
+    let mut gate = Gate::new(GateLimits {
+        queue: 2,
+        max_queue: 5,
+        ..limits("1r/s")
+    });
+    for key in "aaabb".chars() {
+        assert!(!matches!(join(&mut gate, key, 0), Admission::Rejected(_)));
+    }
+    // One of `a` and one of `b` leave at 1 and 2 s: then `b` has room again.
+    let full = Full {
+        for_all: false,
+        retry_at: at(2000),
+    };
+    assert_eq!(join(&mut gate, 'b', 0), Admission::Rejected(full));
+    gate.set_limits(
+        GateLimits {
+            max_queue: 4,
+            ..*gate.limits()
+        },
+        at(0),
+    );
+    let full = Full {
+        for_all: true,
+        retry_at: at(1000),
+    };
+    assert_eq!(join(&mut gate, 'c', 0), Admission::Rejected(full));
+    assert_eq!(gate.clear().len(), 4);
+}
+
+/// Lets keys ask at a steady rate each, in requests a second, for ten seconds, and returns how many
+/// of each leave in the second half, and the longest wait of each.
+fn run(rate: &str, demands: &[u64]) -> (Vec<u64>, Vec<Duration>) {
+    const SECONDS: u64 = 10;
+    let mut gate = Gate::new(limits(rate));
+    let mut asks: Vec<(Moment, usize)> = Vec::new();
+    for (key, demand) in demands.iter().enumerate() {
+        let nth =
+            |nth: u64| at(0) + Duration::from_nanos(nth * 1_000_000_000 / demand + key as u64);
+        asks.extend((0..SECONDS * demand).map(|it| (nth(it), key)));
+    }
+    asks.sort_unstable();
+    let (mut left, mut longest) = (vec![0; demands.len()], vec![Duration::ZERO; demands.len()]);
+    let half = at(SECONDS * 500);
+    let mut leave = |key: usize, asked: Moment, due: Moment| {
+        left[key] += u64::from(due > half && due <= at(SECONDS * 1000));
+        longest[key] = longest[key].max(due.since(asked));
+    };
+    for (now, key) in asks {
+        while let Some(release) = gate.take(now) {
+            leave(release.key, release.waiter, release.due);
+        }
+        if gate.join(&key, 1, 1, now, || now) == Admission::Passed {
+            leave(key, now, now);
+        }
+    }
+    (left, longest)
+}
+
+#[test]
+fn demands_get_their_max_min_share() {
+    let a_second = |(left, _): (Vec<u64>, Vec<Duration>)| {
+        left.iter().map(|left| (left + 2) / 5).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        a_second(run("100r/s", &[10, 20, 100, 100])),
+        [10, 20, 35, 35]
+    );
+    assert_eq!(a_second(run("14r/s", &[3, 7, 9, 1])), [3, 5, 5, 1]);
+    assert_eq!(a_second(run("100r/s", &[1000])), [100]);
+}
+
+#[test]
+fn light_keys_beside_a_flood_wait_less_than_a_round() {
+    let (left, longest) = run("100r/s", &[1000, 5, 5, 5, 5, 5, 5, 5, 5, 5]);
+    assert!(left[0] >= 54 * 5, "{left:?}");
+    for (left, longest) in left.iter().zip(longest).skip(1) {
+        assert!(*left >= 24 && longest <= 120 * MS, "{left} {longest:?}");
+    }
+}
