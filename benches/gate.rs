@@ -1,0 +1,81 @@
+//! Measures whether many waiting keys make a departure from the gate slower.
+
+#[path = "support/thread_time.rs"]
+mod thread_time;
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use drip::limit::{Gate, GateLimits, Moment};
+
+use thread_time::ThreadTime;
+
+const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+
+type Key = Arc<[u8]>;
+
+fn limits() -> GateLimits {
+    GateLimits {
+        rate: Some("1000r/s".parse().expect("a rate")),
+        max_in_flight: None,
+        queue: 100,
+        max_queue: 1_000_000,
+    }
+}
+
+fn key(number: u32) -> Key {
+    Key::from(format!("192.0.2.{number}").as_bytes())
+}
+
+/// A gate at which two requests of each key wait.
+fn full(keys: u32) -> Gate<Key, ()> {
+    let mut gate = Gate::new(limits());
+    for _ in 0..2 {
+        for number in 0..keys {
+            gate.join(&key(number), 1, 1, START, || ());
+        }
+    }
+    gate
+}
+
+fn gates(c: &mut Criterion<ThreadTime>) {
+    for keys in [10, 1_000, 100_000] {
+        let mut group = c.benchmark_group(format!("gate of {keys} keys"));
+        group.bench_function("take who is due, whose key joins again", |b| {
+            let (mut gate, mut now) = (full(keys), START);
+            b.iter(|| {
+                now = now + Duration::from_millis(1);
+                let release = gate.take(now).expect("one is due");
+                black_box(gate.join(&release.key, 1, 1, now, || ()));
+            });
+        });
+        group.bench_function("predict the wait of a new key", |b| {
+            let (gate, new) = (full(keys), key(u32::MAX));
+            b.iter(|| black_box(gate.predicted_wait(&new, START)));
+        });
+        group.bench_function("predict the wait of a key that waits", |b| {
+            let (gate, known) = (full(keys), key(keys / 2));
+            b.iter(|| black_box(gate.predicted_wait(&known, START)));
+        });
+        group.bench_function("join, and leave again", |b| {
+            let (mut gate, new) = (full(keys), key(u32::MAX));
+            b.iter(|| {
+                let drip::limit::Admission::Waiting(place) = gate.join(&new, 1, 1, START, || ())
+                else {
+                    return;
+                };
+                black_box(gate.leave(place));
+            });
+        });
+        group.finish();
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(ThreadTime);
+    targets = gates
+}
+criterion_main!(benches);
