@@ -64,14 +64,14 @@ struct Flow<K, W> {
     tag: Tag,
     /// The tag behind its last waiter.
     end: Tag,
-    waiters: VecDeque<Waiter<W>>,
+    waiters: VecDeque<Waiting<W>>,
     /// Neighbours in its line.
     before: u32,
     after: u32,
 }
 
 #[derive(Debug)]
-struct Waiter<W> {
+struct Waiting<W> {
     ticket: u64,
     cost: u32,
     /// The tag of the last departure when it joined.
@@ -163,7 +163,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
         let now = self.now;
         let flow = &mut self.flows[index as usize];
-        flow.waiters.push_back(Waiter {
+        flow.waiters.push_back(Waiting {
             ticket,
             cost,
             joined: now,
