@@ -128,12 +128,12 @@ impl<S: Socket> ClientStream for Http1Connection<S> {
             out.put(b"Transfer-Encoding: chunked\r\n");
         }
         if let Some(protocol) = response.upgrade {
-            out.put(b"Http1Connection: upgrade\r\n");
+            out.put(b"Connection: upgrade\r\n");
             put_field(out, b"Upgrade", protocol);
         } else if !keeps {
-            out.put(b"Http1Connection: close\r\n");
+            out.put(b"Connection: close\r\n");
         } else if self.version == Version::Http10 {
-            out.put(b"Http1Connection: keep-alive\r\n");
+            out.put(b"Connection: keep-alive\r\n");
         }
         out.put(b"\r\n");
         let framed = if has_end || endless {
