@@ -112,9 +112,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             self.last = limits.rate.map(|rate| (ticks(rate, due), cost));
         }
         self.limits = limits;
-        if was_full && self.has_place() {
-            self.freed = now;
-        }
+        self.note_free_place(was_full, now);
     }
 
     /// Number of requests that wait.
@@ -193,9 +191,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn give_back(&mut self, now: Moment) {
         let was_full = !self.has_place();
         self.in_flight = self.in_flight.saturating_sub(1);
-        if was_full && self.has_place() {
-            self.freed = now;
-        }
+        self.note_free_place(was_full, now);
     }
 
     /// How long one more request of `key` would wait, if nobody else comes and places come free in
@@ -214,6 +210,12 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     fn has_place(&self) -> bool {
         let most = self.limits.max_in_flight;
         most.is_none_or(|most| self.in_flight < most)
+    }
+
+    fn note_free_place(&mut self, was_full: bool, now: Moment) {
+        if was_full && self.has_place() {
+            self.freed = now;
+        }
     }
 
     /// The next slot for a request that is ready at `ready`.

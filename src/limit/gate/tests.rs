@@ -174,8 +174,9 @@ fn a_key_at_its_bound_is_told_when_to_come_again() {
     assert_eq!(gate.clear().len(), 4);
 }
 
-/// Lets keys ask at a steady rate each, in requests a second, for ten seconds, and returns how many
-/// of each leave in the second half, and the longest wait of each.
+/// Lets each key ask at a steady rate, in requests a second, for ten seconds.
+///
+/// Returns how many of each key leave in the second half, and the longest wait of each.
 fn run(rate: &str, demands: &[u64]) -> (Vec<u64>, Vec<Duration>) {
     const SECONDS: u64 = 10;
     let mut gate = Gate::new(limits(rate));
