@@ -520,7 +520,8 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
     // On a calm machine one attempt must be right as a whole. On a busy one some requests are late, other ones in each
     // attempt: all must be right in one of them. What is really different is so each time.
     let mut unsure: Vec<usize> = (0..shots.len()).collect();
-    let began = now();
+    // The pause is measured by one thread, and others may have had a longer one.
+    let (began, mut calm) = (now(), 0);
     for attempt in 0.. {
         let ((expected, outcomes), pause) = watching(|| {
             let expected = fire(&shots, attempt, &mut sides);
@@ -543,7 +544,8 @@ fn nginx_and_drip_do_the_same_with_the_same_requests() {
             unsure.len(),
             differences.join("\n")
         );
-        assert!(pause > BUSY && began.elapsed() < PATIENCE, "{told}");
+        calm += usize::from(pause <= BUSY);
+        assert!(calm < 3 && began.elapsed() < PATIENCE, "{told}");
         println!("spoilt: {told}");
         for side in &mut sides {
             side.sent.clear();

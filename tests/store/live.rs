@@ -119,7 +119,18 @@ fn a_thousand_joins_are_one_round_trip() {
         let joins: Vec<_> = keys.iter().map(|key| join(key)).collect();
         let (answers, took) = timed(store.decide(&joins)).await;
         assert!(answers.iter().all(Result::is_ok));
-        assert!(took >= 2 * way && took < 4 * way, "{took:?}");
+        // What a thousand decisions take without the way, on a machine as busy as this one.
+        let near = Store::new(
+            server.url().parse().unwrap(),
+            "drip:",
+            Duration::from_secs(10),
+        );
+        ask(&near, join(&keys[0])).await.unwrap();
+        let (_, alone) = timed(near.decide(&joins)).await;
+        assert!(
+            took >= 2 * way && took < 4 * way + 2 * alone,
+            "{took:?} {alone:?}"
+        );
     });
 }
 
