@@ -20,7 +20,7 @@ fn limits() -> GateLimits {
     GateLimits {
         rate: Some("1000r/s".parse().expect("a rate")),
         max_in_flight: None,
-        queue: 100,
+        queue: Some(100),
         max_queue: 1_000_000,
     }
 }
@@ -53,20 +53,20 @@ fn gates(c: &mut Criterion<ThreadTime>) {
         });
         group.bench_function("predict the wait of a new key", |b| {
             let (gate, new) = (full(keys), key(u32::MAX));
-            b.iter(|| black_box(gate.predicted_wait(&new, START)));
+            b.iter(|| black_box(gate.predict(&new, START)));
         });
         group.bench_function("predict the wait of a key that waits", |b| {
             let (gate, known) = (full(keys), key(keys / 2));
-            b.iter(|| black_box(gate.predicted_wait(&known, START)));
+            b.iter(|| black_box(gate.predict(&known, START)));
         });
         group.bench_function("join, and leave again", |b| {
             let (mut gate, new) = (full(keys), key(u32::MAX));
             b.iter(|| {
-                let drip::limit::Admission::Waiting(place) = gate.join(&new, 1, 1, START, || ())
+                let drip::limit::Admission::Waiting(position) = gate.join(&new, 1, 1, START, || ())
                 else {
                     return;
                 };
-                black_box(gate.leave(place));
+                black_box(gate.leave(position));
             });
         });
         group.finish();

@@ -32,7 +32,7 @@ pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
-pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Place};
+pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Position};
 pub use gate::{Admission, Full, Gate, GateLimits, Release};
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};

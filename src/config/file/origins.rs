@@ -4,19 +4,29 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::{Fields, Names, Node, named, url, values};
+use super::{Fields, Names, Node, index, named, url, values};
 use crate::config::{Health, HostRule, Origin};
 
-/// Largest `max_in_flight`: a number that the semaphore can count.
+/// Largest `max_in_flight`, far above what a machine can have open.
 const MOST_IN_FLIGHT: usize = 1_000_000_000;
+/// Largest `queue` and `max_queue`: each waiting request takes some kilobytes.
+const MOST_WAITING: NonZeroUsize = NonZeroUsize::new(10_000_000).unwrap();
+const QUEUE: NonZeroUsize = NonZeroUsize::new(100).unwrap();
+const MAX_QUEUE: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 const MAX_HEADER_SIZE: usize = 64 * 1024;
 
 /// Reads `[origins]`.
-pub(super) fn read<'r>(node: Node<'r>, folder: &Path) -> (Names<'r>, Vec<Option<Origin>>) {
-    named(node, |fields, name| Some(origin(fields, name, folder)))
+pub(super) fn read<'r>(
+    node: Node<'r>,
+    folder: &Path,
+    zones: &[&str],
+) -> (Names<'r>, Vec<Option<Origin>>) {
+    named(node, |fields, name| {
+        Some(origin(fields, name, folder, zones))
+    })
 }
 
-fn origin(mut fields: Fields, name: String, folder: &Path) -> Origin {
+fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Origin {
     const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
     let servers = fields.required("servers", EXAMPLE, |node| {
         values::filled(EXAMPLE, node)?;
@@ -37,6 +47,12 @@ fn origin(mut fields: Fields, name: String, folder: &Path) -> Origin {
             0,
             values::whole(0..=MOST_IN_FLIGHT),
         )),
+        rate: fields.get("rate").and_then(values::rate_or_none),
+        share: fields
+            .get("share")
+            .and_then(|node| index(node, "zones", zones)),
+        queue: fields.or("queue", QUEUE, values::at_least_one(MOST_WAITING)),
+        max_queue: fields.or("max_queue", MAX_QUEUE, values::at_least_one(MOST_WAITING)),
         queue_timeout: fields.or("queue_timeout", timeout(5), values::duration),
         max_fails: fields.or("max_fails", 3, values::whole(1..=u32::MAX)),
         fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),

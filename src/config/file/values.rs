@@ -13,7 +13,7 @@ use crate::config::read::Node;
 use crate::config::size::parse_size;
 use crate::config::suggest::nearest;
 use crate::config::toml_string::toml_string;
-use crate::limit::parse_duration;
+use crate::limit::{Rate, parse_duration};
 
 const LONGEST_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
@@ -119,6 +119,14 @@ pub(super) fn patience(node: Node) -> Option<Duration> {
         return node.expected("\"none\", or a duration such as \"5s\"");
     }
     duration(node)
+}
+
+/// A rate, or `"none"`, which gives `None`.
+pub(super) fn rate_or_none(node: Node) -> Option<Rate> {
+    if node.value.as_str() == Some("none") {
+        return None;
+    }
+    parsed(node, "\"none\", or a rate such as \"10r/s\"", str::parse)
 }
 
 /// One of a few words.

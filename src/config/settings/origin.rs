@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
+use crate::limit::{GateLimits, Rate};
+
 /// `[origins.NAME]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origin {
@@ -27,9 +29,17 @@ pub struct Origin {
     pub tunnel_timeout: Duration,
     /// Largest response head, in bytes: 1024 to 1048576.
     pub max_header_size: usize,
+    /// The pace of all departures to the origin together; `None`: no pace.
+    pub rate: Option<Rate>,
     /// Most requests at the origin at once, over all keys and workers; `None`: no limit.
     pub max_in_flight: Option<NonZeroUsize>,
-    /// How long a request that has its turn waits for a free slot at the origin.
+    /// Index of the zone whose keys share the gate fairly; `None`: one FIFO queue for all.
+    pub share: Option<usize>,
+    /// Requests of one key that may wait at the gate. Without `share` it has no effect.
+    pub queue: NonZeroUsize,
+    /// Requests of all keys that may wait at the gate.
+    pub max_queue: NonZeroUsize,
+    /// Longest wait at the gate; zero: nobody waits.
     pub queue_timeout: Duration,
     /// Consecutive failures after which a server is not used; at least 1.
     ///
@@ -43,6 +53,22 @@ pub struct Origin {
     pub host: HostRule,
     /// Health checks of the servers; `None`: there are none.
     pub health: Option<Health>,
+}
+
+impl Origin {
+    /// What its gate lets through; `None` if it has no gate.
+    #[must_use]
+    pub fn gate(&self) -> Option<GateLimits> {
+        if self.rate.is_none() && self.max_in_flight.is_none() {
+            return None;
+        }
+        Some(GateLimits {
+            rate: self.rate,
+            max_in_flight: self.max_in_flight.map(NonZeroUsize::get),
+            queue: self.share.map(|_| self.queue.get()),
+            max_queue: self.max_queue.get(),
+        })
+    }
 }
 
 /// `[origins.NAME.health]`: how servers are probed.

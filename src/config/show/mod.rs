@@ -19,7 +19,7 @@ pub fn show(settings: &Settings) -> String {
     let mut out = Page(String::new());
     server(&mut out, settings);
     for origin in &settings.origins {
-        show_origin(&mut out, origin);
+        show_origin(&mut out, origin, &settings.zones);
     }
     for zone in &settings.zones {
         show_zone(&mut out, zone);
@@ -87,7 +87,7 @@ fn server(out: &mut Page, settings: &Settings) {
     }
 }
 
-fn show_origin(out: &mut Page, origin: &Origin) {
+fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
     out.title(format!("[origins.{}]", key(&origin.name)));
     out.field("servers", quoted(&origin.servers));
     out.field(
@@ -107,10 +107,19 @@ fn show_origin(out: &mut Page, origin: &Origin) {
         toml_string(&show_duration(origin.tunnel_timeout)),
     );
     out.field("max_header_size", head_size(origin.max_header_size));
+    let rate = origin
+        .rate
+        .map_or("none".to_owned(), |rate| rate.to_string());
+    out.field("rate", toml_string(&rate));
     out.field(
         "max_in_flight",
         origin.max_in_flight.map_or(0, NonZeroUsize::get),
     );
+    if let Some(share) = origin.share {
+        out.field("share", toml_string(&zones[share].name));
+    }
+    out.field("queue", origin.queue);
+    out.field("max_queue", origin.max_queue);
     out.field(
         "queue_timeout",
         toml_string(&show_duration(origin.queue_timeout)),

@@ -89,9 +89,9 @@ struct Line {
     weight: u64,
 }
 
-/// The place of a waiter in a [`FairQueue`].
+/// The position of a waiter in a [`FairQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     flow: u32,
     ticket: u64,
 }
@@ -145,16 +145,18 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// Whether one more request of a key may wait.
     ///
     /// It may while its key has fewer waiters than `queue`, and fewer than are left of `max_queue`.
-    /// So one key alone takes at most half of `max_queue`, and leaves room for others.
+    /// So one key alone takes at most half of `max_queue`, and leaves room for others. If `queue`
+    /// is `None`, all requests may fill `max_queue` together.
     #[must_use]
-    pub fn has_room(&self, key: &K, queue: usize, max_queue: usize) -> bool {
-        self.depth(key) < queue.min(max_queue.saturating_sub(self.waiting))
+    pub fn has_room(&self, key: &K, queue: Option<usize>, max_queue: usize) -> bool {
+        let left = max_queue.saturating_sub(self.waiting);
+        queue.map_or(left > 0, |queue| self.depth(key) < queue.min(left))
     }
 
     /// Adds a waiter. `weight` is from 1 to [`MAX_WEIGHT`]; `cost` is at least 1.
     ///
     /// A key that has waiters keeps the weight that it has.
-    pub fn join(&mut self, key: &K, weight: u32, cost: u32, waiter: W) -> Place {
+    pub fn join(&mut self, key: &K, weight: u32, cost: u32, waiter: W) -> Position {
         let index = self.slot(key, weight);
         let ticket = self.next_ticket;
         self.next_ticket += 1;
@@ -174,7 +176,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let weight = flow.weight;
         self.move_end(weight, before, end);
         self.waiting += 1;
-        Place {
+        Position {
             flow: index,
             ticket,
         }
@@ -205,11 +207,11 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Removes a waiter that leaves before its turn. Those behind it move up.
-    pub fn leave(&mut self, place: Place) -> Option<W> {
-        let flow = self.flows.get_mut(place.flow as usize)?;
+    pub fn leave(&mut self, position: Position) -> Option<W> {
+        let flow = self.flows.get_mut(position.flow as usize)?;
         let at = flow
             .waiters
-            .binary_search_by_key(&place.ticket, |waiter| waiter.ticket)
+            .binary_search_by_key(&position.ticket, |waiter| waiter.ticket)
             .ok()?;
         let left = flow.waiters.remove(at)?;
         let (tag, weight, end) = (flow.tag, flow.weight, flow.end);
@@ -219,12 +221,12 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if is_over {
             // What the key's last departure left is its tag, or less than the present tag.
             self.ends.remove(weight, end);
-            self.unlink(place.flow, tag, true);
-            self.append(place.flow, tag, false);
+            self.unlink(position.flow, tag, true);
+            self.append(position.flow, tag, false);
         } else {
             self.move_end(weight, end, sooner);
             if at == 0 {
-                self.move_up(place.flow);
+                self.move_up(position.flow);
             }
         }
         self.forget();

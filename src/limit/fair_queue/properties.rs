@@ -30,7 +30,7 @@ struct Both {
     queue: FairQueue<u8, u64>,
     model: Model,
     weights: Vec<u32>,
-    waiting: Vec<(u64, Place)>,
+    waiting: Vec<(u64, Position)>,
     joined: u64,
 }
 

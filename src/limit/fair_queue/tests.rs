@@ -5,7 +5,7 @@ fn take_all(queue: &mut FairQueue<char, u32>) -> String {
 }
 
 /// Adds so many waiters of a key.
-fn join(queue: &mut FairQueue<char, u32>, key: char, weight: u32, times: u32) -> Vec<Place> {
+fn join(queue: &mut FairQueue<char, u32>, key: char, weight: u32, times: u32) -> Vec<Position> {
     (0..times)
         .map(|nth| queue.join(&key, weight, 1, nth))
         .collect()
@@ -71,7 +71,7 @@ fn a_lone_flood_takes_half_of_the_room() {
         let mut is_full = false;
         while !std::mem::replace(&mut is_full, true) {
             for key in keys.chars() {
-                if queue.has_room(&key, usize::MAX, 1000) {
+                if queue.has_room(&key, Some(usize::MAX), 1000) {
                     queue.join(&key, 1, 1, 0);
                     is_full = false;
                 }
@@ -85,8 +85,8 @@ fn a_lone_flood_takes_half_of_the_room() {
     assert_eq!(fill("abcdefghi"), [100; 9]);
     let mut queue = FairQueue::default();
     join(&mut queue, 'a', 1, 100);
-    assert!(!queue.has_room(&'a', 100, 1000));
-    assert!(queue.has_room(&'b', 100, 1000));
+    assert!(!queue.has_room(&'a', Some(100), 1000));
+    assert!(queue.has_room(&'b', Some(100), 1000));
 }
 
 #[test]

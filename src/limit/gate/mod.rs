@@ -3,18 +3,21 @@
 //! A request leaves when its slot in time has come and a place is free. It is due at the latest of
 //! three moments: the next slot, the moment at which it became ready, and the moment at which a
 //! place came free. The next slot is then one interval later for each whole cost. Time in which
-//! nobody was ready, or no place was free, is lost: no burst makes it up.
+//! nobody was ready, or no place was free, is lost: no burst makes it up. A pause is a time in
+//! which no place is free.
 
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod tests;
+mod turnover;
 
 use std::hash::Hash;
 use std::time::Duration;
 
-use super::fair_queue::{FairQueue, Next, Place};
+use super::fair_queue::{FairQueue, Next, Position};
 use super::{Moment, Rate};
+use turnover::Turnover;
 
 /// What a gate lets through and how many may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +26,8 @@ pub struct GateLimits {
     pub rate: Option<Rate>,
     /// Requests at the origin at once; `None`: no limit.
     pub max_in_flight: Option<usize>,
-    /// Requests of one key that may wait.
-    pub queue: usize,
+    /// Requests of one key that may wait; `None`: only `max_queue` counts.
+    pub queue: Option<usize>,
     /// Requests of all keys that may wait.
     pub max_queue: usize,
 }
@@ -39,8 +42,10 @@ pub struct Gate<K, W> {
     in_flight: usize,
     /// The last departure with a pace: when it was due and what it cost.
     last: Option<(Ticks, u32)>,
-    /// When a place came free after all were taken.
-    freed: Moment,
+    /// When it last opened: a place came free after all were taken, or a pause ended or will end.
+    opens: Moment,
+    /// How often places come free while requests wait for one.
+    turnover: Turnover,
 }
 
 /// A moment at a rate: nanoseconds times [`Rate::ticks_per_nano`]. Never rounded.
@@ -58,7 +63,7 @@ pub enum Admission {
     /// It leaves now, and has a place at the origin.
     Passed,
     /// It waits here.
-    Waiting(Place),
+    Waiting(Position),
     /// It may not wait.
     Rejected(Full),
 }
@@ -92,7 +97,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             waiting: FairQueue::default(),
             in_flight: 0,
             last: None,
-            freed: Moment::from_nanos(0),
+            opens: Moment::from_nanos(0),
+            turnover: Turnover::default(),
         }
     }
 
@@ -132,6 +138,17 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.waiting.depths()
     }
 
+    /// Lets a request pass if it need not wait. This needs no key.
+    ///
+    /// All requests that are due by `now` must have been [taken](Self::take) before.
+    pub fn pass(&mut self, cost: u32, now: Moment) -> bool {
+        let passes = self.is_free(now);
+        if passes {
+            self.depart(now, cost);
+        }
+        passes
+    }
+
     /// A request comes: it leaves at once, waits, or may not wait.
     ///
     /// All requests that are due by `now` must have been [taken](Self::take) before. `waiter` is
@@ -144,15 +161,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         now: Moment,
         waiter: impl FnOnce() -> W,
     ) -> Admission {
-        if self.waiting.is_empty() && self.has_place() && self.slot(now).1 <= now {
-            self.depart(now, cost);
+        if self.pass(cost, now) {
             return Admission::Passed;
         }
-        let GateLimits {
-            queue, max_queue, ..
-        } = self.limits;
-        if !self.waiting.has_room(key, queue, max_queue) {
-            return Admission::Rejected(self.full(key, now));
+        if let Err(full) = self.predict(key, now) {
+            return Admission::Rejected(full);
         }
         let ready = Ready {
             since: now,
@@ -167,7 +180,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return None;
         }
         let Next { key, cost, waiter } = self.waiting.take()?;
-        let due = self.depart(waiter.since.max(self.freed), cost);
+        let due = self.depart(waiter.since.max(self.opens), cost);
         Some(Release {
             due,
             key,
@@ -179,32 +192,56 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     #[must_use]
     pub fn due(&self) -> Option<Moment> {
         let is_ready = !self.waiting.is_empty() && self.has_place();
-        is_ready.then(|| self.slot(self.freed).1)
+        is_ready.then(|| self.slot(self.opens).1)
     }
 
     /// A request that waits leaves. Those behind it move up.
-    pub fn leave(&mut self, place: Place) -> Option<W> {
-        self.waiting.leave(place).map(|ready| ready.waiter)
+    pub fn leave(&mut self, position: Position) -> Option<W> {
+        self.waiting.leave(position).map(|ready| ready.waiter)
+    }
+
+    /// Lets nothing leave before `until`. A pause only ever gets longer.
+    pub fn pause(&mut self, until: Moment) {
+        self.opens = self.opens.max(until);
     }
 
     /// A request that left the gate gives its place at the origin back.
     pub fn give_back(&mut self, now: Moment) {
         let was_full = !self.has_place();
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.turnover.place_came_free(!self.waiting.is_empty(), now);
         self.note_free_place(was_full, now);
     }
 
-    /// How long one more request of `key` would wait, if nobody else comes and places come free in
-    /// time.
-    #[must_use]
-    pub fn predicted_wait(&self, key: &K, now: Moment) -> Duration {
-        self.wait_behind(self.waiting.ahead_of_new(key), now)
+    /// How long one more request of `key` would wait, if nobody else comes and places come free as
+    /// fast as they did lately.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not wait.
+    pub fn predict(&self, key: &K, now: Moment) -> Result<Duration, Full> {
+        if self.is_free(now) {
+            return Ok(Duration::ZERO);
+        }
+        let GateLimits {
+            queue, max_queue, ..
+        } = self.limits;
+        if !self.waiting.has_room(key, queue, max_queue) {
+            return Err(self.full(key, now));
+        }
+        Ok(self.wait_behind(self.waiting.ahead_of_new(key), now))
     }
 
     /// Removes and returns all waiters.
     pub fn clear(&mut self) -> Vec<W> {
         let waiting = self.waiting.clear();
         waiting.into_iter().map(|ready| ready.waiter).collect()
+    }
+
+    /// Whether a request would leave at once.
+    fn is_free(&self, now: Moment) -> bool {
+        let is_open = self.waiting.is_empty() && self.has_place() && self.opens <= now;
+        is_open && self.slot(now).1 <= now
     }
 
     fn has_place(&self) -> bool {
@@ -214,7 +251,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     fn note_free_place(&mut self, was_full: bool, now: Moment) {
         if was_full && self.has_place() {
-            self.freed = now;
+            self.opens = self.opens.max(now);
         }
     }
 
@@ -240,9 +277,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
-        let to_slot = self.slot(now).1.since(now);
+        let to_slot = self.slot(now.max(self.opens)).1.since(now);
         let behind = self.limits.rate.map(|rate| rate.time_for(costs));
-        to_slot.saturating_add(behind.unwrap_or_default())
+        let by_pace = to_slot.saturating_add(behind.unwrap_or_default());
+        if self.has_place() {
+            return by_pace;
+        }
+        by_pace.max(self.turnover.time_for(costs.saturating_add(1)))
     }
 
     fn full(&self, key: &K, now: Moment) -> Full {
@@ -252,7 +293,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let for_all = self.waiting.len() >= max_queue;
         // A place is free again when the first waiter leaves: of this key, or of all.
         let ahead = self.waiting.ahead_of_first(key);
-        let ahead = ahead.filter(|_| !for_all && queue > 0).unwrap_or_default();
+        let ahead = ahead
+            .filter(|_| !for_all && queue > Some(0))
+            .unwrap_or_default();
         Full {
             for_all,
             retry_at: now + self.wait_behind(ahead, now),

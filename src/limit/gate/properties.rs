@@ -12,18 +12,23 @@ enum Step {
     Leave(Index),
     GiveBack,
     Limits(GateLimits),
+    Pause(u64),
 }
 
 fn limits() -> impl Strategy<Value = GateLimits> {
     let rate = prop_oneof![Just("none"), Just("3r/s"), Just("100r/s"), Just("7r/250ms")];
-    (rate, prop::option::of(0_usize..4), 1_usize..20, 1_usize..40).prop_map(
-        |(rate, max_in_flight, queue, max_queue)| GateLimits {
+    (
+        rate,
+        prop::option::of(0_usize..4),
+        prop::option::of(1_usize..20),
+        1_usize..40,
+    )
+        .prop_map(|(rate, max_in_flight, queue, max_queue)| GateLimits {
             rate: rate.parse().ok(),
             max_in_flight,
             queue,
             max_queue,
-        },
-    )
+        })
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -32,6 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<Index>().prop_map(Step::Leave),
         4 => Just(Step::GiveBack),
         1 => limits().prop_map(Step::Limits),
+        1 => (0_u64..500).prop_map(Step::Pause),
     ]
 }
 
@@ -39,7 +45,8 @@ proptest! {
     #![proptest_config(config())]
 
     /// However limits change: every request passes, leaves, waits or is rejected, exactly once;
-    /// departures at one rate are never closer than its interval; nobody leaves without a place;
+    /// departures at one rate are never closer than its interval; nobody leaves without a place or
+    /// in a pause;
     /// and nobody waits while the slot has come and a place is free.
     #[test]
     fn any_trace_keeps_the_rules(
@@ -50,14 +57,17 @@ proptest! {
         let (mut number, mut waiting, mut at_origin) = (0, Vec::new(), 0);
         // The last departure under the present limits.
         let mut last: Option<Moment> = None;
+        let mut paused = START;
         for (step, millis) in steps {
             let until = now + Duration::from_millis(millis);
+            let opens = paused;
             let limits = *gate.limits();
             let mut departs = |due: Moment| {
                 if let (Some(rate), Some(last)) = (limits.rate, last) {
                     let apart = due.since(last) + Duration::from_nanos(1);
                     prop_assert!(apart >= rate.interval(), "{:?}", apart);
                 }
+                prop_assert!(due >= opens, "nobody leaves in a pause");
                 last = Some(due);
                 at_origin += 1;
                 prop_assert!(limits.max_in_flight.is_none_or(|most| at_origin <= most));
@@ -76,7 +86,7 @@ proptest! {
                     number += 1;
                     match gate.join(&key, 1, 1, now, || number) {
                         Admission::Passed => departs(now)?,
-                        Admission::Waiting(place) => waiting.push((number, place)),
+                        Admission::Waiting(position) => waiting.push((number, position)),
                         Admission::Rejected(full) => {
                             prop_assert!(full.retry_at >= now);
                             prop_assert!(gate.depth() > 0 || limits.max_queue == 0);
@@ -85,8 +95,8 @@ proptest! {
                 }
                 Step::Leave(index) => {
                     if !waiting.is_empty() {
-                        let (number, place) = waiting.remove(index.index(waiting.len()));
-                        prop_assert_eq!(gate.leave(place), Some(number));
+                        let (number, position) = waiting.remove(index.index(waiting.len()));
+                        prop_assert_eq!(gate.leave(position), Some(number));
                     }
                 }
                 Step::GiveBack => {
@@ -98,6 +108,10 @@ proptest! {
                 Step::Limits(limits) => {
                     gate.set_limits(limits, now);
                     last = None;
+                }
+                Step::Pause(millis) => {
+                    paused = paused.max(now + Duration::from_millis(millis));
+                    gate.pause(paused);
                 }
             }
             prop_assert_eq!((gate.depth(), gate.in_flight()), (waiting.len(), at_origin));

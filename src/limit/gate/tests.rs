@@ -10,7 +10,7 @@ fn limits(rate: &str) -> GateLimits {
     GateLimits {
         rate: Some(rate.parse().unwrap()),
         max_in_flight: None,
-        queue: 100,
+        queue: Some(100),
         max_queue: 10_000,
     }
 }
@@ -120,12 +120,12 @@ fn limits_change_while_requests_wait_and_none_is_lost() {
 fn who_leaves_makes_those_behind_move_up() {
     let mut gate = Gate::new(limits("10r/s"));
     join(&mut gate, 'a', 0);
-    let Admission::Waiting(place) = join(&mut gate, 'a', 0) else {
+    let Admission::Waiting(position) = join(&mut gate, 'a', 0) else {
         panic!("it waits");
     };
     join(&mut gate, 'b', 0);
-    assert_eq!(gate.leave(place), Some(0));
-    assert_eq!(gate.leave(place), None);
+    assert_eq!(gate.leave(position), Some(0));
+    assert_eq!(gate.leave(position), None);
     assert_eq!(taken(&mut gate, 1000), [('b', 100)]);
 }
 
@@ -139,14 +139,14 @@ fn the_worked_predictions() {
         join(&mut gate, key, 0);
     }
     gate.set_limits(limits("10r/s"), at(0));
-    assert_eq!(gate.predicted_wait(&'c', at(0)), 200 * MS);
-    assert_eq!(gate.predicted_wait(&'a', at(0)), 700 * MS);
+    assert_eq!(gate.predict(&'c', at(0)), Ok(200 * MS));
+    assert_eq!(gate.predict(&'a', at(0)), Ok(700 * MS));
 }
 
 #[test]
 fn a_key_at_its_bound_is_told_when_to_come_again() {
     let mut gate = Gate::new(GateLimits {
-        queue: 2,
+        queue: Some(2),
         max_queue: 5,
         ..limits("1r/s")
     });
