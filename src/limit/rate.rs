@@ -3,8 +3,6 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::Percent;
-
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// The fastest rate allowed, in requests a second. A thread can keep this pace.
@@ -14,9 +12,6 @@ const MAX_PER_SECOND: u128 = 1_000_000;
 ///
 /// It keeps a level of four thousand million requests far from overflow.
 const MAX_PERIOD_DAYS: u64 = 366;
-
-/// Ten to the power of the most decimals a count may have.
-const FINEST_SCALE: u64 = 1_000_000_000;
 
 /// How fast a bucket leaks, exactly: `count` requests in each `period`.
 ///
@@ -144,27 +139,6 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// A part of this rate: its count times `part`, rounded up to nine decimals.
-    ///
-    /// So it is never zero, and never above this rate. Exact if the count has at most three
-    /// decimals. 100 % is this rate itself.
-    #[must_use]
-    pub fn scaled(self, part: Percent) -> Self {
-        let finest = u128::from(self.digits.get()) * u128::from(FINEST_SCALE / self.scale.get());
-        let whole = u128::from(Percent::ALL.millionths());
-        let count = (finest * u128::from(part.millionths())).div_ceil(whole);
-        let (mut digits, mut scale) = (count, FINEST_SCALE);
-        while scale > 1 && digits.is_multiple_of(10) {
-            (digits, scale) = (digits / 10, scale / 10);
-        }
-        let nonzero = |number| u64::try_from(number).ok().and_then(NonZeroU64::new);
-        Self {
-            digits: nonzero(digits).unwrap_or(self.digits),
-            scale: nonzero(scale.into()).unwrap_or(self.scale),
-            ..self
-        }
-    }
-
     /// The time between two departures, rounded up to a nanosecond.
     #[must_use]
     pub fn interval(self) -> Duration {
@@ -249,6 +223,8 @@ impl fmt::Debug for Rate {
         write!(f, "Rate({self})")
     }
 }
+
+mod scaled;
 
 #[cfg(test)]
 mod properties;

@@ -10,7 +10,9 @@
 //! All rules are applied at *ticks*, ten a second. A call applies the ticks up to its moment first,
 //! so the outcome does not depend on how often [`Backoff::update`] is called.
 
+mod cut;
 mod in_flight_limit;
+mod limits;
 mod outstanding;
 #[cfg(test)]
 mod properties;
@@ -19,33 +21,23 @@ mod rate_share;
 mod scenarios;
 #[cfg(test)]
 mod tests;
+mod tick;
+mod traffic;
 mod window;
 
-use std::time::Duration;
-
-use super::{Moment, Percent, Rate};
+use super::{Moment, Rate};
 use in_flight_limit::InFlightLimit;
-use outstanding::Outstanding;
 use rate_share::RateShare;
-use window::{Closed, Window};
+use tick::{TICK, tick_after};
+use traffic::Traffic;
+use window::Closed;
 
-const TICK: Duration = Duration::from_millis(100);
+pub use cut::{Cut, Cuts, Lowered};
+pub use limits::BackoffLimits;
+pub use traffic::{Answer, Sent};
 
 /// A caller that was silent for longer skips the ticks before. The rate has grown back by then.
 const MOST_TICKS: u32 = 1000;
-
-/// What the file says about backing off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackoffLimits {
-    /// An answer whose head takes longer is slow. `None`: the number in flight is never cut.
-    pub slow: Option<Duration>,
-    /// The share of trouble in a window that cuts the rate.
-    pub trip: Percent,
-    /// The rate is never below this share of the file's.
-    pub floor: Percent,
-    /// The longest Retry-After that is obeyed.
-    pub max_pause: Duration,
-}
 
 /// What an origin can take now, learned from its answers.
 ///
@@ -58,85 +50,10 @@ pub struct Backoff {
     rate_share: RateShare,
     in_flight_limit: InFlightLimit,
     paused_until: Option<Moment>,
-    window: Window,
-    /// Number of cuts: those sent before the last one are not judged.
-    generation: u64,
-    /// Those sent after the last cut, if `slow` is set.
-    outstanding: Outstanding,
-    /// All requests without an answer.
-    unanswered: u64,
-    /// Other requests at the origin when the last one was sent.
-    answering: u64,
+    traffic: Traffic,
     next_tick: Moment,
     changed: bool,
     cuts: Cuts,
-}
-
-/// A request that was sent to the origin and has no answer yet.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "each request is answered or abandoned"]
-pub struct Sent {
-    at: Moment,
-    generation: u64,
-    /// Among the outstanding ones, if `slow` was set.
-    slot: usize,
-}
-
-/// What came back for a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// Whether it counts as trouble.
-    pub trouble: bool,
-    /// Its Retry-After.
-    pub retry_after: Option<Duration>,
-    /// What the gate charged for the request.
-    pub cost: u32,
-}
-
-/// What was cut since the last [update](Backoff::update).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cuts {
-    /// The rate, for trouble.
-    pub trouble: bool,
-    /// The number in flight, for slow answers.
-    pub slow: bool,
-    /// All departures, for Retry-After.
-    pub retry_after: bool,
-}
-
-/// Why something is lower than in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// When it was last cut.
-    pub at: Moment,
-    /// The answers that were counted then, with the outstanding ones that were past `slow`.
-    pub answers: u64,
-    /// Those of them that were trouble, or slow.
-    pub bad: u64,
-    /// It does not grow before. Only a cut of the rate holds it, and not each one.
-    pub held_until: Option<Moment>,
-}
-
-/// What is lower than in the file, and why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lowered {
-    /// The rate, with its present share of the file's.
-    pub rate: Option<(Percent, Cut)>,
-    /// The number in flight.
-    pub max_in_flight: Option<Cut>,
-    /// No departures before.
-    pub paused_until: Option<Moment>,
-}
-
-impl Cut {
-    fn of(bad: u64, answers: u64, at: Moment) -> Self {
-        Self {
-            at,
-            answers,
-            bad,
-            held_until: None,
-        }
-    }
 }
 
 impl Backoff {
@@ -155,11 +72,7 @@ impl Backoff {
             rate_share: RateShare::new(now),
             in_flight_limit: InFlightLimit::new(max_in_flight),
             paused_until: None,
-            window: Window::new(now),
-            generation: 0,
-            outstanding: Outstanding::default(),
-            unanswered: 0,
-            answering: 0,
+            traffic: Traffic::new(limits.slow, now),
             next_tick: tick_after(now),
             changed: false,
             cuts: Cuts::default(),
@@ -169,38 +82,21 @@ impl Backoff {
     /// A request leaves to the origin. `in_flight` are there now, this one included.
     pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
         self.advance(now);
-        if self.unanswered == 0 && self.window.is_empty() {
-            // Time in which nothing could be answered does not count.
-            self.window.since = now;
-        }
-        self.unanswered += 1;
-        let in_flight = u64::try_from(in_flight).unwrap_or(u64::MAX);
-        self.answering = in_flight.saturating_sub(self.unanswered);
-        let slot = self.limits.slow.map(|_| self.outstanding.add(now));
-        Sent {
-            at: now,
-            generation: self.generation,
-            slot: slot.unwrap_or_default(),
-        }
+        self.traffic.sent(in_flight, now)
     }
 
     /// The head of an answer came, or the attempt failed.
+    #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
     pub fn answered(&mut self, sent: Sent, answer: Answer, now: Moment) {
         self.advance(now);
-        if !answer.trouble {
-            self.window.complete(&answer);
-        }
-        if sent.generation == self.generation {
-            let took = now.since(sent.at);
-            self.window.add(&answer, took, self.limits.slow);
-        }
-        self.forget(sent);
+        self.traffic.answered(&sent, &answer, now);
     }
 
     /// The client left before an answer came: it counts for nothing.
+    #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
     pub fn abandoned(&mut self, sent: Sent, now: Moment) {
         self.advance(now);
-        self.forget(sent);
+        self.traffic.forget(&sent);
     }
 
     /// Returns what was cut since the last call; `None` if nothing has changed.
@@ -217,7 +113,7 @@ impl Backoff {
     /// Whether anything may change without another call.
     #[must_use]
     pub fn may_change(&self) -> bool {
-        self.lowered() != Lowered::default() || self.unanswered > 0 || !self.window.is_empty()
+        self.lowered() != Lowered::default() || !self.traffic.is_idle()
     }
 
     /// The rate now in force: at most the file's, at least `floor` of it.
@@ -259,7 +155,7 @@ impl Backoff {
     ) {
         self.advance(now);
         if limits.slow != self.limits.slow {
-            self.begin_generation(now);
+            self.traffic.begin_generation(limits.slow, now);
         }
         if rate.is_none() {
             self.rate_share = RateShare::new(now);
@@ -274,13 +170,6 @@ impl Backoff {
         (self.limits, self.file_rate) = (limits, rate);
         self.show_rate();
         self.changed = true;
-    }
-
-    fn forget(&mut self, sent: Sent) {
-        self.unanswered = self.unanswered.saturating_sub(1);
-        if self.limits.slow.is_some() && sent.generation == self.generation {
-            self.outstanding.remove(sent.slot);
-        }
     }
 
     fn advance(&mut self, now: Moment) {
@@ -314,27 +203,17 @@ impl Backoff {
             }
             self.changed |= self.in_flight_limit.grow();
         }
-        let slow = self.limits.slow;
-        let overdue = slow.map_or(0, |slow| self.outstanding.overdue(slow, now));
-        if self.window.is_over(overdue, now) {
-            self.close_window(overdue, now);
+        if let Some(closed) = self.traffic.close(now) {
+            self.judge(&closed, now);
         }
     }
 
-    fn close_window(&mut self, overdue: u64, now: Moment) {
-        let window = std::mem::replace(&mut self.window, Window::new(now));
-        let mut is_cut = self.pause(&window, now);
-        let closed = Closed {
-            window,
-            at: now,
-            resumes: self.paused_until.unwrap_or(now),
-            overdue,
-            unanswered: self.unanswered,
-            answering: self.answering,
-        };
+    fn judge(&mut self, closed: &Closed, now: Moment) {
+        let mut is_cut = self.pause(closed, now);
+        let resumes = self.paused_until.unwrap_or(now);
         if let Some(rate) = self.file_rate {
             let before = self.rate_share.share();
-            is_cut |= self.rate_share.judge(&closed, rate, &self.limits);
+            is_cut |= self.rate_share.judge(closed, rate, &self.limits, resumes);
             if self.rate_share.share() < before {
                 self.cuts.trouble = true;
                 self.show_rate();
@@ -342,18 +221,19 @@ impl Backoff {
         }
         if let Some(slow) = self.limits.slow {
             let before = self.in_flight_limit.now();
-            is_cut |= self.in_flight_limit.judge(&closed, slow);
+            is_cut |= self.in_flight_limit.judge(closed, slow);
             if self.in_flight_limit.now() != before {
                 (self.cuts.slow, self.changed) = (true, true);
             }
         }
         if is_cut {
-            self.begin_generation(now);
+            self.traffic.begin_generation(self.limits.slow, now);
         }
     }
 
     /// Obeys Retry-After if half of the answers are trouble with it.
-    fn pause(&mut self, window: &Window, now: Moment) -> bool {
+    fn pause(&mut self, closed: &Closed, now: Moment) -> bool {
+        let window = &closed.window;
         let pause = window.retry_after.min(self.limits.max_pause);
         let is_cut = window.retries * 2 >= window.answers.max(1) && !pause.is_zero();
         if is_cut {
@@ -363,22 +243,9 @@ impl Backoff {
         is_cut
     }
 
-    /// Judges only what is sent from now on.
-    fn begin_generation(&mut self, now: Moment) {
-        self.generation += 1;
-        self.outstanding.clear();
-        self.window = Window::new(now);
-    }
-
     fn show_rate(&mut self) {
         let share = self.rate_share.share();
         self.rate = self.file_rate.map(|rate| rate.scaled(share));
         self.changed = true;
     }
-}
-
-/// The first tick after `now`.
-fn tick_after(now: Moment) -> Moment {
-    let tick = 100_000_000;
-    Moment::from_nanos((now.as_nanos() / tick + 1).saturating_mul(tick))
 }

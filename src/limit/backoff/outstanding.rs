@@ -131,8 +131,8 @@ mod tests {
         outstanding.remove(slots[3]);
         outstanding.remove(slots[0]);
         assert_eq!(outstanding.overdue(slow, at(1000)), 0);
-        let slot = outstanding.add(at(1000));
-        assert!(slots.contains(&slot), "slots are used again");
+        let again = outstanding.add(at(1000));
+        assert!(slots.contains(&again), "slots are used again");
         outstanding.add(at(1000));
         assert_eq!(outstanding.overdue(slow, at(2000)), 2);
         outstanding.clear();

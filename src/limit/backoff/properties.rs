@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use std::time::Duration;
+
 use super::*;
+use crate::limit::Percent;
 use crate::testing::config;
 
 const START: Moment = Moment::from_nanos(1_000_000_000);

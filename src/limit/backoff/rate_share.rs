@@ -1,7 +1,8 @@
 use std::time::Duration;
 
+use super::tick::TICK;
 use super::window::Closed;
-use super::{BackoffLimits, Cut, TICK};
+use super::{BackoffLimits, Cut};
 use crate::limit::{Moment, Percent, Rate};
 
 /// All of the file's rate, in millionths.
@@ -70,7 +71,15 @@ impl RateShare {
     }
 
     /// Judges a window. Returns whether it is a cut, even if the rate cannot be lower.
-    pub fn judge(&mut self, closed: &Closed, rate: Rate, limits: &BackoffLimits) -> bool {
+    ///
+    /// `resumes` is when departures go on: later than the window's end in a pause.
+    pub fn judge(
+        &mut self,
+        closed: &Closed,
+        rate: Rate,
+        limits: &BackoffLimits,
+        resumes: Moment,
+    ) -> bool {
         let (answers, trouble) = (closed.window.answers, closed.window.trouble);
         if answers == 0 {
             self.may_grow = closed.unanswered == 0;
@@ -84,7 +93,7 @@ impl RateShare {
         }
         let lower = if trouble * ALL >= trip {
             let good = good(closed, rate);
-            self.hold(good, closed.resumes);
+            self.hold(good, resumes);
             (self.now * 9 / 10).min((good * 95 / 100).max(self.now / 2))
         } else if was_near_trip {
             self.now * 95 / 100

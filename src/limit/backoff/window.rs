@@ -36,8 +36,6 @@ pub(super) struct Window {
 pub(super) struct Closed {
     pub window: Window,
     pub at: Moment,
-    /// When departures go on: later than `at` in a pause.
-    pub resumes: Moment,
     /// Requests sent after the last cut that are past `slow` and have no answer.
     pub overdue: u64,
     /// All requests without an answer.

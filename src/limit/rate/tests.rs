@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::limit::Percent;
 
 fn rate(text: &str) -> Rate {
     text.parse()

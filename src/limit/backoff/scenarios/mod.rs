@@ -4,13 +4,17 @@
 //! falls to three workers at 20 s, which is 60 requests a second, and comes back at 60 s.
 
 mod origin;
+mod record;
+mod scenario;
 mod simulation;
 
 use std::time::Duration;
 
-use simulation::{Record, Scenario, run};
+use record::Record;
+use scenario::Scenario;
+use simulation::run;
 
-use super::*;
+use super::BackoffLimits;
 
 /// Even arrivals, then random ones.
 const SEEDS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(3)];
@@ -149,7 +153,7 @@ fn an_outage_passes_and_doubles_no_hold() {
             let hold = it.longest_hold();
             println!("{name}: back {back} s, {least}/s at least, holds of {hold:?}");
             assert!(back <= 50.0 + 30.0 && hold <= Duration::from_secs(5));
-            assert!(least < 30.0 && least >= 20.0);
+            assert!((20.0..30.0).contains(&least));
             assert!(it.good(80, 120) >= 0.93 * 150.0);
         });
     }

@@ -4,56 +4,12 @@ use std::time::Duration;
 
 use super::super::*;
 use super::origin::{Job, Origin, Outcome};
+use super::record::{Record, Seen};
+use super::scenario::Scenario;
 use crate::limit::{Admission, Gate, GateLimits};
 
 /// When a simulation begins.
 const START: Moment = Moment::from_nanos(1_000_000_000_000);
-
-/// What is simulated.
-pub(super) struct Scenario {
-    pub seconds: u64,
-    pub offered: f64,
-    /// Random arrivals of this seed; `None`: even ones.
-    pub seed: Option<u64>,
-    pub rate: Option<&'static str>,
-    pub max_in_flight: Option<usize>,
-    pub limits: BackoffLimits,
-    pub workers: usize,
-    /// Requests that may wait at the origin.
-    pub room: usize,
-    /// From a second on, so many workers.
-    pub changes: Vec<(f64, usize)>,
-    /// How long a request is served, by its number.
-    pub takes: fn(usize) -> Duration,
-    /// A request without an answer after this time is trouble.
-    pub timeout: Duration,
-    /// What shed requests are told.
-    pub retry_after: Option<Duration>,
-}
-
-impl Default for Scenario {
-    fn default() -> Self {
-        Self {
-            seconds: 120,
-            offered: 150.0,
-            seed: None,
-            rate: Some("200r/s"),
-            max_in_flight: None,
-            limits: BackoffLimits {
-                slow: None,
-                trip: Percent::from_millionths(100_000),
-                floor: Percent::from_millionths(100_000),
-                max_pause: Duration::from_secs(30),
-            },
-            workers: 10,
-            room: 20,
-            changes: vec![(20.0, 3), (60.0, 10)],
-            takes: |_| Duration::from_millis(50),
-            timeout: Duration::from_secs(30),
-            retry_after: None,
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -63,28 +19,6 @@ enum Event {
     TimedOut(usize),
     Update,
     Arrival,
-}
-
-/// An answer of the origin.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub sent: Duration,
-    pub at: Duration,
-    pub good: bool,
-}
-
-/// What happened.
-#[derive(Debug, Default)]
-pub(super) struct Record {
-    pub answers: Vec<Seen>,
-    /// All departures.
-    pub sent: Vec<Duration>,
-    /// At each update: when, the rate a second, the number in flight.
-    pub states: Vec<(Duration, f64, Option<usize>)>,
-    pub cuts: Vec<(Duration, Cuts)>,
-    /// Each hold of the rate, with the moment of its cut.
-    pub holds: Vec<(Duration, Duration)>,
-    pub pauses: Vec<(Duration, Duration)>,
 }
 
 struct Simulation {
@@ -279,52 +213,4 @@ impl Simulation {
 pub(super) fn exponential(bits: u64, mean: f64) -> Duration {
     let uniform = ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     Duration::from_secs_f64(-uniform.ln() * mean)
-}
-
-#[allow(clippy::cast_precision_loss)]
-impl Record {
-    fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &Seen> {
-        let (from, to) = (Duration::from_secs(from), Duration::from_secs(to));
-        let answers = self.answers.iter();
-        answers.filter(move |seen| seen.at >= from && seen.at < to)
-    }
-
-    /// Good answers a second between two seconds.
-    pub fn good(&self, from: u64, to: u64) -> f64 {
-        let good = self.between(from, to).filter(|seen| seen.good).count();
-        good as f64 / (to - from) as f64
-    }
-
-    /// The share of trouble in the answers between two seconds.
-    pub fn errors(&self, from: u64, to: u64) -> f64 {
-        let bad = self.between(from, to).filter(|seen| !seen.good).count();
-        bad as f64 / self.between(from, to).count().max(1) as f64
-    }
-
-    /// The time at the origin that so many of 100 answers do not exceed.
-    pub fn percentile(&self, of_100: usize, from: u64, to: u64) -> Duration {
-        let mut took: Vec<_> = self
-            .between(from, to)
-            .map(|seen| seen.at.saturating_sub(seen.sent))
-            .collect();
-        took.sort_unstable();
-        took[(took.len() * of_100).div_ceil(100) - 1]
-    }
-
-    /// When the rate first is in a range, from a second on.
-    pub fn first(&self, from: u64, is_there: impl Fn(f64) -> bool) -> Option<Duration> {
-        let after = |at: &Duration| *at >= Duration::from_secs(from);
-        let mut states = self.states.iter().filter(|(at, ..)| after(at));
-        states
-            .find(|(_, rate, _)| is_there(*rate))
-            .map(|(at, ..)| *at)
-    }
-
-    pub fn longest_hold(&self) -> Duration {
-        self.holds
-            .iter()
-            .map(|(_, hold)| *hold)
-            .max()
-            .unwrap_or_default()
-    }
 }
