@@ -221,6 +221,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.opens = self.opens.max(until);
     }
 
+    /// Ends a pause.
+    pub fn resume(&mut self, now: Moment) {
+        self.opens = self.opens.min(now);
+    }
+
     /// A request that left the gate gives its place at the origin back.
     pub fn give_back(&mut self, now: Moment) {
         let was_full = !self.has_place();
