@@ -64,7 +64,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nqueue = 0\nmax_queue = 10000001",
      "3:9: queue: expected a whole number from 1 to 10000000; found 0\n4:13: max_queue: expected a whole number from 1 to 10000000; found 10000001"),
     (SERVERS, "[\"http://a\"]\nbackoff = { floor = \"101%\", trip = \"0%\", slow = \"0s\" }",
-     "3:22: floor: a percentage is above 0% and at most 100%; found \"101%\"\n3:37: trip: a percentage is above 0% and at most 100%; found \"0%\"\n3:50: slow: expected a duration above 0; found \"0s\""),
+     "3:21: floor: a percentage is above 0% and at most 100%; found \"101%\"\n3:36: trip: a percentage is above 0% and at most 100%; found \"0%\"\n3:49: slow: expected a duration above 0; found \"0s\""),
     (SERVERS, "[\"http://a\"]\nbackoff = { on = [\"503\", \"200\"], mode = \"shadows\" }",
      r#"3:26: on: trouble is a status from 400 to 599, "4xx", "5xx", "timeout" or "connect"; found "200"
 3:41: mode: expected "on" or "shadow"; found "shadows"; did you mean "shadow"?"#),
