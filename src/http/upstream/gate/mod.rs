@@ -6,6 +6,7 @@
 //! threads does not delay a departure.
 
 mod alarms;
+mod backing_off;
 mod blocked;
 mod waiting;
 
@@ -20,6 +21,7 @@ use crate::limit::{self, Full, GateLimits, Moment, Position, Rate, Release};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
 use alarms::Alarms;
+pub use backing_off::{BackingOff, BackoffReason};
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
 pub use waiting::Waiting;
@@ -87,6 +89,8 @@ pub struct GateState {
     pub rate: Option<Rate>,
     /// The places now in force.
     pub max_in_flight: Option<usize>,
+    /// Why it lets less through than the file says; `None` if it does not.
+    pub backing_off: Option<BackingOff>,
     /// How long requests have waited for each cause.
     pub blocked: BlockedTimes,
     /// The keys with the most waiters, and how many, deepest first.
@@ -269,6 +273,7 @@ impl OriginGate {
             in_flight: state.gate.in_flight(),
             rate: limits.rate,
             max_in_flight: limits.max_in_flight,
+            backing_off: None,
             blocked: state.blocked.times(),
             deepest,
         }
