@@ -5,7 +5,7 @@ import { Plot, seen } from "./plot.js";
 import { drawSoon, known, last } from "./state.js";
 import { $, axisSeconds, clone, code, count, make, pace, say, seconds, setState, setText, visible, whole } from "./text.js";
 
-const FEW = 3; // up to so many gates show their history at once
+const FEW = 2; // up to so many gates show their history at once
 
 function plotsOf(name) {
   const of = (pick) => (sample) => {
@@ -26,7 +26,7 @@ function plotsOf(name) {
       axisFormat: count,
       series: [
         { label: "all clients", ink: "passed", kind: "area", fold: "mean", of: (sample) => sample.left.get(name) },
-        { label: "rate", ink: "limit", kind: "limit", fold: "last", of: of((gate) => gate.rate.now) },
+        { label: "rate", ink: "limit", kind: "limit", rare: true, fold: "last", of: of((gate) => gate.rate.now) },
         { label: "file", ink: "mark", kind: "limit", rare: true, fold: "last", of: of((gate) => (gate.rate.now < gate.rate.file ? gate.rate.file : null)) },
       ],
     }),
