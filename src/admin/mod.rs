@@ -6,6 +6,7 @@
 //! | `live` | the same each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `sampler` | the sample of each second |
+//! | `gates` | what `api` and `sampler` say alike of the gates of origins |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
 //! | `guard` | who may change something, and the security headers for browsers |
@@ -14,6 +15,7 @@
 
 mod api;
 mod exposition;
+mod gates;
 mod guard;
 mod health;
 mod live;

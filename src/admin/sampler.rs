@@ -1,5 +1,7 @@
 //! Takes a sample of the gateway each second.
 
+mod gate;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,12 +9,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
+use self::gate::Gates;
 use super::Live;
 use super::exposition::{TOP_KEYS, stats};
 use super::views::{KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
+use crate::http::upstream::Origin;
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{Counts, LimitStatus};
 use crate::time::clock;
@@ -27,6 +31,7 @@ pub(super) struct Sampler {
     seq: u64,
     /// The counts of each zone one second ago.
     before: HashMap<String, Counted>,
+    gates: Gates,
 }
 
 /// The counts of a zone.
@@ -52,6 +57,7 @@ impl Sampler {
             live,
             seq: 0,
             before: HashMap::new(),
+            gates: Gates::default(),
         }
     }
 
@@ -93,7 +99,7 @@ impl Sampler {
             seq: self.seq,
             time: seconds(Duration::from_nanos(clock::now().as_nanos())),
             zones,
-            origins: origins(gateway),
+            origins: self.origins(gateway),
             deepest,
             reload: state.reloads,
             error: first.map(|first| Problem {
@@ -103,6 +109,24 @@ impl Sampler {
             }),
             stopping: gateway.is_stopping(),
         }
+    }
+
+    fn origins(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
+        let now = clock::now();
+        self.gates.begin();
+        let sample = |origin: &Origin| {
+            let servers: Vec<_> = origin.servers(now).collect();
+            OriginSample {
+                name: Plain::new(&origin.settings().name),
+                in_flight: servers.iter().map(|server| server.in_flight as u64).sum(),
+                answered: servers.iter().map(|server| server.answered).sum(),
+                failed: servers.iter().map(|server| server.failed).sum(),
+                healthy: servers.iter().filter(|server| server.healthy).count() as u64,
+                servers: servers.len() as u64,
+                gate: origin.gate().map(|gate| self.gates.sample(origin, gate)),
+            }
+        };
+        gateway.origins().iter().map(sample).collect()
     }
 
     async fn zone(
@@ -168,22 +192,6 @@ impl Counted {
             waits: self.waits.since(&earlier.waits),
         }
     }
-}
-
-fn origins(gateway: &Gateway) -> Vec<OriginSample> {
-    let now = clock::now();
-    let sample = |origin: &crate::http::upstream::Origin| {
-        let servers: Vec<_> = origin.servers(now).collect();
-        OriginSample {
-            name: Plain::new(&origin.settings().name),
-            in_flight: servers.iter().map(|server| server.in_flight as u64).sum(),
-            answered: servers.iter().map(|server| server.answered).sum(),
-            failed: servers.iter().map(|server| server.failed).sum(),
-            healthy: servers.iter().filter(|server| server.healthy).count() as u64,
-            servers: servers.len() as u64,
-        }
-    };
-    gateway.origins().iter().map(sample).collect()
 }
 
 /// Seconds, rounded down to microseconds: more digits only make each sample larger.

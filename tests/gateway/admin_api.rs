@@ -410,6 +410,7 @@ fn origins_tell_their_servers() {
         origins,
         value!({"origins": [{
             "name": "app", "in_flight": 0, "max_in_flight": 5,
+            "gate": origins["origins"][0]["gate"],
             "servers": [server(origin.address, answered(0)), server(other.address, answered(1))],
         }]})
     );

@@ -8,17 +8,17 @@ use crate::gateway::operator::ask;
 use crate::support::{Client, Gateway, Origin, eventually, one_zone};
 
 /// A listener.
-struct Listener(Client);
+pub struct Listener(Client);
 
 #[derive(Debug)]
-struct Event {
-    id: Option<u64>,
-    name: String,
-    data: Value,
+pub struct Event {
+    pub id: Option<u64>,
+    pub name: String,
+    pub data: Value,
 }
 
 impl Listener {
-    fn connect(gateway: &Gateway, query: &str, fields: &str) -> Self {
+    pub fn connect(gateway: &Gateway, query: &str, fields: &str) -> Self {
         let mut client = Client::connect(gateway.site.admin);
         client.send(format!("GET /api/live{query} HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
         let head = client.head();
@@ -45,7 +45,7 @@ impl Listener {
     }
 
     /// The next event, which ends with a chunk.
-    fn next(&mut self) -> Event {
+    pub fn next(&mut self) -> Event {
         let (mut id, mut name, mut data) = (None, String::new(), String::new());
         let mut in_data = false;
         loop {
@@ -72,7 +72,7 @@ impl Listener {
     }
 
     /// The numbers of the history's samples.
-    fn history(&mut self) -> Vec<u64> {
+    pub fn history(&mut self) -> Vec<u64> {
         let event = self.next();
         assert_eq!(event.name, "history");
         let samples = event.data["samples"].as_array().expect("a list");

@@ -10,6 +10,7 @@ mod check;
 mod eviction;
 mod fields;
 mod gate;
+mod gate_api;
 mod handover;
 mod heads;
 mod health;

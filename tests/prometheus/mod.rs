@@ -6,6 +6,7 @@ mod exposition;
 mod expression;
 mod layout;
 mod live;
+mod metrics;
 mod server;
 
 use std::fs;

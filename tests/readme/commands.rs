@@ -229,7 +229,39 @@ fn each_example_passes_the_check() {
         assert!(output.status.success(), "{}: {output:?}", file.display());
         checked += 1;
     }
-    assert!(checked >= 3, "only {checked} examples");
+    assert!(checked >= 4, "only {checked} examples");
+}
+
+/// Blocks that are a part of a file are completed with an origin, a zone and a route.
+#[test]
+fn each_part_of_a_file_passes_the_check() {
+    let parts = [
+        ("[origins.app]", "servers = [\"http://127.0.0.1:9000\"]"),
+        (
+            "[zones.per_client]",
+            "key = \"$remote_addr\"\nrate = \"10r/s\"",
+        ),
+        ("[[routes]]", "path = \"/\"\norigin = \"app\""),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("gateway.toml");
+    let mut checked = 0;
+    let files = blocks().into_iter().filter(|block| block.kind == "toml");
+    // The certificates of an example are nowhere.
+    for block in files.filter(|block| !block.text.contains("[server.tls]")) {
+        let missing = parts
+            .iter()
+            .filter(|(title, _)| !block.text.contains(title));
+        let missing = missing.map(|(title, fields)| format!("{title}\n{fields}\n"));
+        let text = missing.collect::<String>() + &block.text;
+        fs::write(&file, &text).expect("a file");
+        let mut check = Command::new(env!("CARGO_BIN_EXE_drip"));
+        let output = check.arg("check").arg("-c").arg(&file).output();
+        let output = output.expect("the program");
+        assert!(output.status.success(), "{text}\n{output:?}");
+        checked += 1;
+    }
+    assert!(checked >= 8, "only {checked} parts");
 }
 
 /// Files with the names used by the commands in the text.

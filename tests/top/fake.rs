@@ -153,7 +153,7 @@ fn answer(path: &str, said: &Said) -> Option<Value> {
     Some(match path {
         "/api/zones" => json!({"zones": [zone("per_client", "10r/s"), zone("all", "500r/s")]}),
         "/api/origins" => json!({"origins": [{
-            "name": "app", "in_flight": 1, "max_in_flight": null,
+            "name": "app", "in_flight": 1, "max_in_flight": 8, "gate": gate(),
             "servers": [
                 {"url": "http://127.0.0.1:9000", "healthy": true, "in_flight": 1, "answered": 80, "failed": 0},
                 {"url": "unix:app.sock", "healthy": false, "in_flight": 0, "answered": 7, "failed": 2},
@@ -164,6 +164,20 @@ fn answer(path: &str, said: &Said) -> Option<Value> {
             "version": "0.1.0", "error": said.error,
         }),
         _ => return None,
+    })
+}
+
+fn gate() -> Value {
+    let keys = [
+        json!({"key": "192.0.2.1", "queue_depth": 22, "share": 0.733}),
+        json!({"key": "\u{1b}[2J", "queue_depth": 8, "share": 0.267}),
+    ];
+    json!({
+        "queue_depth": 30, "rate": {"file": "200r/s", "now": "173.245128r/s"},
+        "max_in_flight": {"file": 8, "now": 8}, "share": "per_client", "queue": 100, "max_queue": 10_000,
+        "rejections": {"queue": 9, "max_queue": 0, "timeout": 0, "max_wait": 0, "stopping": 0},
+        "blocked_seconds": {"pace": 9.5, "in_flight": 0.0, "pause": 0.0},
+        "backing_off": {"reason": "trouble", "text": "14 of 120 answers"}, "deepest": keys,
     })
 }
 
@@ -187,7 +201,11 @@ fn sample(seq: u64, said: &Said) -> Value {
             {"name": "all", "rate": 500.0, "passed": 0, "delayed": 0, "rejected": 0, "cancelled": 0, "dry_run": 0,
              "depth": 0, "depth_max": 0, "oldest_wait": 0.0, "wait_p50": null, "wait_p95": null, "keys": 0},
         ],
-        "origins": [{"name": "app", "in_flight": 1, "healthy": 1, "servers": 2}],
+        "origins": [{"name": "app", "in_flight": 1, "healthy": 1, "servers": 2, "gate": {
+            "depth": 30, "rate": {"file": 200.0, "now": 173.245_128}, "max_in_flight": {"file": 8, "now": 8},
+            "rejected": {"queue": 3}, "blocked": {"pace": 1.0}, "wait_p50": 0.1, "wait_p99": 0.21,
+            "backing_off": {"reason": "trouble", "text": "14 of 120 answers"}, "deepest": [],
+        }}],
         "deepest": [
             {"zone": "per_client", "key": "192.0.2.1", "depth": 9, "oldest_wait": 0.9},
             {"zone": "per_client", "key": "\u{1b}]0;owned\u{7}\u{9b}2J\r\n\\x1B", "depth": 2, "oldest_wait": 1.5},

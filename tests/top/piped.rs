@@ -32,6 +32,13 @@ origin  server                 health   in flight  answered  failed
 app     http://127.0.0.1:9000  healthy          1        80       0
 app     unix:app.sock          down             0         7       2
 
+gate  rate              in flight  waiting    p99  rej/s  backs off
+app   173r/s of 200r/s     1 of 8       30  0.21s      3  trouble, 14 of 120 answers
+
+gate  waiting  part  key
+app        22   73%  192.0.2.1
+app         8   27%  \u{{1b}}[2J
+
 zone        depth  oldest  key
 per_client      9   0.90s  192.0.2.1
 per_client      2   1.50s  \u{{1b}}]0;owned\u{{7}}\u{{9b}}2J\u{{d}}\u{{a}}\x1B

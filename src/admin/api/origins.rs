@@ -1,11 +1,16 @@
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::admin::views::{Origins, Plain, Server};
-use crate::admin::{Admin, reply, views};
-use crate::http::upstream::{Origin, ServerState};
-use crate::limit::Moment;
+use crate::admin::views::{FileAndNow, Gate, GateKey, Origins, Plain, Server};
+use crate::admin::{Admin, gates, reply, views};
+use crate::http::gateway::Gateway;
+use crate::http::upstream::{Origin, OriginGate, ServerState};
+use crate::limit::{Moment, Rate};
+use crate::observe::escape::short_name;
 use crate::time::clock;
+
+/// How many of the deepest keys of a gate are shown.
+const DEEPEST: usize = 10;
 
 pub(super) async fn all(admin: Data<Admin>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {
@@ -14,11 +19,11 @@ pub(super) async fn all(admin: Data<Admin>) -> HttpResponse {
     let now = clock::now();
     let origins = gateway.origins().iter();
     reply::ok(&Origins {
-        origins: origins.map(|origin| view(origin, now)).collect(),
+        origins: origins.map(|it| view(&gateway, it, now)).collect(),
     })
 }
 
-fn view(origin: &Origin, now: Moment) -> views::Origin {
+fn view(gateway: &Gateway, origin: &Origin, now: Moment) -> views::Origin {
     let server = |state: ServerState<'_>| Server {
         url: Plain::new(&state.url.to_string()),
         healthy: state.healthy,
@@ -34,6 +39,43 @@ fn view(origin: &Origin, now: Moment) -> views::Origin {
             .settings()
             .max_in_flight
             .map(|most| most.get() as u64),
+        gate: origin.gate().map(|it| gate(gateway, origin, it)),
         servers,
     }
+}
+
+fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate) -> Gate {
+    let settings = origin.settings();
+    let state = gate.state(DEEPEST);
+    let rate = |rate: Option<Rate>| rate.map(|it| Plain::new(&it.to_string()));
+    let share = settings.share.map(|zone| gateway.zone(zone).settings());
+    let deepest = state.deepest.iter().map(|(key, depth)| GateKey {
+        key: Plain::new(&short_name(key)),
+        queue_depth: *depth as u64,
+        share: part(*depth, state.depth),
+    });
+    Gate {
+        queue_depth: state.depth as u64,
+        rate: FileAndNow {
+            file: rate(settings.rate),
+            now: rate(state.rate),
+        },
+        max_in_flight: FileAndNow {
+            file: settings.max_in_flight.map(|most| most.get() as u64),
+            now: state.max_in_flight.map(|most| most as u64),
+        },
+        share: share.map(|zone| Plain::new(&zone.name)),
+        queue: settings.share.map(|_| settings.queue.get() as u64),
+        max_queue: settings.max_queue.get() as u64,
+        rejections: gates::rejections(gate),
+        blocked_seconds: gates::blocked_seconds(&state.blocked),
+        backing_off: state.backing_off.map(gates::backing_off),
+        deepest: deepest.collect(),
+    }
+}
+
+/// A part of a whole, from 0 to 1.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn part(part: usize, whole: usize) -> f64 {
+    part as f64 / whole.max(1) as f64
 }

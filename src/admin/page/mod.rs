@@ -1,4 +1,14 @@
 //! The live page: static files that are compiled into the program.
+//!
+//! | script | what it is |
+//! |---|---|
+//! | `page` | what is asked of the gateway, and what is drawn when |
+//! | `state` | what the gateway has told |
+//! | `text` | numbers, text and elements |
+//! | `plot` | plots over time |
+//! | `zones`, `origins` | the cards of zones, the panels of origins |
+//! | `gates` | the gates of origins: what waits there, and why |
+//! | `summary` | the headline and the totals |
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,7 +23,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 4] = [
+const ASSETS: [Asset; 11] = [
     Asset {
         path: "/",
         content_type: "text/html; charset=utf-8",
@@ -24,17 +34,28 @@ const ASSETS: [Asset; 4] = [
         content_type: "text/css; charset=utf-8",
         text: include_str!("page.css"),
     },
-    Asset {
-        path: "/page.js",
-        content_type: "text/javascript; charset=utf-8",
-        text: include_str!("page.js"),
-    },
+    script("/page.js", include_str!("page.js")),
+    script("/state.js", include_str!("state.js")),
+    script("/text.js", include_str!("text.js")),
+    script("/plot.js", include_str!("plot.js")),
+    script("/zones.js", include_str!("zones.js")),
+    script("/gates.js", include_str!("gates.js")),
+    script("/origins.js", include_str!("origins.js")),
+    script("/summary.js", include_str!("summary.js")),
     Asset {
         path: "/icon.svg",
         content_type: "image/svg+xml",
         text: include_str!("icon.svg"),
     },
 ];
+
+const fn script(path: &'static str, text: &'static str) -> Asset {
+    Asset {
+        path,
+        content_type: "text/javascript; charset=utf-8",
+        text,
+    }
+}
 
 pub(super) fn routes(config: &mut web::ServiceConfig) {
     for asset in &ASSETS {

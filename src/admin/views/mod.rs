@@ -2,12 +2,14 @@
 //!
 //! A reader takes what an older gateway does not send as empty or zero.
 
+mod gate;
 mod plain;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use gate::{BackingOff, FileAndNow, Gate, GateKey, GateKeySample, GateSample};
 pub use plain::Plain;
 
 /// `/api/zones`.
@@ -89,6 +91,8 @@ pub struct Origin {
     pub name: Plain,
     pub in_flight: u64,
     pub max_in_flight: Option<u64>,
+    /// `None` if the file limits neither its rate nor its places.
+    pub gate: Option<Gate>,
     pub servers: Vec<Server>,
 }
 
@@ -190,6 +194,7 @@ pub struct OriginSample {
     /// Servers that are asked, of `servers`.
     pub healthy: u64,
     pub servers: u64,
+    pub gate: Option<GateSample>,
 }
 
 /// A key with many waiting requests.

@@ -2,8 +2,11 @@
 //!
 //! No clock, no I/O.
 
+mod origins;
+
 use std::collections::VecDeque;
 
+pub(super) use self::origins::{GateNow, OriginLine};
 use super::client::Lost;
 use super::feed::News;
 use crate::admin::views::Plain;

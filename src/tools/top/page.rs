@@ -86,10 +86,7 @@ impl Page {
                 self.selected = zone.map(|zone| zone.name.clone());
             }
             Panel::Keys => self.scroll = moved(self.scroll, shown.deepest(self.sort).len()),
-            Panel::Origins => {
-                let servers = shown.origins().iter().map(|origin| origin.servers.len());
-                self.scroll = moved(self.scroll, servers.sum());
-            }
+            Panel::Origins => self.scroll = moved(self.scroll, shown.origin_lines().len()),
         }
     }
 }

@@ -25,33 +25,9 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
     let mut rows = vec![HEADING.map(str::to_owned).to_vec()];
     rows.extend(model.rows().iter().map(zone));
     lines.extend(columns(&rows, &[0, 1]));
-    let mut rows = vec![
-        [
-            "origin",
-            "server",
-            "health",
-            "in flight",
-            "answered",
-            "failed",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
-    ];
-    for origin in model.origins() {
-        rows.extend(origin.servers.iter().map(|server| {
-            let health = if server.healthy { "healthy" } else { "down" };
-            vec![
-                origin.name.to_string(),
-                server.url.to_string(),
-                health.to_owned(),
-                server.in_flight.to_string(),
-                server.answered.to_string(),
-                server.failed.to_string(),
-            ]
-        }));
-    }
     lines.push(String::new());
-    lines.extend(columns(&rows, &[0, 1, 2]));
+    lines.extend(servers(model));
+    lines.extend(gates(model));
     let keys = model.deepest(Sort::Depth);
     if !keys.is_empty() {
         let mut rows = vec![
@@ -67,6 +43,82 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
         lines.extend(columns(&rows, &[0, 3]));
     }
     lines.join("\n") + "\n"
+}
+
+fn servers(model: &Model) -> Vec<String> {
+    let heading = [
+        "origin",
+        "server",
+        "health",
+        "in flight",
+        "answered",
+        "failed",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for origin in model.origins() {
+        rows.extend(origin.servers.iter().map(|server| {
+            let health = if server.healthy { "healthy" } else { "down" };
+            vec![
+                origin.name.to_string(),
+                server.url.to_string(),
+                health.to_owned(),
+                server.in_flight.to_string(),
+                server.answered.to_string(),
+                server.failed.to_string(),
+            ]
+        }));
+    }
+    columns(&rows, &[0, 1, 2])
+}
+
+/// The gates of origins, and their deepest keys; nothing without a gate.
+fn gates(model: &Model) -> Vec<String> {
+    let heading = [
+        "gate",
+        "rate",
+        "in flight",
+        "waiting",
+        "p99",
+        "rej/s",
+        "backs off",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    let mut keys = vec![
+        ["gate", "waiting", "part", "key"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for origin in model.origins() {
+        let Some(gate) = model.gate(origin) else {
+            continue;
+        };
+        let in_flight = match gate.places() {
+            Some(most) => format!("{} of {most}", origin.in_flight),
+            None => origin.in_flight.to_string(),
+        };
+        rows.push(vec![
+            origin.name.to_string(),
+            gate.rate().unwrap_or("none".to_owned()),
+            in_flight,
+            gate.depth().to_string(),
+            gate.p99().map_or("-".to_owned(), wait),
+            gate.rejected().to_string(),
+            gate.backing_off().unwrap_or("no".to_owned()),
+        ]);
+        keys.extend(gate.keys().iter().map(|key| {
+            vec![
+                origin.name.to_string(),
+                key.queue_depth.to_string(),
+                format!("{:.0}%", key.share * 100.0),
+                key.key.to_string(),
+            ]
+        }));
+    }
+    let tables = [columns(&rows, &[0, 1, 6]), columns(&keys, &[0, 3])];
+    let filled = tables.into_iter().filter(|table| table.len() > 1);
+    filled
+        .flat_map(|table| std::iter::once(String::new()).chain(table))
+        .collect()
 }
 
 fn zone(row: &Row) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The origins, and the state of their servers.
+//! The origins: their gates, and the state of their servers.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -6,29 +6,74 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::View;
-use crate::admin::views::{Origin, Server};
+use super::numbers::wait;
+use crate::admin::views::{GateKey, Origin, Server};
+use crate::tools::top::model::{GateNow, OriginLine};
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
-    let mut lines = Vec::new();
-    for origin in view.shown().origins() {
-        lines.push(Line::raw(name(origin)));
-        lines.extend(origin.servers.iter().map(|at| server(view, at)));
-    }
+    let lines = view.shown().origin_lines();
     let scrolled = match view.page.panel {
         Panel::Origins => view.page.scroll.min(lines.len().saturating_sub(1)),
         _ => 0,
     };
-    let lines: Vec<Line> = lines.into_iter().skip(scrolled).collect();
+    let lines: Vec<Line> = lines
+        .into_iter()
+        .skip(scrolled)
+        .map(|it| line(view, it))
+        .collect();
     let block = view.block("origins", Some(Panel::Origins));
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
+fn line(view: &View, line: OriginLine) -> Line<'static> {
+    match line {
+        OriginLine::Origin(origin) => Line::raw(name(origin)),
+        OriginLine::Waiting(gate) => waiting(view, gate),
+        OriginLine::Limits(gate) => limits(view, gate),
+        OriginLine::Server(at) => server(view, at),
+        OriginLine::Key(waits) => Line::raw(key(waits)),
+    }
+}
+
 fn name(origin: &Origin) -> String {
-    let most = origin
-        .max_in_flight
-        .map_or_else(String::new, |most| format!(" of {most}"));
+    let now = origin.gate.as_ref().map(|gate| &gate.max_in_flight);
+    let most = now.and_then(|most| most.now).or(origin.max_in_flight);
+    let most = most.map_or_else(String::new, |most| format!(" of {most}"));
     format!("{}: {}{most} in flight", origin.name, origin.in_flight)
+}
+
+fn waiting(view: &View, gate: GateNow) -> Line<'static> {
+    let p99 = gate.p99().map(|p99| format!(", p99 {}", wait(p99)));
+    let mut spans = vec![Span::raw(format!(
+        "  gate: {} waiting{}",
+        gate.depth(),
+        p99.unwrap_or_default()
+    ))];
+    let rejected = gate.rejected();
+    let why = gate.reason().map(|why| format!(" ({why})"));
+    let told = format!("{rejected} rej/s{}", why.unwrap_or_default());
+    spans.push(Span::raw(", "));
+    spans.push(match rejected {
+        0 => Span::raw(told),
+        _ => Span::styled(told, view.paint.bad()),
+    });
+    Line::from(spans)
+}
+
+fn limits(view: &View, gate: GateNow) -> Line<'static> {
+    let rate = gate.rate().map(|rate| format!("rate {rate}"));
+    let places = gate.gate.backing_off.as_ref().and(gate.places());
+    let places = places.map(|places| format!("places {places}"));
+    let parts: Vec<String> = rate.into_iter().chain(places).collect();
+    let mut spans = vec![Span::raw(format!("  {}", parts.join(", ")))];
+    if let Some(why) = gate.backing_off() {
+        spans.push(Span::styled(
+            format!("; backs off: {why}"),
+            view.paint.bad(),
+        ));
+    }
+    Line::from(spans)
 }
 
 fn server(view: &View, server: &Server) -> Line<'static> {
@@ -45,4 +90,13 @@ fn server(view: &View, server: &Server) -> Line<'static> {
         Span::styled(format!("  {health}"), style),
         Span::raw(counts),
     ])
+}
+
+fn key(key: &GateKey) -> String {
+    let name = match key.key.as_str() {
+        "" => "(no key)",
+        name => name,
+    };
+    let depth = key.queue_depth;
+    format!("  {depth:>6} {:>4.0}%  {name}", key.share * 100.0)
 }

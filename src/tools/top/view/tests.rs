@@ -48,6 +48,34 @@ fn origins() -> News {
     News::Origins(serde_json::from_value(origins).unwrap())
 }
 
+/// The same origin with a gate that backs off, and two keys that wait there.
+fn gated() -> Model {
+    let mut model = model();
+    let keys = [
+        json!({"key": "alice\u{1b}[2J", "queue_depth": 22, "share": 0.733}),
+        json!({"key": "", "queue_depth": 8, "share": 0.267}),
+    ];
+    let origins = json!({"origins": [{
+        "name": "app", "in_flight": 2, "max_in_flight": 8,
+        "gate": {
+            "queue_depth": 29, "rate": {"file": "200r/s", "now": "173.2451r/s"},
+            "max_in_flight": {"file": 8, "now": 6}, "share": "per_client", "queue": 100,
+            "backing_off": {"reason": "trouble", "text": "14 of 120"}, "deepest": keys,
+        },
+        "servers": [{"url": "http://127.0.0.1:9000", "healthy": true}],
+    }]});
+    model.hear(
+        News::Origins(serde_json::from_value(origins).unwrap()),
+        at(0),
+    );
+    let sample = json!({"seq": 61, "time": 1061, "origins": [{"name": "app", "gate": {
+        "depth": 30, "rate": {"file": 200.0, "now": 173.2451}, "wait_p99": 0.21,
+        "rejected": {"queue": 3, "timeout": 1},
+    }}]});
+    model.hear(News::Sample(serde_json::from_value(sample).unwrap()), at(1));
+    model
+}
+
 fn history() -> News {
     let samples = (0..=60).map(|seq| {
         let depth = if seq < 30 { seq / 3 } else { (60 - seq) / 3 };
@@ -239,4 +267,38 @@ fn colours_only_add() {
             .collect()
     };
     assert_eq!(symbols(&plain), symbols(&painted));
+}
+
+#[test]
+fn a_gate_is_in_the_panel_of_its_origin() {
+    let model = gated();
+    let origins = after(&model, &[Action::Back]);
+    let shown = page(&model, &origins, (80, 24));
+    let expected = [
+        "│app: 2 of 6 in flight",
+        "│  gate: 30 waiting, p99 0.21s, 4 rej/s (queue)",
+        "│  rate 173r/s of 200r/s, places 6 (file: 8); backs off: trouble, 14 of 120",
+        "│  healthy  http://127.0.0.1:9000  0 in flight, 0 answered, 0 failed",
+        r"│      22   73%  alice\u{1b}[2J",
+        "│       8   27%  (no key)",
+    ];
+    let panel = shown.split("▸ origins").nth(1).expect("the panel");
+    let lines = panel
+        .lines()
+        .skip(1)
+        .map(|line| line.trim_end_matches(['│', ' ']));
+    let lines: Vec<&str> = lines.take(expected.len()).collect();
+    assert_eq!(lines, expected, "\n{shown}");
+    let down: Vec<Action> = std::iter::once(Action::Back)
+        .chain([Action::Down; 9])
+        .collect();
+    let shown = page(&model, &after(&model, &down), (80, 24));
+    let panel = shown.split("▸ origins").nth(1).expect("the panel");
+    assert!(
+        panel
+            .lines()
+            .nth(1)
+            .is_some_and(|line| line.contains("(no key)")),
+        "the last line stays\n{shown}"
+    );
 }

@@ -1,0 +1,176 @@
+// The origins: the gate of each, and its servers.
+
+import { gateNow, gateSettings, placesOf, rateOf, whyLess } from "./gates.js";
+import { Plot, seen } from "./plot.js";
+import { drawSoon, known, last } from "./state.js";
+import { $, axisSeconds, clone, code, count, make, pace, say, seconds, setState, setText, visible, whole } from "./text.js";
+
+const FEW = 2; // up to so many gates show their history at once
+
+function plotsOf(name) {
+  const of = (pick) => (sample) => {
+    const gate = sample.gates.get(name);
+    return gate ? pick(gate) : null;
+  };
+  return [
+    new Plot({
+      title: "Waiting",
+      format: whole,
+      axisFormat: count,
+      integers: true,
+      series: [{ label: "all keys", ink: "delayed", kind: "area", fold: "most", of: of((gate) => gate.depth) }],
+    }),
+    new Plot({
+      title: "Sent",
+      format: pace,
+      axisFormat: count,
+      series: [
+        { label: "all clients", ink: "passed", kind: "area", fold: "mean", of: (sample) => sample.left.get(name) },
+        { label: "rate", ink: "limit", kind: "limit", rare: true, fold: "last", of: of((gate) => gate.rate.now) },
+        { label: "file", ink: "mark", kind: "limit", rare: true, fold: "last", of: of((gate) => (gate.rate.now < gate.rate.file ? gate.rate.file : null)) },
+      ],
+    }),
+    new Plot({
+      title: "Wait",
+      format: seconds,
+      axisFormat: axisSeconds,
+      series: [
+        { label: "p99", ink: "deep", kind: "line", fold: "most", of: of((gate) => gate.wait_p99) },
+        { label: "p50", ink: "delayed", kind: "area", fold: "mean", of: of((gate) => gate.wait_p50) },
+      ],
+    }),
+  ];
+}
+
+class GatePanel {
+  constructor(name) {
+    this.root = clone("gate");
+    this.root.card = this;
+    const part = (what) => this.root.querySelector(what);
+    [this.less, this.settings, this.rejected, this.keys, this.history] = [".less", ".settings", ".rejected", ".shares", "details"].map(part);
+    this.stats = ["waiting", "wait p99", "sent", "rejected"].map((label) => {
+      const stat = make("span", "stat");
+      const value = make("b", "", "–");
+      stat.append(value, make("small", "", label));
+      part(".stats").append(stat);
+      return value;
+    });
+    this.plots = plotsOf(name);
+    part(".plots").append(...this.plots.map((plot) => plot.root));
+    this.history.open = (last()?.gates.size ?? 0) <= FEW;
+    this.history.addEventListener("toggle", drawSoon);
+    seen.observe(this.root);
+  }
+
+  show(gate) {
+    const settings = gateSettings(gate.name);
+    const told = [whole(gate.depth), seconds(gate.wait_p99), pace(gate.flowing.sent), pace(gate.flowing.rejected)];
+    told.forEach((value, i) => setText(this.stats[i], value));
+    this.stats[3].classList.toggle("bad", gate.flowing.rejected > 0);
+    this.less.hidden = !gate.backing_off;
+    if (gate.backing_off) say(this.less, { bold: "Backing off" }, `: ${whyLess(gate.backing_off)}`);
+    const reasons = [...gate.reasons].sort((a, b) => b[1] - a[1]);
+    this.rejected.hidden = reasons.length === 0;
+    say(this.rejected, "Rejected: ", reasons.map(([reason, n]) => `${reason} ${pace(n)}`).join(", "));
+    this.showSettings(gate, settings);
+    this.showKeys(gate, Boolean(settings?.share));
+  }
+
+  showSettings(gate, settings) {
+    const [rate, places] = [rateOf(gate), placesOf(gate)];
+    const chips = [
+      rate && ["rate ", ...rate],
+      places && ["places ", ...places],
+      settings && (settings.share ? ["share ", { bold: settings.share }, "  queue ", { bold: count(settings.queue) }] : ["one queue for all"]),
+      settings && ["max_queue ", { bold: count(settings.max_queue) }],
+    ].filter(Boolean);
+    while (this.settings.children.length > chips.length) this.settings.lastChild.remove();
+    chips.forEach((parts, i) => say(this.settings.children[i] ?? this.settings.appendChild(make("li")), ...parts));
+  }
+
+  showKeys(gate, shared) {
+    const keys = shared ? gate.deepest : [];
+    this.keys.hidden = keys.length === 0;
+    while (this.keys.children.length > keys.length) this.keys.lastChild.remove();
+    keys.forEach((key, i) => {
+      let row = this.keys.children[i];
+      if (!row) {
+        row = make("li", "key");
+        row.append(code(""), make("i", "fill"), make("b"), make("span", "muted"));
+        this.keys.append(row);
+      }
+      const [name, fill, depth, part] = row.children;
+      const share = gate.depth > 0 ? key.depth / gate.depth : 0;
+      setText(name, key.key === "" ? "(no key)" : visible(key.key));
+      if (row.title !== name.textContent) row.title = name.textContent;
+      fill.style.setProperty("--part", share.toFixed(3));
+      setText(depth, whole(key.depth));
+      setText(part, `${share > 0 && share < 0.01 ? "<1" : Math.round(share * 100)}%`);
+    });
+  }
+
+  draw() {
+    if (this.onScreen && this.history.open) this.plots.forEach((plot) => plot.draw());
+  }
+}
+
+class OriginPanel {
+  constructor(name) {
+    this.name = name;
+    this.root = make("section", "origin");
+    const title = make("h3");
+    this.told = make("span", "muted");
+    title.append(make("span", "name", visible(name)), this.told);
+    this.servers = make("ul", "servers");
+    this.root.append(title, this.servers);
+    this.gate = null;
+  }
+
+  show(origin, now) {
+    const inFlight = now?.in_flight ?? origin.in_flight;
+    const limit = now?.gate?.max_in_flight.now ?? origin.max_in_flight;
+    setText(this.told, `${whole(inFlight)}${limit ? ` of ${count(limit)}` : ""} in flight`);
+    this.told.classList.toggle("full", Boolean(limit) && inFlight >= limit);
+    const gate = gateNow(this.name);
+    if (!gate !== !this.gate) {
+      if (this.gate) seen.unobserve(this.gate.root);
+      this.gate?.root.remove();
+      this.gate = gate && new GatePanel(this.name);
+      if (gate) this.servers.before(this.gate.root);
+    }
+    this.gate?.show(gate);
+    const said = JSON.stringify(origin.servers);
+    if (this.said === said) return;
+    this.said = said;
+    this.servers.replaceChildren(...origin.servers.map((server) => {
+      const row = make("li");
+      const pill = make("span", "pill");
+      setState(pill, server.healthy ? "passing" : "rejecting");
+      pill.append(make("span", "", server.healthy ? "healthy" : "unhealthy"));
+      const sums = make("small", "muted", `${count(server.answered)} answered, ${count(server.failed)} failed`);
+      row.append(code(server.url), pill, sums);
+      return row;
+    }));
+  }
+}
+
+const panels = new Map();
+
+/** Values that change each second come with the samples, addresses and totals with /api/origins. */
+export function showOrigins() {
+  const list = $("origins");
+  const live = new Map((last()?.origins ?? []).map((origin) => [origin.name, origin]));
+  const names = new Set(known.origins.map((origin) => origin.name));
+  for (const [name, panel] of panels) {
+    if (names.has(name)) continue;
+    panel.root.remove();
+    panels.delete(name);
+  }
+  known.origins.forEach((origin, i) => {
+    if (!panels.has(origin.name)) panels.set(origin.name, new OriginPanel(origin.name));
+    const panel = panels.get(origin.name);
+    if (list.children[i] !== panel.root) list.insertBefore(panel.root, list.children[i] ?? null);
+    panel.show(origin, live.get(origin.name));
+    panel.gate?.draw();
+  });
+}

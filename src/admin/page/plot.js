@@ -1,0 +1,342 @@
+// Plots over time, on canvases.
+
+import { drawSoon, known, last, view } from "./state.js";
+import { clock, clockForm, clone, make, minuteForm, setText } from "./text.js";
+
+export let ink = {};
+export function readInk() {
+  const style = getComputedStyle(document.documentElement);
+  const names = ["card", "text", "muted", "grid", "passed", "delayed", "rejected", "cancelled", "dry_run", "limit", "deep", "mark", "gap"];
+  ink = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  ink.font = `11px ${style.getPropertyValue("--sans")}`;
+}
+
+export const sum = (values) => values.reduce((a, b) => a + b, 0);
+const fold = {
+  mean: (values) => sum(values) / values.length,
+  most: (values) => Math.max(...values),
+  last: (values) => values.at(-1),
+};
+
+/** Steps of 1, 2 or 5 times a power of ten, about three up to `most`. */
+function axis(most, integers) {
+  if (!(most > 0)) return { top: 1, step: 1 };
+  const rough = most / 3;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  let step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough * 0.999);
+  if (integers) step = Math.max(1, step);
+  return { top: Math.ceil(most / step - 1e-9) * step, step };
+}
+
+/** Groups the samples of the shown range into bins of some seconds, with one value per series. */
+function bins(samples, series, width, now) {
+  const size = [1, 2, 5, 10].find((n) => (width * n) / view.range >= 2.4) ?? 10;
+  const found = [];
+  let values;
+  for (const sample of samples) {
+    if (sample.time <= now - view.range - size) continue;
+    const start = Math.floor(sample.time / size) * size;
+    if (found.at(-1)?.start !== start) {
+      values = series.map(() => []);
+      found.push({ start, values });
+    }
+    series.forEach((each, i) => {
+      const value = each.of(sample);
+      if (value !== null && value !== undefined) values[i].push(value);
+    });
+  }
+  for (const bin of found) {
+    bin.values = bin.values.map((all, i) => (all.length ? fold[series[i].fold](all) : null));
+  }
+  return { size, found };
+}
+
+function fitCanvas(canvas) {
+  const scale = window.devicePixelRatio || 1;
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return { context, width, height };
+}
+
+function rule(context, x1, y1, x2, y2) {
+  context.beginPath();
+  context.moveTo(x1, y1);
+  context.lineTo(x2, y2);
+  context.stroke();
+}
+
+/** Draws one series as steps; a missing value interrupts it. */
+function steps(context, all, i, x, y, size) {
+  context.beginPath();
+  let end = null;
+  for (const bin of all) {
+    const value = bin.values[i];
+    if (value === null) {
+      end = null;
+      continue;
+    }
+    if (end === null || bin.start > end + 0.5) context.moveTo(x(bin.start), y(value));
+    else context.lineTo(x(bin.start), y(value));
+    end = bin.start + size;
+    context.lineTo(x(end), y(value));
+  }
+  context.stroke();
+}
+
+/** Fills the area below the steps of one series. */
+function shade(context, all, i, x, y, size) {
+  context.fillStyle = context.strokeStyle;
+  context.globalAlpha = 0.16;
+  for (const { start, values } of all) {
+    const from = Math.round(x(start));
+    if (values[i]) context.fillRect(from, y(values[i]), Math.round(x(start + size)) - from, y(0) - y(values[i]));
+  }
+  context.globalAlpha = 1;
+}
+
+export class Plot {
+  /** `series`: {label, ink, kind: area|line|limit|stack, fold, of(sample)}; a rare one is not in the legend while it is 0. */
+  constructor({ title, series, format, axisFormat, integers }) {
+    Object.assign(this, { title, series, format, axisFormat: axisFormat ?? format, integers });
+    this.root = clone("plot");
+    this.canvas = this.root.querySelector("canvas");
+    this.root.querySelector("b").textContent = title;
+    const legend = this.root.querySelector("ul");
+    this.legend = series.map((each) => {
+      const item = make("li");
+      const swatch = make("i", each.kind);
+      swatch.style.setProperty("--ink", `var(--${each.ink})`);
+      const value = make("b");
+      item.append(swatch, make("span", "", each.label), value);
+      legend.append(item);
+      return value;
+    });
+    this.canvas.addEventListener("pointermove", (event) => this.pointAt(event));
+    this.canvas.addEventListener("pointerdown", (event) => this.pointAt(event));
+    this.canvas.addEventListener("pointerleave", () => setCursor(null));
+    this.root.addEventListener("blur", () => setCursor(null));
+    this.root.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const now = last()?.time;
+      if (event.key === "Escape") setCursor(null);
+      if (!by || !now) return;
+      event.preventDefault();
+      const to = (view.cursor ?? now) + (by * view.range) / 60;
+      setCursor(to >= now ? null : Math.max(now - view.range, to));
+    });
+  }
+
+  pointAt(event) {
+    const now = last()?.time;
+    if (!now || !this.area) return;
+    const { left, width } = this.area;
+    const part = (event.offsetX - left) / width;
+    setCursor(part < 0 || part > 1 ? null : now - view.range * (1 - part));
+  }
+
+  draw() {
+    const now = last()?.time;
+    if (!now || this.canvas.clientWidth === 0) return;
+    const { context, width, height } = fitCanvas(this.canvas);
+    context.font = ink.font;
+    const area = { top: 7, bottom: height - 18, left: 0, right: width - 1 };
+    const { size, found } = bins(known.samples, this.series, width - 45, now);
+    const stacked = this.series.some((each) => each.kind === "stack");
+    const scale = this.scale(found, stacked);
+    const labels = [];
+    for (let value = 0; value <= scale.top * 1.001; value += scale.step) labels.push([value, this.axisFormat(value)]);
+    area.left = Math.ceil(Math.max(26, ...labels.map(([, label]) => context.measureText(label).width))) + 7;
+    area.width = area.right - area.left;
+    this.area = area;
+    const x = (time) => Math.min(area.right, Math.max(area.left, area.right - ((now - time) / view.range) * area.width));
+    const y = (value) => area.bottom - (Math.min(value, scale.top) / scale.top) * (area.bottom - area.top);
+
+    this.drawGaps(context, area, x);
+    this.drawAxes(context, area, labels, x, y, now);
+    if (stacked) this.drawStack(context, found, x, y, size);
+    else this.drawLines(context, found, x, y, size, scale);
+    this.drawMarks(context, area, x, now);
+    this.tell(context, found, size, area, x, now, scale);
+  }
+
+  scale(found, stacked) {
+    let most = 0;
+    let limit = 0;
+    for (const { values } of found) {
+      if (stacked) most = Math.max(most, sum(values));
+      else {
+        values.forEach((value, i) => {
+          if (this.series[i].kind === "limit") limit = Math.max(limit, value ?? 0);
+          else most = Math.max(most, value ?? 0);
+        });
+      }
+    }
+    // A limit far above the values would flatten their curve. The legend shows it anyway.
+    const hidden = limit > most * 5 && most > 0;
+    const all = hidden ? most : Math.max(most, limit);
+    return { ...axis(all * (stacked ? 1 : 1.04), this.integers), hidden };
+  }
+
+  drawAxes(context, area, labels, x, y, now) {
+    context.lineWidth = 1;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    for (const [value, label] of labels) {
+      const at = Math.round(y(value)) + 0.5;
+      context.strokeStyle = ink.grid;
+      rule(context, area.left, at, area.right, at);
+      context.fillStyle = ink.muted;
+      context.fillText(label, area.left - 7, at);
+    }
+    context.textBaseline = "alphabetic";
+    context.textAlign = "center";
+    const every = view.range === 600 ? 120 : 30;
+    const form = view.range === 600 ? minuteForm : clockForm;
+    // Round times of the local clock, in any time zone.
+    const shift = new Date(now * 1000).getTimezoneOffset() * 60;
+    for (let t = Math.ceil((now - view.range - shift) / every) * every + shift; t <= now; t += every) {
+      const label = form.format(t * 1000);
+      const half = context.measureText(label).width / 2;
+      const at = x(t);
+      context.strokeStyle = ink.grid;
+      rule(context, Math.round(at) + 0.5, area.bottom, Math.round(at) + 0.5, area.bottom + 4);
+      const underCursor = view.cursor !== null && Math.abs(at - x(view.cursor)) < half + 34;
+      if (underCursor || at - half < area.left - 8 || at + half > area.right + 1) continue;
+      context.fillText(label, at, area.bottom + 15);
+    }
+  }
+
+  /** Marks the gaps: seconds without a sample, between seconds with one. */
+  drawGaps(context, area, x) {
+    context.fillStyle = ink.gap;
+    let end = Infinity;
+    for (const { time } of known.samples) {
+      if (time - end > 3) context.fillRect(x(end), area.top, x(time - 1) - x(end), area.bottom - area.top);
+      end = time;
+    }
+  }
+
+  drawLines(context, found, x, y, size, scale) {
+    context.lineJoin = "round";
+    this.series.forEach((each, i) => {
+      context.strokeStyle = ink[each.ink];
+      context.lineWidth = each.kind === "limit" ? 1.25 : 1.5;
+      context.setLineDash(each.kind === "limit" ? [5, 4] : []);
+      if (each.kind === "area") shade(context, found, i, x, y, size);
+      if (each.kind === "limit" && scale.hidden) return;
+      steps(context, found, i, x, y, size);
+    });
+    context.setLineDash([]);
+  }
+
+  drawStack(context, found, x, y, size) {
+    for (const bin of found) {
+      const [from, to] = [x(bin.start), x(bin.start + size)];
+      const thick = Math.max(1, to - from - (to - from > 4 ? 1 : 0.4));
+      let below = 0;
+      bin.values.forEach((value, i) => {
+        if (!value) return;
+        context.fillStyle = ink[this.series[i].ink];
+        // Rare and important values stay visible.
+        const tall = Math.max(y(below) - y(below + value), this.series[i].ink === "rejected" ? 1.5 : 0);
+        context.fillRect(from, y(below) - tall, thick, tall);
+        below += value;
+      });
+    }
+  }
+
+  drawMarks(context, area, x, now) {
+    let free = -Infinity;
+    for (const sample of known.samples) {
+      if (!(sample.retuned || sample.restarted) || sample.time < now - view.range) continue;
+      const at = Math.round(x(sample.time)) + 0.5;
+      context.strokeStyle = context.fillStyle = ink.mark;
+      context.lineWidth = 1;
+      context.setLineDash([2, 2]);
+      rule(context, at, area.top - 3, at, area.bottom);
+      context.setLineDash([]);
+      context.beginPath();
+      context.moveTo(at - 4, area.top - 7);
+      context.lineTo(at + 4, area.top - 7);
+      context.lineTo(at, area.top);
+      context.fill();
+      const word = sample.restarted ? "restart" : "reload";
+      const wide = context.measureText(word).width;
+      if (at + 6 + wide < area.right && at > free) {
+        context.textAlign = "left";
+        context.textBaseline = "middle";
+        context.lineWidth = 3;
+        context.lineJoin = "round";
+        context.strokeStyle = ink.card;
+        context.strokeText(word, at + 6, area.top - 1);
+        context.fillText(word, at + 6, area.top - 1);
+        free = at + wide + 14;
+      }
+    }
+    context.textBaseline = "alphabetic";
+  }
+
+  /** Draws the cursor, and shows the values at the cursor, or now, in the legend. */
+  tell(context, found, size, area, x, now, scale) {
+    let values = this.series.map((each) => each.of(last()));
+    if (view.cursor !== null) {
+      const bin = found.find(({ start }) => view.cursor >= start && view.cursor < start + size);
+      values = bin ? bin.values : this.series.map(() => null);
+      const at = Math.round(x(view.cursor)) + 0.5;
+      context.strokeStyle = context.fillStyle = ink.text;
+      context.lineWidth = 1;
+      rule(context, at, area.top, at, area.bottom);
+      const label = clock(view.cursor);
+      const half = context.measureText(label).width / 2 + 5;
+      const middle = Math.min(area.right - half, Math.max(area.left + half, at));
+      context.fillRect(middle - half, area.bottom + 2, half * 2, 16);
+      context.fillStyle = ink.card;
+      context.textAlign = "center";
+      context.fillText(label, middle, area.bottom + 14);
+    }
+    this.legend.forEach((it, i) => {
+      it.parentElement.hidden = Boolean(this.series[i].rare) && !found.some((bin) => bin.values[i]);
+      const over = this.series[i].kind === "limit" && scale.hidden ? " ↑" : "";
+      setText(it, (values[i] === null || values[i] === undefined ? "–" : this.format(values[i])) + over);
+    });
+    if (view.cursor === null) {
+      const told = this.series.map((each, i) => `${each.label} ${this.legend[i].textContent}`).join(", ");
+      this.canvas.setAttribute("aria-label", `${this.title}, now: ${told}`);
+    }
+  }
+}
+
+/** Draws a small area chart without axes. */
+export function spark(canvas, of, color) {
+  const now = last()?.time;
+  if (!now || canvas.clientWidth === 0) return;
+  const { context, width, height } = fitCanvas(canvas);
+  const { size, found } = bins(known.samples, [{ of, fold: "most" }], width, now);
+  const most = Math.max(...found.map(({ values }) => values[0] ?? 0), 0);
+  const x = (time) => width - ((now - time) / view.range) * width;
+  const y = (value) => height - 1 - (most > 0 ? value / most : 0) * (height - 3);
+  context.strokeStyle = ink[color];
+  shade(context, found, 0, x, y, size);
+  context.globalAlpha = most > 0 ? 1 : 0.4;
+  context.lineWidth = 1.25;
+  steps(context, found, 0, x, y, size);
+}
+
+export function setCursor(time) {
+  if (view.cursor === time) return;
+  view.cursor = time;
+  drawSoon();
+}
+
+/** Notes of each observed element's `card` whether it is near the screen. */
+export const seen = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) target.card.onScreen = isIntersecting;
+  drawSoon();
+}, { rootMargin: "200px" });

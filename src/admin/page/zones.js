@@ -1,0 +1,201 @@
+// The zones, one card each.
+
+import { Plot, seen, spark } from "./plot.js";
+import { drawSoon, known, last, view } from "./state.js";
+import { $, axisSeconds, clone, count, make, pace, say, seconds, setState, setText, visible, whole } from "./text.js";
+
+const FEW = 5; // up to so many zones keep the file's order, with all plots open
+const LISTED_AT_FIRST = 12; // zones listed before "Show more"
+
+function plotsOf(name) {
+  const of = (pick) => (sample) => {
+    const zone = sample.zone.get(name);
+    return zone ? pick(zone) : null;
+  };
+  const roomAt = (sample) => {
+    if (!sample.zone.has(name)) return null;
+    const rooms = known.rooms.get(name) ?? [];
+    return (rooms.findLast(([since]) => since <= sample.time) ?? rooms[0])?.[1] ?? null;
+  };
+  return [
+    new Plot({
+      title: "Let through",
+      format: pace,
+      axisFormat: count,
+      series: [
+        { label: "all keys", ink: "passed", kind: "area", fold: "mean", of: of((zone) => zone.passed + zone.delayed) },
+        { label: "rate per key", ink: "limit", kind: "limit", fold: "last", of: of((zone) => zone.rate) },
+      ],
+    }),
+    new Plot({
+      title: "Depth",
+      format: whole,
+      axisFormat: count,
+      integers: true,
+      series: [
+        { label: "all keys", ink: "delayed", kind: "area", fold: "most", of: of((zone) => zone.depth) },
+        { label: "deepest", ink: "deep", kind: "line", fold: "most", of: of((zone) => zone.depth_max) },
+        { label: "burst per key", ink: "limit", kind: "limit", fold: "last", of: roomAt },
+      ],
+    }),
+    new Plot({
+      title: "Wait",
+      format: seconds,
+      axisFormat: axisSeconds,
+      series: [
+        { label: "p95", ink: "deep", kind: "line", fold: "most", of: of((zone) => zone.wait_p95) },
+        { label: "p50", ink: "delayed", kind: "area", fold: "mean", of: of((zone) => zone.wait_p50) },
+      ],
+    }),
+    new Plot({
+      title: "Verdicts per second",
+      format: count,
+      series: ["passed", "delayed", "dry_run", "cancelled", "rejected"].map((name) => ({
+        label: name.replace("_", " "),
+        ink: name,
+        kind: "stack",
+        rare: name === "dry_run" || name === "cancelled",
+        fold: "mean",
+        of: of((zone) => zone[name]),
+      })),
+    }),
+  ];
+}
+
+class ZoneCard {
+  constructor(name) {
+    this.name = name;
+    this.root = clone("zone");
+    this.root.card = this;
+    this.head = this.root.querySelector(".head");
+    this.pill = this.root.querySelector(".pill");
+    this.spark = this.root.querySelector(".spark");
+    this.body = this.root.querySelector(".body");
+    const title = this.root.querySelector(".name");
+    title.textContent = visible(name);
+    title.title = visible(name);
+    this.body.id = `zone-${cards.size}-${Date.now()}`;
+    this.head.setAttribute("aria-controls", this.body.id);
+    this.head.addEventListener("click", () => {
+      view.toggled.set(name, !this.open);
+      drawSoon();
+    });
+    const stats = this.root.querySelector(".stats");
+    this.stats = ["depth", "oldest wait", "let through", "rejected"].map((label) => {
+      const stat = make("span", "stat");
+      const value = make("b", "", "–");
+      stat.append(value, make("small", "", label));
+      stats.append(stat);
+      return value;
+    });
+    this.plots = null;
+    this.open = null;
+    seen.observe(this.root);
+  }
+
+  show(zone, open) {
+    setState(this.root, zone.state);
+    setState(this.pill, zone.state);
+    setText(this.pill.firstElementChild, zone.state === "dry" ? "dry run" : zone.state);
+    const told = [whole(zone.depth), seconds(zone.oldest_wait), pace(zone.flowing.through), pace(zone.flowing.rejected)];
+    told.forEach((value, i) => setText(this.stats[i], value));
+    this.stats[3].classList.toggle("bad", zone.flowing.rejected > 0);
+    if (this.open !== open) {
+      this.open = open;
+      this.head.setAttribute("aria-expanded", String(open));
+      this.body.hidden = !open;
+      if (open && !this.plots) {
+        this.plots = plotsOf(this.name);
+        this.body.querySelector(".plots").append(...this.plots.map((plot) => plot.root));
+      }
+    }
+    if (open) this.showSettings();
+  }
+
+  /** Labels the queue capacity of a key with the settings that it comes from. */
+  nameRoom(limits) {
+    const depth = this.plots[1];
+    depth.series[2].label = limits.some((limit) => limit.delay > 0) ? "burst − delay" : "burst per key";
+    depth.legend[2].previousSibling.textContent = depth.series[2].label;
+  }
+
+  showSettings() {
+    const zone = known.settings.get(this.name);
+    if (!zone || this.shown === zone.said) return;
+    this.shown = zone.said;
+    this.nameRoom(zone.limits);
+    const list = this.body.querySelector(".settings");
+    const item = (...parts) => {
+      const it = make("li");
+      say(it, ...parts);
+      return it;
+    };
+    const own = ["rate ", { bold: zone.rate }, "  key ", { code: zone.key }];
+    if (zone.algorithm !== "leaky_bucket") own.push("  algorithm ", { bold: zone.algorithm });
+    const limits = zone.limits.map((limit) => {
+      const parts = [{ code: limit.route }, "  burst ", { bold: count(limit.burst) }];
+      if (limit.nodelay) parts.push({ bold: "  nodelay" });
+      else parts.push("  delay ", { bold: count(limit.delay ?? 0) });
+      if (limit.max_wait_seconds !== null) parts.push("  max_wait ", { bold: seconds(limit.max_wait_seconds) });
+      if (limit.dry_run) parts.push({ bold: "  dry run" });
+      return item(...parts);
+    });
+    list.replaceChildren(item(...own), ...limits);
+  }
+
+  draw() {
+    if (!this.onScreen || this.root.hidden) return;
+    const color = { rejecting: "rejected", idle: "cancelled" }[this.root.dataset.state] ?? "delayed";
+    spark(this.spark, (sample) => sample.zone.get(this.name)?.depth, color);
+    if (this.open) this.plots.forEach((plot) => plot.draw());
+  }
+}
+
+export const cards = new Map();
+
+export function showZones(zones) {
+  const names = new Set(zones.map((zone) => zone.name));
+  for (const [name, card] of cards) {
+    if (!names.has(name)) {
+      seen.unobserve(card.root);
+      card.root.remove();
+      cards.delete(name);
+    }
+  }
+  // Few zones keep the file's order, so that nothing moves. Many are sorted, the most urgent first.
+  // While the pointer or the focus is on the list, only an added or removed zone changes it.
+  const many = zones.length > FEW;
+  const list = $("zones");
+  const held = list.matches(":hover") || list.querySelector(":focus-visible") || view.cursor !== null;
+  const time = last()?.time ?? 0;
+  const isNew = zones.some((zone) => !cards.has(zone.name)) || view.order.length !== zones.length;
+  if (isNew || (many && !held && time - (view.ordered ?? 0) >= 3)) {
+    const order = many ? zones.map((zone) => zone.name) : last().zones.map((zone) => zone.name);
+    view.ordered = time;
+    if (isNew) view.openFirst = new Set(many || innerWidth < 620 ? order.slice(0, 1) : order);
+    if (order.join("\n") !== view.order.join("\n") || isNew) {
+      view.order = order;
+      for (const name of order) {
+        if (!cards.has(name)) cards.set(name, new ZoneCard(name));
+      }
+      order.forEach((name, i) => {
+        const { root } = cards.get(name);
+        if (list.children[i] !== root) list.insertBefore(root, list.children[i] ?? null);
+      });
+    }
+  }
+  const byName = new Map(zones.map((zone) => [zone.name, zone]));
+  const wanted = view.order.filter((name) => name.toLowerCase().includes(view.find));
+  const listed = new Set(view.all || view.find ? wanted : wanted.slice(0, LISTED_AT_FIRST));
+  for (const [name, card] of cards) {
+    card.root.hidden = !listed.has(name);
+    card.show(byName.get(name), view.toggled.get(name) ?? view.openFirst.has(name));
+  }
+  $("find").hidden = !many;
+  $("zones-section").hidden = zones.length === 0;
+  const more = wanted.length - listed.size;
+  $("more").hidden = more === 0;
+  setText($("more"), `Show ${more} more zones`);
+  const all = many ? `${zones.length}, the most urgent first` : String(zones.length);
+  setText($("zones-count"), view.find ? `${wanted.length} of ${zones.length}` : all);
+}

@@ -1,0 +1,86 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Plain;
+
+/// The gate of an origin: its settings and its present state.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gate {
+    /// Requests that wait.
+    pub queue_depth: u64,
+    /// As in the file, such as `200r/s`; `None`: no pace.
+    pub rate: FileAndNow<Plain>,
+    /// Requests at the origin at once; `None`: no limit.
+    pub max_in_flight: FileAndNow<u64>,
+    /// The zone whose keys share the gate; `None`: one queue for all.
+    pub share: Option<Plain>,
+    /// Requests of one key that may wait; `None` without `share`.
+    pub queue: Option<u64>,
+    /// Requests of all keys that may wait.
+    pub max_queue: u64,
+    /// Rejections since the gateway started, by reason.
+    pub rejections: BTreeMap<Plain, u64>,
+    /// How long any request has waited, by what the first one waited for.
+    pub blocked_seconds: BTreeMap<Plain, f64>,
+    /// Why it lets less through than the file says; `None` if it does not.
+    pub backing_off: Option<BackingOff>,
+    /// The keys with the most waiting requests, deepest first.
+    pub deepest: Vec<GateKey>,
+}
+
+/// A setting as the file has it, and as it is now in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FileAndNow<T> {
+    pub file: Option<T>,
+    pub now: Option<T>,
+}
+
+/// A key with requests that wait at a gate.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateKey {
+    pub key: Plain,
+    pub queue_depth: u64,
+    /// Its part of all requests that wait there, from 0 to 1.
+    pub share: f64,
+}
+
+/// Why a gate lets less through than the file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BackingOff {
+    /// `trouble`, `slow` or `retry_after`.
+    pub reason: Plain,
+    pub text: Plain,
+}
+
+/// The gate of an origin in one second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateSample {
+    pub depth: u64,
+    /// In requests a second; `None`: no pace.
+    pub rate: FileAndNow<f64>,
+    pub max_in_flight: FileAndNow<u64>,
+    /// Rejections in this second, by reason; those without any are left out.
+    pub rejected: BTreeMap<Plain, u64>,
+    /// Seconds of this second in which any request waited, by cause; zeros are left out.
+    pub blocked: BTreeMap<Plain, f64>,
+    /// In seconds, as the one after it: of the requests that left in this second after a wait.
+    pub wait_p50: Option<f64>,
+    pub wait_p99: Option<f64>,
+    pub backing_off: Option<BackingOff>,
+    /// The keys with the most waiting requests, deepest first.
+    pub deepest: Vec<GateKeySample>,
+}
+
+/// A key with requests that wait at a gate, in one second.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateKeySample {
+    pub key: Plain,
+    pub depth: u64,
+}

@@ -1,0 +1,137 @@
+use super::Model;
+use crate::admin::views::{Gate, GateKey, GateSample, Origin, Sample, Server};
+
+/// How many of a gate's deepest keys are shown.
+const KEYS: usize = 5;
+
+/// A line of the origins' panel.
+#[derive(Clone, Debug)]
+pub(in crate::tools::top) enum OriginLine<'a> {
+    Origin(&'a Origin),
+    /// What waits at the origin's gate.
+    Waiting(GateNow<'a>),
+    /// What the gate lets through.
+    Limits(GateNow<'a>),
+    Server(&'a Server),
+    /// A key with requests that wait at the gate.
+    Key(&'a GateKey),
+}
+
+/// A gate, and what the last sample says of it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tools::top) struct GateNow<'a> {
+    pub(in crate::tools::top) gate: &'a Gate,
+    pub(in crate::tools::top) second: Option<&'a GateSample>,
+}
+
+impl Model {
+    /// The origins, with their gates, servers and the deepest keys of their gates.
+    pub(in crate::tools::top) fn origin_lines(&self) -> Vec<OriginLine<'_>> {
+        let mut lines = Vec::new();
+        for origin in self.origins() {
+            lines.push(OriginLine::Origin(origin));
+            let gate = self.gate(origin);
+            lines.extend(gate.map(OriginLine::Waiting));
+            lines.extend(
+                gate.and_then(|gate| gate.is_limited().then_some(OriginLine::Limits(gate))),
+            );
+            lines.extend(origin.servers.iter().map(OriginLine::Server));
+            lines.extend(gate.iter().flat_map(GateNow::keys).map(OriginLine::Key));
+        }
+        lines
+    }
+
+    /// The gate of an origin.
+    pub(in crate::tools::top) fn gate<'a>(&'a self, origin: &'a Origin) -> Option<GateNow<'a>> {
+        let second = |sample: &'a Sample| {
+            let named = sample.origins.iter().find(|it| it.name == origin.name);
+            named?.gate.as_ref()
+        };
+        Some(GateNow {
+            gate: origin.gate.as_ref()?,
+            second: self.now().and_then(second),
+        })
+    }
+}
+
+impl<'a> GateNow<'a> {
+    /// Requests that wait.
+    pub(in crate::tools::top) fn depth(&self) -> u64 {
+        self.second
+            .map_or(self.gate.queue_depth, |second| second.depth)
+    }
+
+    /// Requests that were rejected in the last second.
+    pub(in crate::tools::top) fn rejected(&self) -> u64 {
+        let reasons = self
+            .second
+            .iter()
+            .flat_map(|second| second.rejected.values());
+        reasons.fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// The reason of most rejections in the last second.
+    pub(in crate::tools::top) fn reason(&self) -> Option<&'a str> {
+        let reasons = self.second.into_iter().flat_map(|second| &second.rejected);
+        let most = reasons.filter(|(_, count)| **count > 0);
+        Some(most.max_by_key(|(_, count)| **count)?.0.as_str())
+    }
+
+    /// The wait that one in a hundred requests of the last second had exceeded.
+    pub(in crate::tools::top) fn p99(&self) -> Option<f64> {
+        self.second?.wait_p99
+    }
+
+    /// The rate now, and that of the file if it is another; `None` without one.
+    pub(in crate::tools::top) fn rate(&self) -> Option<String> {
+        let file = self.gate.rate.file.as_ref()?;
+        let now = self.second.and_then(|second| second.rate.now);
+        let of_file = self.second.and_then(|second| second.rate.file);
+        Some(match (now, of_file) {
+            (Some(now), Some(of_file)) if now < of_file => {
+                format!("{}r/s of {file}", rounded(now))
+            }
+            _ => file.to_string(),
+        })
+    }
+
+    /// The most requests at the origin at once now, and that of the file if it is another.
+    pub(in crate::tools::top) fn places(&self) -> Option<String> {
+        let file = self.gate.max_in_flight.file?;
+        Some(match self.gate.max_in_flight.now {
+            Some(now) if now < file => format!("{now} (file: {file})"),
+            _ => file.to_string(),
+        })
+    }
+
+    /// Why it lets less through than the file says.
+    pub(in crate::tools::top) fn backing_off(&self) -> Option<String> {
+        let why = self.gate.backing_off.as_ref()?;
+        Some(match why.text.as_str() {
+            "" => why.reason.to_string(),
+            text => format!("{}, {text}", why.reason),
+        })
+    }
+
+    /// The keys with the most waiting requests; none where all share one queue.
+    pub(in crate::tools::top) fn keys(&self) -> &'a [GateKey] {
+        let keys: &[GateKey] = match self.gate.share {
+            Some(_) => &self.gate.deepest,
+            None => &[],
+        };
+        &keys[..keys.len().min(KEYS)]
+    }
+
+    fn is_limited(&self) -> bool {
+        self.gate.rate.file.is_some() || self.gate.backing_off.is_some()
+    }
+}
+
+/// A number with about three digits.
+fn rounded(number: f64) -> String {
+    match number {
+        n if n < 10.0 => format!("{n:.2}"),
+        n if n < 100.0 => format!("{n:.1}"),
+        n => format!("{n:.0}"),
+    }
+}

@@ -1,0 +1,169 @@
+//! What `/api/origins` and `/api/live` report about the gate of an origin.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json as value};
+
+use crate::gateway::live::Listener;
+use crate::gateway::operator::json;
+use crate::support::{Client, Gateway, Origin, eventually, fetch};
+
+/// A file whose origin has this gate.
+fn gated(origin: &Origin, gate: &str) -> String {
+    format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n{gate}\n[zones.key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    )
+}
+
+/// Requests of these keys, one after another, which stay open.
+fn crowd(gateway: &Gateway, keys: &str) -> Vec<Client> {
+    let ask = |key| {
+        let client = Client::ask(gateway.address(), &format!("/?key={key}"));
+        thread::sleep(Duration::from_millis(2));
+        client
+    };
+    keys.chars().map(ask).collect()
+}
+
+fn gate(gateway: &Gateway) -> Value {
+    json(gateway, "/api/origins")["origins"][0]["gate"].clone()
+}
+
+fn wait_for_depth(gateway: &Gateway, depth: u64) {
+    eventually("so many wait at the gate", || {
+        gate(gateway)["queue_depth"] == depth
+    });
+}
+
+fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+#[test]
+fn an_origin_without_a_gate_says_null() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&gated(&origin, ""));
+    assert_eq!(gate(&gateway), Value::Null);
+}
+
+#[test]
+fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
+    let origin = Origin::start();
+    let text = "rate = \"30r/m\"\nmax_in_flight = 50\nshare = \"key\"\nqueue = 5\nmax_queue = 8\nqueue_timeout = \"60s\"";
+    let gateway = Gateway::start(&gated(&origin, text));
+    // The first passes. A lone key may have four of eight.
+    let _waiting = crowd(&gateway, "xaaaabc");
+    wait_for_depth(&gateway, 6);
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+
+    let mut gate = gate(&gateway);
+    let blocked = gate["blocked_seconds"].take();
+    assert!(number(&blocked["pace"]) > 0.0, "{blocked}");
+    assert_eq!(
+        (&blocked["in_flight"], &blocked["pause"]),
+        (&value!(0.0), &value!(0.0))
+    );
+    let shares: Vec<_> = gate["deepest"].as_array_mut().expect("a list").to_vec();
+    let total: f64 = shares.iter().map(|key| number(&key["share"])).sum();
+    assert!((total - 1.0).abs() < 1e-9, "{total}");
+    assert_eq!(
+        (&shares[0]["key"], &shares[0]["queue_depth"]),
+        (&value!("a"), &value!(4))
+    );
+    assert!((number(&shares[0]["share"]) - 4.0 / 6.0).abs() < 1e-9);
+    gate["deepest"].take();
+    assert_eq!(
+        gate,
+        value!({
+            "queue_depth": 6,
+            "rate": {"file": "30r/m", "now": "30r/m"},
+            "max_in_flight": {"file": 50, "now": 50},
+            "share": "key", "queue": 5, "max_queue": 8,
+            "rejections": {"queue": 1, "max_queue": 0, "timeout": 0, "max_wait": 0, "stopping": 0},
+            "blocked_seconds": null, "backing_off": null, "deepest": null,
+        })
+    );
+}
+
+#[test]
+fn a_gate_with_places_alone_has_no_rate_and_shares_with_nobody() {
+    let origin = Origin::answering(|exchange| {
+        thread::sleep(Duration::from_secs(5));
+        exchange.reply(b"late")
+    });
+    let gateway = Gateway::start(&gated(&origin, "max_in_flight = 1"));
+    let _waiting = crowd(&gateway, "ab");
+    wait_for_depth(&gateway, 1);
+    let gate = gate(&gateway);
+    assert_eq!(gate["rate"], value!({"file": null, "now": null}));
+    assert_eq!(gate["max_in_flight"], value!({"file": 1, "now": 1}));
+    assert_eq!(
+        (&gate["share"], &gate["queue"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(
+        gate["deepest"],
+        value!([{"key": "", "queue_depth": 1, "share": 1.0}])
+    );
+    eventually("its time counts for the places", || {
+        number(&self::gate(&gateway)["blocked_seconds"]["in_flight"]) > 0.0
+    });
+}
+
+#[test]
+fn ten_keys_are_named_and_none_breaks_its_line() {
+    let origin = Origin::start();
+    let text = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"60s\"";
+    let gateway = Gateway::start(&gated(&origin, text).replace("\"$arg_key\"", "\"$arg_key$uri\""));
+    let _waiting = crowd(&gateway, "xabcdefghijkl");
+    let _odd: Vec<_> = (0..2)
+        .map(|_| Client::ask(gateway.address(), "/%0A%FF"))
+        .collect();
+    wait_for_depth(&gateway, 14);
+    let gate = gate(&gateway);
+    let deepest = gate["deepest"].as_array().expect("a list");
+    assert_eq!(deepest.len(), 10);
+    assert_eq!(
+        (&deepest[0]["key"], &deepest[0]["queue_depth"]),
+        (&value!("/\\x0A\\xFF"), &value!(2))
+    );
+}
+
+#[test]
+fn each_second_of_a_gate_is_told() {
+    let origin = Origin::start();
+    let text = "rate = \"10r/s\"\nshare = \"key\"\nqueue = 20\nqueue_timeout = \"60s\"";
+    let gateway = Gateway::start(&gated(&origin, text));
+    let mut listener = Listener::connect(&gateway, "", "");
+    listener.history();
+    let _clients = crowd(
+        &gateway,
+        &("x".to_owned() + &"a".repeat(25) + &"b".repeat(10)),
+    );
+    let (mut rejected, mut blocked, mut last) = (0, 0.0, Value::Null);
+    for _ in 0..3 {
+        last = listener.next().data["origins"][0]["gate"].take();
+        rejected += last["rejected"]["queue"].as_u64().unwrap_or(0);
+        blocked += last["blocked"]["pace"].as_f64().unwrap_or(0.0);
+    }
+    // Twenty of the twenty-five may wait, and some leave meanwhile.
+    assert!((1..=5).contains(&rejected), "{rejected}");
+    assert!((1.5..3.5).contains(&blocked), "{blocked}");
+    let depth = last["depth"].as_u64().expect("a number");
+    assert!((2..=20).contains(&depth), "{last}");
+    assert_eq!(last["rate"], value!({"file": 10.0, "now": 10.0}));
+    assert_eq!(last["max_in_flight"], value!({"file": null, "now": null}));
+    assert_eq!(last["backing_off"], Value::Null);
+    let (p50, p99) = (number(&last["wait_p50"]), number(&last["wait_p99"]));
+    assert!(0.5 < p50 && p50 <= p99 && p99 < 4.5, "{last}");
+    let of_keys = last["deepest"].as_array().expect("a list").iter();
+    let sum: u64 = of_keys
+        .map(|key| key["depth"].as_u64().expect("a number"))
+        .sum();
+    assert_eq!(sum, depth);
+}

@@ -1,0 +1,156 @@
+//! The gate of an origin on the live page.
+
+use serde_json::json;
+
+use crate::page::webdriver::{Browser, DESKTOP, Look};
+use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd};
+use crate::support::{Gateway, Origin, fetch};
+
+/// A file with this gate and nothing else that limits, and a zone that may name its keys.
+fn gated(origin: &Origin, gate: &str, zone: &str) -> String {
+    format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n{gate}\n{zone}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    )
+}
+
+const ZONE: &str = "[zones.per_key]\nkey = \"$arg_key\"\nrate = \"1000r/s\"\n";
+
+/// Of the gate: the number of the stat with this label.
+fn stat(nth: usize) -> String {
+    format!("document.querySelectorAll('.gate .stat b')[{nth}].textContent")
+}
+
+#[test]
+fn a_gate_shows_who_waits_and_who_is_rejected() {
+    let origin = Origin::start();
+    let gate = "rate = \"1r/m\"\nmax_in_flight = 5\nshare = \"per_key\"\nqueue = 3\nqueue_timeout = \"60s\"";
+    let gateway = Gateway::start(&gated(&origin, gate, ZONE));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.wait_for(
+        "all is calm",
+        "return says('#what') === 'No requests are waiting' && says('.gate .settings').includes('rate 1r/m')",
+    );
+    assert_eq!(
+        browser.run("return says('.gate .settings').replace(/\\s+/g, ' ')"),
+        json!("rate 1r/mplaces 5share per_key queue 3max_queue 10k")
+    );
+
+    let mut waiting = crowd(&gateway, "first", 1);
+    assert_eq!(waiting[0].answer().status, 200);
+    let long = "long".repeat(60);
+    waiting.extend(crowd(&gateway, &long, 3));
+    waiting.extend(crowd(&gateway, "b", 1));
+    browser.wait_for(
+        "four wait",
+        "return says('#what') === '4 requests wait at the gate of app'",
+    );
+    browser.wait_for(
+        "why",
+        "return says('#why').startsWith('Requests come in faster than 1r/m for all clients together. The deepest key, longlong') \
+            && says('#turn').includes('raise rate (1r/m)')",
+    );
+    browser.wait_for(
+        "the tile",
+        "return says('#totals dd') === '4' && says('#totals dt') === 'waiting · 4 at the gate'",
+    );
+    browser.wait_for("the title", "return document.title === '(4) drip'");
+    browser.wait_for("the number", &format!("return {} === '4'", stat(0)));
+    let keys = "return [...document.querySelectorAll('.shares li')].map((row) => [...row.children].map((it) => it.textContent))";
+    let shown = browser.run(keys);
+    assert_eq!(
+        (&shown[0][2], &shown[0][3]),
+        (&json!("3"), &json!("75%")),
+        "{shown}"
+    );
+    assert_eq!(shown[1], json!(["b", "", "1", "25%"]));
+    browser.wait_for(
+        "the plot",
+        "return document.querySelector('.gate canvas').getAttribute('aria-label') === 'Waiting, now: all keys 4'",
+    );
+
+    assert_eq!(
+        fetch(gateway.address(), &format!("/?key={long}")).status,
+        429
+    );
+    browser.wait_for(
+        "the rejection",
+        "return says('#what').startsWith('The gate of app rejects ') && says('#what').endsWith(' 4 requests wait there') \
+            && says('#why').startsWith('Why: a key has as many requests waiting as it may') \
+            && says('#turn').includes('raise queue (3)') && says('.gate .rejected').startsWith('Rejected: queue ')",
+    );
+    for width in [390, 320, 700, 1000, 1280] {
+        browser.look(Look {
+            width,
+            ..PHONE_IN_THE_DARK
+        });
+        assert_eq!(browser.run(WIDER), json!([false, []]), "{width}");
+    }
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_gate_counts_where_there_is_no_zone_and_goes_with_its_setting() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&gated(
+        &origin,
+        "rate = \"2r/m\"\nqueue_timeout = \"60s\"",
+        "",
+    ));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.wait_for(
+        "all is calm",
+        "return says('#what') === 'No requests are waiting'",
+    );
+    let _waiting = crowd(&gateway, "a", 2);
+    browser.wait_for(
+        "one waits",
+        "return says('#what') === '1 request waits at the gate of app' && says('#turn').includes('lower max_queue')",
+    );
+    browser.wait_for(
+        "nobody shares",
+        "return says('.gate .settings').includes('one queue for all') && !says('.shares')",
+    );
+    gateway.site.write(&gated(&origin, "", ""));
+    browser.wait_for(
+        "no gate",
+        "return !document.querySelector('.gate') && says('#what') === 'No zones: nothing is limited'",
+    );
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn a_gate_that_backs_off_says_from_what_to_what_and_why() {
+    // What the samples will say of a gate in trouble.
+    const IN_TROUBLE: &str = "
+        const parse = JSON.parse;
+        JSON.parse = (text) => {
+            const sample = parse(text);
+            const { gate } = sample.origins?.[0] ?? {};
+            if (gate?.blocked) {
+                gate.rate.now = 17.345;
+                gate.max_in_flight.now = 7;
+                gate.backing_off = { reason: 'trouble', text: '14 of 120 answers were <b>503</b>' };
+            }
+            return sample;
+        }";
+    let origin = Origin::start();
+    let gate = "rate = \"1200r/m\"\nmax_in_flight = 10";
+    let gateway = Gateway::start(&gated(&origin, gate, ""));
+    let browser = Browser::open(&gateway, DESKTOP);
+    browser.run(IN_TROUBLE);
+    browser.wait_for(
+        "the summary",
+        "return says('#what') === 'The gate of app backs off' \
+            && says('#why').includes('the origin is in trouble (14 of 120 answers were <b>503</b>)')",
+    );
+    browser.wait_for(
+        "the rates",
+        "return says('.gate .settings').startsWith('rate 17.3 r/s of 1200r/m') && says('.gate .settings').includes('places 7 of 10')",
+    );
+    browser.wait_for(
+        "the reason",
+        "return says('.gate .less').startsWith('Backing off: the origin is in trouble') && says('.origin h3').endsWith('0 of 7 in flight')",
+    );
+    check_that_nobody_complained(&browser);
+}

@@ -1,0 +1,50 @@
+//! `/metrics` as promtool checks it.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::prometheus::server::missing;
+use crate::support::{Client, Gateway, Origin, eventually, fetch};
+
+/// Fails if the text is not valid, or a name is against Prometheus' conventions.
+fn check(text: &str) {
+    let mut promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| missing("promtool", &error));
+    let mut input = promtool.stdin.take().expect("its input");
+    input.write_all(text.as_bytes()).expect("promtool reads");
+    drop(input);
+    let output = promtool.wait_with_output().expect("promtool ends");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn promtool_takes_the_metrics_of_a_gateway_with_a_gate() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\nrate = \"1r/m\"\nmax_in_flight = 3\nmax_queue = 1\n\
+         queue_timeout = \"60s\"\n[zones.z]\nkey = \"$arg_key\"\nrate = \"10r/s\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 5 }}]\n",
+        origin.address
+    ));
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    let _waiting = Client::ask(gateway.address(), "/?key=b");
+    let depth = |gateway: &Gateway| {
+        let labels = [("origin", "app")];
+        gateway.metrics().count("drip_origin_queue_depth", &labels)
+    };
+    eventually("one waits at the gate", || depth(&gateway) == 1);
+    assert_eq!(fetch(gateway.address(), "/?key=c").status, 503);
+    let text = gateway.metrics().0;
+    assert!(text.contains("# TYPE drip_origin_blocked_seconds_total counter"));
+    check(&text);
+}
