@@ -1,11 +1,13 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::limit::Moment;
 
 mod json;
+mod spans;
 mod time;
 
 /// The format of a trace's lines.
@@ -47,6 +49,10 @@ pub struct Recorded<'a> {
     pub user_agent: Cow<'a, str>,
     /// The zone that decided on it, and its key there, from the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
+    /// How long the request was at its origin, until the last byte of the response.
+    ///
+    /// `None` if the log does not tell, or the request did not reach an origin.
+    pub at_origin: Option<Duration>,
     /// How far the log's clock is ahead of UTC, in seconds.
     pub ahead: i32,
 }
@@ -250,6 +256,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         referer: said(referer),
         user_agent: said(agent),
         keyed: keyed(&mut quoted),
+        at_origin: spans::of_text(rest),
         ahead,
     };
     Ok(Line {
