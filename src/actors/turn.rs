@@ -143,12 +143,16 @@ pub struct Turn<'z> {
 }
 
 impl Turn<'_> {
-    /// Uses the turn: the charge stays. Returns what the actor knew when it granted the turn.
+    /// What the actor knew when it granted the turn.
     #[must_use]
-    pub fn take(mut self) -> Grant {
+    pub fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
+    /// Uses the turn: the charge stays.
+    pub fn take(mut self) {
         self.used = true;
         self.shards.metrics().count(self.grant.status(self.dry_run));
-        self.grant
     }
 }
 

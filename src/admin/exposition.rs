@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,10 +15,13 @@ use super::Recorder;
 use crate::actors::{Zone, ZoneStats};
 use crate::config::Route;
 use crate::http::gateway::Gateway;
+use crate::http::upstream::BlockedBy;
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{
-    NO_ROUTE, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP,
-    ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
+    NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP,
+    ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP,
+    ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY,
+    ZONE_TOP_KEY_HELP,
 };
 
 /// How many keys of a zone have a series of their own.
@@ -50,7 +54,47 @@ impl Exposition {
         self.gateway.show_metrics();
         let mut text = CurrentNames::of(&self.gateway).select(&recorder.render());
         self.write_zones(&mut text);
+        self.write_gates(&mut text);
         text
+    }
+
+    fn write_gates(&self, out: &mut String) {
+        let origins = self.gateway.origins().iter();
+        let gates = origins.filter_map(|origin| Some((origin.settings(), origin.gate()?.state(0))));
+        let gates: Vec<_> = gates.collect();
+        if gates.is_empty() {
+            return;
+        }
+        family(out, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP);
+        for (origin, state) in &gates {
+            sample(out, ORIGIN_DEPTH, &[("origin", &origin.name)], state.depth);
+        }
+        family(out, ORIGIN_RATE, ORIGIN_RATE_HELP);
+        for (origin, state) in &gates {
+            for (of, rate) in [("file", origin.rate), ("now", state.rate)] {
+                if let Some(rate) = rate {
+                    let labels = [("origin", origin.name.as_str()), ("of", of)];
+                    sample(out, ORIGIN_RATE, &labels, rate.per_second());
+                }
+            }
+        }
+        family(out, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP);
+        for (origin, state) in &gates {
+            let of_file = origin.max_in_flight.map(NonZeroUsize::get);
+            for (of, limit) in [("file", of_file), ("now", state.max_in_flight)] {
+                if let Some(limit) = limit {
+                    let labels = [("origin", origin.name.as_str()), ("of", of)];
+                    sample(out, ORIGIN_IN_FLIGHT_LIMIT, &labels, limit);
+                }
+            }
+        }
+        typed(out, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, "counter");
+        for (origin, state) in &gates {
+            for (by, time) in BlockedBy::ALL.into_iter().zip(state.blocked) {
+                let labels = [("origin", origin.name.as_str()), ("by", by.label())];
+                sample(out, ORIGIN_BLOCKED, &labels, time.as_secs_f64());
+            }
+        }
     }
 
     fn write_zones(&self, out: &mut String) {
@@ -84,8 +128,12 @@ pub(super) async fn stats(zone: &Zone) -> Option<ZoneStats> {
 }
 
 fn family(out: &mut String, name: &str, help: &str) {
+    typed(out, name, help, "gauge");
+}
+
+fn typed(out: &mut String, name: &str, help: &str, kind: &str) {
     // Writing to a string does not fail.
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge");
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
 fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
@@ -119,6 +167,9 @@ impl CurrentNames {
         }
         for origin in gateway.origins() {
             let name = &origin.settings().name;
+            if origin.gate().is_some() {
+                labels.insert(format!("origin=\"{name}\""));
+            }
             for server in &origin.settings().servers {
                 let server = sanitize_label_value(&server.to_string());
                 labels.insert(format!("origin=\"{name}\",server=\"{server}\""));
@@ -145,6 +196,7 @@ impl CurrentNames {
             return true;
         };
         let first = match name {
+            name if GATE.iter().any(|prefix| name.starts_with(prefix)) => 1,
             name if name.starts_with("drip_origin_") => 2,
             name if name.starts_with("drip_zone_") => 1,
             name if name.starts_with("drip_request") => 1,
@@ -153,6 +205,14 @@ impl CurrentNames {
         labels_end(labels, first).is_none_or(|end| self.0.contains(&labels[..end]))
     }
 }
+
+/// How the names of a gate's metrics begin: these have no label `server`.
+const GATE: [&str; 4] = [
+    "drip_origin_queue_wait_seconds",
+    "drip_origin_rejections_total",
+    "drip_origin_lost_slots_total",
+    "drip_origin_backoffs_total",
+];
 
 /// The index after the first `count` labels.
 fn labels_end(labels: &str, count: usize) -> Option<usize> {

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::actors::{StoreHealth, Zone};
 use crate::config::{self, Settings, StoreKind};
 use crate::http::message::buffer;
-use crate::http::upstream::{Dialer, Origin};
+use crate::http::upstream::{Dialer, Origin, OriginGate};
 use crate::limit::Moment;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
@@ -27,6 +27,8 @@ pub struct Gateway {
     events: Vec<Events>,
     /// Zones that left the file while they had waiters.
     retired: Vec<Arc<Zone>>,
+    /// Gates of origins that left the file, or need none any more, while they had waiters.
+    retired_gates: Vec<Arc<OriginGate>>,
     routes: Vec<Arc<RouteMetrics>>,
     /// For requests that matched no route.
     no_route: Arc<RouteMetrics>,
@@ -96,15 +98,7 @@ impl Gateway {
         let origin =
             |origin: &config::Origin| Origin::new(origin.clone(), lifecycle.dialer.clone());
         let origins = settings.origins.iter().map(origin).collect();
-        Self::new(
-            settings,
-            origins,
-            zones,
-            Vec::new(),
-            access,
-            store_health,
-            lifecycle,
-        )
+        Self::new(settings, origins, zones, access, store_health, lifecycle)
     }
 
     /// The gateway under new settings.
@@ -155,21 +149,25 @@ impl Gateway {
             )
         };
         let origins = settings.origins.iter().map(origin).collect();
+        let mut retired_gates = self.retired_gates.clone();
         for origin in &self.origins {
             let name = &origin.settings().name;
             if !settings.origins.iter().any(|wanted| wanted.name == *name) {
                 origin.retire();
+                retired_gates.extend(origin.gate().cloned());
             }
         }
-        Self::new(
+        retired_gates.retain(|gate| gate.has_waiters());
+        let mut gateway = Self::new(
             settings,
             origins,
             zones,
-            retired,
             access,
             store_health,
             Arc::clone(&self.lifecycle),
-        )
+        );
+        (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
+        gateway
     }
 
     fn tell_of_a_fresh_start(&self, wanted: &config::Zone) {
@@ -195,7 +193,6 @@ impl Gateway {
         settings: Settings,
         origins: Vec<Origin>,
         zones: Vec<Arc<Zone>>,
-        retired: Vec<Arc<Zone>>,
         access: Option<AccessLog>,
         store_health: Option<Arc<StoreHealth>>,
         lifecycle: Arc<Lifecycle>,
@@ -214,7 +211,8 @@ impl Gateway {
             settings,
             events: zones.iter().map(|_| Events::default()).collect(),
             zones,
-            retired,
+            retired: Vec::new(),
+            retired_gates: Vec::new(),
             routes,
             no_route,
             access,
@@ -324,6 +322,10 @@ impl Gateway {
     pub fn reject_all(&self) {
         for zone in self.zones.iter().chain(&self.retired) {
             zone.reject_all();
+        }
+        let gates = self.origins.iter().filter_map(Origin::gate);
+        for gate in gates.chain(&self.retired_gates) {
+            gate.close();
         }
     }
 }

@@ -8,6 +8,7 @@ mod bodies;
 mod check;
 mod eviction;
 mod fields;
+mod gate;
 mod handover;
 mod heads;
 mod health;

@@ -32,14 +32,10 @@ fn the_least_recently_used_key_makes_room() {
             ..burst(9)
         };
         let excess = async |key| {
-            bench
-                .join(key, limit)
-                .await
-                .unwrap()
-                .take()
-                .excess
-                .requests()
-                .round()
+            let turn = bench.join(key, limit).await.unwrap();
+            let excess = turn.grant().excess;
+            turn.take();
+            excess.requests().round()
         };
         let mut seen = Vec::new();
         for key in ["a", "b", "a", "c", "a", "b"] {

@@ -228,7 +228,11 @@ impl Comparison {
                 Said::Waits
             }
             Some(Err(rejection)) => Said::Rejected(rejection.reason, rejection.retry_after),
-            Some(Ok(turn)) if used => Said::Passed(turn.take().excess),
+            Some(Ok(turn)) if used => {
+                let excess = turn.grant().excess;
+                turn.take();
+                Said::Passed(excess)
+            }
             Some(Ok(turn)) => {
                 drop(turn);
                 self.model.refund(key, charge, now);

@@ -89,6 +89,7 @@ fn route(
         methods,
         origin: origin?,
         limits,
+        max_wait,
         dry_run,
         reject_status,
         reject_body,

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::time::Duration;
 
 use crate::limit::Limit;
 
@@ -15,6 +16,8 @@ pub struct Route {
     pub origin: usize,
     /// Its limits, each zone at most once; empty: the route only forwards.
     pub limits: Vec<RouteLimit>,
+    /// Longest time that a request may wait, in its zones and at the origin's gate together.
+    pub max_wait: Option<Duration>,
     /// Dry run: decide, count and log, but pass every request at once.
     pub dry_run: bool,
     /// Status of a rejection, 400 to 599.

@@ -191,8 +191,6 @@ fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
         .limits
         .iter()
         .map(|limit| show_limit(*limit, &settings.zones));
-    // A route has one `max_wait`, and each of its limits contains it.
-    let max_wait = route.limits.first().and_then(|limit| limit.limit.max_wait);
     out.title("[[routes]]");
     out.field("path", toml_string(&route.path.to_string()));
     if let Some(host) = &route.host {
@@ -203,7 +201,7 @@ fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
     out.field("limits", list(limits));
     out.field(
         "max_wait",
-        toml_string(&max_wait.map_or("none".to_owned(), show_duration)),
+        toml_string(&route.max_wait.map_or("none".to_owned(), show_duration)),
     );
     out.field("dry_run", route.dry_run);
     out.field("reject_status", route.reject_status);

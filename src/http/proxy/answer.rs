@@ -204,10 +204,10 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         in_flight.answered(took);
         self.record.origin_took = Some(took);
         self.record.answer_began(head.status);
-        let (gateway, which) = (self.gateway, self.route.headers);
-        let outcome = self.record.outcome.as_ref();
+        let (record, route) = (&*self.record, self.route);
+        let outcome = record.outcome.as_ref();
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
-        let replaced = |known| is_limited && ratelimit_headers::replaces(which, known);
+        let replaced = |known| is_limited && ratelimit_headers::replaces(route.headers, known);
         let trailers = self.info.head.takes_trailers();
         if trailers && head.length == BodyLength::Chunked {
             let named = head.fields().elements(FieldName::Connection);
@@ -217,7 +217,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let announced = trailers && head.length == BodyLength::Chunked;
             heads::each_passing(head, announced, replaced, put);
             if let Some(outcome) = outcome {
-                ratelimit_headers::write(put, which, gateway, outcome, Some(took));
+                ratelimit_headers::write(put, route, record, outcome);
             }
         };
         self.client.begin(&Response {

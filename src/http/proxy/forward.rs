@@ -3,6 +3,7 @@
 use std::io;
 use std::pin::pin;
 
+use super::gate::AtGate;
 use super::heads;
 use super::record::RequestRecord;
 use super::request_info::RequestInfo;
@@ -11,7 +12,7 @@ use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
 use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{Connection, InFlight, Origin, OriginError};
+use crate::http::upstream::{Connection, InFlight, Origin, OriginError, Place};
 use crate::limit::Moment;
 
 /// Why a request got no response, or only a part of one.
@@ -41,7 +42,9 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) client: &'a mut C,
     pub(super) record: &'a mut RequestRecord<'r>,
     pub(super) upload: Upload,
-    /// When the request got its slot at the origin; before that, when it began to wait for one.
+    /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
+    place: Option<Place>,
+    /// When the request left for its origin.
     pub(super) began: Moment,
     /// When it had a connection to be sent on.
     pub(super) sent: Moment,
@@ -55,7 +58,7 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) named_away: Vec<Box<[u8]>>,
 }
 
-/// The connection and the slot of a request, until the last byte of the response has arrived.
+/// The connection and the server of a request, with its place, until the last byte of the response has arrived.
 pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
 
 /// The kind of head that was read.
@@ -87,8 +90,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         context: &'a ConnectionContext,
         client: &'a mut C,
         record: &'a mut RequestRecord<'r>,
+        place: Option<Place>,
     ) -> Self {
-        let began = record.began + record.waited();
+        let began = match record.at_gate {
+            // Only who waited there has read the clock.
+            Some(AtGate::Passed(span)) if !span.is_zero() => worker.pacer.now(),
+            _ => record.began + record.waited(),
+        };
         Self {
             worker,
             gateway: record.gateway,
@@ -98,6 +106,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             client,
             upload: Upload::new(record.gateway.settings().server.max_body_size),
             record,
+            place,
             began,
             sent: began,
             continued: false,
@@ -144,7 +153,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
                 }
                 // Boxed, because usually there is an idle connection, and the state of a waiting
                 // request should be small.
-                Err(picked) => Some(Box::pin(self.find(picked, !again))),
+                Err(picked) => Some(Box::pin(self.connect_first(picked))),
             };
             if let Some(finding) = finding {
                 at_origin = Some(finding.await?);
@@ -177,55 +186,30 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Picks a server and takes an idle connection to it, without waiting.
     ///
-    /// Returns `Err` with the picked server if it has no idle connection, and `Err(None)` if slots
-    /// are limited and must be waited for. `verified`: skips connections that the server has
-    /// closed.
+    /// Returns `Err` with the picked server if it has no idle connection. `verified`: skips
+    /// connections that the server has closed.
     fn find_kept(
         &mut self,
         verified: bool,
-    ) -> Result<Result<(Connection, InFlight<'r>), Option<InFlight<'r>>>, Failure> {
-        if self.settings().max_in_flight.is_some() {
-            return Ok(Err(None));
-        }
+    ) -> Result<Result<(Connection, InFlight<'r>), InFlight<'r>>, Failure> {
         let in_flight = self.origin().pick(None, self.began);
-        let in_flight = in_flight.map_err(Failure::Origin)?;
+        let in_flight = in_flight.map_err(Failure::Origin)?.with(self.place.take());
         self.record.server = Some(in_flight.server());
         let kept = self.worker.pools.of(in_flight.at()).take(verified);
         Ok(match kept {
             Some(kept) => Ok((kept, in_flight)),
-            None => Err(Some(in_flight)),
+            None => Err(in_flight),
         })
     }
 
-    /// Opens a connection to the `picked` server. Without one, waits for a slot, and takes an idle
-    /// connection to its server if there is one.
-    async fn find(
+    /// Opens a connection to the picked server.
+    async fn connect_first(
         &mut self,
-        picked: Option<InFlight<'r>>,
-        verified: bool,
+        picked: InFlight<'r>,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
-        let mut in_flight = if let Some(picked) = picked {
-            picked
-        } else {
-            let in_flight = self.wait_for_slot().await?;
-            self.record.server = Some(in_flight.server());
-            let kept = self.worker.pools.of(in_flight.at()).take(verified);
-            if let Some(kept) = kept {
-                return Ok((kept, in_flight));
-            }
-            in_flight
-        };
+        let mut in_flight = picked;
         let connection = self.connect(&mut in_flight).await?;
         Ok((connection, in_flight))
-    }
-
-    async fn wait_for_slot(&mut self) -> Result<InFlight<'r>, Failure> {
-        let pacer = &self.worker.pacer;
-        let in_flight = pin!(self.origin().admit(|| pacer.now()));
-        let in_flight = unless_gone(&*self.client, in_flight).await?;
-        self.began = self.worker.pacer.now();
-        self.sent = self.began;
-        in_flight.map_err(Failure::Origin)
     }
 
     /// Replaces the connection of a request after it broke.

@@ -1,10 +1,12 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use super::client::Client;
 use super::forward::{Failure, Forward};
-use super::limits;
+use super::gate::{AtGate, GateRequest};
+use super::limits::{self, LimitOutcome};
 use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
@@ -16,6 +18,7 @@ use crate::http::downstream::{
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::http::message::sender::Then;
+use crate::http::upstream::Place;
 use crate::limit::Moment;
 use crate::time::pacer::Priority;
 
@@ -43,14 +46,15 @@ impl RequestService for Worker {
                 let admission = pin!(admit(self, &gateway, &info, &mut record));
                 unless_gone(&*client, admission).await
             };
-            let (route, refused) = match admitted {
-                Ok(Ok(route)) => (Some(route), None),
+            let (admitted, refused) = match admitted {
+                Ok(Ok(admitted)) => (Some(admitted), None),
                 Ok(Err(reply)) => (None, Some(reply)),
                 Err(_gone) => return Err(Aborted::ClientGone),
             };
             let mut reply = refused;
-            if let Some(route) = route {
-                let mut forward = Forward::new(self, route, &info, context, client, &mut record);
+            if let Some((route, place)) = admitted {
+                let mut forward =
+                    Forward::new(self, route, &info, context, client, &mut record, place);
                 // Boxed: a request that waits for a turn, or gets its response here, does not need
                 // the room.
                 let forwarded = Box::pin(async move { forward.run().await }).await;
@@ -90,7 +94,7 @@ impl RequestService for Worker {
     }
 }
 
-/// Finds the route of a request and waits for its turn.
+/// Finds the route of a request, and waits for its turn in its zones and at its origin's gate.
 ///
 /// Returns `Err` with the response if the request goes no further.
 async fn admit<'a>(
@@ -98,7 +102,7 @@ async fn admit<'a>(
     gateway: &'a Gateway,
     info: &RequestInfo<'_>,
     record: &mut RequestRecord<'a>,
-) -> Result<&'a Route, Reply<'a>> {
+) -> Result<(&'a Route, Option<Place>), Reply<'a>> {
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
     }
@@ -114,17 +118,37 @@ async fn admit<'a>(
     if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
         return Err(Reply::client_error(ClientError::TooLarge));
     }
-    let place = &mut record.place;
-    let outcome = limits::wait(worker, gateway, route, info, record.began, place).await;
-    let outcome = record.outcome.insert(outcome);
-    match outcome.rejected {
-        Some(reason) => {
-            let decisive = outcome.decisive();
-            let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
-            Err(Reply::rejected(route, reason, retry_after))
-        }
-        None => Ok(route),
+    let gate = GateRequest::new(gateway, route, info);
+    // Without limits the gate is joined at once.
+    let hopeless = gate.as_ref().filter(|_| !route.limits.is_empty());
+    if let Some(rejection) = hopeless.and_then(GateRequest::foresee) {
+        record.outcome = Some(LimitOutcome::default());
+        record.at_gate = Some(AtGate::Rejected(rejection, Duration::ZERO));
+        return Err(Reply::rejected_at_gate(route, &rejection));
     }
+    let waiting = &mut record.waiting;
+    let (outcome, turns) = limits::wait(worker, gateway, route, info, record.began, waiting).await;
+    let outcome = record.outcome.insert(outcome);
+    if let Some(reason) = outcome.rejected {
+        let decisive = outcome.decisive();
+        let retry_after = decisive.map(|verdict| verdict.outlook.one_more_in);
+        return Err(Reply::rejected(route, reason, retry_after));
+    }
+    let mut place = None;
+    if let Some(gate) = gate {
+        let origin = gateway.origin(route.origin);
+        // Nobody waits for an origin that cannot be asked.
+        if let Err(error) = origin.pick(None, worker.pacer.now()) {
+            turns.take();
+            origin.tell_unanswered(&error, worker.pacer.now());
+            return Err(Reply::unanswered(&error));
+        }
+        let passed = gate.pass(worker, outcome.waited, &mut record.at_gate).await;
+        // The turns of a request that is rejected here are given back.
+        place = Some(passed.map_err(|rejection| Reply::rejected_at_gate(route, &rejection))?);
+    }
+    turns.take();
+    Ok((route, place))
 }
 
 /// Returns the response for a failed request, if the client can still receive one.

@@ -32,6 +32,17 @@ pub(super) fn take(zone: &Zone, info: &RequestInfo) -> Option<Key> {
     {
         return None;
     }
+    fill(zone, info)
+}
+
+/// Builds the key by which a request shares the gate of its origin.
+///
+/// It is empty if the zone's expression is, or if it is too long. `exempt` has no effect here.
+pub(super) fn shared(zone: &Zone, info: &RequestInfo) -> Key {
+    fill(zone, info).unwrap_or_default()
+}
+
+fn fill(zone: &Zone, info: &RequestInfo) -> Option<Key> {
     let mut bytes = SCRATCH.take();
     bytes.clear();
     zone.key

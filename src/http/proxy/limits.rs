@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 use super::Worker;
 use super::key;
 use super::request_info::RequestInfo;
-use crate::actors::{Joining, Key, Outlook, Probing, Rejection, Turn};
+use crate::actors::{Grant, Joining, Key, Outlook, Probing, Rejection, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::{Excess, Moment};
@@ -26,10 +26,12 @@ pub(super) struct LimitVerdict<'r> {
     pub(super) outlook: Outlook,
 }
 
+type Verdicts<'r> = SmallVec<[LimitVerdict<'r>; 1]>;
+
 /// The verdicts of all limits together: the decisive one first, then the others.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LimitOutcome<'r> {
-    pub(super) verdicts: SmallVec<[LimitVerdict<'r>; 1]>,
+    pub(super) verdicts: Verdicts<'r>,
     /// How long the request waited for its turns.
     pub(super) waited: Duration,
     /// Set if the request must not continue: the reason of the only verdict.
@@ -56,6 +58,19 @@ pub(super) struct WaitingPlace {
     pub(super) since: Moment,
 }
 
+/// The turns that a request was given.
+///
+/// Those that are not used are given back when this is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Turns<'r>(SmallVec<[Turn<'r>; 1]>);
+
+impl Turns<'_> {
+    /// Uses all turns: their charges stay.
+    pub(super) fn take(self) {
+        self.0.into_iter().for_each(Turn::take);
+    }
+}
+
 /// A limit that counts the request, with its key there.
 struct PendingLimit<'r> {
     wanted: &'r RouteLimit,
@@ -64,8 +79,8 @@ struct PendingLimit<'r> {
 
 /// Joins all zones of the route at once, and waits for all turns or the first rejection.
 ///
-/// After a rejection the other turns are dropped, which refunds their charges. If there are
-/// several zones, they are probed first, so that this is rare. While the request waits, `place`
+/// After a rejection there are no turns: the others are dropped, which refunds their charges. If
+/// there are several zones, they are probed first, so that this is rare. While the request waits, `place`
 /// says where, and that it has waited since `began`.
 pub(super) async fn wait<'r>(
     worker: &Worker,
@@ -74,14 +89,10 @@ pub(super) async fn wait<'r>(
     info: &RequestInfo<'_>,
     began: Moment,
     place: &mut Option<WaitingPlace>,
-) -> LimitOutcome<'r> {
+) -> (LimitOutcome<'r>, Turns<'r>) {
     let (first, others) = pending(gateway, route, info);
     let Some(first) = first else {
-        return LimitOutcome {
-            verdicts: SmallVec::new(),
-            waited: Duration::ZERO,
-            rejected: None,
-        };
+        return Default::default();
     };
     *place = Some(WaitingPlace {
         zone: first.wanted.zone,
@@ -92,7 +103,10 @@ pub(super) async fn wait<'r>(
         let (zone, limit) = (gateway.zone(first.wanted.zone), first.wanted.limit);
         let joined = zone.join(Key::clone(&first.key), limit, route.dry_run);
         match joined.await {
-            Ok(turn) => Ok(smallvec![first.granted(turn, route.dry_run).0]),
+            Ok(turn) => {
+                let verdict = first.granted(turn.grant(), route.dry_run);
+                Ok((smallvec![verdict], Turns(smallvec![turn])))
+            }
             Err(rejection) => Err((first, rejection)),
         }
     } else {
@@ -101,12 +115,13 @@ pub(super) async fn wait<'r>(
     };
     *place = None;
     let now = worker.pacer.now();
-    let (verdicts, rejected) = match decided {
-        Ok(verdicts) => (verdicts, None),
+    let (verdicts, turns, rejected) = match decided {
+        Ok((verdicts, turns)) => (verdicts, turns, None),
         Err((refused, rejection)) => {
             let verdict = refused.rejected(&rejection, route.dry_run);
             let holds = verdict.status == LimitStatus::Rejected;
-            (smallvec![verdict], holds.then_some(rejection.reason))
+            let rejected = holds.then_some(rejection.reason);
+            (smallvec![verdict], Turns::default(), rejected)
         }
     };
     for verdict in &verdicts {
@@ -116,11 +131,12 @@ pub(super) async fn wait<'r>(
             .events(zone)
             .tell(name, &verdict.key, verdict.status, verdict.excess, now);
     }
-    LimitOutcome {
+    let outcome = LimitOutcome {
         verdicts,
         waited: now.since(began),
         rejected,
-    }
+    };
+    (outcome, turns)
 }
 
 /// Returns the limits that count the request, the first one separately.
@@ -142,7 +158,7 @@ async fn join_all<'r>(
     route: &'r Route,
     first: PendingLimit<'r>,
     others: Vec<PendingLimit<'r>>,
-) -> Result<SmallVec<[LimitVerdict<'r>; 1]>, (PendingLimit<'r>, Rejection)> {
+) -> Result<(Verdicts<'r>, Turns<'r>), (PendingLimit<'r>, Rejection)> {
     let mut pending = others;
     pending.insert(0, first);
     if let Some((index, rejection)) = probe(gateway, &pending, route.dry_run).await {
@@ -159,16 +175,15 @@ async fn join_all<'r>(
     };
     let mut longest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
-    for (asked, turn) in pending.into_iter().zip(turns) {
-        let (verdict, due) = asked.granted(turn, route.dry_run);
-        verdicts.push(verdict);
-        if due > longest {
-            longest = due;
+    for (asked, turn) in pending.into_iter().zip(&turns.0) {
+        verdicts.push(asked.granted(turn.grant(), route.dry_run));
+        if turn.grant().due > longest {
+            longest = turn.grant().due;
             let last = verdicts.len() - 1;
             verdicts.swap(0, last);
         }
     }
-    Ok(verdicts)
+    Ok((verdicts, turns))
 }
 
 /// Returns the first rejection by any of the zones, and its index in `asked`.
@@ -219,7 +234,7 @@ enum PendingTurn<'r> {
 }
 
 /// Returns all turns, or the first rejection and its index in `joining`.
-async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Vec<Turn<'r>>, (usize, Rejection)> {
+async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejection)> {
     let mut asked: Vec<PendingTurn<'r>> = joining.into_iter().map(PendingTurn::Joining).collect();
     poll_fn(|cx| {
         let mut pending = false;
@@ -244,7 +259,7 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Vec<Turn<'r>>, (usize, R
         PendingTurn::Joined(turn) => Some(turn),
         PendingTurn::Joining(_) => None,
     };
-    Ok(asked.into_iter().filter_map(turn).collect())
+    Ok(Turns(asked.into_iter().filter_map(turn).collect()))
 }
 
 impl<'r> PendingLimit<'r> {
@@ -262,16 +277,13 @@ impl<'r> PendingLimit<'r> {
         }
     }
 
-    /// Returns the verdict of a limit that gave a turn, and when a delayed turn was due.
-    fn granted(self, turn: Turn<'_>, dry_run: bool) -> (LimitVerdict<'r>, Option<Moment>) {
-        let grant = turn.take();
-        let verdict = LimitVerdict {
+    fn granted(self, grant: &Grant, dry_run: bool) -> LimitVerdict<'r> {
+        LimitVerdict {
             wanted: self.wanted,
             key: self.key,
             status: grant.status(dry_run),
             excess: grant.excess,
             outlook: grant.outlook,
-        };
-        (verdict, grant.due)
+        }
     }
 }

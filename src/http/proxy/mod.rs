@@ -6,6 +6,7 @@ mod answer;
 mod client;
 mod download;
 mod forward;
+mod gate;
 mod handler;
 mod heads;
 mod key;

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::limits::{LimitOutcome, LimitVerdict};
-use crate::config::RatelimitHeaders;
-use crate::http::gateway::Gateway;
+use super::record::RequestRecord;
+use crate::config::{RatelimitHeaders, Route, RouteLimit};
 use crate::http::message::FieldName;
+use crate::http::upstream::GateRejection;
 
 /// Writes a field, given its name and its value.
 type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
@@ -21,22 +22,34 @@ pub(super) fn replaces(which: RatelimitHeaders, known: FieldName) -> bool {
     }
 }
 
-/// Writes the fields that `which` selects.
+/// Writes the fields that the route selects.
 pub(super) fn write(
     put: Put<'_>,
-    which: RatelimitHeaders,
-    gateway: &Gateway,
+    route: &Route,
+    record: &RequestRecord<'_>,
     outcome: &LimitOutcome<'_>,
-    origin_took: Option<Duration>,
 ) {
+    let which = route.headers;
     if which.x_ratelimit {
-        x_ratelimit(put, outcome);
+        match record.gate_rejection() {
+            Some(rejection) => x_ratelimit_of_gate(put, route, rejection),
+            None => x_ratelimit(put, outcome),
+        }
     }
     if which.ratelimit {
-        ratelimit(put, gateway, outcome);
+        ratelimit(put, record, outcome);
     }
     if which.server_timing {
-        server_timing(put, outcome.waited, origin_took);
+        server_timing(put, outcome.waited, record);
+    }
+}
+
+/// Writes the `X-RateLimit-…` fields of a request that the origin's gate rejected: none would be
+/// accepted before its time, whatever the limits say.
+fn x_ratelimit_of_gate(put: Put<'_>, route: &Route, rejection: &GateRejection) {
+    if let Some(wanted) = route.limits.first() {
+        let retry_after = whole_seconds(rejection.retry_after).max(1);
+        x_ratelimit_fields(put, wanted, 0, retry_after);
     }
 }
 
@@ -56,9 +69,13 @@ fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome<'_>) {
         return;
     };
     let retry_after = whole_seconds(outlook.retry_after());
+    x_ratelimit_fields(put, wanted, outlook.remaining, retry_after);
+}
+
+fn x_ratelimit_fields(put: Put<'_>, wanted: &RouteLimit, remaining: u32, retry_after: u64) {
     for (name, number) in [
         ("X-RateLimit-Limit", u64::from(wanted.limit.burst) + 1),
-        ("X-RateLimit-Remaining", outlook.remaining.into()),
+        ("X-RateLimit-Remaining", remaining.into()),
         ("X-RateLimit-Retry-After", retry_after),
     ] {
         put(
@@ -73,16 +90,20 @@ fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome<'_>) {
 /// The quota is the number of requests that an empty bucket accepts at once, its window the time
 /// that a full bucket takes to empty. `t` is the time until one more request than remain is
 /// possible.
-fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome<'_>) {
+fn ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome<'_>) {
     let (mut policies, mut states) = (String::new(), String::new());
     for LimitVerdict {
         wanted, outlook, ..
     } in &outcome.verdicts
     {
-        let settings = gateway.zone(wanted.zone).settings();
+        let settings = record.gateway.zone(wanted.zone).settings();
         let (name, quota) = (&settings.name, u64::from(wanted.limit.burst) + 1);
         let window = whole_seconds(settings.rate.time_for(quota)).max(1);
-        let (remaining, next) = (outlook.remaining, whole_seconds(outlook.one_more_in));
+        let (remaining, next) = match record.gate_rejection() {
+            Some(rejection) => (0, rejection.retry_after.max(outlook.one_more_in)),
+            None => (outlook.remaining, outlook.one_more_in),
+        };
+        let next = whole_seconds(next);
         let comma = if policies.is_empty() { "" } else { ", " };
         // A write to a string does not fail.
         let _ = write!(policies, "{comma}\"{name}\";q={quota};w={window}");
@@ -97,11 +118,14 @@ fn ratelimit(put: Put<'_>, gateway: &Gateway, outcome: &LimitOutcome<'_>) {
 /// Writes `Server-Timing`.
 ///
 /// The origin's own `Server-Timing` is kept beside it.
-fn server_timing(put: Put<'_>, waited: Duration, origin_took: Option<Duration>) {
+fn server_timing(put: Put<'_>, waited: Duration, record: &RequestRecord<'_>) {
     let millis = |span: Duration| span.as_secs_f64() * 1e3;
     let mut timing = format!("queue;dur={:.1}", millis(waited));
-    if let Some(took) = origin_took {
-        let _ = write!(timing, ", origin;dur={:.1}", millis(took));
+    let at_gate = record.waited_at_gate(|| record.answered_at());
+    for (name, span) in [("origin_queue", at_gate), ("origin", record.origin_took)] {
+        if let Some(span) = span {
+            let _ = write!(timing, ", {name};dur={:.1}", millis(span));
+        }
     }
     put(b"Server-Timing", timing.as_bytes());
 }

@@ -2,10 +2,12 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::gate::AtGate;
 use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
 use crate::config::{Route, ServerUrl};
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
+use crate::http::upstream::GateRejection;
 use crate::limit::Moment;
 use crate::observe::access;
 use crate::observe::metrics::LimitStatus;
@@ -25,9 +27,11 @@ pub(super) struct RequestRecord<'r> {
     /// `None` if the request could not be read.
     head: Option<&'r RequestHead>,
     pub(super) route: Option<usize>,
-    /// Where the request waits, while it waits.
-    pub(super) place: Option<WaitingPlace>,
+    /// Where the request waits for its turn, while it does.
+    pub(super) waiting: Option<WaitingPlace>,
     pub(super) outcome: Option<LimitOutcome<'r>>,
+    /// `None` if the origin has no gate, or the request did not come so far.
+    pub(super) at_gate: Option<AtGate>,
     /// The server that was asked. `origin_took` is the time until the head of its response.
     pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
@@ -53,7 +57,8 @@ impl<'r> RequestRecord<'r> {
             client,
             head,
             route: None,
-            place: None,
+            waiting: None,
+            at_gate: None,
             outcome: None,
             server: None,
             origin_took: None,
@@ -76,17 +81,33 @@ impl<'r> RequestRecord<'r> {
         outcome.map(|outcome| outcome.waited).unwrap_or_default()
     }
 
+    /// Returns how long the request waited, or has waited until `now`, at the origin's gate.
+    pub(super) fn waited_at_gate(&self, now: impl FnOnce() -> Moment) -> Option<Duration> {
+        self.at_gate.map(|at_gate| match at_gate {
+            AtGate::Waiting(since) => now().since(since),
+            AtGate::Passed(span) | AtGate::Rejected(_, span) => span,
+        })
+    }
+
+    /// Returns why the origin's gate rejected the request, if it did.
+    pub(super) fn gate_rejection(&self) -> Option<&GateRejection> {
+        match &self.at_gate {
+            Some(AtGate::Rejected(rejection, _)) => Some(rejection),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_head(&self) -> bool {
         self.head.is_some_and(RequestHead::is_head)
     }
 
     /// Returns the time at which the gateway's own response begins.
     ///
-    /// The clock is read only if an origin was asked.
+    /// The clock is read only if the request came to its origin or the gate before it.
     pub(super) fn answered_at(&self) -> Moment {
-        match self.server {
-            Some(_) => self.pacer.now(),
-            None => self.began + self.waited(),
+        match (self.server, self.at_gate) {
+            (None, None) => self.began + self.waited(),
+            _ => self.pacer.now(),
         }
     }
 
@@ -103,7 +124,7 @@ impl<'r> RequestRecord<'r> {
         let zone = |index| self.gateway.zone(index).settings().name.as_str();
         if let Some(WaitingPlace {
             zone: index, key, ..
-        }) = &self.place
+        }) = &self.waiting
         {
             let (status, excess) = (LimitStatus::Cancelled, None);
             return Some(access::Limited {
@@ -120,10 +141,19 @@ impl<'r> RequestRecord<'r> {
             excess,
             ..
         } = self.outcome.as_ref()?.decisive()?;
+        // Who did not pass the gate has given its turns back.
+        let is_cancelled = matches!(
+            self.at_gate,
+            Some(AtGate::Waiting(_) | AtGate::Rejected(..))
+        );
         Some(access::Limited {
             zone: zone(wanted.zone),
             key,
-            status: *status,
+            status: if is_cancelled {
+                LimitStatus::Cancelled
+            } else {
+                *status
+            },
             excess: Some(*excess),
         })
     }
@@ -149,12 +179,14 @@ impl<'r> RequestRecord<'r> {
                 .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
             limited: self.limited(),
-            queue: match &self.place {
+            queue: match &self.waiting {
                 Some(place) => Some(now.since(place.since)),
                 None => decisive
                     .and(self.outcome.as_ref())
                     .map(|outcome| outcome.waited),
             },
+            origin_queue: self.waited_at_gate(|| now),
+            origin_rejected: self.gate_rejection().map(|it| it.reason.label()),
             origin_took: self.origin_took,
             duration,
             referer: field("referer"),

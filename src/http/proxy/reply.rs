@@ -11,8 +11,8 @@ use super::request_info::UnfitRequest;
 use crate::config::Route;
 use crate::http::downstream::{ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
-use crate::http::upstream::OriginError;
-use crate::observe::metrics::Rejected;
+use crate::http::upstream::{GateRejection, OriginError};
+use crate::observe::metrics::{GateRejected, Rejected};
 
 /// A short response in plain text.
 #[derive(Debug)]
@@ -67,6 +67,22 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// The response to a request that the origin's gate rejected.
+    pub(super) fn rejected_at_gate(route: &'a Route, rejection: &GateRejection) -> Self {
+        let reply = match rejection.reason {
+            GateRejected::Queue | GateRejected::MaxWait => {
+                Self::plain(route.reject_status, route.reject_body.as_str())
+            }
+            GateRejected::MaxQueue | GateRejected::Timeout | GateRejected::Stopping => {
+                Self::plain(503, "Service Unavailable\n")
+            }
+        };
+        Self {
+            retry_after: Some(rejection.retry_after),
+            ..reply
+        }
+    }
+
     /// The response if the origin gave none.
     pub(super) fn unanswered(error: &OriginError) -> Self {
         Self {
@@ -113,8 +129,7 @@ impl<'a> Reply<'a> {
                 );
             }
             if let Some((route, outcome)) = limited {
-                let took = record.origin_took;
-                ratelimit_headers::write(put, route.headers, record.gateway, outcome, took);
+                ratelimit_headers::write(put, route, record, outcome);
             }
         };
         let length = self.text.len() as u64;

@@ -49,14 +49,6 @@ pub enum OriginError {
         /// What is wrong with the response.
         invalid: InvalidResponse,
     },
-    /// No slot at the origin came free.
-    #[error("the origin {origin} had no free slot for {limit:?}")]
-    Full {
-        /// The origin.
-        origin: String,
-        /// `queue_timeout`.
-        limit: Duration,
-    },
     /// All servers of the origin are out, after failures or by their health checks.
     #[error("the origin {origin} has no server in use; try again in {retry_after:?}")]
     AllOut {
@@ -76,7 +68,7 @@ impl OriginError {
         match self {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Broken { .. } | Self::Invalid { .. } => 502,
-            Self::AllOut { .. } | Self::Full { .. } => 503,
+            Self::AllOut { .. } => 503,
         }
     }
 
@@ -85,7 +77,6 @@ impl OriginError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::AllOut { retry_after, .. } => Some(*retry_after),
-            Self::Full { limit, .. } => Some(*limit),
             _ => None,
         }
     }
@@ -94,10 +85,9 @@ impl OriginError {
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Connect { .. }
-            | Self::ConnectTimeout { .. }
-            | Self::AllOut { .. }
-            | Self::Full { .. } => Outcome::Unreachable,
+            Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::AllOut { .. } => {
+                Outcome::Unreachable
+            }
             Self::ResponseTimeout { .. } => Outcome::Timeout,
             Self::Broken { .. } | Self::Invalid { .. } => Outcome::Broken,
         }

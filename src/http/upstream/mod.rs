@@ -2,7 +2,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `servers`, `concurrency_limit` | the servers of an origin, the choice of one, its slots |
+//! | `servers` | the servers of an origin, and the choice of one |
+//! | `gate` | what paces an origin and limits the requests at it |
 //! | `server`, `health` | one server, the requests at it, and whether it is in use |
 //! | `prober`, `probe` | health checks |
 //! | `connection`, `pool`, `idle` | connections in use, and idle connections |
@@ -10,11 +11,11 @@
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | the addresses of names |
 
-mod concurrency_limit;
 mod connection;
 mod dial;
 mod dns;
 mod error;
+mod gate;
 mod health;
 mod idle;
 mod pool;
@@ -29,6 +30,7 @@ mod tls;
 pub use connection::Connection;
 pub use dial::Dialer;
 pub use error::OriginError;
+pub use gate::{Admission, BlockedBy, GateRejection, GateState, OriginGate, Place};
 pub use pool::Pools;
 pub use prober::Prober;
 pub use server::InFlight;

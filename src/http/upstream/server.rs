@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::concurrency_limit::Slot;
+use super::gate::Place;
 use super::health::ServerHealth;
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
@@ -28,7 +28,7 @@ pub struct InFlight<'o> {
     server: &'o Arc<Server>,
     /// How many failures in a row take the server out, and for how long.
     max_fails: Option<(u32, Duration)>,
-    slot: Option<Slot>,
+    place: Option<Place>,
 }
 
 impl Server {
@@ -119,18 +119,20 @@ impl<'o> InFlight<'o> {
         Self {
             server,
             max_fails,
-            slot: None,
+            place: None,
         }
     }
 
-    pub(super) fn with(self, slot: Option<Slot>) -> Self {
+    /// The same request with its place at the origin.
+    #[must_use]
+    pub fn with(self, place: Option<Place>) -> Self {
         let mut here = self;
-        here.slot = slot;
+        here.place = place;
         here
     }
 
-    pub(super) fn take_slot(&mut self) -> Option<Slot> {
-        self.slot.take()
+    pub(super) fn take_place(&mut self) -> Option<Place> {
+        self.place.take()
     }
 
     /// Returns the server that the request is at.

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::concurrency_limit::ConcurrencyLimit;
 use super::dial::Dialer;
 use super::error::OriginError;
+use super::gate::OriginGate;
 use super::probe::Check;
 use super::server::{InFlight, Server};
 use crate::config::{self, ServerUrl};
-use crate::limit::Moment;
+use crate::limit::{GateLimits, Moment};
 use crate::observe::throttle::Throttle;
 
 /// The servers of an origin and their state, shared by all workers and kept across reloads.
@@ -16,8 +16,8 @@ pub struct Origin {
     settings: config::Origin,
     servers: Vec<Arc<Server>>,
     dialer: Dialer,
-    /// `None`: no limit.
-    slots: Option<Arc<ConcurrencyLimit>>,
+    /// `None` if the file limits neither its rate nor its places.
+    gate: Option<Arc<OriginGate>>,
     /// Limits the log events for requests that got no response.
     unanswered: Throttle,
 }
@@ -48,21 +48,21 @@ impl Origin {
             .iter()
             .map(|url| Arc::new(Server::new(&settings.name, url)))
             .collect();
-        let slots = settings
-            .max_in_flight
-            .map(|most| Arc::new(ConcurrencyLimit::new(most.get())));
+        let gate = settings.gate();
+        let gate = gate.map(|limits| OriginGate::new(&settings.name, limits));
         Self {
             settings,
             servers,
             dialer,
-            slots,
+            gate,
             unanswered: Throttle::default(),
         }
     }
 
     /// Returns the same origin under new settings.
     ///
-    /// Servers that stay keep their state, and requests at the origin keep their slots.
+    /// Servers that stay keep their state, and requests at the origin keep their places, and those that
+    /// wait at the gate keep waiting under the new settings.
     #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {
         let server = |url: &ServerUrl| {
@@ -77,22 +77,18 @@ impl Origin {
                 server.unchecked();
             }
         }
-        let slots = match (
-            &self.slots,
-            self.settings.max_in_flight,
-            settings.max_in_flight,
-        ) {
-            (Some(slots), Some(from), Some(to)) => {
-                slots.resize(from.get(), to.get());
-                Some(Arc::clone(slots))
+        let gate = match (&self.gate, settings.gate()) {
+            (None, limits) => limits.map(|limits| OriginGate::new(&settings.name, limits)),
+            (Some(gate), limits) => {
+                gate.set_limits(limits.unwrap_or(GateLimits::NONE));
+                limits.map(|_| Arc::clone(gate))
             }
-            (_, _, to) => to.map(|most| Arc::new(ConcurrencyLimit::new(most.get()))),
         };
         Self {
             settings,
             servers,
             dialer: self.dialer.clone(),
-            slots,
+            gate,
             unanswered: Throttle::default(),
         }
     }
@@ -104,6 +100,12 @@ impl Origin {
         for server in &self.servers {
             server.retire();
         }
+    }
+
+    /// Returns its gate, if it has one.
+    #[must_use]
+    pub fn gate(&self) -> Option<&Arc<OriginGate>> {
+        self.gate.as_ref()
     }
 
     /// Returns whether requests may be sent to any server.
@@ -129,6 +131,9 @@ impl Origin {
     pub fn show_metrics(&self) {
         for server in &self.servers {
             server.show_metrics();
+        }
+        if let Some(gate) = &self.gate {
+            gate.metrics().show();
         }
     }
 
@@ -157,38 +162,16 @@ impl Origin {
         }
     }
 
-    /// Waits for a slot at the origin, and picks the server.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no slot came free within `queue_timeout`, or if no server is in.
-    pub async fn admit(&self, now: impl Fn() -> Moment) -> Result<InFlight<'_>, OriginError> {
-        let slot = match &self.slots {
-            None => None,
-            Some(slots) => {
-                let limit = self.settings.queue_timeout;
-                let full = |_| OriginError::Full {
-                    origin: self.settings.name.clone(),
-                    limit,
-                };
-                tokio::time::timeout(limit, slots.take())
-                    .await
-                    .map_err(full)?
-            }
-        };
-        Ok(self.pick(None, now())?.with(slot))
-    }
-
     /// Moves the request to another server than the one that it `tried`.
     ///
-    /// It keeps its slot at the origin.
+    /// It keeps its place at the origin.
     ///
     /// # Errors
     ///
     /// Returns an error if no other server is in.
     pub fn another<'o>(&'o self, tried: &mut InFlight<'o>, now: Moment) -> Result<(), OriginError> {
         let other = self.pick(Some(tried), now)?;
-        *tried = other.with(tried.take_slot());
+        *tried = other.with(tried.take_place());
         Ok(())
     }
 

@@ -32,6 +32,16 @@ pub struct GateLimits {
     pub max_queue: usize,
 }
 
+impl GateLimits {
+    /// No limit at all.
+    pub const NONE: Self = Self {
+        rate: None,
+        max_in_flight: None,
+        queue: None,
+        max_queue: usize::MAX,
+    };
+}
+
 /// The schedule of an origin and the requests that wait for it.
 ///
 /// All times that it is told must not go back.
@@ -125,6 +135,12 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// When it last opened, or will: a place came free after all were taken, or a pause ends.
+    #[must_use]
+    pub fn opens(&self) -> Moment {
+        self.opens
     }
 
     /// Number of requests at the origin.
@@ -239,12 +255,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// Whether a request would leave at once.
-    fn is_free(&self, now: Moment) -> bool {
+    #[must_use]
+    pub fn is_free(&self, now: Moment) -> bool {
         let is_open = self.waiting.is_empty() && self.has_place() && self.opens <= now;
         is_open && self.slot(now).1 <= now
     }
 
-    fn has_place(&self) -> bool {
+    /// Whether a place at the origin is free.
+    #[must_use]
+    pub fn has_place(&self) -> bool {
         let most = self.limits.max_in_flight;
         most.is_none_or(|most| self.in_flight < most)
     }

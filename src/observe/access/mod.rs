@@ -53,6 +53,10 @@ pub struct Entry<'a> {
     pub limited: Option<Limited<'a>>,
     /// How long the request waited for its turn.
     pub queue: Option<Duration>,
+    /// How long the request waited at the origin's gate.
+    pub origin_queue: Option<Duration>,
+    /// Why the origin's gate rejected the request.
+    pub origin_rejected: Option<&'static str>,
     /// How long the origin took until it began its response.
     pub origin_took: Option<Duration>,
     /// From the request's head to the last byte of the response.
@@ -148,7 +152,8 @@ impl std::fmt::Debug for AccessLog {
 
 /// A line in nginx's `combined` format, followed by the limit's fields.
 ///
-/// These are `zone="…" key="…" limit_status=… excess=… queue=… origin=… duration=…`.
+/// These are `zone="…" key="…" limit_status=… excess=… queue=… origin_queue=… origin=… duration=…
+/// origin_rejected=…`.
 pub(crate) fn text(entry: &Entry) -> String {
     let mut line = String::with_capacity(256);
     let client = entry
@@ -188,12 +193,16 @@ pub(crate) fn text(entry: &Entry) -> String {
     }
     for (name, span) in [
         ("queue", entry.queue),
+        ("origin_queue", entry.origin_queue),
         ("origin", entry.origin_took),
         ("duration", Some(entry.duration)),
     ] {
         if let Some(span) = span {
             let _ = write!(line, " {name}={:.6}", span.as_secs_f64());
         }
+    }
+    if let Some(reason) = entry.origin_rejected {
+        let _ = write!(line, " origin_rejected={reason}");
     }
     line
 }
@@ -228,6 +237,10 @@ struct Json<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     queue_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    origin_queue_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin_rejected: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     origin_seconds: Option<f64>,
     duration_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -256,6 +269,8 @@ pub(crate) fn json(entry: &Entry) -> String {
             .and_then(|limited| limited.excess)
             .map(Excess::requests),
         queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
+        origin_queue_seconds: entry.origin_queue.map(|span| span.as_secs_f64()),
+        origin_rejected: entry.origin_rejected,
         origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
         duration_seconds: entry.duration.as_secs_f64(),
         referer: entry.referer.as_deref(),
@@ -301,6 +316,8 @@ mod tests {
                 excess: Some(Excess::default()),
             }),
             queue: Some(Duration::from_micros(950_200)),
+            origin_queue: Some(Duration::from_millis(3)),
+            origin_rejected: Some("queue"),
             origin_took: Some(Duration::from_millis(12)),
             duration: Duration::from_millis(963),
             referer: None,
@@ -314,7 +331,7 @@ mod tests {
             text(&entry()),
             "192.0.2.1 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?b=\\x22c\\x22 HTTP/1.1\" 200 66 \"-\" \
              \"curl\\x0D\\x0A\\x228\\x22\" zone=\"per_client\" key=\"a\\x0A\\xFF\\\\\" limit_status=delayed excess=0.000 \
-             queue=0.950200 origin=0.012000 duration=0.963000"
+             queue=0.950200 origin_queue=0.003000 origin=0.012000 duration=0.963000 origin_rejected=queue"
         );
     }
 
@@ -345,6 +362,8 @@ mod tests {
             limited: None,
             origin: None,
             queue: None,
+            origin_queue: None,
+            origin_rejected: None,
             ..entry()
         });
         for absent in [
@@ -357,6 +376,8 @@ mod tests {
             "excess",
             "origin\"",
             "queue_seconds",
+            "origin_queue_seconds",
+            "origin_rejected",
         ] {
             assert!(!bare.contains(&format!("\"{absent}")), "{bare}");
         }

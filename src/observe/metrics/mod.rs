@@ -7,6 +7,7 @@ mod actors;
 mod atomic_histogram;
 mod buffers;
 mod config;
+mod gate;
 mod histograms;
 mod log;
 mod route;
@@ -22,6 +23,11 @@ pub use actors::{ActorKind, count_restart};
 pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
 pub use config::ConfigMetrics;
+pub use gate::{
+    GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_DEPTH,
+    ORIGIN_DEPTH_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE,
+    ORIGIN_RATE_HELP,
+};
 pub use histograms::Histograms;
 pub use log::count_dropped_line;
 pub use route::RouteMetrics;
@@ -73,6 +79,9 @@ const ORIGIN_REQUESTS: &str = "drip_origin_requests_total";
 const ORIGIN_SECONDS: &str = "drip_origin_response_seconds";
 const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
 const ORIGIN_HEALTHY: &str = "drip_origin_healthy";
+const ORIGIN_QUEUE_WAIT: &str = "drip_origin_queue_wait_seconds";
+const ORIGIN_REJECTIONS: &str = "drip_origin_rejections_total";
+const ORIGIN_LOST_SLOTS: &str = "drip_origin_lost_slots_total";
 const STORE_OPERATIONS: &str = "drip_store_operations_total";
 const STORE_SECONDS: &str = "drip_store_duration_seconds";
 const STORE_UP: &str = "drip_store_up";
@@ -139,6 +148,19 @@ pub fn describe() {
     describe_gauge!(
         ORIGIN_HEALTHY,
         "1 while the server gets requests, 0 while it is out, after failures or by its health checks."
+    );
+    describe_histogram!(
+        ORIGIN_QUEUE_WAIT,
+        Unit::Seconds,
+        "How long requests waited at the origin's gate."
+    );
+    describe_counter!(
+        ORIGIN_REJECTIONS,
+        "Requests that the origin's gate rejected, by reason."
+    );
+    describe_counter!(
+        ORIGIN_LOST_SLOTS,
+        "Slots at the origin's gate given to requests whose client had just gone."
     );
     describe_counter!(
         STORE_OPERATIONS,

@@ -37,6 +37,8 @@ proptest! {
             server: None,
             limited: Some(Limited { zone: "z", key: &key, status: LimitStatus::Passed, excess: None }),
             queue: None,
+            origin_queue: None,
+            origin_rejected: None,
             origin_took: None,
             duration: Duration::ZERO,
             referer: None,

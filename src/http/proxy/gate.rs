@@ -1,0 +1,108 @@
+//! A request's way through the gate of its origin.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::key;
+use super::request_info::RequestInfo;
+use super::worker::Worker;
+use crate::actors::Key;
+use crate::config::Route;
+use crate::http::gateway::Gateway;
+use crate::http::upstream::{Admission, GateRejection, OriginGate, Place};
+use crate::limit::Moment;
+
+/// What became of a request at the gate of its origin.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum AtGate {
+    /// It waits there since this moment. If its client leaves, this is what remains.
+    Waiting(Moment),
+    /// It passed after this time.
+    Passed(Duration),
+    /// It was rejected after this time.
+    Rejected(GateRejection, Duration),
+}
+
+/// A request before the gate of its origin.
+pub(super) struct GateRequest<'a> {
+    gate: &'a Arc<OriginGate>,
+    gateway: &'a Gateway,
+    route: &'a Route,
+    info: &'a RequestInfo<'a>,
+}
+
+impl<'a> GateRequest<'a> {
+    /// Returns `None` if the origin has no gate.
+    pub(super) fn new(
+        gateway: &'a Gateway,
+        route: &'a Route,
+        info: &'a RequestInfo<'a>,
+    ) -> Option<Self> {
+        let gate = gateway.origin(route.origin).gate()?;
+        Some(Self {
+            gate,
+            gateway,
+            route,
+            info,
+        })
+    }
+
+    /// Returns why the gate would reject the request now, if it would.
+    ///
+    /// This is asked before any zone is joined, so a hopeless request is charged nowhere.
+    pub(super) fn foresee(&self) -> Option<GateRejection> {
+        let rejection = self
+            .gate
+            .foresee(|| self.key(), self.most(Duration::ZERO))?;
+        self.gate.metrics().count_rejection(rejection.reason);
+        Some(rejection)
+    }
+
+    /// Waits until the gate lets the request through. `waited` is how long it has waited before.
+    pub(super) async fn pass(
+        &self,
+        worker: &Worker,
+        waited: Duration,
+        at_gate: &mut Option<AtGate>,
+    ) -> Result<Place, GateRejection> {
+        let admission = self.gate.join(|| self.key(), self.most(waited));
+        let (passed, span) = match admission {
+            Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
+            Err(rejection) => (Err(rejection), Duration::ZERO),
+            Ok(Admission::Waiting(waiting)) => {
+                let began = worker.pacer.now();
+                *at_gate = Some(AtGate::Waiting(began));
+                let limit = self
+                    .gateway
+                    .origin(self.route.origin)
+                    .settings()
+                    .queue_timeout;
+                // Boxed: most requests need not wait, and their state should be small.
+                let turn = Box::pin(waiting.turn(limit, &worker.pacer)).await;
+                (turn, worker.pacer.now().since(began))
+            }
+        };
+        *at_gate = Some(match &passed {
+            Ok(_) => AtGate::Passed(span),
+            Err(rejection) => {
+                self.gate.metrics().count_rejection(rejection.reason);
+                AtGate::Rejected(*rejection, span)
+            }
+        });
+        passed
+    }
+
+    /// The longest time that the request may wait here. In a dry run a route has no `max_wait`.
+    fn most(&self, waited: Duration) -> Option<Duration> {
+        let most = self.route.max_wait.filter(|_| !self.route.dry_run)?;
+        Some(most.saturating_sub(waited))
+    }
+
+    /// The key that shares the gate; empty if the origin names no zone for it.
+    fn key(&self) -> Key {
+        let share = self.gateway.origin(self.route.origin).settings().share;
+        share.map_or_else(Key::default, |zone| {
+            key::shared(self.gateway.zone(zone).settings(), self.info)
+        })
+    }
+}

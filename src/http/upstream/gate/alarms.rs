@@ -1,0 +1,133 @@
+//! The alarms of the threads that have requests at a gate.
+//!
+//! Each such thread has one. Whichever rings first gives out the slots for all.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+use futures_util::StreamExt;
+use tokio::sync::watch;
+
+use super::{OriginGate, State};
+use crate::limit::Moment;
+use crate::time::clock;
+use crate::time::pacer::{Alarm, Bell, Pacer};
+
+/// How long before a slot the alarm rings. It is less than slots are given out ahead, so that one
+/// ring gives out several slots of a fast gate.
+const BEFORE: Duration = Duration::from_micros(500);
+
+thread_local! {
+    /// Keyed by the gate's address in memory. An entry is removed when its gate is dropped.
+    static HERE: RefCell<HashMap<*const OriginGate, Rc<Alarms>, RandomState>> = RefCell::default();
+}
+
+/// This thread's alarm for a gate.
+#[derive(Debug)]
+pub(super) struct Alarms {
+    alarm: Alarm,
+    /// When it rings.
+    armed: Cell<Option<Moment>>,
+    /// Requests of this thread that wait.
+    waiting: Cell<usize>,
+}
+
+impl Alarms {
+    /// Sets this thread's alarm for a request that has joined here. Starts it if need be.
+    pub(super) fn join(gate: &Arc<OriginGate>, state: &mut State) -> Rc<Self> {
+        let here = HERE.with_borrow_mut(|all| {
+            let new = || Self::start(gate);
+            Rc::clone(all.entry(Arc::as_ptr(gate)).or_insert_with(new))
+        });
+        here.waiting.set(here.waiting.get() + 1);
+        here.set(state);
+        here
+    }
+
+    /// Sets this thread's alarm, if it has one. Returns whether some thread's alarm is set.
+    pub(super) fn set_here(gate: &Arc<OriginGate>, state: &mut State) -> bool {
+        let here = HERE.try_with(|all| all.borrow().get(&Arc::as_ptr(gate)).cloned());
+        if let Ok(Some(here)) = here {
+            here.set(state);
+            return true;
+        }
+        state.gate.due().is_none()
+    }
+
+    /// A request that has joined here waits no longer.
+    pub(super) fn leave(&self) {
+        self.waiting.set(self.waiting.get().saturating_sub(1));
+    }
+
+    fn start(gate: &Arc<OriginGate>) -> Rc<Self> {
+        let (alarm, bell) = Pacer::here().alarm();
+        let here = Rc::new(Self {
+            alarm,
+            armed: Cell::new(None),
+            waiting: Cell::new(0),
+        });
+        let changes = gate.changes.subscribe();
+        actix_rt::spawn(follow(
+            Arc::downgrade(gate),
+            Rc::clone(&here),
+            bell,
+            changes,
+        ));
+        here
+    }
+
+    /// Sets the alarm for the next departure, unless it rings sooner.
+    fn set(&self, state: &mut State) {
+        let Some(due) = state.gate.due().map(|due| due.before(BEFORE)) else {
+            return;
+        };
+        match self.armed.get() {
+            Some(armed) if armed <= due => return,
+            Some(_) => {}
+            None => state.armed += 1,
+        }
+        self.armed.set(Some(due));
+        self.alarm.set(Some(due));
+    }
+
+    /// Gives out the slots that are near, and sets the alarm again if this thread has waiters, or
+    /// if no other thread has set its own.
+    fn ring(&self, gate: &Arc<OriginGate>) {
+        let mut state = gate.lock();
+        if self.armed.take().is_some() {
+            state.armed = state.armed.saturating_sub(1);
+        }
+        let released = state.release(clock::now());
+        if self.waiting.get() > 0 || state.armed == 0 {
+            self.set(&mut state);
+        }
+        drop(state);
+        gate.grant(released);
+    }
+}
+
+/// Follows a gate on this thread until it is dropped.
+async fn follow(
+    gate: Weak<OriginGate>,
+    here: Rc<Alarms>,
+    mut bell: Bell,
+    mut changes: watch::Receiver<()>,
+) {
+    let known = gate.as_ptr();
+    loop {
+        let is_over = tokio::select! {
+            biased;
+            rung = bell.next() => rung.is_none(),
+            changed = changes.changed() => changed.is_err(),
+        };
+        let Some(gate) = gate.upgrade().filter(|_| !is_over) else {
+            break;
+        };
+        here.ring(&gate);
+    }
+    HERE.with_borrow_mut(|all| all.remove(&known));
+}

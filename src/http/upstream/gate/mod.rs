@@ -1,0 +1,352 @@
+//! The gate of an origin, shared by all workers: it lets requests through at the origin's pace and
+//! while places are free, fairly between keys.
+//!
+//! The arithmetic is [`limit::Gate`], behind one short lock. A request that waits gets its slot up
+//! to a millisecond ahead, and the pacer of its own worker releases it, so a wake-up between
+//! threads does not delay a departure.
+
+mod alarms;
+mod blocked;
+mod waiting;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use tokio::sync::{oneshot, watch};
+
+use crate::actors::Key;
+use crate::limit::{self, Full, GateLimits, Moment, Position, Rate, Release};
+use crate::observe::metrics::{GateMetrics, GateRejected};
+use crate::time::clock;
+use alarms::Alarms;
+use blocked::Blocked;
+pub use blocked::{BlockedBy, BlockedTimes};
+pub use waiting::Waiting;
+
+/// How far ahead of time slots are given out.
+const AHEAD: Duration = Duration::from_millis(1);
+/// Weight of each key, and cost of each request.
+const ONE: u32 = 1;
+
+/// The gate of an origin.
+#[derive(Debug)]
+pub struct OriginGate {
+    state: Mutex<State>,
+    metrics: GateMetrics,
+    /// Tells the threads that have waiters to look when the next request is due.
+    changes: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    gate: limit::Gate<Key, oneshot::Sender<Granted>>,
+    blocked: Blocked,
+    /// How many threads have set their alarm for the next departure.
+    armed: usize,
+    is_closed: bool,
+}
+
+/// A place at the origin, taken until this is dropped.
+#[derive(Debug)]
+pub struct Place(Arc<OriginGate>);
+
+/// The turn of a request that waited.
+#[derive(Debug)]
+struct Granted {
+    place: Place,
+    due: Moment,
+}
+
+/// What becomes of a request at the gate.
+#[derive(Debug)]
+pub enum Admission {
+    /// It goes on at once.
+    Passed(Place),
+    /// It waits.
+    Waiting(Waiting),
+}
+
+/// Why the gate rejects a request, and when to retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateRejection {
+    /// The bound that it met.
+    pub reason: GateRejected,
+    /// Time until the same request would be accepted, if no other request comes.
+    pub retry_after: Duration,
+}
+
+/// The state of a gate, for people and metrics.
+#[derive(Clone, Debug)]
+pub struct GateState {
+    /// Requests that wait.
+    pub depth: usize,
+    /// Requests at the origin.
+    pub in_flight: usize,
+    /// The pace now in force.
+    pub rate: Option<Rate>,
+    /// The places now in force.
+    pub max_in_flight: Option<usize>,
+    /// How long requests have waited for each cause.
+    pub blocked: BlockedTimes,
+    /// The keys with the most waiters, and how many, deepest first.
+    pub deepest: Vec<(Key, usize)>,
+}
+
+/// Requests whose turn has come, to be told outside the lock.
+type Released = SmallVec<[Release<Key, oneshot::Sender<Granted>>; 4]>;
+
+impl OriginGate {
+    pub(super) fn new(origin: &str, limits: GateLimits) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                gate: limit::Gate::new(limits),
+                blocked: Blocked::default(),
+                armed: 0,
+                is_closed: false,
+            }),
+            metrics: GateMetrics::of(origin),
+            changes: watch::Sender::new(()),
+        })
+    }
+
+    /// Changes what it lets through. Requests that wait get new times, and none is lost.
+    pub(super) fn set_limits(self: &Arc<Self>, limits: GateLimits) {
+        let mut state = self.lock();
+        let now = clock::now();
+        let mut released = state.release(now);
+        if *state.gate.limits() != limits {
+            state.gate.set_limits(limits, now);
+            released.extend(state.release(now));
+        }
+        drop(state);
+        self.grant(released);
+        self.changes.send_replace(());
+    }
+
+    /// Rejects all waiters and all later requests.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        let waiters = state.gate.clear();
+        state.note_blocked(clock::now());
+        drop(state);
+        // A waiter without a sender knows that the gate is closed.
+        drop(waiters);
+    }
+
+    /// Returns whether requests wait here.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.lock().gate.depth() > 0
+    }
+
+    /// The gate's metrics.
+    #[must_use]
+    pub fn metrics(&self) -> &GateMetrics {
+        &self.metrics
+    }
+
+    /// Returns why a request of this key would be rejected now, without charging anything.
+    ///
+    /// `most` is the longest time that it may wait.
+    pub fn foresee(
+        &self,
+        key: impl FnOnce() -> Key,
+        most: Option<Duration>,
+    ) -> Option<GateRejection> {
+        if self.lock().gate.is_free(clock::now()) {
+            return None;
+        }
+        let key = key();
+        let state = self.lock();
+        let now = clock::now();
+        state.predict(&key, most, now).err()
+    }
+
+    /// Lets a request through if it need not wait, or lets it wait for its turn.
+    ///
+    /// `most` is the longest time that it may wait. `key` is only asked for if it has to wait.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not wait.
+    pub fn join(
+        self: &Arc<Self>,
+        key: impl FnOnce() -> Key,
+        most: Option<Duration>,
+    ) -> Result<Admission, GateRejection> {
+        if let Some(place) = self.pass() {
+            return Ok(Admission::Passed(place));
+        }
+        let key = key();
+        let mut state = self.lock();
+        let now = clock::now();
+        let released = state.release(now);
+        let joined = state.join(&key, most, now);
+        let joined = joined.map(|joined| joined.map(|it| (it, Alarms::join(self, &mut state))));
+        drop(state);
+        self.grant(released);
+        Ok(match joined? {
+            None => Admission::Passed(Place(Arc::clone(self))),
+            Some(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
+                Arc::clone(self),
+                key,
+                position,
+                turn,
+                now,
+                alarms,
+            )),
+        })
+    }
+
+    fn pass(self: &Arc<Self>) -> Option<Place> {
+        let mut state = self.lock();
+        let passes = !state.is_closed && state.gate.pass(ONE, clock::now());
+        drop(state);
+        passes.then(|| Place(Arc::clone(self)))
+    }
+
+    /// When a new request of this key would leave, from now on.
+    fn predicted_wait(&self, key: &Key) -> Duration {
+        let state = self.lock();
+        let now = clock::now();
+        let predicted = state.gate.predict(key, now);
+        predicted.unwrap_or_else(|full| full.retry_at.since(now))
+    }
+
+    /// A waiter leaves before its turn.
+    fn leave(self: &Arc<Self>, position: Position) {
+        let mut state = self.lock();
+        let left = state.gate.leave(position);
+        state.note_blocked(clock::now());
+        drop(state);
+        drop(left);
+    }
+
+    fn give_back(self: &Arc<Self>) {
+        let mut state = self.lock();
+        if state.gate.depth() == 0 {
+            // When a place comes free matters only to those who wait.
+            return state.gate.give_back(Moment::default());
+        }
+        let now = clock::now();
+        state.gate.give_back(now);
+        let released = state.release(now);
+        let is_told = Alarms::set_here(self, &mut state);
+        drop(state);
+        self.grant(released);
+        if !is_told {
+            self.changes.send_replace(());
+        }
+    }
+
+    /// Tells requests that their turn has come. Those that have gone give their places back.
+    fn grant(self: &Arc<Self>, released: Released) {
+        for Release { due, waiter, .. } in released {
+            let place = Place(Arc::clone(self));
+            if waiter.send(Granted { place, due }).is_err() {
+                self.metrics.count_lost_slot();
+            }
+        }
+    }
+
+    /// Its present state, with so many of the deepest keys.
+    #[must_use]
+    pub fn state(&self, keys: usize) -> GateState {
+        let mut state = self.lock();
+        state.note_blocked(clock::now());
+        let limits = *state.gate.limits();
+        let mut deepest: Vec<(Key, usize)> = Vec::new();
+        for (key, depth) in state.gate.depths() {
+            let at = deepest.partition_point(|(_, known)| *known >= depth);
+            if at < keys {
+                deepest.truncate(keys - 1);
+                deepest.insert(at, (Key::clone(key), depth));
+            }
+        }
+        GateState {
+            depth: state.gate.depth(),
+            in_flight: state.gate.in_flight(),
+            rate: limits.rate,
+            max_in_flight: limits.max_in_flight,
+            blocked: state.blocked.times(),
+            deepest,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes the requests whose slot is at most [`AHEAD`] away.
+    fn release(&mut self, now: Moment) -> Released {
+        let released = std::iter::from_fn(|| self.gate.take(now + AHEAD)).collect();
+        self.note_blocked(now);
+        released
+    }
+
+    fn note_blocked(&mut self, now: Moment) {
+        self.blocked.note(BlockedBy::of(&self.gate, now), now);
+    }
+
+    /// Lets a request pass (`None`) or wait.
+    #[expect(
+        clippy::type_complexity,
+        reason = "a position, and where its turn comes"
+    )]
+    fn join(
+        &mut self,
+        key: &Key,
+        most: Option<Duration>,
+        now: Moment,
+    ) -> Result<Option<(Position, oneshot::Receiver<Granted>)>, GateRejection> {
+        self.predict(key, most, now)?;
+        let (sender, turn) = oneshot::channel();
+        let admission = self.gate.join(key, ONE, ONE, now, || sender);
+        self.note_blocked(now);
+        match admission {
+            limit::Admission::Passed => Ok(None),
+            limit::Admission::Waiting(position) => Ok(Some((position, turn))),
+            limit::Admission::Rejected(full) => Err(GateRejection::full(full, now)),
+        }
+    }
+
+    fn predict(&self, key: &Key, most: Option<Duration>, now: Moment) -> Result<(), GateRejection> {
+        if self.is_closed {
+            return Err(GateRejection {
+                reason: GateRejected::Stopping,
+                retry_after: Duration::ZERO,
+            });
+        }
+        let wait = self.gate.predict(key, now);
+        let wait = wait.map_err(|full| GateRejection::full(full, now))?;
+        match most {
+            Some(most) if wait > most => Err(GateRejection {
+                reason: GateRejected::MaxWait,
+                retry_after: wait - most,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl GateRejection {
+    fn full(full: Full, now: Moment) -> Self {
+        Self {
+            reason: if full.for_all {
+                GateRejected::MaxQueue
+            } else {
+                GateRejected::Queue
+            },
+            retry_after: full.retry_at.since(now),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.give_back();
+    }
+}

@@ -1,0 +1,139 @@
+use std::time::Duration;
+
+use ::metrics::{Histogram, counter, histogram};
+
+use super::atomic_histogram::{AtomicHistogram, Counts};
+use super::tally::Tally;
+use super::{ORIGIN_LOST_SLOTS, ORIGIN_QUEUE_WAIT, ORIGIN_REJECTIONS};
+
+/// Requests waiting at an origin's gate.
+///
+/// This metric and the next ones are collected from the gates when Prometheus asks, and written by
+/// [`crate::admin`] itself.
+pub const ORIGIN_DEPTH: &str = "drip_origin_queue_depth";
+/// Help text of [`ORIGIN_DEPTH`].
+pub const ORIGIN_DEPTH_HELP: &str = "Requests waiting at the origin's gate.";
+/// The pace of an origin's gate.
+pub const ORIGIN_RATE: &str = "drip_origin_rate";
+/// Help text of [`ORIGIN_RATE`].
+pub const ORIGIN_RATE_HELP: &str =
+    "The rate of the origin's gate in requests a second: of the file, and now in force.";
+/// The places at an origin.
+pub const ORIGIN_IN_FLIGHT_LIMIT: &str = "drip_origin_in_flight_limit";
+/// Help text of [`ORIGIN_IN_FLIGHT_LIMIT`].
+pub const ORIGIN_IN_FLIGHT_LIMIT_HELP: &str =
+    "Most requests at the origin at once: of the file, and now in force.";
+/// How long requests waited at an origin's gate, by cause.
+pub const ORIGIN_BLOCKED: &str = "drip_origin_blocked_seconds_total";
+/// Help text of [`ORIGIN_BLOCKED`].
+pub const ORIGIN_BLOCKED_HELP: &str =
+    "How long any request waited at the origin's gate, by what the first one waited for.";
+
+/// Why an origin's gate rejected a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateRejected {
+    /// Its key had as many waiters as it may have.
+    Queue,
+    /// As many requests waited as may wait together.
+    MaxQueue,
+    /// It waited for `queue_timeout`.
+    Timeout,
+    /// It would have waited longer than `max_wait`.
+    MaxWait,
+    /// The gateway was stopping.
+    Stopping,
+}
+
+impl GateRejected {
+    /// All reasons.
+    pub const ALL: [Self; 5] = [
+        Self::Queue,
+        Self::MaxQueue,
+        Self::Timeout,
+        Self::MaxWait,
+        Self::Stopping,
+    ];
+
+    /// The value of the label `reason`, and of `origin_rejected` in the access log.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::MaxQueue => "max_queue",
+            Self::Timeout => "timeout",
+            Self::MaxWait => "max_wait",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+/// Metrics of an origin's gate.
+#[derive(Debug)]
+pub struct GateMetrics {
+    rejections: [Tally; GateRejected::ALL.len()],
+    lost_slots: Tally,
+    wait: Histogram,
+    /// The same waits as in `wait`, for readers that need their quantiles each second.
+    waits: AtomicHistogram,
+}
+
+impl GateMetrics {
+    /// The metrics of the gate of `origin`; each call returns the same series.
+    #[must_use]
+    pub fn of(origin: &str) -> Self {
+        let origin = origin.to_owned();
+        Self {
+            rejections: GateRejected::ALL.map(|reason| {
+                let labels = [
+                    ("origin", origin.clone()),
+                    ("reason", reason.label().to_owned()),
+                ];
+                Tally::into_series(counter!(ORIGIN_REJECTIONS, &labels))
+            }),
+            lost_slots: Tally::into_series(counter!(ORIGIN_LOST_SLOTS, "origin" => origin.clone())),
+            wait: histogram!(ORIGIN_QUEUE_WAIT, "origin" => origin),
+            waits: AtomicHistogram::default(),
+        }
+    }
+
+    /// Counts a rejection by its reason.
+    pub fn count_rejection(&self, reason: GateRejected) {
+        self.rejections[reason as usize].add(1);
+    }
+
+    /// How many requests were rejected for this reason.
+    #[must_use]
+    pub fn rejected(&self, reason: GateRejected) -> u64 {
+        self.rejections[reason as usize].get()
+    }
+
+    /// Counts a slot that was given to a request whose client had gone.
+    pub fn count_lost_slot(&self) {
+        self.lost_slots.add(1);
+    }
+
+    /// Records how long a request waited.
+    pub fn waited(&self, span: Duration) {
+        self.wait.record(span);
+        self.waits.record(span);
+    }
+
+    /// The waits recorded so far.
+    #[must_use]
+    pub fn waits(&self) -> Counts {
+        self.waits.counts()
+    }
+
+    /// Reports the counts to Prometheus.
+    pub fn show(&self) {
+        self.rejections.iter().for_each(Tally::show);
+        self.lost_slots.show();
+    }
+}
+
+/// Reports the last counts, so that they are not lost.
+impl Drop for GateMetrics {
+    fn drop(&mut self) {
+        self.show();
+    }
+}

@@ -1,0 +1,477 @@
+//! The gate of an origin over real sockets and four workers: one even stream, shared fairly.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::support::{
+    Answer, Client, Gateway, Origin, alone, best_of_three, check_gaps, eventually, fetch, now,
+};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A file whose origin has a gate that the keys of `$arg_key` share, if `share` is true.
+fn gated(origin: &Origin, gate: &str, share: bool) -> String {
+    let share = if share { "share = \"key\"" } else { "" };
+    with_route(origin, &format!("{gate}\n{share}"), "")
+}
+
+fn with_route(origin: &Origin, gate: &str, route: &str) -> String {
+    format!(
+        r#"workers = 4
+
+[origins.app]
+servers = ["http://{}"]
+{gate}
+
+[zones.key]
+key = "$arg_key"
+rate = "1000r/s"
+
+[[routes]]
+path = "/"
+origin = "app"
+{route}
+"#,
+        origin.address
+    )
+}
+
+/// Connections, one for each request to come.
+fn connect(gateway: &Gateway, count: usize) -> Vec<Client> {
+    let connect = |_| Client::connect(gateway.address());
+    (0..count).map(connect).collect()
+}
+
+/// Asks for each target in turn, each on a connection of its own, with a pause between them.
+fn ask(clients: &mut [Client], targets: &[String], apart: Duration) {
+    for (client, target) in clients.iter_mut().zip(targets) {
+        client.get(target);
+        thread::sleep(apart);
+    }
+}
+
+fn keyed(keys: &str, attempt: usize) -> Vec<String> {
+    let target = |(nth, key)| format!("/{attempt}/{nth}?key={key}");
+    keys.chars().enumerate().map(target).collect()
+}
+
+/// The keys in the order in which they reached the origin.
+fn order(origin: &Origin, attempt: usize) -> String {
+    let arrivals = origin.arrivals();
+    let prefix = format!("/{attempt}/");
+    let of_this = arrivals.iter().filter(|it| it.target.starts_with(&prefix));
+    of_this.filter_map(|it| it.target.chars().last()).collect()
+}
+
+fn statuses(clients: &mut [Client]) -> Vec<u16> {
+    clients.iter_mut().map(|it| it.answer().status).collect()
+}
+
+fn gauge(gateway: &Gateway, name: &str) -> i64 {
+    gateway.metrics().count(name, &[("origin", "app")])
+}
+
+#[test]
+fn keys_take_turns_in_the_order_of_the_worked_example() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&gated(&origin, "rate = \"20r/s\"", true));
+    best_of_three(|attempt| {
+        // The first, which passes at once, is nobody's.
+        let targets = keyed("xaaaabbc", attempt);
+        let mut clients = connect(&gateway, targets.len());
+        ask(&mut clients, &targets, 3 * MS);
+        assert!(statuses(&mut clients).iter().all(|status| *status == 200));
+        let order = order(&origin, attempt);
+        if order != "xabcabaa" {
+            return Err(format!("they left as {order}"));
+        }
+        check_gaps(&origin.moments(&format!("/{attempt}/")), 50 * MS, 10 * MS)
+    });
+}
+
+#[test]
+fn without_share_they_leave_in_the_order_in_which_they_came() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&gated(&origin, "rate = \"20r/s\"", false));
+    best_of_three(|attempt| {
+        let targets = keyed("xaaabc", attempt);
+        let mut clients = connect(&gateway, targets.len());
+        ask(&mut clients, &targets, 3 * MS);
+        assert!(statuses(&mut clients).iter().all(|status| *status == 200));
+        match order(&origin, attempt).as_str() {
+            "xaaabc" => Ok(()),
+            order => Err(format!("they left as {order}")),
+        }
+    });
+}
+
+/// Each client asks again as soon as it has its answer, until the end. Returns the answers of each.
+fn keep_asking(gateway: &Gateway, keys: &[(&str, usize)], span: Duration) {
+    let end = now() + span;
+    thread::scope(|scope| {
+        for (key, clients) in keys {
+            for _ in 0..*clients {
+                scope.spawn(move || {
+                    let mut client = Client::connect(gateway.address());
+                    while now() < end {
+                        client.get(&format!("/?key={key}"));
+                        client.answer();
+                    }
+                });
+            }
+        }
+    });
+}
+
+/// How many of these moments are in the window.
+fn within(moments: &[Instant], from: Instant, to: Instant) -> usize {
+    let inside = |moment: &&Instant| (from..to).contains(*moment);
+    moments.iter().filter(inside).count()
+}
+
+#[test]
+fn two_keys_that_both_wait_get_the_same_however_many_clients_they_have() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&gated(&origin, "rate = \"200r/s\"\nqueue = 200", true));
+    best_of_three(|attempt| {
+        let (many, few) = (format!("many{attempt}"), format!("few{attempt}"));
+        let began = now();
+        keep_asking(&gateway, &[(&many, 60), (&few, 6)], 2000 * MS);
+        let (many, few) = (origin.moments(&many), origin.moments(&few));
+        let (from, to) = (began + 500 * MS, began + 1900 * MS);
+        let (of_many, of_few) = (within(&many, from, to), within(&few, from, to));
+        let (all, apart) = (of_many + of_few, of_many.abs_diff(of_few));
+        // The edges of the window may fall between two of them, and the kernel may swap neighbours.
+        if all.abs_diff(280) <= 10 && apart <= 4 {
+            return Ok(());
+        }
+        Err(format!("{of_many} and {of_few} in 1.4 s"))
+    });
+}
+
+#[test]
+fn nine_light_clients_beside_a_flood_are_never_rejected_and_wait_little() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&gated(&origin, "rate = \"100r/s\"", true));
+    best_of_three(|attempt| {
+        let end = now() + 4000 * MS;
+        let mut waits = Vec::new();
+        let (flooded, rejected) = thread::scope(|scope| {
+            let flood = scope.spawn(|| {
+                // 1000 requests a second over 150 connections, answers read as they come.
+                let mut clients = connect(&gateway, 150);
+                let (mut asked, mut rejected) = (0, 0);
+                let began = now();
+                thread::scope(|scope| {
+                    let threads: Vec<_> = clients
+                        .iter_mut()
+                        .map(|client| {
+                            let gateway = &gateway;
+                            scope.spawn(move || {
+                                let (mut asked, mut rejected) = (0, 0);
+                                let mut next = began;
+                                while now() < end {
+                                    client.get(&format!("/?key=flood{attempt}"));
+                                    asked += 1;
+                                    let answer = client.answer();
+                                    if answer.status == 429 {
+                                        assert!(answer.field("retry-after").is_some());
+                                        rejected += 1;
+                                        *client = Client::connect(gateway.address());
+                                    }
+                                    next += 150 * MS;
+                                    thread::sleep(next.saturating_duration_since(now()));
+                                }
+                                (asked, rejected)
+                            })
+                        })
+                        .collect();
+                    for thread in threads {
+                        let (more, refused) = thread.join().expect("no panic");
+                        asked += more;
+                        rejected += refused;
+                    }
+                });
+                (asked, rejected)
+            });
+            let light: Vec<_> = (0..9)
+                .map(|key| {
+                    let gateway = &gateway;
+                    scope.spawn(move || {
+                        let mut client = Client::connect(gateway.address());
+                        let mut waits = Vec::new();
+                        thread::sleep(500 * MS + 20 * MS * key);
+                        while now() < end {
+                            let asked = now();
+                            client.get(&format!("/?key=light{key}"));
+                            assert_eq!(client.answer().status, 200, "a light client is rejected");
+                            waits.push(asked.elapsed());
+                            thread::sleep(200 * MS);
+                        }
+                        waits
+                    })
+                })
+                .collect();
+            for thread in light {
+                waits.extend(thread.join().expect("no panic"));
+            }
+            flood.join().expect("no panic")
+        });
+        waits.sort_unstable();
+        let p99 = waits[waits.len() * 99 / 100];
+        assert!(flooded > 400, "the flood was only {flooded}");
+        if p99 < 120 * MS {
+            return Ok(());
+        }
+        Err(format!(
+            "p99 of {} is {p99:?}; {rejected} of {flooded} of the flood were rejected",
+            waits.len()
+        ))
+    });
+}
+
+#[test]
+fn a_lone_flood_takes_half_of_max_queue_and_is_told_when_to_come_again() {
+    let origin = Origin::start();
+    let gate = "rate = \"1r/s\"\nqueue = 100\nmax_queue = 20";
+    let gateway = Gateway::start(&gated(&origin, gate, true));
+    let mut clients = connect(&gateway, 17);
+    ask(&mut clients[..1], &keyed("x", 0), MS);
+    let mut flood = clients.split_off(1);
+    ask(&mut flood, &vec!["/?key=flood".to_owned(); 16], MS);
+    eventually("ten wait", || {
+        gateway
+            .metrics()
+            .count("drip_origin_queue_depth", &[("origin", "app")])
+            == 10
+    });
+    let refused = flood[10..].iter_mut().map(Client::answer);
+    for answer in refused.collect::<Vec<Answer>>() {
+        assert_eq!(answer.status, 429);
+        let after: u64 = answer
+            .field("retry-after")
+            .expect("it")
+            .parse()
+            .expect("a number");
+        assert!((1..=2).contains(&after), "{after}");
+        assert_eq!(
+            answer.field("x-ratelimit-remaining"),
+            None,
+            "the route has no limits"
+        );
+    }
+    // Another key still has room.
+    let mut other = Client::connect(gateway.address());
+    other.get("/?key=other");
+    eventually("eleven wait", || {
+        gauge(&gateway, "drip_origin_queue_depth") == 11
+    });
+    let metrics = gateway.metrics();
+    let reason = |reason| [("origin", "app"), ("reason", reason)];
+    let rejected = |why| metrics.count("drip_origin_rejections_total", &reason(why));
+    assert_eq!((rejected("queue"), rejected("max_queue")), (6, 0));
+}
+
+#[test]
+fn a_full_queue_is_503_for_everybody() {
+    let origin = Origin::start();
+    let gate = "rate = \"1r/m\"\nmax_queue = 3\nqueue_timeout = \"20s\"";
+    let gateway = Gateway::start(&gated(&origin, gate, false));
+    let mut clients = connect(&gateway, 4);
+    ask(&mut clients, &keyed("xabc", 0), MS);
+    eventually("three wait", || {
+        gauge(&gateway, "drip_origin_queue_depth") == 3
+    });
+    let answer = fetch(gateway.address(), "/?key=d");
+    assert_eq!(answer.status, 503);
+    let after: u64 = answer
+        .field("retry-after")
+        .expect("it")
+        .parse()
+        .expect("a number");
+    assert!((50..=60).contains(&after), "{after}");
+}
+
+#[test]
+fn who_waits_too_long_gets_503_and_its_turn_in_the_zone_back() {
+    let origin = Origin::start();
+    let gate = "rate = \"1r/m\"\nqueue_timeout = \"300ms\"";
+    let route = "limits = [{ zone = \"slow\", burst = 0 }]";
+    let text = with_route(&origin, gate, route) + "[zones.slow]\nkey = \"all\"\nrate = \"1r/m\"\n";
+    let gateway = Gateway::start(&text);
+    assert_eq!(fetch(gateway.address(), "/free").status, 200);
+    // The zone is full now, and the gate is not asked.
+    assert_eq!(fetch(gateway.address(), "/").status, 429);
+    let text = text.replace("burst = 0", "burst = 1, nodelay = true");
+    gateway.site.write(&text);
+    eventually("the file is in force", || {
+        fetch(gateway.address(), "/").status == 503
+    });
+    for _ in 0..3 {
+        // Each takes the zone's last turn, and gives it back.
+        assert_eq!(fetch(gateway.address(), "/").status, 503);
+    }
+    let metrics = gateway.metrics();
+    let labels = [("origin", "app"), ("reason", "timeout")];
+    assert!(metrics.count("drip_origin_rejections_total", &labels) >= 4);
+    assert_eq!(
+        metrics.count(
+            "drip_zone_requests_total",
+            &[("zone", "slow"), ("status", "passed")]
+        ),
+        1
+    );
+}
+
+#[test]
+fn a_hopeless_request_is_charged_nowhere() {
+    let origin = Origin::start();
+    let gate = "rate = \"1r/m\"\nqueue_timeout = \"20s\"";
+    let route = "max_wait = \"10s\"\nlimits = [{ zone = \"key\", burst = 5, nodelay = true }]\nheaders = [\"x-ratelimit\", \"ratelimit\"]";
+    let gateway = Gateway::start(&with_route(&origin, gate, route));
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    let answer = fetch(gateway.address(), "/?key=a");
+    assert_eq!(answer.status, 429);
+    let number = |name| {
+        answer
+            .field(name)
+            .expect("it")
+            .parse::<u64>()
+            .expect("a number")
+    };
+    assert!((40..=50).contains(&number("retry-after")));
+    assert!((40..=50).contains(&number("x-ratelimit-retry-after")));
+    assert_eq!(number("x-ratelimit-remaining"), 0);
+    let metrics = gateway.metrics();
+    let of_zone = |status| {
+        metrics.count(
+            "drip_zone_requests_total",
+            &[("zone", "key"), ("status", status)],
+        )
+    };
+    assert_eq!(
+        (of_zone("passed"), of_zone("cancelled")),
+        (1, 0),
+        "the zone was not asked"
+    );
+    let labels = [("origin", "app"), ("reason", "max_wait")];
+    assert_eq!(metrics.count("drip_origin_rejections_total", &labels), 1);
+}
+
+#[test]
+fn the_file_changes_while_requests_wait_and_none_is_lost() {
+    let origin = Origin::start();
+    let text = |gate: &str| gated(&origin, gate, true);
+    let gateway = Gateway::start(&text("rate = \"1r/m\"\nqueue_timeout = \"60s\""));
+    let mut clients = connect(&gateway, 31);
+    let keys = "x".to_owned() + &"abc".repeat(10);
+    ask(&mut clients, &keyed(&keys, 0), MS);
+    eventually("thirty wait", || {
+        gauge(&gateway, "drip_origin_queue_depth") == 30
+    });
+    let changed = now();
+    gateway
+        .site
+        .write(&text("rate = \"20r/s\"\nqueue_timeout = \"60s\""));
+    origin.wait_for(11);
+    let tenth = origin.moments("/0/")[10];
+    assert!(
+        tenth - changed > 400 * MS,
+        "ten at 20 a second take half a second"
+    );
+    gateway
+        .site
+        .write(&text("max_in_flight = 2\nqueue_timeout = \"60s\""));
+    assert_eq!(statuses(&mut clients), [200; 31]);
+    assert_eq!(origin.arrivals().len(), 31);
+    // Each key in its order.
+    let arrivals = origin.arrivals();
+    for key in ["a", "b", "c"] {
+        let mine = arrivals.iter().filter(|it| it.target.ends_with(key));
+        let numbers: Vec<usize> = mine
+            .filter_map(|it| it.target[3..].split('?').next()?.parse().ok())
+            .collect();
+        assert!(numbers.is_sorted(), "{key}: {numbers:?}");
+    }
+}
+
+#[test]
+fn who_leaves_makes_room_and_leaks_no_place() {
+    let origin = Origin::start();
+    let gate = "rate = \"20r/s\"\nmax_in_flight = 3\nqueue_timeout = \"60s\"";
+    let gateway = Gateway::start(&gated(&origin, gate, true));
+    for round in 0..3 {
+        let mut clients = connect(&gateway, 20);
+        ask(&mut clients, &keyed(&"ab".repeat(10), round), MS);
+        // Some leave while they wait, some at the moment of their turn.
+        for client in clients.drain(..).skip(5).step_by(2) {
+            drop(client);
+            thread::sleep(7 * MS);
+        }
+    }
+    eventually("nobody waits", || {
+        gauge(&gateway, "drip_origin_queue_depth") == 0
+    });
+    eventually("no place is taken", || {
+        let origins = gateway.admin("/api/origins").expect("an answer").text();
+        origins.contains("\"in_flight\":0")
+    });
+    let mut clients = connect(&gateway, 6);
+    let began = now();
+    ask(&mut clients, &keyed("cccccc", 9), MS);
+    assert_eq!(statuses(&mut clients), [200; 6]);
+    assert!(began.elapsed() < 2000 * MS);
+}
+
+#[test]
+fn a_stop_answers_who_waits() {
+    let origin = Origin::start();
+    let gate = "rate = \"1r/m\"\nqueue_timeout = \"60s\"";
+    let text = "shutdown_timeout = \"500ms\"\n".to_owned() + &gated(&origin, gate, true);
+    let mut gateway = Gateway::start(&text);
+    let mut clients = connect(&gateway, 5);
+    ask(&mut clients, &keyed("xabca", 0), MS);
+    eventually("four wait", || {
+        gauge(&gateway, "drip_origin_queue_depth") == 4
+    });
+    gateway.signal(Signal::TERM);
+    assert_eq!(statuses(&mut clients), [200, 503, 503, 503, 503]);
+    assert!(gateway.wait(Duration::from_secs(20)).success());
+}
+
+/// The standard deviation of the gaps over their mean.
+fn unevenness(moments: &[Instant]) -> f64 {
+    let gaps: Vec<f64> = moments
+        .windows(2)
+        .map(|two| (two[1] - two[0]).as_secs_f64())
+        .collect();
+    let count = f64::from(u32::try_from(gaps.len()).expect("not that many"));
+    let mean = gaps.iter().sum::<f64>() / count;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
+    variance.sqrt() / mean
+}
+
+#[test]
+fn four_workers_make_one_stream_of_500_a_second() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&gated(&origin, "rate = \"500r/s\"", true));
+    best_of_three(|attempt| {
+        let keys: Vec<String> = (0..8).map(|key| format!("{attempt}-{key}")).collect();
+        let load: Vec<(&str, usize)> = keys.iter().map(|key| (key.as_str(), 4)).collect();
+        keep_asking(&gateway, &load, 1500 * MS);
+        let moments = origin.moments(&format!("/?key={attempt}-"));
+        let moments = &moments[50..];
+        let span = (moments[moments.len() - 1] - moments[0]).as_secs_f64();
+        let rate = f64::from(u32::try_from(moments.len() - 1).expect("not that many")) / span;
+        println!("{rate:.1} a second, cv {:.3}", unevenness(moments));
+        if (rate / 500.0 - 1.0).abs() < 0.01 {
+            return Ok(());
+        }
+        Err(format!("{rate} a second"))
+    });
+}
