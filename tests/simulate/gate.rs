@@ -14,7 +14,7 @@ struct Row {
     departure: Option<f64>,
     delay: Option<f64>,
     at_gate: Option<f64>,
-    rejection: String,
+    rejected: String,
 }
 
 /// An origin with these fields, a route to it, and a zone of keys that limits nothing.
@@ -30,7 +30,7 @@ fn rows(bench: &Bench, trace: &str) -> Vec<Row> {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     let mut lines = text.lines();
-    let head = "time,key,verdict,departure,delay,excess,origin_queue,origin_rejection";
+    let head = "time,key,verdict,departure,delay,excess,origin_queue,origin_rejected";
     assert_eq!(lines.next().unwrap(), head);
     lines.map(row).collect()
 }
@@ -45,7 +45,7 @@ fn row(line: &str) -> Row {
         departure: number(3),
         delay: number(4),
         at_gate: number(6),
-        rejection: cells[7].to_owned(),
+        rejected: cells[7].to_owned(),
     }
 }
 
@@ -106,7 +106,7 @@ fn left(rows: &[Row], from: f64, to: f64) -> BTreeMap<&str, usize> {
 fn a_row_tells_how_long_a_request_waits_at_the_gate_and_why_it_is_rejected_there() {
     let bench = gate("rate = \"10r/s\"\nmax_queue = 1\nqueue_timeout = \"50ms\"");
     let output = bench.simulate("1.5,a\n1.5,b\n1.5,c\n1.56,d\n");
-    let expected = "time,key,verdict,departure,delay,excess,origin_queue,origin_rejection\n\
+    let expected = "time,key,verdict,departure,delay,excess,origin_queue,origin_rejected\n\
         1.500000000,a,passed,1.500000000,0.000000000,0.000000000,0.000000000,\n\
         1.500000000,b,rejected,,,0.000000000,0.050000000,timeout\n\
         1.500000000,c,rejected,,,0.000000000,0.000000000,max_queue\n\
@@ -179,7 +179,7 @@ fn a_flood_alone_takes_half_the_queue_and_leaves_room_for_others() {
         let mut counts = BTreeMap::new();
         for row in rows.iter().skip(1) {
             let waits = row.at_gate > Some(0.0);
-            assert!(waits || row.rejection == "queue" || row.rejection == "max_queue");
+            assert!(waits || row.rejected == "queue" || row.rejected == "max_queue");
             *counts.entry(&row.key).or_default() += usize::from(waits);
         }
         counts.into_values().collect()
@@ -221,8 +221,7 @@ fn the_predicted_wait_at_the_gate_counts_for_max_wait() {
             "rate = \"10r/s\"\nshare = \"key\"\n\
              [zones.key]\nkey = \"$remote_addr\"\nrate = \"1000000r/s\"\n\
              [[routes]]\npath = \"/\"\norigin = \"app\"\n\
-             [[routes]]\npath = \"/short\"\norigin = \"app\"\nmax_wait = \"{max_wait}\"\n\
-             limits = [{{ zone = \"key\", burst = 1000, nodelay = true }}]\n"
+             [[routes]]\npath = \"/short\"\norigin = \"app\"\nmax_wait = \"{max_wait}\"\n"
         ))
     };
     // The next slot is due in 0.1 s. Of five of `a` and two of `b`, two leave before `c`.
@@ -232,9 +231,23 @@ fn the_predicted_wait_at_the_gate_counts_for_max_wait() {
         rows(&bench(max_wait), &trace).pop().unwrap()
     };
     assert_eq!(last("300ms", "c").delay, Some(0.3));
-    assert_eq!(last("299ms", "c").rejection, "max_wait");
+    assert_eq!(last("299ms", "c").rejected, "max_wait");
     assert_eq!(last("800ms", "a").delay, Some(0.8));
-    assert_eq!(last("799ms", "a").rejection, "max_wait");
+    assert_eq!(last("799ms", "a").rejected, "max_wait");
+}
+
+#[test]
+fn the_wait_in_the_zones_and_the_wait_at_the_gate_count_together() {
+    let delay = |max_wait: &str| {
+        let limit =
+            format!("limits = [{{ zone = \"key\", burst = 5 }}]\nmax_wait = \"{max_wait}\"");
+        let bench = zone_and_gate("rate = \"4r/s\"", &limit);
+        let told = rows(&bench, &at("0", "aa"));
+        (told[1].delay, told[1].at_gate, told[1].rejected.clone())
+    };
+    // It waits 0.1 s for its turn, and then for the slot at 0.25 s.
+    assert_eq!(delay("250ms"), (Some(0.25), Some(0.15), String::new()));
+    assert_eq!(delay("249ms"), (None, Some(0.0), "max_wait".to_owned()));
 }
 
 /// A zone in front of the gate, and a second origin without a gate.
@@ -256,7 +269,7 @@ fn the_zones_give_back_what_the_gate_rejects_and_those_behind_move_up() {
     let rows = rows(&bench, &(at("0", "aaaa") + "0,a,/free\n0.25,a,/free\n"));
     let told: Vec<(Option<f64>, Option<f64>, &str)> = rows
         .iter()
-        .map(|row| (row.departure, row.at_gate, row.rejection.as_str()))
+        .map(|row| (row.departure, row.at_gate, row.rejected.as_str()))
         .collect();
     let expected = [
         (Some(0.0), Some(0.0), ""),
@@ -275,7 +288,7 @@ fn a_hopeless_request_is_charged_nowhere() {
     let limit = "limits = [{ zone = \"key\", burst = 5 }]";
     let bench = zone_and_gate("rate = \"1r/s\"\nmax_queue = 1", limit);
     let rows = rows(&bench, &(at("0", "xy") + &at("0", "aaa") + "0,a,/free\n"));
-    assert!(rows[2..5].iter().all(|row| row.rejection == "max_queue"));
+    assert!(rows[2..5].iter().all(|row| row.rejected == "max_queue"));
     assert_eq!(rows[5].verdict, "passed");
 }
 
@@ -295,7 +308,7 @@ fn a_dry_run_ignores_the_zones_but_not_the_gate() {
         ("rejected", None),
     ];
     assert_eq!(told, expected);
-    assert_eq!(rows[3].rejection, "max_queue");
+    assert_eq!(rows[3].rejected, "max_queue");
 }
 
 #[test]

@@ -17,7 +17,7 @@ mod zone_keys;
 pub use gated::{GatedSimulator, Judged};
 pub(crate) use key::{add as add_to_key, remembered};
 pub use line::{Form, Line, LineError, Recorded};
-pub use outcome::{AtGate, GateRejection, Outcome};
+pub use outcome::{AtGate, Outcome};
 pub use simulator::Simulator;
 pub use spread::Spread;
 pub use timeline::{Join, Timeline};

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::config::Route;
 use crate::limit::{Excess, Moment, Verdict};
-use crate::observe::metrics::LimitStatus;
+use crate::observe::metrics::{GateRejected, LimitStatus};
 
 /// The simulated outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,20 +27,7 @@ pub struct AtGate {
     /// When it left the gate or was rejected there.
     pub until: Moment,
     /// Why it was rejected there; `None` if it was not.
-    pub rejection: Option<GateRejection>,
-}
-
-/// Why a gate rejects a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GateRejection {
-    /// As many requests of its key wait as may.
-    Queue,
-    /// As many requests of all keys wait as may.
-    MaxQueue,
-    /// It has waited for `queue_timeout`.
-    Timeout,
-    /// It would wait longer than the route's `max_wait`.
-    MaxWait,
+    pub rejected: Option<GateRejected>,
 }
 
 impl Outcome {
@@ -103,18 +90,5 @@ impl AtGate {
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.until.since(self.since)
-    }
-}
-
-impl GateRejection {
-    /// The reason as metrics name it.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Queue => "queue",
-            Self::MaxQueue => "max_queue",
-            Self::Timeout => "timeout",
-            Self::MaxWait => "max_wait",
-        }
     }
 }

@@ -61,7 +61,7 @@ impl Total {
     pub(super) fn add(&mut self, outcome: Option<&Outcome>) {
         self.requests += 1;
         if let Some(gate) = outcome.and_then(|outcome| outcome.at_gate) {
-            let rejected = u64::from(gate.rejection.is_some());
+            let rejected = u64::from(gate.rejected.is_some());
             self.by_gate = Some(self.by_gate.unwrap_or_default() + rejected);
         }
         match outcome.map(Outcome::delay) {

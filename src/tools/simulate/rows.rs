@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::asked::{Asked, Name};
 use crate::limit::Moment;
 use crate::observe::escape::escape;
-use crate::tools::replay::{GateRejection, Outcome};
+use crate::observe::metrics::GateRejected;
+use crate::tools::replay::Outcome;
 
 /// Writes the lines to standard output.
 pub(super) struct Rows {
@@ -26,7 +27,7 @@ impl Rows {
 
     pub(super) fn begin(&mut self) -> io::Result<()> {
         let gate = if self.is_gated {
-            ",origin_queue,origin_rejection"
+            ",origin_queue,origin_rejected"
         } else {
             ""
         };
@@ -54,7 +55,7 @@ impl Rows {
             Some(gate) => {
                 out.write_all(b",")?;
                 write_span(out, gate.waited())?;
-                writeln!(out, ",{}", gate.rejection.map_or("", GateRejection::label))
+                writeln!(out, ",{}", gate.rejected.map_or("", GateRejected::label))
             }
             None if self.is_gated => writeln!(out, ",,"),
             None => writeln!(out),

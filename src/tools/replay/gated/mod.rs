@@ -18,11 +18,11 @@ use foldhash::fast::RandomState;
 use self::origin_gates::{Joined, OriginGates};
 use self::zone_queues::{Charged, ZoneQueues};
 use super::line::Line;
-use super::outcome::{AtGate, GateRejection, Outcome};
+use super::outcome::{AtGate, Outcome};
 use super::request_keys::RequestKeys;
 use crate::config::{Route, Settings};
 use crate::limit::{Excess, Moment, Verdict};
-use crate::observe::metrics::LimitStatus;
+use crate::observe::metrics::{GateRejected, LimitStatus};
 
 /// The gateway's zones and its origins' gates, deciding on one request after the other.
 pub struct GatedSimulator<'a> {
@@ -102,9 +102,9 @@ impl<'a> GatedSimulator<'a> {
             return Judged::Unrouted;
         };
         let key = self.gate_key(route, line);
-        if let Err(rejection) = self.predict(route, &key, Duration::ZERO) {
+        if let Err(reason) = self.predict(route, &key, Duration::ZERO) {
             let outcome = Outcome::accepted(route, &[], self.now);
-            return Judged::Known(rejected(outcome, self.now, rejection, self.now));
+            return Judged::Known(rejected(outcome, self.now, reason, self.now));
         }
         let (outcome, charges, turns) = self.join_zones(number, route, line);
         if outcome.status == LimitStatus::Rejected {
@@ -216,7 +216,7 @@ impl<'a> GatedSimulator<'a> {
             }
             while let Some(number) = self.gates.take_timeout(now) {
                 if let Some(request) = self.waiting.remove(&number) {
-                    let outcome = self.reject(&request, GateRejection::Timeout);
+                    let outcome = self.reject(&request, GateRejected::Timeout);
                     self.known.push((number, outcome));
                 }
             }
@@ -243,26 +243,21 @@ impl<'a> GatedSimulator<'a> {
         let waited = self.now.since(request.outcome.time);
         let outcome = match self.predict(request.route, &request.key, waited) {
             Ok(()) => self.join_gate(number, request),
-            Err(rejection) => Some(self.reject(&request, rejection)),
+            Err(reason) => Some(self.reject(&request, reason)),
         };
         self.known.extend(outcome.map(|outcome| (number, outcome)));
     }
 
     /// Whether a request that has waited so long may wait at its gate as well.
-    fn predict(
-        &self,
-        route: &Route,
-        key: &Rc<[u8]>,
-        waited: Duration,
-    ) -> Result<(), GateRejection> {
+    fn predict(&self, route: &Route, key: &Rc<[u8]>, waited: Duration) -> Result<(), GateRejected> {
         if !self.gates.has_gate(route.origin) {
             return Ok(());
         }
         let predicted = self.gates.predict(route.origin, key, self.now)?;
-        match max_wait(route) {
-            Some(longest) if waited.saturating_add(predicted) > longest => {
-                Err(GateRejection::MaxWait)
-            }
+        // A dry run waits as long as the gate lets it.
+        let most = route.max_wait.filter(|_| !route.dry_run);
+        match most.map(|most| most.saturating_sub(waited)) {
+            Some(most) if predicted > most => Err(GateRejected::MaxWait),
             _ => Ok(()),
         }
     }
@@ -283,14 +278,14 @@ impl<'a> GatedSimulator<'a> {
                 self.waiting.insert(number, request);
                 None
             }
-            Err(rejection) => Some(self.reject(&request, rejection)),
+            Err(reason) => Some(self.reject(&request, reason)),
         }
     }
 
     /// The gate rejects a request. Its zones get their charges back.
-    fn reject(&mut self, request: &Waiting, rejection: GateRejection) -> Outcome {
+    fn reject(&mut self, request: &Waiting, reason: GateRejected) -> Outcome {
         self.zones.refund(&request.charges, self.now);
-        rejected(request.outcome, request.since, rejection, self.now)
+        rejected(request.outcome, request.since, reason, self.now)
     }
 }
 
@@ -304,7 +299,7 @@ fn released(request: &Waiting, now: Moment) -> Outcome {
     let at_gate = AtGate {
         since,
         until: now,
-        rejection: None,
+        rejected: None,
     };
     Outcome {
         status,
@@ -315,11 +310,11 @@ fn released(request: &Waiting, now: Moment) -> Outcome {
 }
 
 /// The outcome of a request that its gate rejects.
-fn rejected(outcome: Outcome, since: Moment, rejection: GateRejection, now: Moment) -> Outcome {
+fn rejected(outcome: Outcome, since: Moment, reason: GateRejected, now: Moment) -> Outcome {
     let at_gate = AtGate {
         since,
         until: now,
-        rejection: Some(rejection),
+        rejected: Some(reason),
     };
     Outcome {
         status: LimitStatus::Rejected,
@@ -327,12 +322,4 @@ fn rejected(outcome: Outcome, since: Moment, rejection: GateRejection, now: Mome
         at_gate: Some(at_gate),
         ..outcome
     }
-}
-
-/// The longest wait of a route's requests, at its zones and its gate together.
-fn max_wait(route: &Route) -> Option<Duration> {
-    // A route has one `max_wait`, and each of its limits contains it. A dry run waits as long as
-    // the gate lets it.
-    let limit = route.limits.first().filter(|_| !route.dry_run)?;
-    limit.limit.max_wait
 }

@@ -3,9 +3,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::super::outcome::GateRejection;
 use crate::config::{Origin, Settings};
 use crate::limit::{Admission, Full, Gate, Moment, Position};
+use crate::observe::metrics::GateRejected;
 
 /// The gates in front of all origins, with those who wait there.
 pub(super) struct OriginGates<'a> {
@@ -63,7 +63,7 @@ impl<'a> OriginGates<'a> {
         origin: usize,
         key: &Rc<[u8]>,
         now: Moment,
-    ) -> Result<Duration, GateRejection> {
+    ) -> Result<Duration, GateRejected> {
         let gate = self.gates[origin].as_ref();
         gate.map_or(Ok(Duration::ZERO), |gate| gate.predict(key, now))
             .map_err(reason)
@@ -77,7 +77,7 @@ impl<'a> OriginGates<'a> {
         number: u64,
         holds: Duration,
         now: Moment,
-    ) -> Result<Joined, GateRejection> {
+    ) -> Result<Joined, GateRejected> {
         let Some(gate) = &mut self.gates[origin] else {
             return Ok(Joined::Passed);
         };
@@ -157,10 +157,10 @@ impl<'a> OriginGates<'a> {
     }
 }
 
-fn reason(full: Full) -> GateRejection {
+fn reason(full: Full) -> GateRejected {
     if full.for_all {
-        GateRejection::MaxQueue
+        GateRejected::MaxQueue
     } else {
-        GateRejection::Queue
+        GateRejected::Queue
     }
 }

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use super::{GatedSimulator, Judged};
 use crate::config::Settings;
 use crate::limit::Moment;
+use crate::observe::metrics::GateRejected;
 use crate::testing::config;
-use crate::tools::replay::{GateRejection, Line, Outcome, Recorded, Simulator};
+use crate::tools::replay::{Line, Outcome, Recorded, Simulator};
 
 /// A request: when it comes, whose it is, and how long it is at the origin, in milliseconds.
 type Request = (u64, u8, u64);
@@ -78,7 +79,7 @@ struct Model {
     tags: BTreeMap<u8, (u64, u64)>,
     sets: u64,
     /// When each request left, or why it did not.
-    told: Vec<Result<u64, GateRejection>>,
+    told: Vec<Result<u64, GateRejected>>,
 }
 
 struct Waiter {
@@ -139,7 +140,7 @@ impl Model {
             .position(|waiter| waiter.request.0 + self.timeout <= now)
         {
             let waiter = self.waiting.remove(late);
-            self.told[waiter.number] = Err(GateRejection::Timeout);
+            self.told[waiter.number] = Err(GateRejected::Timeout);
             self.retag(waiter.request.1, false);
         }
         if self.waiting.is_empty() {
@@ -159,9 +160,9 @@ impl Model {
         if of_key >= self.queue.min(left) {
             let is_full = left == 0;
             self.told[number] = Err(if is_full {
-                GateRejection::MaxQueue
+                GateRejected::MaxQueue
             } else {
-                GateRejection::Queue
+                GateRejected::Queue
             });
             return;
         }
@@ -176,7 +177,7 @@ impl Model {
         }
     }
 
-    fn run(mut self, requests: &[Request]) -> Vec<Result<u64, GateRejection>> {
+    fn run(mut self, requests: &[Request]) -> Vec<Result<u64, GateRejected>> {
         let end = requests.last().map_or(0, |last| last.0) + self.timeout + 1;
         let mut coming = requests.iter().copied().enumerate().peekable();
         for now in 0..=end {
@@ -239,9 +240,9 @@ proptest! {
         let lines: Vec<Line> = requests.iter().map(|request| line(*request, "/")).collect();
         for ((outcome, expected), request) in replay(&settings, &lines).iter().zip(expected).zip(&requests) {
             let outcome = outcome.unwrap();
-            let told = match (outcome.delay(), outcome.at_gate.unwrap().rejection) {
+            let told = match (outcome.delay(), outcome.at_gate.unwrap().rejected) {
                 (Some(delay), None) => Ok(u64::try_from(delay.as_micros()).unwrap()),
-                (_, rejection) => Err(rejection.unwrap()),
+                (_, rejected) => Err(rejected.unwrap()),
             };
             prop_assert_eq!(told, expected.map(|millis| millis * 1000), "{:?}", request);
         }
