@@ -37,7 +37,7 @@ pub(super) fn run(scenario: Scenario) -> Record {
     let gate = Gate::new(GateLimits {
         rate,
         max_in_flight: scenario.max_in_flight,
-        queue: 100,
+        queue: Some(100),
         max_queue: 1000,
     });
     let mut simulation = Simulation {

@@ -10,7 +10,6 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::{
     Line, LineError, Recorded, asked, canonical, path_of, shown, spans, time, without_host,
 };
-use crate::limit::Moment;
 
 /// The fields that are read. A line may have several fields with the same meaning.
 #[derive(Default, Deserialize)]
@@ -62,7 +61,6 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let own = json.duration_seconds.span();
     let request_time = json.request_time.span();
     let took = own.or(request_time).unwrap_or_default();
-    let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
     let at_origin = if json.origin_seconds.is_said() {
         spans::own(
             own,
@@ -95,12 +93,13 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         referer: its_own(json.referer, json.http_referer),
         user_agent: its_own(json.user_agent, json.http_user_agent),
         keyed: json.zone.whole().zip(json.key.whole()),
+        took,
         at_origin,
         ahead,
         target,
     };
     Ok(Line {
-        time: Moment::from_nanos(ended.as_nanos().saturating_sub(took)),
+        time: ended.before(took),
         key: None,
         path: path_of(&recorded.target).to_owned().into(),
         recorded: Some(recorded),
