@@ -1,5 +1,6 @@
 //! Reads the file. Each table has a module here.
 
+mod backoff;
 mod limits;
 mod log;
 mod origins;

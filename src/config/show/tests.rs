@@ -41,6 +41,14 @@ host             = "app.internal:80"
 fail_timeout     = "1m"
 keep_alive       = 0
 
+[origins."b.example".backoff]
+mode      = "shadow"
+on        = ["429", "5xx", "timeout"]
+slow      = "250ms"
+trip      = "2.5%"
+floor     = "1%"
+max_pause = "1m"
+
 [origins."b.example".health]
 path            = "/healthz?a=%22&b={}"
 interval        = "1m"
@@ -51,6 +59,7 @@ healthy_after   = 2
 [origins.a]
 servers = ["http://127.0.0.1:9000"]
 health  = { path = "/" }
+backoff = {}
 
 [zones.z]
 key          = '${host}s:$http_x_api_key"\'
@@ -131,6 +140,14 @@ fail_timeout = "1m"
 keep_alive = 0
 host = "app.internal:80"
 
+[origins."b.example".backoff]
+mode = "shadow"
+on = ["429", "5xx", "timeout"]
+slow = "250ms"
+trip = "2.5%"
+floor = "1%"
+max_pause = "1m"
+
 [origins."b.example".health]
 path = "/healthz?a=%22&b={}"
 interval = "1m"
@@ -154,6 +171,14 @@ max_fails = 3
 fail_timeout = "10s"
 keep_alive = 256
 host = "preserve"
+
+[origins.a.backoff]
+mode = "on"
+on = ["503", "timeout", "connect"]
+slow = "none"
+trip = "10%"
+floor = "10%"
+max_pause = "30s"
 
 [origins.a.health]
 path = "/"

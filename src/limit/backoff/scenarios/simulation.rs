@@ -164,13 +164,15 @@ impl Simulation {
         if let Some(cuts) = self.backoff.update(now) {
             let at = now.since(START);
             let limit = self.backoff.max_in_flight();
-            let paused = self.backoff.paused_until();
             let limits = GateLimits {
                 rate: self.backoff.rate(),
-                max_in_flight: if paused.is_some() { Some(0) } else { limit },
+                max_in_flight: limit,
                 ..*self.gate.limits()
             };
             self.gate.set_limits(limits, now);
+            if let Some(until) = self.backoff.paused_until() {
+                self.gate.pause(until);
+            }
             let rate = limits.rate.map_or(0.0, Rate::per_second);
             self.record.states.push((at, rate, limit));
             if cuts != Cuts::default() {
@@ -188,7 +190,7 @@ impl Simulation {
             {
                 self.record.holds.push((cut.since(START), until.since(cut)));
             }
-            if let Some(until) = paused.filter(|_| cuts.retry_after) {
+            if let Some(until) = self.backoff.paused_until().filter(|_| cuts.retry_after) {
                 self.record.pauses.push((at, until.since(now)));
             }
         }
