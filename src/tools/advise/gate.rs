@@ -1,5 +1,7 @@
 //! The advice for the gate in front of the origin.
 
+use std::fmt::Write;
+
 use super::advice::{FASTEST, per};
 use super::origin_load::OriginLoad;
 use crate::limit::Rate;
@@ -57,8 +59,10 @@ impl GateAdvice {
              rate = \"{}\"\n",
             self.in_second, self.rate
         );
+        // Writing to a string does not fail.
         if let Some(places) = &self.places {
-            text += &format!(
+            let _ = write!(
+                text,
                 "# In 99.9 % of the seconds at most {:.1} were at the origin on average. This is twice \
                  that.\n\
                  max_in_flight = {}\n",
@@ -66,7 +70,7 @@ impl GateAdvice {
             );
         }
         if let Some(zone) = zone {
-            text += &format!("share = {zone}\n");
+            let _ = writeln!(text, "share = {zone}");
         }
         text
     }

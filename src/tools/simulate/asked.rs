@@ -32,8 +32,8 @@ pub(super) struct Pending {
 
 struct Request {
     asked: Asked<'static>,
-    /// Its outcome under each file. `None` inside: no route took it.
-    outcomes: Box<[Option<Option<Outcome>>]>,
+    /// What is known of it under each file.
+    judged: Box<[Judged]>,
 }
 
 impl<'a> Asked<'a> {
@@ -78,14 +78,9 @@ impl Pending {
 
     /// Adds the next request, with what is known of it under each file.
     pub(super) fn add(&mut self, asked: Asked, judged: impl Iterator<Item = Judged>) {
-        let known = |judged| match judged {
-            Judged::Unrouted => Some(None),
-            Judged::Known(outcome) => Some(Some(outcome)),
-            Judged::Waits => None,
-        };
         self.requests.push_back(Request {
             asked: asked.into_owned(),
-            outcomes: judged.map(known).collect(),
+            judged: judged.collect(),
         });
     }
 
@@ -93,18 +88,21 @@ impl Pending {
     pub(super) fn set(&mut self, number: u64, nth: usize, outcome: Outcome) {
         let index = usize::try_from(number.saturating_sub(self.first));
         let request = index.ok().and_then(|index| self.requests.get_mut(index));
-        if let Some(known) = request.and_then(|request| request.outcomes.get_mut(nth)) {
-            *known = Some(Some(outcome));
+        if let Some(judged) = request.and_then(|request| request.judged.get_mut(nth)) {
+            *judged = Judged::Known(outcome);
         }
     }
 
     /// Takes the first request if all its outcomes are known. They go to `outcomes`.
     pub(super) fn take(&mut self, outcomes: &mut Vec<Option<Outcome>>) -> Option<Asked<'static>> {
-        let is_known = |request: &Request| request.outcomes.iter().all(Option::is_some);
-        let request = self.requests.pop_front_if(|request| is_known(request))?;
+        let first = self.requests.front()?;
+        if first.judged.contains(&Judged::Waits) {
+            return None;
+        }
+        let request = self.requests.pop_front()?;
         self.first += 1;
         outcomes.clear();
-        outcomes.extend(request.outcomes.iter().copied().flatten());
+        outcomes.extend(request.judged.iter().map(|judged| judged.outcome()));
         Some(request.asked)
     }
 }

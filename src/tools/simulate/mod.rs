@@ -19,7 +19,7 @@ use self::rows::Rows;
 use self::run::Run;
 use super::trace::{SHOWN, length, open, progress, svg};
 use crate::config::{self, Settings};
-use crate::tools::replay::{Judged, Line, Outcome, Trace};
+use crate::tools::replay::{Line, Outcome, Trace};
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
@@ -168,10 +168,7 @@ impl Replay<'_> {
         }
         outcomes.clear();
         for run in &mut self.runs {
-            outcomes.push(match run.judge(self.read, line) {
-                Judged::Known(outcome) => Some(outcome),
-                Judged::Unrouted | Judged::Waits => None,
-            });
+            outcomes.push(run.judge(self.read, line).outcome());
         }
         self.tell(&Asked::of(line), outcomes)
     }

@@ -48,6 +48,17 @@ pub enum Judged {
     Waits,
 }
 
+impl Judged {
+    /// The outcome if it is known and a route takes the request.
+    #[must_use]
+    pub fn outcome(self) -> Option<Outcome> {
+        match self {
+            Self::Known(outcome) => Some(outcome),
+            Self::Unrouted | Self::Waits => None,
+        }
+    }
+}
+
 /// A request that has passed its zones or waits for them.
 struct Waiting<'a> {
     outcome: Outcome,

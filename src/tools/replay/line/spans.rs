@@ -7,8 +7,8 @@ use std::time::Duration;
 /// The response's head ends `origin`; its last byte ends `duration`. The time before the origin is
 /// that in queues.
 pub(super) fn own(duration: Option<Duration>, queues: [Option<Duration>; 2]) -> Option<Duration> {
-    let queued: Duration = queues.into_iter().flatten().sum();
-    duration.map(|duration| duration.saturating_sub(queued))
+    let before: Duration = queues.into_iter().flatten().sum();
+    duration.map(|duration| duration.saturating_sub(before))
 }
 
 /// The fields behind a line of the gateway's own log as text: ` queue=… origin=… duration=…`.
@@ -41,16 +41,17 @@ fn seconds(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    const fn millis(millis: u64) -> Option<Duration> {
-        Some(Duration::from_millis(millis))
-    }
+    const MS: Duration = Duration::from_millis(1);
 
     #[test]
     fn the_own_text_log_tells_the_time_behind_the_queue() {
         let line = r#"x "curl" zone="z" key="origin=9" limit_status=delayed excess=1.000"#;
         let with = |fields: &str| of_text(&format!("{line} {fields}"));
-        assert_eq!(with("queue=0.95 origin=0.012 duration=0.963"), millis(13));
-        assert_eq!(with("origin=0.012 duration=0.963"), millis(963));
+        assert_eq!(
+            with("queue=0.95 origin=0.012 duration=0.963"),
+            Some(13 * MS)
+        );
+        assert_eq!(with("origin=0.012 duration=0.963"), Some(963 * MS));
         assert_eq!(with("queue=0.95 duration=0.963"), None, "it was rejected");
         assert_eq!(with("origin=0.012 duration=x"), None);
         assert_eq!(of_text(r#"x "curl" 0.5"#), None);
@@ -58,8 +59,8 @@ mod tests {
 
     #[test]
     fn the_servers_that_nginx_asked_count_together() {
-        assert_eq!(upstream("0.250"), millis(250));
-        assert_eq!(upstream("0.250, 0.100 : -, 0.050"), millis(400));
+        assert_eq!(upstream("0.250"), Some(250 * MS));
+        assert_eq!(upstream("0.250, 0.100 : -, 0.050"), Some(400 * MS));
         assert_eq!(upstream("-"), None);
         assert_eq!(upstream("-1"), None);
     }
