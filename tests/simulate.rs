@@ -1,5 +1,7 @@
 //! `drip simulate`, run as a user runs it.
 
+mod gate;
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;

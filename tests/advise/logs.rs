@@ -56,7 +56,7 @@ pub fn json(requests: &[Request]) -> String {
         writeln!(
             text,
             "{{\"time\":\"2026-11-01T09:{minute:02}:{second:02}.{milli:03}Z\",\"client\":\"{key}\",\"method\":\"GET\",\
-             \"target\":\"/\",\"status\":200,\"duration_seconds\":0.02}}"
+             \"target\":\"/\",\"status\":200,\"origin_seconds\":0.019,\"duration_seconds\":0.02}}"
         )
         .unwrap();
     }

@@ -1,5 +1,6 @@
 //! `drip advise`, run as a user runs it.
 
+mod gate;
 mod live;
 mod logs;
 mod odd;

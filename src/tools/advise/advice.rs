@@ -6,7 +6,7 @@ use super::trial::{Candidate, Trial, level, most_in_a_minute};
 use crate::limit::Rate;
 
 /// The fastest rate that a file may have, in requests a second.
-const FASTEST: u64 = 1_000_000;
+pub(super) const FASTEST: u64 = 1_000_000;
 
 /// The longest allowed wait at a rate in requests a minute, in seconds.
 ///
@@ -147,7 +147,7 @@ fn whole(level: f64) -> u32 {
 }
 
 /// A rate of `count / divisor` requests a second or minute.
-fn per(count: u64, divisor: u64, unit: char) -> Rate {
+pub(super) fn per(count: u64, divisor: u64, unit: char) -> Rate {
     let tenths = (count * 10).div_ceil(divisor).max(1);
     let text = match tenths % 10 {
         0 => format!("{}r/{unit}", tenths / 10),

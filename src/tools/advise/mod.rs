@@ -8,13 +8,19 @@
 //! that rate, by the arithmetic of [`crate::limit`]. Then the whole log is replayed under these
 //! numbers and under their neighbours.
 //!
+//! For the gate in front of the origin it counts how many requests come in each second, and how many
+//! are at the origin at once, where the log tells how long requests took.
+//!
 //! Memory is bounded for any log: by the number of keys that are known at once and by the number of
 //! lines that are held back to put them into order. Temporary files hold the rest.
 
 mod advice;
+mod gate;
 mod hours;
 mod keys;
 mod order;
+mod origin_load;
+mod paste;
 mod picture;
 mod read;
 mod report;
@@ -29,9 +35,10 @@ mod properties;
 pub use advice::Advice;
 pub use hours::{Class, Hours, Span, SpanError};
 pub use keys::Peaks;
+pub use paste::toml;
 pub use picture::picture;
 pub use read::{Log, Reading, read};
-pub use report::{report, toml};
+pub use report::report;
 pub use survey::{Resolution, Survey};
 pub use trial::{Candidate, Trial};
 

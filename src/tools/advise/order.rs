@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 /// How late a line may be, in nanoseconds. Servers write a line when the response has ended.
-const WAITED: u64 = 60 * 1_000_000_000;
+pub(super) const WAITED: u64 = 60 * 1_000_000_000;
 /// Maximum number of lines that are held back.
 const HELD: usize = 1 << 20;
 

@@ -8,10 +8,10 @@ use jiff::tz::Offset;
 
 use super::advice::{Advice, LONGEST_WAIT, Reach};
 use super::hours::Class;
+use super::paste::{gate, toml};
 use super::survey::{Resolution, Surveyed};
 use super::trial::{Trial, share};
 use super::windows::WIDTHS;
-use crate::config::{KeyTemplate, Part, Variable, toml_string};
 use crate::limit::Moment;
 use crate::observe::escape::escape;
 use crate::tools::replay::{Form, Spread};
@@ -39,50 +39,13 @@ pub fn report(advice: &Advice) -> String {
             survey.template
         );
     }
+    if let Some(lines) = gate(survey) {
+        text.push_str("\nFor a gate in front of the origin, in its table:\n\n");
+        text.push_str(&lines);
+    }
     text.push_str("\nPaste this at the end of a gateway.toml, below the route to limit:\n\n");
     text.push_str(&toml(advice));
     text
-}
-
-/// The limit of a route and its zone, to append to a file whose last table is the route.
-#[must_use]
-pub fn toml(advice: &Advice) -> String {
-    let template = &advice.survey.template;
-    let zone = advice.survey.zone.as_deref();
-    let name = zone.map_or_else(|| zone_name(template), str::to_owned);
-    let is_bare = name
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-    let title = if is_bare {
-        name.clone()
-    } else {
-        toml_string(&name)
-    };
-    let candidate = advice.chosen.candidate;
-    format!(
-        "limits = [{{ zone = {}, burst = {} }}]\n\n[zones.{title}]\nkey = {}\nrate = {}\n",
-        toml_string(&name),
-        candidate.burst,
-        toml_string(&template.to_string()),
-        toml_string(&candidate.rate.to_string()),
-    )
-}
-
-/// A zone name of letters, digits and `_`, made from the parts of the key.
-fn zone_name(template: &KeyTemplate) -> String {
-    if let [Part::Variable(Variable::RemoteAddr)] = template.parts() {
-        return "per_client".to_owned();
-    }
-    let mut name = "per".to_owned();
-    let text = template.to_string().to_ascii_lowercase();
-    for part in text.split(|c: char| !c.is_ascii_alphanumeric()) {
-        if !part.is_empty() && name.len() < 40 {
-            name.push('_');
-            name.push_str(part);
-        }
-    }
-    name.truncate(60);
-    name
 }
 
 // Writing to a String cannot fail, here and below.
@@ -376,20 +339,6 @@ fn span(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn zones_are_named_after_their_keys() {
-        let cases = [
-            ("$remote_addr", "per_client"),
-            ("$http_x_api_key", "per_http_x_api_key"),
-            ("$host:${arg_User}x", "per_host_arg_user_x"),
-            ("all", "per_all"),
-            ("é", "per"),
-        ];
-        for (template, name) in cases {
-            assert_eq!(zone_name(&template.parse().unwrap()), name);
-        }
-    }
 
     #[test]
     fn nearly_nothing_is_not_nothing() {

@@ -4,6 +4,7 @@ use std::io;
 use super::hours::{Class, Hours};
 use super::keys::{Ended, Keys};
 use super::order::Order;
+use super::origin_load::OriginLoad;
 use super::spool::{Event, Spool};
 use super::windows::{Counts, Spreads, Window};
 use crate::config::KeyTemplate;
@@ -39,6 +40,7 @@ pub struct Survey {
     keys: Keys,
     order: Order<Item>,
     tally: Tally,
+    load: OriginLoad,
     /// How many seconds the clock of the first line is ahead of UTC.
     ///
     /// `clock` is that of the last line: it changes with daylight saving time.
@@ -80,6 +82,8 @@ pub(super) struct Surveyed {
     pub(super) each: Spreads,
     /// The highest counts within a second: of all keys together, and of one key.
     pub(super) peaks: Timeline<2>,
+    /// What all requests of the good hours are to the origin, with a key or without.
+    pub(super) load: OriginLoad,
     pub(super) resolution: Resolution,
     pub(super) first: Moment,
     pub(super) last: Moment,
@@ -119,6 +123,7 @@ impl Survey {
                 first: None,
                 last: 0,
             },
+            load: OriginLoad::default(),
             ahead: None,
             clock: 0,
             form: None,
@@ -154,6 +159,9 @@ impl Survey {
         if self.clock != clock {
             self.clock = clock;
             self.hours.set_clock(clock);
+        }
+        if self.hours.class(line.time) == Class::Good {
+            self.load.add(line);
         }
         self.key.clear();
         match (&line.key, &line.recorded) {
@@ -199,6 +207,7 @@ impl Survey {
     ///
     /// Returns an error if there is no more room for temporary files.
     pub(super) fn count(&mut self, time: u64, item: Item) -> io::Result<()> {
+        self.load.pass(time);
         let (tally, keys) = (&mut self.tally, &mut self.keys);
         self.order
             .put(time, item, |time, item| tally.count(time, item, keys));
@@ -206,6 +215,7 @@ impl Survey {
     }
 
     pub(super) fn end(mut self) -> io::Result<Surveyed> {
+        self.load.end();
         let (tally, keys) = (&mut self.tally, &mut self.keys);
         self.order.end(|time, item| tally.count(time, item, keys));
         if let Some(failure) = tally.failure.take() {
@@ -243,6 +253,7 @@ impl Survey {
             all,
             each,
             peaks,
+            load: self.load,
             resolution,
             first: Moment::from_nanos(first.unwrap_or_default()),
             last: Moment::from_nanos(last),

@@ -1,11 +1,14 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::limit::Moment;
 
+mod csv;
 mod json;
+mod spans;
 mod time;
 
 /// The format of a trace's lines.
@@ -47,6 +50,12 @@ pub struct Recorded<'a> {
     pub user_agent: Cow<'a, str>,
     /// The zone that decided on it, and its key there, from the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
+    /// The time from that of the line to the last byte of the response, as far as the log tells.
+    pub took: Duration,
+    /// How long the request was at its origin, until the last byte of the response.
+    ///
+    /// `None` if the log does not tell, or the request did not reach an origin.
+    pub at_origin: Option<Duration>,
     /// How far the log's clock is ahead of UTC, in seconds.
     pub ahead: i32,
 }
@@ -97,10 +106,10 @@ impl Form {
     #[must_use]
     pub fn is_header(self, line: &str) -> bool {
         let is_of_names = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
-        let (first, rest) = field(line);
+        let (first, rest) = csv::field(line);
         self == Self::Csv
             && rest.is_some()
-            && read_seconds(&first).is_none()
+            && time::seconds(&first).is_none()
             && line.chars().all(is_of_names)
     }
 
@@ -111,88 +120,11 @@ impl Form {
     /// Returns what is wrong with the line.
     pub fn read(self, line: &str) -> Result<Line<'_>, LineError> {
         match self {
-            Self::Csv => csv(line),
+            Self::Csv => csv::read(line),
             Self::Combined => combined(line),
             Self::Json => json::read(line),
         }
     }
-}
-
-fn csv(line: &str) -> Result<Line<'_>, LineError> {
-    let (time, rest) = field(line);
-    let rest = rest.ok_or(LineError::Csv)?;
-    let nanos = read_seconds(&time).ok_or_else(|| LineError::Seconds(shown(&time)))?;
-    let (key, rest) = field(rest);
-    let path = match rest.map(str::trim).unwrap_or_default() {
-        "" => "/".into(),
-        quoted if quoted.starts_with('"') => field(quoted).0,
-        // The last field may have commas without quotes.
-        plain => plain.into(),
-    };
-    Ok(Line {
-        time: Moment::from_nanos(nanos),
-        key: Some(match key {
-            Cow::Borrowed(key) => Cow::Borrowed(key.as_bytes()),
-            Cow::Owned(key) => Cow::Owned(key.into_bytes()),
-        }),
-        path,
-        recorded: None,
-    })
-}
-
-/// The first field of a CSV line, and the text after its comma, if there is one.
-///
-/// A quoted field may have commas and doubled quotes (RFC 4180). If the quotes are not closed, or
-/// other text follows them, they are ordinary characters.
-fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
-    if let Some(quoted) = line.trim_start().strip_prefix('"')
-        && let Some(end) = closing(quoted)
-    {
-        let behind = quoted[end + 1..].trim_start();
-        let rest = behind.strip_prefix(',');
-        if rest.is_some() || behind.is_empty() {
-            let field = &quoted[..end];
-            let field = if field.contains('"') {
-                field.replace("\"\"", "\"").into()
-            } else {
-                field.into()
-            };
-            return (field, rest);
-        }
-    }
-    let (field, rest) = match line.split_once(',') {
-        Some((field, rest)) => (field, Some(rest)),
-        None => (line, None),
-    };
-    (field.trim().into(), rest)
-}
-
-/// The end of a quoted field: the first quote that is not doubled.
-fn closing(quoted: &str) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let quote = from + quoted[from..].find('"')?;
-        if !quoted[quote + 1..].starts_with('"') {
-            return Some(quote);
-        }
-        from = quote + 2;
-    }
-}
-
-/// Decimal seconds as nanoseconds. Finer digits are cut off.
-fn read_seconds(text: &str) -> Option<u64> {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(decimals) {
-        return None;
-    }
-    let mut nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
-    let mut unit = 100_000_000;
-    for digit in decimals.bytes().take(9) {
-        nanos = nanos.checked_add(u64::from(digit - b'0') * unit)?;
-        unit /= 10;
-    }
-    Some(nanos)
 }
 
 /// The fields that the gateway's own log adds after the agent: `zone="…" key="…"`.
@@ -250,6 +182,8 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         referer: said(referer),
         user_agent: said(agent),
         keyed: keyed(&mut quoted),
+        took: Duration::ZERO,
+        at_origin: spans::of_text(rest),
         ahead,
     };
     Ok(Line {

@@ -2,17 +2,23 @@
 
 #[cfg(test)]
 mod access_log;
+mod gated;
 mod key;
 mod line;
 mod lines;
+mod outcome;
+mod request_keys;
 mod simulator;
 mod spread;
 mod timeline;
 mod trace;
+mod zone_keys;
 
+pub use gated::{GatedSimulator, Judged};
 pub(crate) use key::{add as add_to_key, remembered};
 pub use line::{Form, Line, LineError, Recorded};
-pub use simulator::{Outcome, Simulator};
+pub use outcome::{AtGate, Outcome};
+pub use simulator::Simulator;
 pub use spread::Spread;
 pub use timeline::{Join, Timeline};
 pub use trace::Trace;

@@ -25,6 +25,14 @@ impl Spread {
         self.peak = self.peak.max(number);
     }
 
+    /// Adds a number so many times.
+    pub fn add_many(&mut self, number: u64, times: u64) {
+        if times > 0 {
+            let _ = self.numbers.record_n(number, times);
+            self.peak = self.peak.max(number);
+        }
+    }
+
     /// The number that a `share` of all numbers, from 0 to 1, do not exceed; 0 if there are none.
     #[must_use]
     pub fn at(&self, share: f64) -> u64 {

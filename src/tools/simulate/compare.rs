@@ -22,6 +22,8 @@ pub(super) struct Total {
     passed: u64,
     delayed: u64,
     rejected: u64,
+    /// Those of the rejected that a gate rejected; `None` if no request was at a gate.
+    by_gate: Option<u64>,
     unrouted: u64,
     waits: Spread,
 }
@@ -50,6 +52,7 @@ impl Total {
             passed: 0,
             delayed: 0,
             rejected: 0,
+            by_gate: None,
             unrouted: 0,
             waits: Spread::default(),
         }
@@ -57,6 +60,10 @@ impl Total {
 
     pub(super) fn add(&mut self, outcome: Option<&Outcome>) {
         self.requests += 1;
+        if let Some(gate) = outcome.and_then(|outcome| outcome.at_gate) {
+            let rejected = u64::from(gate.rejected.is_some());
+            self.by_gate = Some(self.by_gate.unwrap_or_default() + rejected);
+        }
         match outcome.map(Outcome::delay) {
             None => self.unrouted += 1,
             Some(None) => self.rejected += 1,
@@ -175,6 +182,11 @@ pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
     line("passed at once", &|_, total| of(total.passed, total));
     line("delayed", &|_, total| of(total.delayed, total));
     line("rejected", &|_, total| of(total.rejected, total));
+    if totals.iter().any(|(_, total)| total.by_gate.is_some()) {
+        line("  by an origin's gate", &|_, total| {
+            of(total.by_gate.unwrap_or_default(), total)
+        });
+    }
     line("without a route", &|_, total| of(total.unrouted, total));
     line("wait of the delayed, p50", &|_, total| {
         seconds(total.waits.at(0.5))

@@ -21,8 +21,8 @@ const DEEPEST: usize = 5;
 /// What happened under one file.
 pub(super) struct Flow {
     line: Timeline<6>,
-    /// Departure times of the requests that wait.
-    waiting: BinaryHeap<Reverse<u64>>,
+    /// When the requests that wait leave, and whether they are let through.
+    waiting: BinaryHeap<Reverse<(u64, bool)>>,
     end: u64,
 }
 
@@ -41,29 +41,24 @@ impl Flow {
         self.drain(now);
         self.line.put(now, CAME, 1);
         self.end = self.end.max(now);
-        let Some(departure) = outcome.departure.map(crate::limit::Moment::as_nanos) else {
-            return self.line.put(now, REJECTED, 1);
-        };
-        if departure > now {
+        let (until, leaves) = (outcome.ended().as_nanos(), outcome.departure.is_some());
+        if until > now {
             self.line.put(now, JOINED, 1);
-            self.waiting.push(Reverse(departure));
+            self.waiting.push(Reverse((until, leaves)));
             self.line.put(now, DEEPEST, self.waiting.len() as u64);
         } else {
-            self.line.put(now, LEFT, 1);
+            self.line.put(now, if leaves { LEFT } else { REJECTED }, 1);
         }
     }
 
-    /// Counts the waiting requests that are due by `now` as departed.
+    /// Counts the waiting requests that are due by `now` as let through or rejected.
     fn drain(&mut self, now: u64) {
-        while let Some(Reverse(due)) = self
-            .waiting
-            .peek()
-            .copied()
-            .filter(|Reverse(due)| *due <= now)
+        while let Some(Reverse((due, leaves))) = self.waiting.peek().copied()
+            && due <= now
         {
             self.line.put(due, DEEPEST, self.waiting.len() as u64);
             self.waiting.pop();
-            self.line.put(due, LEFT, 1);
+            self.line.put(due, if leaves { LEFT } else { REJECTED }, 1);
             self.line.put(due, DRAINED, 1);
             self.end = self.end.max(due);
         }
@@ -185,6 +180,7 @@ mod tests {
                 status: LimitStatus::Passed,
                 departure: departure.map(second),
                 excess: Excess::default(),
+                at_gate: None,
             });
         }
         flow.end();

@@ -1,8 +1,10 @@
 //! `drip simulate`: what would these settings do to this traffic?
 
+mod asked;
 mod compare;
 mod flow;
 mod rows;
+mod run;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,12 +12,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use self::asked::{Asked, Name, Pending};
 use self::compare::{Keys, Total, summary};
 use self::flow::{Flow, picture};
 use self::rows::Rows;
+use self::run::Run;
 use super::trace::{SHOWN, length, open, progress, svg};
 use crate::config::{self, Settings};
-use crate::tools::replay::{Line, Outcome, Simulator, Trace};
+use crate::tools::replay::{Line, Outcome, Trace};
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
@@ -48,11 +52,13 @@ pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
         }
     }
     let names = names(&all);
-    let runs = all.iter().map(|(_, settings)| Run::new(settings)).collect();
+    let runs: Vec<Run> = all.iter().map(|(_, settings)| Run::new(settings)).collect();
+    let is_gated = runs.iter().any(Run::is_gated);
     let mut replay = Replay {
         runs,
         keys: Keys::new(all.len()),
-        rows: wanted.against.is_empty().then(Rows::new),
+        rows: wanted.against.is_empty().then(|| Rows::new(is_gated)),
+        pending: is_gated.then(Pending::new),
         is_drawn: wanted.plot.is_some(),
         read: 0,
         bad: 0,
@@ -101,29 +107,14 @@ fn names(files: &[(&Path, Settings)]) -> Vec<String> {
     files.iter().map(name).collect()
 }
 
-/// One file and the results of replaying the trace under it.
-struct Run<'a> {
-    simulator: Simulator<'a>,
-    total: Total,
-    flow: Flow,
-}
-
-impl<'a> Run<'a> {
-    fn new(settings: &'a Settings) -> Self {
-        Self {
-            simulator: Simulator::new(settings),
-            total: Total::new(),
-            flow: Flow::new(),
-        }
-    }
-}
-
 struct Replay<'a> {
     /// The file first, then the files that it is compared with.
     runs: Vec<Run<'a>>,
     keys: Keys,
     /// Set if each request is printed.
     rows: Option<Rows>,
+    /// Set if an origin has a gate, so that outcomes may depend on later requests.
+    pending: Option<Pending>,
     is_drawn: bool,
     read: u64,
     bad: u64,
@@ -158,6 +149,8 @@ impl Replay<'_> {
                 }
             }
         }
+        self.runs.iter_mut().for_each(Run::end);
+        self.settle(&mut outcomes)?;
         self.runs.iter_mut().for_each(|run| run.flow.end());
         match &mut self.rows {
             Some(rows) => rows.end(),
@@ -166,27 +159,50 @@ impl Replay<'_> {
     }
 
     fn judge(&mut self, line: &Line, outcomes: &mut Vec<Option<Outcome>>) -> io::Result<()> {
-        outcomes.clear();
         self.read += 1;
+        if let Some(pending) = &mut self.pending {
+            let number = pending.next_number();
+            let judged = self.runs.iter_mut().map(|run| run.judge(number, line));
+            pending.add(Asked::of(line), judged);
+            return self.settle(outcomes);
+        }
+        outcomes.clear();
         for run in &mut self.runs {
-            let outcome = run.simulator.judge(line);
-            run.total.add(outcome.as_ref());
-            if let Some(outcome) = outcome.as_ref().filter(|_| self.is_drawn) {
-                run.flow.add(outcome);
-            }
-            outcomes.push(outcome);
+            outcomes.push(run.judge(self.read, line).outcome());
+        }
+        self.tell(&Asked::of(line), outcomes)
+    }
+
+    /// Tells the outcomes that are known, in the order of the lines.
+    fn settle(&mut self, outcomes: &mut Vec<Option<Outcome>>) -> io::Result<()> {
+        let Some(pending) = &mut self.pending else {
+            return Ok(());
+        };
+        for (nth, run) in self.runs.iter_mut().enumerate() {
+            run.take_known(|(number, outcome)| pending.set(number, nth, outcome));
+        }
+        while let Some(asked) = self.pending.as_mut().and_then(|it| it.take(outcomes)) {
+            self.tell(&asked, outcomes)?;
+        }
+        Ok(())
+    }
+
+    /// Counts and prints a request, with its outcome under each file.
+    fn tell(&mut self, asked: &Asked, outcomes: &[Option<Outcome>]) -> io::Result<()> {
+        for (run, outcome) in self.runs.iter_mut().zip(outcomes) {
+            run.count(outcome.as_ref(), self.is_drawn);
         }
         if let Some(Some(outcome)) = outcomes.first() {
-            self.late += u64::from(outcome.time > line.time);
+            self.late += u64::from(outcome.time > asked.time);
         }
         match (&mut self.rows, outcomes.first()) {
-            (Some(rows), Some(Some(outcome))) => rows.write(line, outcome),
+            (Some(rows), Some(Some(outcome))) => rows.write(asked, outcome),
             (Some(_), _) => Ok(()),
             (None, _) => {
-                match (&line.key, line.recorded.as_ref().and_then(|it| it.client)) {
-                    (Some(key), _) => self.keys.add(key, outcomes),
-                    (None, Some(client)) => self.keys.add(client.to_string().as_bytes(), outcomes),
-                    (None, None) => self.keys.add(b"-", outcomes),
+                match &asked.by {
+                    Name::Key(key) => self.keys.add(key, outcomes),
+                    Name::Client(client) => self.keys.add(client.to_string().as_bytes(), outcomes),
+                    Name::Unknown => self.keys.add(b"-", outcomes),
                 }
                 Ok(())
             }
@@ -223,15 +239,18 @@ impl Replay<'_> {
                 eprintln!("{count} {what}");
             }
         }
-        let mut untold: Vec<&str> = self
-            .runs
-            .iter()
-            .flat_map(|run| run.simulator.untold())
-            .collect();
+        let mut untold: Vec<&str> = self.runs.iter().flat_map(Run::untold).collect();
         untold.sort_unstable();
         untold.dedup();
         for variable in untold {
             eprintln!("the trace does not have ${variable}; keys were made without it");
+        }
+        let untimed = self.runs.iter().map(Run::untimed).max();
+        if let Some(untimed) = untimed.filter(|untimed| *untimed > 0) {
+            eprintln!(
+                "{untimed} requests have no time at the origin in the trace: they hold no place of \
+                 max_in_flight"
+            );
         }
         if self.rows.is_none() {
             let totals = names.iter().zip(&self.runs);

@@ -2,57 +2,77 @@
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::time::Duration;
 
+use super::asked::{Asked, Name};
 use crate::limit::Moment;
 use crate::observe::escape::escape;
-use crate::tools::replay::{Line, Outcome};
+use crate::observe::metrics::GateRejected;
+use crate::tools::replay::Outcome;
 
 /// Writes the lines to standard output.
-pub(super) struct Rows(BufWriter<StdoutLock<'static>>);
+pub(super) struct Rows {
+    out: BufWriter<StdoutLock<'static>>,
+    /// Whether there are columns for the gate.
+    is_gated: bool,
+}
 
 impl Rows {
-    pub(super) fn new() -> Self {
-        Self(BufWriter::with_capacity(1 << 20, io::stdout().lock()))
+    pub(super) fn new(is_gated: bool) -> Self {
+        Self {
+            out: BufWriter::with_capacity(1 << 20, io::stdout().lock()),
+            is_gated,
+        }
     }
 
     pub(super) fn begin(&mut self) -> io::Result<()> {
-        writeln!(self.0, "time,key,verdict,departure,delay,excess")
+        let gate = if self.is_gated {
+            ",origin_queue,origin_rejected"
+        } else {
+            ""
+        };
+        writeln!(self.out, "time,key,verdict,departure,delay,excess{gate}")
     }
 
-    pub(super) fn write(&mut self, line: &Line, outcome: &Outcome) -> io::Result<()> {
-        let out = &mut self.0;
+    pub(super) fn write(&mut self, asked: &Asked, outcome: &Outcome) -> io::Result<()> {
+        let out = &mut self.out;
         write_seconds(out, outcome.time)?;
-        match (
-            &line.key,
-            line.recorded.as_ref().and_then(|recorded| recorded.client),
-        ) {
-            (Some(key), _) => write!(out, ",{}", field(&escape(key)))?,
-            (None, Some(client)) => write!(out, ",{client}")?,
-            (None, None) => out.write_all(b",")?,
+        match &asked.by {
+            Name::Key(key) => write!(out, ",{}", field(&escape(key)))?,
+            Name::Client(client) => write!(out, ",{client}")?,
+            Name::Unknown => out.write_all(b",")?,
         }
         write!(out, ",{},", outcome.status.label())?;
         if let (Some(departure), Some(delay)) = (outcome.departure, outcome.delay()) {
             write_seconds(out, departure)?;
-            write!(out, ",{}.{:09}", delay.as_secs(), delay.subsec_nanos())?;
+            out.write_all(b",")?;
+            write_span(out, delay)?;
         } else {
             out.write_all(b",")?;
         }
-        writeln!(out, ",{:.9}", outcome.excess.requests())
+        write!(out, ",{:.9}", outcome.excess.requests())?;
+        match &outcome.at_gate {
+            Some(gate) => {
+                out.write_all(b",")?;
+                write_span(out, gate.waited())?;
+                writeln!(out, ",{}", gate.rejected.map_or("", GateRejected::label))
+            }
+            None if self.is_gated => writeln!(out, ",,"),
+            None => writeln!(out),
+        }
     }
 
     pub(super) fn end(&mut self) -> io::Result<()> {
-        self.0.flush()
+        self.out.flush()
     }
 }
 
 fn write_seconds(out: &mut impl Write, moment: Moment) -> io::Result<()> {
-    let nanos = moment.as_nanos();
-    write!(
-        out,
-        "{}.{:09}",
-        nanos / 1_000_000_000,
-        nanos % 1_000_000_000
-    )
+    write_span(out, Duration::from_nanos(moment.as_nanos()))
+}
+
+fn write_span(out: &mut impl Write, span: Duration) -> io::Result<()> {
+    write!(out, "{}.{:09}", span.as_secs(), span.subsec_nanos())
 }
 
 /// A CSV field, quoted if it contains a comma.

@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Line, LineError, Recorded, asked, canonical, path_of, shown, time, without_host};
-use crate::limit::Moment;
+use super::{
+    Line, LineError, Recorded, asked, canonical, path_of, shown, spans, time, without_host,
+};
 
 /// The fields that are read. A line may have several fields with the same meaning.
 #[derive(Default, Deserialize)]
@@ -37,7 +38,11 @@ struct Json<'a> {
     zone: Said<'a>,
     key: Said<'a>,
     duration_seconds: Said<'a>,
+    queue_seconds: Said<'a>,
+    origin_queue_seconds: Said<'a>,
+    origin_seconds: Said<'a>,
     request_time: Said<'a>,
+    upstream_response_time: Said<'a>,
 }
 
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
@@ -53,8 +58,20 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (ended, ahead) = time::any(&logged).ok_or_else(|| LineError::Time(shown(&logged)))?;
     // The log has the time at which the answer ended. The simulation needs the time at which the
     // request came.
-    let took = json.duration_seconds.or(json.request_time).span();
-    let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    let own = json.duration_seconds.span();
+    let request_time = json.request_time.span();
+    let took = own.or(request_time).unwrap_or_default();
+    let at_origin = if json.origin_seconds.is_said() {
+        spans::own(
+            own,
+            [json.queue_seconds.span(), json.origin_queue_seconds.span()],
+        )
+    } else if json.upstream_response_time.is_said() {
+        let told = json.upstream_response_time.text();
+        told.and_then(|told| spans::upstream(&told))
+    } else {
+        request_time
+    };
     let mut method = json.method.or(json.request_method).text();
     let mut target = json.target.or(json.request_uri).or(json.uri).text();
     if target.is_none()
@@ -76,11 +93,13 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         referer: its_own(json.referer, json.http_referer),
         user_agent: its_own(json.user_agent, json.http_user_agent),
         keyed: json.zone.whole().zip(json.key.whole()),
+        took,
+        at_origin,
         ahead,
         target,
     };
     Ok(Line {
-        time: Moment::from_nanos(ended.as_nanos().saturating_sub(took)),
+        time: ended.before(took),
         key: None,
         path: path_of(&recorded.target).to_owned().into(),
         recorded: Some(recorded),
@@ -126,15 +145,18 @@ impl<'a> Said<'a> {
         }
     }
 
+    fn is_said(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+
     /// The value as seconds.
-    fn span(self) -> Duration {
+    fn span(self) -> Option<Duration> {
         let seconds = match self {
             Self::Nothing => None,
             Self::Text(text) => text.parse().ok(),
             Self::Number(number) => Some(number),
         };
-        let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        span.unwrap_or_default()
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
 }
 
@@ -231,6 +253,28 @@ mod tests {
         assert_eq!(recorded.keyed, None);
         let clock = read("{\"time_iso8601\":\"2026-11-21T04:33:47+01:00\"}").unwrap();
         assert_eq!(clock.recorded.unwrap().ahead, 3600);
+    }
+
+    #[test]
+    fn json_tells_how_long_a_request_was_at_its_origin() {
+        let at_origin = |fields: &str| {
+            let line = format!("{{\"msec\":5,{fields}}}");
+            let recorded = read(&line).unwrap().recorded.unwrap();
+            recorded.at_origin.map(|span| span.as_millis())
+        };
+        let own = "\"duration_seconds\":0.9,\"queue_seconds\":0.5";
+        assert_eq!(
+            at_origin(&format!("{own},\"origin_seconds\":0.1")),
+            Some(400)
+        );
+        let gated = format!("{own},\"origin_seconds\":0.1,\"origin_queue_seconds\":0.1");
+        assert_eq!(at_origin(&gated), Some(300));
+        assert_eq!(at_origin(own), None, "it did not reach an origin");
+        assert_eq!(at_origin("\"request_time\":\"0.250\""), Some(250));
+        let nginx = "\"request_time\":0.25,\"upstream_response_time\":";
+        assert_eq!(at_origin(&format!("{nginx}\"0.100, 0.050\"")), Some(150));
+        assert_eq!(at_origin(&format!("{nginx}\"-\"")), None);
+        assert_eq!(at_origin("\"status\":200"), None);
     }
 
     #[test]

@@ -23,7 +23,7 @@ fn naive(text: &str) -> Option<u64> {
 }
 
 fn holds(text: &str) -> Result<(), TestCaseError> {
-    prop_assert_eq!(read_seconds(text), naive(text));
+    prop_assert_eq!(time::seconds(text), naive(text));
     prop_assert!(FORMS.contains(&Form::of(text)));
     for form in FORMS {
         let read = form.read(text);

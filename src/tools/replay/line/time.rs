@@ -75,7 +75,7 @@ fn moment(time: Timestamp) -> Option<Moment> {
 ///
 /// The time is in RFC 3339, as nginx's `$time_local`, or in seconds.
 pub(super) fn any(text: &str) -> Option<(Moment, i32)> {
-    if let Some(nanos) = super::read_seconds(text) {
+    if let Some(nanos) = seconds(text) {
         return Some((Moment::from_nanos(nanos), 0));
     }
     let Ok(time) = text.parse() else {
@@ -88,6 +88,22 @@ pub(super) fn any(text: &str) -> Option<(Moment, i32)> {
         pieces.and_then(|pieces| pieces.to_numeric_offset())
     };
     Some((moment(time)?, ahead.map_or(0, Offset::seconds)))
+}
+
+/// Decimal seconds as nanoseconds. Finer digits are cut off.
+pub(super) fn seconds(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(decimals) {
+        return None;
+    }
+    let mut nanos = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+    let mut unit = 100_000_000;
+    for digit in decimals.bytes().take(9) {
+        nanos = nanos.checked_add(u64::from(digit - b'0') * unit)?;
+        unit /= 10;
+    }
+    Some(nanos)
 }
 
 #[cfg(test)]

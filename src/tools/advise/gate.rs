@@ -1,0 +1,82 @@
+//! The advice for the gate in front of the origin.
+
+use std::fmt::Write;
+
+use super::advice::{FASTEST, per};
+use super::origin_load::OriginLoad;
+use crate::limit::Rate;
+
+/// The share of the seconds that the gate should not slow down.
+const SHARE: f64 = 0.999;
+
+/// The fewest places that are advised. With one, each request waits for the one before it.
+const FEWEST: u64 = 2;
+
+/// The recommended rate and places of the gate in front of the origin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct GateAdvice {
+    /// The most requests in a second, except in a few seconds.
+    in_second: u64,
+    rate: Rate,
+    /// `None` if the log does not tell how long requests were at the origin.
+    places: Option<Places>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Places {
+    /// The most requests at the origin at once, on average over a second, except in a few seconds.
+    at_once: f64,
+    max_in_flight: u64,
+}
+
+impl GateAdvice {
+    /// `None` if the log has no requests to judge by.
+    pub(super) fn new(load: &OriginLoad) -> Option<Self> {
+        let in_second = load.of_second().at(SHARE);
+        if in_second == 0 {
+            return None;
+        }
+        let places = load.is_timed().then(|| {
+            let millionths = load.at_once().at(SHARE);
+            Places {
+                at_once: at_once(millionths),
+                max_in_flight: millionths.saturating_mul(2).div_ceil(1_000_000).max(FEWEST),
+            }
+        });
+        Some(Self {
+            in_second,
+            // A quarter more.
+            rate: per(in_second.saturating_mul(5).div_ceil(4).min(FASTEST), 1, 's'),
+            places,
+        })
+    }
+
+    /// The lines for the origin's table. `zone` is the zone whose keys should share the gate.
+    pub(super) fn toml(&self, zone: Option<&str>) -> String {
+        let mut text = format!(
+            "[origins.NAME]\n\
+             # In 99.9 % of the seconds at most {} requests came. The rate is a quarter more.\n\
+             rate = \"{}\"\n",
+            self.in_second, self.rate
+        );
+        // Writing to a string does not fail.
+        if let Some(places) = &self.places {
+            let _ = write!(
+                text,
+                "# In 99.9 % of the seconds at most {:.1} were at the origin on average. This is twice \
+                 that.\n\
+                 max_in_flight = {}\n",
+                places.at_once, places.max_in_flight
+            );
+        }
+        if let Some(zone) = zone {
+            let _ = writeln!(text, "share = {zone}");
+        }
+        text
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown to people")]
+fn at_once(millionths: u64) -> f64 {
+    millionths as f64 / 1_000_000.0
+}

@@ -1,0 +1,80 @@
+//! The advice as lines of a `gateway.toml`.
+
+use super::advice::Advice;
+use super::gate::GateAdvice;
+use super::survey::Surveyed;
+use crate::config::{KeyTemplate, Part, Variable, toml_string};
+
+/// The limit of a route and its zone, to append to a file whose last table is the route.
+#[must_use]
+pub fn toml(advice: &Advice) -> String {
+    let template = &advice.survey.template;
+    let name = zone_of(&advice.survey);
+    let is_bare = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let title = if is_bare {
+        name.clone()
+    } else {
+        toml_string(&name)
+    };
+    let candidate = advice.chosen.candidate;
+    format!(
+        "limits = [{{ zone = {}, burst = {} }}]\n\n[zones.{title}]\nkey = {}\nrate = {}\n",
+        toml_string(&name),
+        candidate.burst,
+        toml_string(&template.to_string()),
+        toml_string(&candidate.rate.to_string()),
+    )
+}
+
+/// The name of the zone that is advised.
+fn zone_of(survey: &Surveyed) -> String {
+    let zone = survey.zone.clone();
+    zone.unwrap_or_else(|| zone_name(&survey.template))
+}
+
+/// The lines for the origin's table that put a gate in front of it.
+pub(super) fn gate(survey: &Surveyed) -> Option<String> {
+    let gate = GateAdvice::new(&survey.load)?;
+    let is_of_keys = |part: &Part| matches!(part, Part::Variable(_));
+    let has_keys = survey.template.parts().iter().any(is_of_keys);
+    let zone = has_keys.then(|| toml_string(&zone_of(survey)));
+    Some(gate.toml(zone.as_deref()))
+}
+
+/// A zone name of letters, digits and `_`, made from the parts of the key.
+fn zone_name(template: &KeyTemplate) -> String {
+    if let [Part::Variable(Variable::RemoteAddr)] = template.parts() {
+        return "per_client".to_owned();
+    }
+    let mut name = "per".to_owned();
+    let text = template.to_string().to_ascii_lowercase();
+    for part in text.split(|c: char| !c.is_ascii_alphanumeric()) {
+        if !part.is_empty() && name.len() < 40 {
+            name.push('_');
+            name.push_str(part);
+        }
+    }
+    name.truncate(60);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_named_after_their_keys() {
+        let cases = [
+            ("$remote_addr", "per_client"),
+            ("$http_x_api_key", "per_http_x_api_key"),
+            ("$host:${arg_User}x", "per_host_arg_user_x"),
+            ("all", "per_all"),
+            ("é", "per"),
+        ];
+        for (template, name) in cases {
+            assert_eq!(zone_name(&template.parse().unwrap()), name);
+        }
+    }
+}

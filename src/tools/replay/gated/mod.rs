@@ -1,0 +1,336 @@
+//! Replays requests through zones and the gates in front of origins, event by event.
+//!
+//! At a gate the departures of all requests depend on each other, and so on those that come
+//! later. A request's outcome is therefore known only when it has left.
+
+mod origin_gates;
+mod zone_queues;
+
+#[cfg(test)]
+mod properties;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use foldhash::fast::RandomState;
+
+use self::origin_gates::{Joined, OriginGates};
+use self::zone_queues::{Charged, ZoneQueues};
+use super::line::Line;
+use super::outcome::{AtGate, Outcome};
+use super::request_keys::RequestKeys;
+use crate::config::{Route, Settings};
+use crate::limit::{Excess, Moment, Verdict};
+use crate::observe::metrics::{GateRejected, LimitStatus};
+
+/// The gateway's zones and its origins' gates, deciding on one request after the other.
+pub struct GatedSimulator<'a> {
+    requests: RequestKeys<'a>,
+    zones: ZoneQueues<'a>,
+    gates: OriginGates<'a>,
+    /// The requests that wait, by their numbers.
+    waiting: HashMap<u64, Waiting<'a>, RandomState>,
+    /// Outcomes that nobody has taken yet.
+    known: Vec<(u64, Outcome)>,
+    now: Moment,
+    untimed: u64,
+}
+
+/// What is known of a request at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Judged {
+    /// No route takes it.
+    Unrouted,
+    /// Its outcome.
+    Known(Outcome),
+    /// It waits. Its outcome comes later, by its number.
+    Waits,
+}
+
+impl Judged {
+    /// The outcome if it is known and a route takes the request.
+    #[must_use]
+    pub fn outcome(self) -> Option<Outcome> {
+        match self {
+            Self::Known(outcome) => Some(outcome),
+            Self::Unrouted | Self::Waits => None,
+        }
+    }
+}
+
+/// A request that has passed its zones or waits for them.
+struct Waiting<'a> {
+    outcome: Outcome,
+    route: &'a Route,
+    /// Its key at the gate.
+    key: Rc<[u8]>,
+    /// How long it holds a place at the origin.
+    holds: Duration,
+    charges: Vec<Charged>,
+    /// The turns that it still waits for.
+    turns: usize,
+    /// When it came to the gate. Before that, when it came at all.
+    since: Moment,
+}
+
+impl<'a> GatedSimulator<'a> {
+    /// Creates the zones and gates of `settings`, all empty.
+    #[must_use]
+    pub fn new(settings: &'a Settings) -> Self {
+        Self {
+            requests: RequestKeys::new(settings),
+            zones: ZoneQueues::new(settings),
+            gates: OriginGates::new(settings),
+            waiting: HashMap::default(),
+            known: Vec::new(),
+            now: Moment::default(),
+            untimed: 0,
+        }
+    }
+
+    /// The variables that keys need and no line contained.
+    ///
+    /// A request whose key was otherwise empty was not limited.
+    pub fn untold(&self) -> impl Iterator<Item = &str> {
+        self.requests.untold()
+    }
+
+    /// How many requests came to a gate with `max_in_flight` without a time at the origin.
+    ///
+    /// They took no place there.
+    #[must_use]
+    pub fn untimed(&self) -> u64 {
+        self.untimed
+    }
+
+    /// The next request comes. `number` must not be that of another one that waits.
+    pub fn judge(&mut self, number: u64, line: &Line) -> Judged {
+        let now = self.now.max(line.time);
+        self.run_until(now);
+        self.now = now;
+        let Some(route) = self.requests.route(line) else {
+            return Judged::Unrouted;
+        };
+        let key = self.gate_key(route, line);
+        if let Err(reason) = self.predict(route, &key, Duration::ZERO) {
+            let outcome = Outcome::accepted(route, &[], self.now);
+            return Judged::Known(rejected(outcome, self.now, reason, self.now));
+        }
+        let (outcome, charges, turns) = self.join_zones(number, route, line);
+        if outcome.status == LimitStatus::Rejected {
+            return Judged::Known(outcome);
+        }
+        let request = Waiting {
+            outcome,
+            route,
+            key,
+            holds: self.holds(route, line),
+            charges,
+            turns,
+            since: self.now,
+        };
+        if turns == 0 {
+            return self
+                .join_gate(number, request)
+                .map_or(Judged::Waits, Judged::Known);
+        }
+        self.zones.begin(&request.charges);
+        self.waiting.insert(number, request);
+        Judged::Waits
+    }
+
+    /// The trace has ended: everybody who waits leaves.
+    pub fn end(&mut self) {
+        self.run_until(Moment::from_nanos(u64::MAX));
+    }
+
+    /// Takes the outcomes that have become known, with the numbers of their requests.
+    pub fn take_known(&mut self) -> std::vec::Drain<'_, (u64, Outcome)> {
+        self.known.drain(..)
+    }
+
+    /// The key that shares the gate of the route's origin; empty if it has no `share`.
+    fn gate_key(&mut self, route: &Route, line: &Line) -> Rc<[u8]> {
+        let share = self.gates.share(route.origin);
+        let key = share.map(|zone| self.requests.of(self.zones.zone(zone), line));
+        key.unwrap_or_default().into()
+    }
+
+    /// How long a request will hold a place at its origin.
+    fn holds(&mut self, route: &Route, line: &Line) -> Duration {
+        if !self.gates.has_places(route.origin) {
+            return Duration::ZERO;
+        }
+        let recorded = line.recorded.as_ref();
+        let holds = recorded.and_then(|recorded| recorded.at_origin);
+        self.untimed += u64::from(holds.is_none());
+        holds.unwrap_or_default()
+    }
+
+    /// Joins all zones of the route, or none. Returns what they charged and the turns to wait for.
+    fn join_zones(
+        &mut self,
+        number: u64,
+        route: &Route,
+        line: &Line,
+    ) -> (Outcome, Vec<Charged>, usize) {
+        let now = self.now;
+        let rejected = |excess| (Outcome::rejected(route, excess, now), Vec::new(), 0);
+        let mut asked = Vec::with_capacity(route.limits.len());
+        let mut refused = None;
+        for wanted in &route.limits {
+            let zone = self.zones.zone(wanted.zone);
+            let Some(key) = self.requests.limited(zone, line) else {
+                continue;
+            };
+            if !self.zones.remember(wanted.zone, &key, now) {
+                return rejected(Excess::default());
+            }
+            let refusal = self.zones.refuses(*wanted, &key, now);
+            refused = refused.or(refusal);
+            asked.push((*wanted, Rc::from(key)));
+        }
+        if let Some(excess) = refused {
+            return rejected(excess);
+        }
+        let (mut verdicts, mut charges) = (Vec::new(), Vec::new());
+        for (wanted, key) in &asked {
+            let joined = self.zones.join(*wanted, key, number, route.dry_run, now);
+            if let Some((verdict, charged)) = joined {
+                verdicts.push(verdict);
+                charges.push(charged);
+            }
+        }
+        let waits = |verdict: &&Verdict| matches!(verdict, Verdict::Delay { .. });
+        let turns = verdicts.iter().filter(waits).count();
+        let outcome = Outcome::accepted(route, &verdicts, now);
+        (outcome, charges, if route.dry_run { 0 } else { turns })
+    }
+
+    /// Everything happens that is due by `until`, in order of time.
+    ///
+    /// At one moment places come free first. Then requests leave gates, then those who have waited
+    /// too long give up, then zones give turns.
+    fn run_until(&mut self, until: Moment) {
+        loop {
+            let next = [self.gates.due(), self.zones.due()].into_iter().flatten();
+            let Some(next) = next.min().filter(|next| *next <= until) else {
+                return;
+            };
+            self.now = self.now.max(next);
+            let now = self.now;
+            while let Some(number) = self.gates.take(now) {
+                if let Some(request) = self.waiting.remove(&number) {
+                    self.known.push((number, released(&request, now)));
+                }
+            }
+            while let Some(number) = self.gates.take_timeout(now) {
+                if let Some(request) = self.waiting.remove(&number) {
+                    let outcome = self.reject(&request, GateRejected::Timeout);
+                    self.known.push((number, outcome));
+                }
+            }
+            for number in self.zones.take_due(now) {
+                self.turn(number);
+            }
+        }
+    }
+    /// A zone gives a request its turn. With the last one it goes on to the gate.
+    fn turn(&mut self, number: u64) {
+        let Some(request) = self.waiting.get_mut(&number) else {
+            return;
+        };
+        request.turns -= 1;
+        if request.turns > 0 {
+            return;
+        }
+        let Some(mut request) = self.waiting.remove(&number) else {
+            return;
+        };
+        self.zones.end(&request.charges);
+        request.outcome.departure = Some(self.now);
+        request.since = self.now;
+        let waited = self.now.since(request.outcome.time);
+        let outcome = match self.predict(request.route, &request.key, waited) {
+            Ok(()) => self.join_gate(number, request),
+            Err(reason) => Some(self.reject(&request, reason)),
+        };
+        self.known.extend(outcome.map(|outcome| (number, outcome)));
+    }
+
+    /// Whether a request that has waited so long may wait at its gate as well.
+    fn predict(&self, route: &Route, key: &Rc<[u8]>, waited: Duration) -> Result<(), GateRejected> {
+        if !self.gates.has_gate(route.origin) {
+            return Ok(());
+        }
+        let predicted = self.gates.predict(route.origin, key, self.now)?;
+        // A dry run waits as long as the gate lets it.
+        let most = route.max_wait.filter(|_| !route.dry_run);
+        match most.map(|most| most.saturating_sub(waited)) {
+            Some(most) if predicted > most => Err(GateRejected::MaxWait),
+            _ => Ok(()),
+        }
+    }
+
+    /// A request comes to its gate. Returns its outcome unless it waits there.
+    fn join_gate(&mut self, number: u64, request: Waiting<'a>) -> Option<Outcome> {
+        let origin = request.route.origin;
+        if !self.gates.has_gate(origin) {
+            return Some(request.outcome);
+        }
+        let now = self.now;
+        let joined = self
+            .gates
+            .join(origin, &request.key, number, request.holds, now);
+        match joined {
+            Ok(Joined::Passed) => Some(released(&request, now)),
+            Ok(Joined::Waits) => {
+                self.waiting.insert(number, request);
+                None
+            }
+            Err(reason) => Some(self.reject(&request, reason)),
+        }
+    }
+
+    /// The gate rejects a request. Its zones get their charges back.
+    fn reject(&mut self, request: &Waiting, reason: GateRejected) -> Outcome {
+        self.zones.refund(&request.charges, self.now);
+        rejected(request.outcome, request.since, reason, self.now)
+    }
+}
+
+/// The outcome of a request that leaves its gate.
+fn released(request: &Waiting, now: Moment) -> Outcome {
+    let since = request.since;
+    let status = match request.outcome.status {
+        LimitStatus::Passed if now > since => LimitStatus::Delayed,
+        status => status,
+    };
+    let at_gate = AtGate {
+        since,
+        until: now,
+        rejected: None,
+    };
+    Outcome {
+        status,
+        departure: Some(now),
+        at_gate: Some(at_gate),
+        ..request.outcome
+    }
+}
+
+/// The outcome of a request that its gate rejects.
+fn rejected(outcome: Outcome, since: Moment, reason: GateRejected, now: Moment) -> Outcome {
+    let at_gate = AtGate {
+        since,
+        until: now,
+        rejected: Some(reason),
+    };
+    Outcome {
+        status: LimitStatus::Rejected,
+        departure: None,
+        at_gate: Some(at_gate),
+        ..outcome
+    }
+}

@@ -1,0 +1,67 @@
+//! Traces as CSV: `time_seconds,key[,route_path]`.
+
+use std::borrow::Cow;
+
+use super::{Line, LineError, shown, time};
+use crate::limit::Moment;
+
+pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
+    let (time, rest) = field(line);
+    let rest = rest.ok_or(LineError::Csv)?;
+    let nanos = time::seconds(&time).ok_or_else(|| LineError::Seconds(shown(&time)))?;
+    let (key, rest) = field(rest);
+    let path = match rest.map(str::trim).unwrap_or_default() {
+        "" => "/".into(),
+        quoted if quoted.starts_with('"') => field(quoted).0,
+        // The last field may have commas without quotes.
+        plain => plain.into(),
+    };
+    Ok(Line {
+        time: Moment::from_nanos(nanos),
+        key: Some(match key {
+            Cow::Borrowed(key) => Cow::Borrowed(key.as_bytes()),
+            Cow::Owned(key) => Cow::Owned(key.into_bytes()),
+        }),
+        path,
+        recorded: None,
+    })
+}
+
+/// The first field of a CSV line, and the text after its comma, if there is one.
+///
+/// A quoted field may have commas and doubled quotes (RFC 4180). If the quotes are not closed, or
+/// other text follows them, they are ordinary characters.
+pub(super) fn field(line: &str) -> (Cow<'_, str>, Option<&str>) {
+    if let Some(quoted) = line.trim_start().strip_prefix('"')
+        && let Some(end) = closing(quoted)
+    {
+        let behind = quoted[end + 1..].trim_start();
+        let rest = behind.strip_prefix(',');
+        if rest.is_some() || behind.is_empty() {
+            let field = &quoted[..end];
+            let field = if field.contains('"') {
+                field.replace("\"\"", "\"").into()
+            } else {
+                field.into()
+            };
+            return (field, rest);
+        }
+    }
+    let (field, rest) = match line.split_once(',') {
+        Some((field, rest)) => (field, Some(rest)),
+        None => (line, None),
+    };
+    (field.trim().into(), rest)
+}
+
+/// The end of a quoted field: the first quote that is not doubled.
+fn closing(quoted: &str) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let quote = from + quoted[from..].find('"')?;
+        if !quoted[quote + 1..].starts_with('"') {
+            return Some(quote);
+        }
+        from = quote + 2;
+    }
+}

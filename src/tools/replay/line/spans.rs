@@ -1,0 +1,67 @@
+//! How long requests were at their origin, as access logs tell it.
+
+use std::time::Duration;
+
+/// What the gateway's own log tells of a request that reached an origin.
+///
+/// The response's head ends `origin`; its last byte ends `duration`. The time before the origin is
+/// that in queues.
+pub(super) fn own(duration: Option<Duration>, queues: [Option<Duration>; 2]) -> Option<Duration> {
+    let before: Duration = queues.into_iter().flatten().sum();
+    duration.map(|duration| duration.saturating_sub(before))
+}
+
+/// The fields behind a line of the gateway's own log as text: ` queue=… origin=… duration=…`.
+pub(super) fn of_text(line: &str) -> Option<Duration> {
+    let (_, behind) = line.rsplit_once('"')?;
+    let field = |name: &str| {
+        let mut fields = behind.split_ascii_whitespace();
+        let value = fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
+        value.and_then(seconds)
+    };
+    field("origin")?;
+    own(field("duration"), [field("queue"), field("origin_queue")])
+}
+
+/// nginx's `$upstream_response_time`: one time for each server that was asked, added up.
+///
+/// nginx writes `-` for a server that did not answer, and for a request that reached none.
+pub(super) fn upstream(text: &str) -> Option<Duration> {
+    text.split([',', ':'])
+        .filter_map(|time| seconds(time.trim()))
+        .reduce(Duration::saturating_add)
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    let seconds = text.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_own_text_log_tells_the_time_behind_the_queue() {
+        let line = r#"x "curl" zone="z" key="origin=9" limit_status=delayed excess=1.000"#;
+        let with = |fields: &str| of_text(&format!("{line} {fields}"));
+        assert_eq!(
+            with("queue=0.95 origin=0.012 duration=0.963"),
+            Some(13 * MS)
+        );
+        assert_eq!(with("origin=0.012 duration=0.963"), Some(963 * MS));
+        assert_eq!(with("queue=0.95 duration=0.963"), None, "it was rejected");
+        assert_eq!(with("origin=0.012 duration=x"), None);
+        assert_eq!(of_text(r#"x "curl" 0.5"#), None);
+    }
+
+    #[test]
+    fn the_servers_that_nginx_asked_count_together() {
+        assert_eq!(upstream("0.250"), Some(250 * MS));
+        assert_eq!(upstream("0.250, 0.100 : -, 0.050"), Some(400 * MS));
+        assert_eq!(upstream("-"), None);
+        assert_eq!(upstream("-1"), None);
+    }
+}

@@ -1,0 +1,60 @@
+use std::collections::BTreeSet;
+
+use super::key::add;
+use super::line::Line;
+use crate::config::target;
+use crate::config::{Route, Settings, Zone};
+
+/// Finds the route and the keys of the requests of a trace.
+pub(super) struct RequestKeys<'a> {
+    settings: &'a Settings,
+    /// Variables that keys need and the trace does not contain.
+    untold: BTreeSet<String>,
+}
+
+impl<'a> RequestKeys<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        Self {
+            settings,
+            untold: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn untold(&self) -> impl Iterator<Item = &str> {
+        self.untold.iter().map(String::as_str)
+    }
+
+    pub(super) fn route(&self, line: &Line) -> Option<&'a Route> {
+        let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
+        let (_, route) = self
+            .settings
+            .route(&target::path(line.path.as_bytes()), None, method)?;
+        Some(route)
+    }
+
+    /// The key that a zone limits; `None` if it is empty or the client is exempt.
+    pub(super) fn limited(&mut self, zone: &Zone, line: &Line) -> Option<Box<[u8]>> {
+        let client = line.recorded.as_ref().and_then(|recorded| recorded.client);
+        if line.key.is_none() && client.is_some_and(|client| zone.is_exempt(client)) {
+            return None;
+        }
+        let key = self.of(zone, line);
+        (!key.is_empty()).then(|| key.into_boxed_slice())
+    }
+
+    /// The value of a zone's key, whether the zone limits the client or not.
+    pub(super) fn of(&mut self, zone: &Zone, line: &Line) -> Vec<u8> {
+        match (&line.key, &line.recorded) {
+            (Some(key), _) => key.to_vec(),
+            (None, Some(recorded)) => match &recorded.keyed {
+                Some((decided, key)) if **decided == zone.name => key.as_bytes().to_vec(),
+                _ => zone.key.fill(|variable, key| {
+                    if !add(key, variable, zone.ipv6_prefix, line, recorded) {
+                        self.untold.insert(variable.to_string());
+                    }
+                }),
+            },
+            (None, None) => Vec::new(),
+        }
+    }
+}

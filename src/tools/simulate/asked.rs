@@ -1,0 +1,108 @@
+//! What is kept of a line until its outcome is known.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use crate::limit::Moment;
+use crate::tools::replay::{Judged, Line, Outcome};
+
+/// A request as the output names it.
+pub(super) struct Asked<'a> {
+    /// The time on its line.
+    pub(super) time: Moment,
+    pub(super) by: Name<'a>,
+}
+
+/// Who sent a request.
+pub(super) enum Name<'a> {
+    Key(Cow<'a, [u8]>),
+    Client(IpAddr),
+    Unknown,
+}
+
+/// The requests whose outcome is not known yet, and those that came after the first of them.
+///
+/// The output is in the order of the lines.
+pub(super) struct Pending {
+    /// The number of the first of them.
+    first: u64,
+    requests: VecDeque<Request>,
+}
+
+struct Request {
+    asked: Asked<'static>,
+    /// What is known of it under each file.
+    judged: Box<[Judged]>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(line: &'a Line) -> Self {
+        let client = line.recorded.as_ref().and_then(|recorded| recorded.client);
+        let by = match (&line.key, client) {
+            (Some(key), _) => Name::Key(Cow::Borrowed(key)),
+            (None, Some(client)) => Name::Client(client),
+            (None, None) => Name::Unknown,
+        };
+        Self {
+            time: line.time,
+            by,
+        }
+    }
+
+    fn into_owned(self) -> Asked<'static> {
+        let by = match self.by {
+            Name::Key(key) => Name::Key(Cow::Owned(key.into_owned())),
+            Name::Client(client) => Name::Client(client),
+            Name::Unknown => Name::Unknown,
+        };
+        Asked {
+            time: self.time,
+            by,
+        }
+    }
+}
+
+impl Pending {
+    pub(super) fn new() -> Self {
+        Self {
+            first: 0,
+            requests: VecDeque::new(),
+        }
+    }
+
+    /// The number of the next request.
+    pub(super) fn next_number(&self) -> u64 {
+        self.first + self.requests.len() as u64
+    }
+
+    /// Adds the next request, with what is known of it under each file.
+    pub(super) fn add(&mut self, asked: Asked, judged: impl Iterator<Item = Judged>) {
+        self.requests.push_back(Request {
+            asked: asked.into_owned(),
+            judged: judged.collect(),
+        });
+    }
+
+    /// The outcome of request `number` under file number `nth`.
+    pub(super) fn set(&mut self, number: u64, nth: usize, outcome: Outcome) {
+        let index = usize::try_from(number.saturating_sub(self.first));
+        let request = index.ok().and_then(|index| self.requests.get_mut(index));
+        if let Some(judged) = request.and_then(|request| request.judged.get_mut(nth)) {
+            *judged = Judged::Known(outcome);
+        }
+    }
+
+    /// Takes the first request if all its outcomes are known. They go to `outcomes`.
+    pub(super) fn take(&mut self, outcomes: &mut Vec<Option<Outcome>>) -> Option<Asked<'static>> {
+        let first = self.requests.front()?;
+        if first.judged.contains(&Judged::Waits) {
+            return None;
+        }
+        let request = self.requests.pop_front()?;
+        self.first += 1;
+        outcomes.clear();
+        outcomes.extend(request.judged.iter().map(|judged| judged.outcome()));
+        Some(request.asked)
+    }
+}

@@ -1,0 +1,380 @@
+//! `drip simulate` with a gate in front of the origin: the worked examples of the gate.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::{Bench, said};
+
+/// A row of the output.
+#[derive(Debug)]
+struct Row {
+    time: f64,
+    key: String,
+    verdict: String,
+    departure: Option<f64>,
+    delay: Option<f64>,
+    at_gate: Option<f64>,
+    rejected: String,
+}
+
+/// An origin with these fields, a route to it, and a zone of keys that limits nothing.
+fn gate(origin: &str) -> Bench {
+    Bench::new(&format!(
+        "{origin}\n[zones.key]\nkey = \"$remote_addr\"\nrate = \"1000000r/s\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    ))
+}
+
+fn rows(bench: &Bench, trace: &str) -> Vec<Row> {
+    let output = bench.simulate(trace);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines = text.lines();
+    let head = "time,key,verdict,departure,delay,excess,origin_queue,origin_rejected";
+    assert_eq!(lines.next().unwrap(), head);
+    lines.map(row).collect()
+}
+
+fn row(line: &str) -> Row {
+    let cells: Vec<&str> = line.split(',').collect();
+    let number = |cell: usize| cells[cell].parse().ok();
+    Row {
+        time: number(0).unwrap(),
+        key: cells[1].to_owned(),
+        verdict: cells[2].to_owned(),
+        departure: number(3),
+        delay: number(4),
+        at_gate: number(6),
+        rejected: cells[7].to_owned(),
+    }
+}
+
+/// The keys in the order in which they leave, each with its time.
+fn departures(rows: &[Row]) -> Vec<(f64, &str)> {
+    let left = |row: &'_ Row| row.departure;
+    let mut all: Vec<_> = rows
+        .iter()
+        .filter_map(|row| Some((left(row)?, row.key.as_str())))
+        .collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    all
+}
+
+fn order(rows: &[Row]) -> String {
+    departures(rows).iter().map(|(_, key)| *key).collect()
+}
+
+/// Lines at one moment, a letter each.
+fn at(time: &str, keys: &str) -> String {
+    keys.chars().fold(String::new(), |mut text, key| {
+        writeln!(text, "{time},{key}").unwrap();
+        text
+    })
+}
+
+/// Steady streams of requests a second, one for each key, for so many seconds.
+fn streams(demands: &[u32], seconds: u32) -> String {
+    let mut all = Vec::new();
+    for (key, demand) in demands.iter().enumerate() {
+        let step = 1_000_000 / demand;
+        let of_key = |nth| (u64::from(nth) * u64::from(step) + key as u64, key);
+        all.extend((0..demand * seconds).map(of_key));
+    }
+    all.sort_unstable();
+    all.iter().fold(String::new(), |mut text, (micros, key)| {
+        writeln!(
+            text,
+            "{}.{:06},k{key}",
+            micros / 1_000_000,
+            micros % 1_000_000
+        )
+        .unwrap();
+        text
+    })
+}
+
+/// How many of each key leave between two moments.
+fn left(rows: &[Row], from: f64, to: f64) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for (at, key) in departures(rows) {
+        *counts.entry(key).or_default() += usize::from(at >= from && at < to);
+    }
+    counts
+}
+
+#[test]
+fn a_row_tells_how_long_a_request_waits_at_the_gate_and_why_it_is_rejected_there() {
+    let bench = gate("rate = \"10r/s\"\nmax_queue = 1\nqueue_timeout = \"50ms\"");
+    let output = bench.simulate("1.5,a\n1.5,b\n1.5,c\n1.56,d\n");
+    let expected = "time,key,verdict,departure,delay,excess,origin_queue,origin_rejected\n\
+        1.500000000,a,passed,1.500000000,0.000000000,0.000000000,0.000000000,\n\
+        1.500000000,b,rejected,,,0.000000000,0.050000000,timeout\n\
+        1.500000000,c,rejected,,,0.000000000,0.000000000,max_queue\n\
+        1.560000000,d,delayed,1.600000000,0.040000000,0.000000000,0.040000000,\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn keys_that_share_the_gate_take_turns() {
+    let bench = gate("rate = \"10r/s\"\nshare = \"key\"");
+    let rows = rows(&bench, &at("0", "xaaabbbccc"));
+    assert_eq!(order(&rows), "xabcabcabc");
+    let times: Vec<f64> = departures(&rows).iter().map(|left| left.0).collect();
+    let even: Vec<f64> = (0..10).map(|tenth| f64::from(tenth) / 10.0).collect();
+    assert_eq!(times, even);
+}
+
+#[test]
+fn without_share_the_first_that_comes_is_the_first_that_leaves() {
+    let bench = gate("rate = \"10r/s\"");
+    assert_eq!(order(&rows(&bench, &at("0", "xaaabcabbb"))), "xaaabcabbb");
+}
+
+#[test]
+fn demands_get_their_max_min_share_of_the_gate() {
+    let share = |rate: &str, demands: &[u32]| -> Vec<usize> {
+        let bench = gate(&format!("rate = \"{rate}\"\nshare = \"key\""));
+        let rows = rows(&bench, &streams(demands, 20));
+        let left = left(&rows, 10.0, 20.0);
+        left.values().map(|left| (left + 5) / 10).collect()
+    };
+    assert_eq!(share("100r/s", &[10, 20, 100, 100]), [10, 20, 35, 35]);
+    assert_eq!(share("14r/s", &[3, 7, 9, 1]), [3, 5, 5, 1]);
+}
+
+#[test]
+fn nine_keys_beside_a_flood_are_not_rejected_and_wait_less_than_a_round() {
+    let bench = gate("rate = \"100r/s\"\nshare = \"key\"");
+    let rows = rows(&bench, &streams(&[1000, 5, 5, 5, 5, 5, 5, 5, 5, 5], 10));
+    let mut waits = Vec::new();
+    for row in rows.iter().filter(|row| row.key != "k0") {
+        waits.push(row.delay.unwrap_or_else(|| panic!("{row:?}")));
+    }
+    waits.sort_by(f64::total_cmp);
+    assert_eq!(waits.len(), 9 * 50);
+    let p99 = waits[waits.len() * 99 / 100];
+    assert!(p99 < 0.12, "{p99}");
+    let flood = left(&rows, 0.0, 10.0)["k0"];
+    assert!(
+        (540..=560).contains(&flood),
+        "the rest of the rate: {flood}"
+    );
+}
+
+#[test]
+fn a_flood_alone_takes_half_the_queue_and_leaves_room_for_others() {
+    let bench = gate(
+        "rate = \"1r/h\"\nshare = \"key\"\nqueue = 1000\nmax_queue = 1000\nqueue_timeout = \"1h\"",
+    );
+    let waiting = |keys: &str, queue_of_nine: bool| -> Vec<usize> {
+        let bench = if queue_of_nine {
+            &gate(
+                "rate = \"1r/h\"\nshare = \"key\"\nqueue = 100\nmax_queue = 1000\nqueue_timeout = \"1h\"",
+            )
+        } else {
+            &bench
+        };
+        let rows = rows(bench, &(at("0", "x") + &at("0", &keys.repeat(1500))));
+        let mut counts = BTreeMap::new();
+        for row in rows.iter().skip(1) {
+            let waits = row.at_gate > Some(0.0);
+            assert!(waits || row.rejected == "queue" || row.rejected == "max_queue");
+            *counts.entry(&row.key).or_default() += usize::from(waits);
+        }
+        counts.into_values().collect()
+    };
+    assert_eq!(waiting("a", false), [500]);
+    assert_eq!(waiting("ab", false), [334, 333]);
+    assert_eq!(waiting("abcdefghi", false), [100; 9]);
+    assert_eq!(waiting("abcdefghi", true), [100; 9]);
+}
+
+#[test]
+fn the_first_request_of_an_idle_key_leaves_after_at_most_one_of_each_other() {
+    let bench = gate("rate = \"10r/s\"\nshare = \"key\"");
+    let trace = at("0", &"abcd".repeat(20)) + &at("1.05", "z");
+    let rows = rows(&bench, &trace);
+    let order = order(&rows);
+    let when = order.find('z').unwrap();
+    // Eleven have left by 1.05 s.
+    for key in "abcd".chars() {
+        assert!(order[11..when].matches(key).count() <= 1, "{order}");
+    }
+}
+
+#[test]
+fn one_key_alone_gets_the_whole_rate_and_idle_time_earns_nothing() {
+    let bench = gate("rate = \"10r/s\"\nshare = \"key\"\nqueue_timeout = \"1m\"");
+    let trace = at("0", &"a".repeat(50)) + &at("10", &"a".repeat(50));
+    let rows = rows(&bench, &trace);
+    for (row, nth) in rows.iter().zip((0..50).chain(0..50)) {
+        let due = row.time + f64::from(nth) / 10.0;
+        assert!((row.departure.unwrap() - due).abs() < 1e-6, "{row:?}");
+    }
+}
+
+#[test]
+fn the_predicted_wait_at_the_gate_counts_for_max_wait() {
+    let bench = |max_wait: &str| {
+        Bench::new(&format!(
+            "rate = \"10r/s\"\nshare = \"key\"\n\
+             [zones.key]\nkey = \"$remote_addr\"\nrate = \"1000000r/s\"\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\n\
+             [[routes]]\npath = \"/short\"\norigin = \"app\"\nmax_wait = \"{max_wait}\"\n"
+        ))
+    };
+    // The next slot is due in 0.1 s. Of five of `a` and two of `b`, two leave before `c`.
+    let trace = at("0", "xaaaaabb") + "0,c,/short\n";
+    let last = |max_wait: &str, key: &str| {
+        let trace = trace.replace(",c,", &format!(",{key},"));
+        rows(&bench(max_wait), &trace).pop().unwrap()
+    };
+    assert_eq!(last("300ms", "c").delay, Some(0.3));
+    assert_eq!(last("299ms", "c").rejected, "max_wait");
+    assert_eq!(last("800ms", "a").delay, Some(0.8));
+    assert_eq!(last("799ms", "a").rejected, "max_wait");
+}
+
+#[test]
+fn the_wait_in_the_zones_and_the_wait_at_the_gate_count_together() {
+    let delay = |max_wait: &str| {
+        let limit =
+            format!("limits = [{{ zone = \"key\", burst = 5 }}]\nmax_wait = \"{max_wait}\"");
+        let bench = zone_and_gate("rate = \"4r/s\"", &limit);
+        let told = rows(&bench, &at("0", "aa"));
+        (told[1].delay, told[1].at_gate, told[1].rejected.clone())
+    };
+    // It waits 0.1 s for its turn, and then for the slot at 0.25 s.
+    assert_eq!(delay("250ms"), (Some(0.25), Some(0.15), String::new()));
+    assert_eq!(delay("249ms"), (None, Some(0.0), "max_wait".to_owned()));
+}
+
+/// A zone in front of the gate, and a second origin without a gate.
+fn zone_and_gate(origin: &str, limit: &str) -> Bench {
+    Bench::new(&format!(
+        "{origin}\n[origins.free]\nservers = [\"http://127.0.0.1:9001\"]\n\
+         [zones.key]\nkey = \"$remote_addr\"\nrate = \"10r/s\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n{limit}\n\
+         [[routes]]\npath = \"/free\"\norigin = \"free\"\n\
+         limits = [{{ zone = \"key\", burst = 5 }}]\n"
+    ))
+}
+
+#[test]
+fn the_zones_give_back_what_the_gate_rejects_and_those_behind_move_up() {
+    let limit = "limits = [{ zone = \"key\", burst = 5 }]";
+    let bench = zone_and_gate("rate = \"1r/s\"\nmax_queue = 1", limit);
+    // The second waits for the slot at 1 s. So the third finds no room when its turn comes.
+    let rows = rows(&bench, &(at("0", "aaaa") + "0,a,/free\n0.25,a,/free\n"));
+    let told: Vec<(Option<f64>, Option<f64>, &str)> = rows
+        .iter()
+        .map(|row| (row.departure, row.at_gate, row.rejected.as_str()))
+        .collect();
+    let expected = [
+        (Some(0.0), Some(0.0), ""),
+        (Some(1.0), Some(0.9), ""),
+        (None, Some(0.0), "max_queue"),
+        (None, Some(0.0), "max_queue"),
+        // Two charges less: it was due at 0.4 s. It moves up when they are given back, at 0.2 s.
+        (Some(0.2), None, ""),
+        (Some(0.3), None, ""),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_hopeless_request_is_charged_nowhere() {
+    let limit = "limits = [{ zone = \"key\", burst = 5 }]";
+    let bench = zone_and_gate("rate = \"1r/s\"\nmax_queue = 1", limit);
+    let rows = rows(&bench, &(at("0", "xy") + &at("0", "aaa") + "0,a,/free\n"));
+    assert!(rows[2..5].iter().all(|row| row.rejected == "max_queue"));
+    assert_eq!(rows[5].verdict, "passed");
+}
+
+#[test]
+fn a_dry_run_ignores_the_zones_but_not_the_gate() {
+    let limit = "limits = [{ zone = \"key\", burst = 1 }]\nmax_wait = \"10ms\"\ndry_run = true";
+    let bench = zone_and_gate("rate = \"1r/s\"\nmax_queue = 2", limit);
+    let rows = rows(&bench, &at("0", "aaaa"));
+    let told: Vec<(&str, Option<f64>)> = rows
+        .iter()
+        .map(|row| (row.verdict.as_str(), row.departure))
+        .collect();
+    let expected = [
+        ("passed", Some(0.0)),
+        ("rejected_dry_run", Some(1.0)),
+        ("rejected_dry_run", Some(2.0)),
+        ("rejected", None),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(rows[3].rejected, "max_queue");
+}
+
+#[test]
+fn a_place_is_held_for_the_time_at_the_origin_that_the_log_tells() {
+    let line = |milli: u32, at_origin: &str| {
+        format!("{{\"msec\":1000.{milli:03},\"remote_addr\":\"192.0.2.1\",{at_origin}}}\n")
+    };
+    let bench = gate("max_in_flight = 1");
+    // All came at 1000 s. The log has them by their ends.
+    let slow = |nth: u32| {
+        line(
+            250 * nth,
+            &format!("\"request_time\":{}", f64::from(nth) / 4.0),
+        )
+    };
+    let told = rows(
+        &bench,
+        &[slow(1), slow(2), slow(3), line(0, "\"status\":200")].concat(),
+    );
+    let delays: Vec<f64> = told.iter().filter_map(|row| row.delay).collect();
+    assert_eq!(delays, [0.0, 0.25, 0.75, 1.5]);
+
+    let output = bench.simulate(at("0", "abc"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.matches(",passed,").count(), 3);
+    let told = String::from_utf8(output.stderr).unwrap();
+    let expected = "3 requests have no time at the origin in the trace: they hold no place of \
+                    max_in_flight\n";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn rows_stay_in_the_order_of_the_lines() {
+    let bench = gate("rate = \"100r/s\"\nshare = \"key\"");
+    let trace = streams(&[300, 7, 40], 3);
+    let rows = rows(&bench, &trace);
+    let keys = rows.iter().map(|row| row.key.as_str());
+    let lines = trace.lines().map(|line| line.split_once(',').unwrap().1);
+    assert!(keys.eq(lines));
+}
+
+#[test]
+fn files_with_and_without_a_gate_are_compared() {
+    let bench = gate("rate = \"10r/s\"\nmax_queue = 2");
+    let folder = bench.folder.path();
+    let file = std::fs::read_to_string(folder.join("gateway.toml")).unwrap();
+    std::fs::write(
+        folder.join("free.toml"),
+        file.replace("rate = \"10r/s\"\n", ""),
+    )
+    .unwrap();
+    std::fs::write(folder.join("trace"), at("0", "aabbc")).unwrap();
+    let text = said(folder, &["--against", "free.toml", "trace"]);
+    let words = |begin: &str| -> Vec<String> {
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(begin));
+        let words = line.unwrap_or_else(|| panic!("{text}")).split_whitespace();
+        words.map(ToOwned::to_owned).collect()
+    };
+    assert_eq!(words("passed at once")[3], "1");
+    assert_eq!(words("by an origin's gate")[4], "2");
+    assert!(
+        text.contains("under free.toml, against gateway.toml: 3 keys are better off"),
+        "{text}"
+    );
+    let plotted = said(folder, &["--plot", "flow.svg", "trace"]);
+    assert_eq!(plotted.lines().count(), 6);
+}
