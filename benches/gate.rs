@@ -3,6 +3,7 @@
 #[path = "support/thread_time.rs"]
 mod thread_time;
 
+use std::fs;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,8 +24,8 @@ fn limits() -> GateLimits {
     GateLimits {
         rate: Some("1000r/s".parse().expect("a rate")),
         max_in_flight: None,
-        queue: Some(100),
-        max_queue: 1_000_000,
+        queue: Some(1_000_000),
+        max_queue: 10_000_000,
     }
 }
 
@@ -107,9 +108,38 @@ origin = "app"
     );
 }
 
+/// What a key at the gate takes beside its waiters. Printed: memory has no place in criterion.
+fn memory(_: &mut Criterion<ThreadTime>) {
+    const KEYS: u32 = 100_000;
+    let keys: Vec<Key> = (0..KEYS).map(key).collect();
+    let fill = |all: &[Key], times: u32| {
+        let mut gate = Gate::new(limits());
+        let before = resident();
+        for _ in 0..times {
+            for key in all {
+                gate.join(key, 1, 1, START, || ());
+            }
+        }
+        (resident().saturating_sub(before), gate)
+    };
+    // The same number of waiters, of one key and of as many.
+    let (one, first) = fill(&vec![Arc::clone(&keys[0]); keys.len()], 1);
+    let (each, second) = fill(&keys, 1);
+    let a_key = each.saturating_sub(one) / u64::from(KEYS);
+    println!("gate of {KEYS} keys: {a_key} bytes a key beside its waiters and its text");
+    drop((first, second));
+}
+
+/// This process's resident memory, in bytes.
+fn resident() -> u64 {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or_default() * 4096
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().with_measurement(ThreadTime);
-    targets = gates, open_gate
+    targets = memory, gates, open_gate
 }
 criterion_main!(benches);

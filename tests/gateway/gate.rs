@@ -153,6 +153,45 @@ fn two_keys_that_both_wait_get_the_same_however_many_clients_they_have() {
 }
 
 #[test]
+fn demands_get_their_max_min_share() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let gateway = Gateway::start(&gated(&origin, "rate = \"100r/s\"", true));
+    best_of_three(|attempt| {
+        let (began, span) = (now(), 4000 * MS);
+        let keys = ["ten", "twenty", "many", "more"].map(|key| format!("{key}{attempt}"));
+        thread::scope(|scope| {
+            for (key, apart) in [(&keys[0], 100), (&keys[1], 50)] {
+                let gateway = &gateway;
+                // A few clients in turn, so that a wait delays no later request.
+                for nth in 0..4 {
+                    scope.spawn(move || {
+                        let mut client = Client::connect(gateway.address());
+                        let mut next = began + apart * MS * nth;
+                        while next < began + span {
+                            thread::sleep(next.saturating_duration_since(now()));
+                            client.get(&format!("/?key={key}"));
+                            assert_eq!(client.answer().status, 200, "{key}");
+                            next += 4 * apart * MS;
+                        }
+                    });
+                }
+            }
+            keep_asking(&gateway, &[(&keys[2], 20), (&keys[3], 20)], span);
+        });
+        let (from, to) = (began + 1000 * MS, began + 3800 * MS);
+        let count = |key: &String| within(&origin.moments(key), from, to);
+        let counts = keys.each_ref().map(count);
+        // 2.8 s of 10, 20, 35 and 35 a second.
+        let expected = [28, 56, 98, 98];
+        if counts.iter().zip(expected).all(|(count, expected)| count.abs_diff(expected) <= 5) {
+            return Ok(());
+        }
+        Err(format!("{counts:?} in 2.8 s"))
+    });
+}
+
+#[test]
 fn nine_light_clients_beside_a_flood_are_never_rejected_and_wait_little() {
     let _alone = alone();
     let origin = Origin::start();
