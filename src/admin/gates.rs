@@ -20,7 +20,7 @@ pub(super) fn blocked_seconds(times: &BlockedTimes) -> BTreeMap<Plain, f64> {
 }
 
 /// Why a gate backs off.
-pub(super) fn backing_off(why: BackingOff) -> views::BackingOff {
+pub(super) fn backing_off(why: &BackingOff) -> views::BackingOff {
     views::BackingOff {
         reason: why.reason.label().into(),
         text: Plain::new(&why.text),

@@ -69,7 +69,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate) -> Gate {
         max_queue: settings.max_queue.get() as u64,
         rejections: gates::rejections(gate),
         blocked_seconds: gates::blocked_seconds(&state.blocked),
-        backing_off: state.backing_off.map(gates::backing_off),
+        backing_off: state.backing_off.as_ref().map(gates::backing_off),
         deepest: deepest.collect(),
     }
 }

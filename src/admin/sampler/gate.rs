@@ -63,7 +63,7 @@ impl Gates {
             }),
             wait_p50: waits.quantile(0.5).map(seconds),
             wait_p99: waits.quantile(0.99).map(seconds),
-            backing_off: state.backing_off.map(gates::backing_off),
+            backing_off: state.backing_off.as_ref().map(gates::backing_off),
             deepest: state
                 .deepest
                 .iter()

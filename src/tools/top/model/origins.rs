@@ -5,7 +5,7 @@ use crate::admin::views::{Gate, GateKey, GateSample, Origin, Sample, Server};
 const KEYS: usize = 5;
 
 /// A line of the origins' panel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::tools::top) enum OriginLine<'a> {
     Origin(&'a Origin),
     /// What waits at the origin's gate.
