@@ -4,10 +4,13 @@
 mod thread_time;
 
 use std::hint::black_box;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use drip::config;
+use drip::http::upstream::{Dialer, Origin};
 use drip::limit::{Gate, GateLimits, Moment};
 
 use thread_time::ThreadTime;
@@ -73,9 +76,40 @@ fn gates(c: &mut Criterion<ThreadTime>) {
     }
 }
 
+/// What a request pays for a gate at which nobody waits: it joins, and gives its place back.
+fn open_gate(c: &mut Criterion<ThreadTime>) {
+    const FILE: &str = r#"
+[origins.app]
+servers = ["http://127.0.0.1:9000"]
+max_in_flight = 1000
+share = "key"
+
+[zones.key]
+key = "$remote_addr"
+rate = "1r/s"
+
+[[routes]]
+path = "/"
+origin = "app"
+"#;
+    let settings = config::parse(FILE, Path::new("gateway.toml"), false).expect("a good file");
+    let origin = Origin::new(settings.origins[0].clone(), Dialer::default());
+    let gate = origin.gate().expect("the file has one");
+    let key = key(1);
+    c.bench_function("pass an open gate, and give the place back", |b| {
+        b.iter(|| black_box(gate.join(|| Arc::clone(&key), None)));
+    });
+    c.bench_function(
+        "ask an open gate whether a request would be rejected",
+        |b| {
+            b.iter(|| black_box(gate.foresee(|| Arc::clone(&key), None)));
+        },
+    );
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().with_measurement(ThreadTime);
-    targets = gates
+    targets = gates, open_gate
 }
 criterion_main!(benches);

@@ -48,6 +48,10 @@ pub enum Row {
     Streams,
     /// How evenly they leave at 500r/s beside a flood of rejected requests.
     Flooded,
+    /// CPU of a forwarded request behind an open gate, beside one without a gate; drip only.
+    OpenGate,
+    /// How evenly requests of many keys leave through a gate with four workers; drip only.
+    Gated,
     /// How well thousands of slow keys keep their pace.
     Slow,
     /// Memory of a proxy that has just started, and how soon it listens.
@@ -70,9 +74,10 @@ impl Row {
             | Self::Tls
             | Self::Http2
             | Self::Waits
-            | Self::Deep => &[Part::Cost],
+            | Self::Deep
+            | Self::OpenGate => &[Part::Cost],
             Self::Keys => &[Part::Cost, Part::Memory],
-            Self::Streams | Self::Flooded | Self::Slow => &[Part::Evenness],
+            Self::Streams | Self::Flooded | Self::Gated | Self::Slow => &[Part::Evenness],
             Self::Startup | Self::Waiting | Self::Connections | Self::TlsConnections => {
                 &[Part::Memory]
             }
@@ -88,6 +93,8 @@ impl Row {
             Self::Slow => (31, 12),
             Self::Deep => (31, 8),
             Self::Flooded
+            | Self::OpenGate
+            | Self::Gated
             | Self::Tls
             | Self::Http2
             | Self::Waits

@@ -12,6 +12,7 @@ mod deep;
 mod effort;
 mod evenness;
 mod floor;
+mod gate;
 mod million;
 mod peers;
 mod report;
@@ -122,10 +123,12 @@ fn measure(arguments: Arguments) -> io::Result<()> {
     }
     cost::one_worker(&bench, &mut report)?;
     cost::two_workers(&bench, &mut report)?;
+    gate::cost(&bench, &mut report)?;
     million::keys(&bench, &mut report)?;
     secure::requests(&bench, &mut report)?;
     deep::queues(&bench, &mut report)?;
     evenness::streams(&bench, &mut report)?;
+    gate::streams(&bench, &mut report)?;
     slow::keys(&bench, &mut report)?;
     startup::memory(&bench, &mut report)?;
     connections::memory(&bench, &mut report)?;

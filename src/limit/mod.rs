@@ -12,10 +12,12 @@
 //! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
 //! - [`FairQueue`] shares one stream of departures between keys.
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
+//! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
 mod algorithm;
+mod backoff;
 mod bucket;
 mod duration;
 mod external_schedule;
@@ -23,12 +25,14 @@ mod fair_queue;
 mod gate;
 mod meter;
 mod moment;
+mod percent;
 mod queue;
 mod rate;
 mod verdict;
 
 pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use backoff::{Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, Sent};
 pub use bucket::Bucket;
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
@@ -37,6 +41,7 @@ pub use gate::{Admission, Full, Gate, GateLimits, Release};
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;
+pub use percent::{Percent, PercentError};
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
 pub use verdict::{Delay, Excess, Limit, Reason, Refusal, Verdict};

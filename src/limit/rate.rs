@@ -224,6 +224,8 @@ impl fmt::Debug for Rate {
     }
 }
 
+mod scaled;
+
 #[cfg(test)]
 mod properties;
 

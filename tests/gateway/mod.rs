@@ -4,6 +4,7 @@ mod accept;
 mod admin;
 mod admin_api;
 mod algorithms;
+mod backoff;
 mod bodies;
 mod check;
 mod eviction;

@@ -1,6 +1,7 @@
 use std::fmt::Write;
+use std::net::SocketAddr;
 
-use super::{CERTIFICATE, KEY, KEYS, Plan, Route, Written};
+use super::{CERTIFICATE, GATED, KEY, KEYS, OPEN_GATE, PASS, Plan, Route, Written};
 
 /// Uses defaults wherever the other peers have them too.
 ///
@@ -58,5 +59,36 @@ limits = [{{ zone = "{name}", burst = {burst}{nodelay} }}]
             keys = route.keys,
         );
     }
+    if setup.has_gates {
+        write_gates(&mut text, *origin);
+    }
     Written::new(Some(("gateway.toml", text)), ["run", "-c", "gateway.toml"])
+}
+
+/// Writes routes through gates, each with the zone of [`PASS`], whose keys share the gate.
+fn write_gates(text: &mut String, origin: SocketAddr) {
+    let zone = PASS.replace('/', "");
+    let gated = GATED.map(|(rate, path)| (path, format!("rate = \"{rate}r/s\"")));
+    let open = (
+        OPEN_GATE,
+        "rate = \"1000000r/s\"\nmax_in_flight = 100000".to_owned(),
+    );
+    for (path, gate) in gated.into_iter().chain([open]) {
+        let name = path.replace('/', "");
+        // Writing to a string does not fail.
+        let _taken = write!(
+            text,
+            r#"
+[origins.{name}]
+servers = ["http://{origin}"]
+share = "{zone}"
+{gate}
+
+[[routes]]
+path = "{path}"
+origin = "{name}"
+limits = [{{ zone = "{zone}", burst = 100000, nodelay = true }}]
+"#
+        );
+    }
 }

@@ -38,6 +38,8 @@ pub struct Setup {
     tls: bool,
     /// Whether all requests wait. Only lean needs this, because it has no routes.
     all_wait: bool,
+    /// Whether drip has gates, too.
+    has_gates: bool,
 }
 
 impl Setup {
@@ -46,10 +48,20 @@ impl Setup {
         routes: &ROUTES,
         tls: false,
         all_wait: false,
+        has_gates: false,
+    };
+    /// One worker, and drip has gates.
+    pub const GATES: Self = Self {
+        has_gates: true,
+        ..Self::ONE_WORKER
     };
     pub const TWO_WORKERS: Self = Self {
         workers: 2,
         ..Self::ONE_WORKER
+    };
+    pub const FOUR_WORKERS: Self = Self {
+        workers: 4,
+        ..Self::GATES
     };
     pub const TLS: Self = Self {
         tls: true,

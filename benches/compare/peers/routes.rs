@@ -21,6 +21,12 @@ pub const STREAMS: [(u64, &str); 4] = [
     (5000, "/stream/5000"),
 ];
 
+/// Passes every request through a gate that never closes; drip only.
+pub const OPEN_GATE: &str = "/gate/open";
+
+/// Streams through a gate: requests a second, and the path; drip only.
+pub const GATED: [(u64, &str); 2] = [(500, "/gate/500"), (2000, "/gate/2000")];
+
 /// A route with its own zone, keyed by the field X-Key.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {

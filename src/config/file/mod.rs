@@ -1,5 +1,6 @@
 //! Reads the file. Each table has a module here.
 
+mod backoff;
 mod limits;
 mod log;
 mod origins;
@@ -102,9 +103,9 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().unwrap_or(&absolute);
     let server = server::read(file.section("server"), folder, admin_token);
-    let (zone_names, zones) = file.get("zones").map(zones::read).unwrap_or_default();
-    let (origin_names, origins) = file
-        .get("origins")
+    let (origins, zones) = (file.get("origins"), file.get("zones"));
+    let (zone_names, zones) = zones.map(zones::read).unwrap_or_default();
+    let (origin_names, origins) = origins
         .map(|node| origins::read(node, folder, &zone_names))
         .unwrap_or_default();
     let redis = redis::read(file.section("redis"));

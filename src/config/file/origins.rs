@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::{Fields, Names, Node, index, named, url, values};
+use super::{Fields, Names, Node, backoff, index, named, url, values};
 use crate::config::{Health, HostRule, Origin};
 
 /// Largest `max_in_flight`, far above what a machine can have open.
@@ -34,6 +34,7 @@ fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Or
     });
     let timeout = |seconds| Duration::from_secs(seconds);
     let title = format!("[origins.{name}.health]");
+    let backoff_title = format!("[origins.{name}.backoff]");
     let origin = Origin {
         name,
         servers: servers.unwrap_or_default(),
@@ -58,6 +59,9 @@ fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Or
         fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),
         keep_alive: fields.or("keep_alive", 256, values::whole(0..=u32::MAX as usize)),
         host: fields.or("host", HostRule::Preserve, host),
+        backoff: fields
+            .get("backoff")
+            .and_then(|node| Some(backoff::read(Fields::of(node, backoff_title)?))),
         health: fields
             .get("health")
             .and_then(|node| health(Fields::of(node, title)?)),

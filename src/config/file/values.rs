@@ -121,6 +121,11 @@ pub(super) fn patience(node: Node) -> Option<Duration> {
     duration(node)
 }
 
+/// A duration above zero, or `"none"`, which gives `None`.
+pub(super) fn timeout_or_none(node: Node) -> Option<Duration> {
+    patience(node).and_then(|_| timeout(node))
+}
+
 /// A rate, or `"none"`, which gives `None`.
 pub(super) fn rate_or_none(node: Node) -> Option<Rate> {
     if node.value.as_str() == Some("none") {

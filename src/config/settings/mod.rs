@@ -1,3 +1,4 @@
+mod backoff;
 mod origin;
 mod route;
 mod server;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use origin::{Health, Host, HostRule, Origin, Scheme, ServerUrl};
 pub use route::{PathPattern, RatelimitHeaders, Route, RouteLimit};
 pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};

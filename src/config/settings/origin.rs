@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
+use super::Backoff;
 use crate::limit::{GateLimits, Rate};
 
 /// `[origins.NAME]`.
@@ -51,6 +52,8 @@ pub struct Origin {
     pub keep_alive: usize,
     /// The `Host` that the origin gets.
     pub host: HostRule,
+    /// How it backs off while the origin is in trouble; `None`: not at all.
+    pub backoff: Option<Backoff>,
     /// Health checks of the servers; `None`: there are none.
     pub health: Option<Health>,
 }
@@ -59,7 +62,7 @@ impl Origin {
     /// What its gate lets through; `None` if it has no gate.
     #[must_use]
     pub fn gate(&self) -> Option<GateLimits> {
-        if self.rate.is_none() && self.max_in_flight.is_none() {
+        if self.rate.is_none() && self.max_in_flight.is_none() && self.backoff.is_none() {
             return None;
         }
         Some(GateLimits {

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::size::show_size;
 use super::toml_string::toml_string;
 use super::{
-    Access, Format, ForwardedHeader, HostRule, Level, Origin, RatelimitHeaders, Redis, Route,
-    RouteLimit, Settings, Zone,
+    Access, Backoff, Format, ForwardedHeader, HostRule, Level, Origin, RatelimitHeaders, Redis,
+    Route, RouteLimit, Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -136,6 +136,17 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
         HostRule::Literal(name) => name,
     };
     out.field("host", toml_string(host));
+    if let Some(backoff) = &origin.backoff {
+        let Backoff { mode, on, limits } = backoff;
+        out.title(format!("[origins.{}.backoff]", key(&origin.name)));
+        out.field("mode", toml_string(mode.name()));
+        out.field("on", quoted(on));
+        let slow = limits.slow.map_or("none".to_owned(), show_duration);
+        out.field("slow", toml_string(&slow));
+        out.field("trip", toml_string(&limits.trip.to_string()));
+        out.field("floor", toml_string(&limits.floor.to_string()));
+        out.field("max_pause", toml_string(&show_duration(limits.max_pause)));
+    }
     if let Some(health) = &origin.health {
         out.title(format!("[origins.{}.health]", key(&origin.name)));
         out.field("path", toml_string(health.path.as_str()));

@@ -31,11 +31,23 @@ response_timeout = "90s"
 tunnel_timeout   = "1d"
 body_timeout     = "1500ms"
 max_fails        = 5
+rate             = "0.5r/250ms"
 max_in_flight    = 7
+share            = "z"
+queue            = 1
+max_queue        = 2
 queue_timeout    = "0s"
 host             = "app.internal:80"
 fail_timeout     = "1m"
 keep_alive       = 0
+
+[origins."b.example".backoff]
+mode      = "shadow"
+on        = ["429", "5xx", "timeout"]
+slow      = "250ms"
+trip      = "2.5%"
+floor     = "1%"
+max_pause = "1m"
 
 [origins."b.example".health]
 path            = "/healthz?a=%22&b={}"
@@ -47,6 +59,7 @@ healthy_after   = 2
 [origins.a]
 servers = ["http://127.0.0.1:9000"]
 health  = { path = "/" }
+backoff = {}
 
 [zones.z]
 key          = '${host}s:$http_x_api_key"\'
@@ -116,12 +129,24 @@ response_timeout = "90s"
 body_timeout = "1500ms"
 tunnel_timeout = "1d"
 max_header_size = "128KB"
+rate = "0.5r/250ms"
 max_in_flight = 7
+share = "z"
+queue = 1
+max_queue = 2
 queue_timeout = "0"
 max_fails = 5
 fail_timeout = "1m"
 keep_alive = 0
 host = "app.internal:80"
+
+[origins."b.example".backoff]
+mode = "shadow"
+on = ["429", "5xx", "timeout"]
+slow = "250ms"
+trip = "2.5%"
+floor = "1%"
+max_pause = "1m"
 
 [origins."b.example".health]
 path = "/healthz?a=%22&b={}"
@@ -137,12 +162,23 @@ response_timeout = "1m"
 body_timeout = "5m"
 tunnel_timeout = "1h"
 max_header_size = "64KB"
+rate = "none"
 max_in_flight = 0
+queue = 100
+max_queue = 10000
 queue_timeout = "5s"
 max_fails = 3
 fail_timeout = "10s"
 keep_alive = 256
 host = "preserve"
+
+[origins.a.backoff]
+mode = "on"
+on = ["503", "timeout", "connect"]
+slow = "none"
+trip = "10%"
+floor = "10%"
+max_pause = "30s"
 
 [origins.a.health]
 path = "/"

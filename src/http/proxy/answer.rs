@@ -10,12 +10,24 @@ use super::forward::{Attempt, Failure, Forward, ResponseKind};
 use super::upload::Upload;
 use super::{heads, ratelimit_headers};
 use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};
-use crate::http::message::{BodyLength, FieldName, InvalidResponse, ResponseHead, Version};
+use crate::http::message::{BodyLength, FieldName, Fields, InvalidResponse, ResponseHead, Version};
 use crate::http::upstream::{Connection, InFlight, OriginError};
+use crate::limit::Moment;
 use crate::time::deadline::Deadline;
 
 /// Interval between checks for a client that left while the origin accepts none of its upload.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// The time that `Retry-After` names: seconds or a date (RFC 9110, section 10.2.3).
+fn retry_after(fields: Fields<'_>, now: Moment) -> Option<Duration> {
+    let value = str::from_utf8(fields.named("retry-after").next()?).ok()?;
+    if let Ok(seconds) = value.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::parse(value.trim()).ok()?;
+    let seconds = u64::try_from(date.timestamp().as_second()).ok()?;
+    Some((Moment::default() + Duration::from_secs(seconds)).since(now))
+}
 
 impl<C: ClientStream> Forward<'_, '_, C> {
     /// Sends the request on this connection, and waits for the head of the response.
@@ -201,7 +213,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
     fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
         let now = self.worker.pacer.now();
         let took = now.since(self.began);
-        in_flight.answered(took);
+        in_flight.answered(took, head.status, || retry_after(head.fields(), now));
         self.record.origin_took = Some(took);
         self.record.answer_began(head.status);
         let (record, route) = (&*self.record, self.route);

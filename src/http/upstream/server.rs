@@ -150,7 +150,17 @@ impl<'o> InFlight<'o> {
     }
 
     /// Records that the head of a response arrived after `took`.
-    pub fn answered(&self, took: Duration) {
+    ///
+    /// `retry_after` is asked only if the gate wants to know it.
+    pub fn answered(
+        &self,
+        took: Duration,
+        status: u16,
+        retry_after: impl FnOnce() -> Option<Duration>,
+    ) {
+        if let Some(place) = &self.place {
+            place.answered(status, retry_after);
+        }
         self.server.metrics.count(Outcome::Answered, took);
         self.server.health.answered(&self.server.url);
     }
@@ -167,6 +177,9 @@ impl<'o> InFlight<'o> {
             ..
         } = &**self.server;
         metrics.count(outcome, took);
+        if let Some(place) = &self.place {
+            place.failed(outcome);
+        }
         health.failed(url, self.max_fails, now);
     }
 }

@@ -7,7 +7,7 @@ use super::gate::OriginGate;
 use super::probe::Check;
 use super::server::{InFlight, Server};
 use crate::config::{self, ServerUrl};
-use crate::limit::{GateLimits, Moment};
+use crate::limit::Moment;
 use crate::observe::throttle::Throttle;
 
 /// The servers of an origin and their state, shared by all workers and kept across reloads.
@@ -48,8 +48,7 @@ impl Origin {
             .iter()
             .map(|url| Arc::new(Server::new(&settings.name, url)))
             .collect();
-        let gate = settings.gate();
-        let gate = gate.map(|limits| OriginGate::new(&settings.name, limits));
+        let gate = OriginGate::of(&settings);
         Self {
             settings,
             servers,
@@ -77,11 +76,11 @@ impl Origin {
                 server.unchecked();
             }
         }
-        let gate = match (&self.gate, settings.gate()) {
-            (None, limits) => limits.map(|limits| OriginGate::new(&settings.name, limits)),
-            (Some(gate), limits) => {
-                gate.set_limits(limits.unwrap_or(GateLimits::NONE));
-                limits.map(|_| Arc::clone(gate))
+        let gate = match &self.gate {
+            None => OriginGate::of(&settings),
+            Some(gate) => {
+                gate.reload(&settings);
+                settings.gate().map(|_| Arc::clone(gate))
             }
         };
         Self {

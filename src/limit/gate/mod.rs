@@ -120,15 +120,16 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// Changes what it lets through. All waiters stay and get new times.
     ///
-    /// The next slot is one new interval behind the last departure.
+    /// The next slot is one new interval behind the last departure, or now if that is later. All
+    /// requests that are due by `now` must have been [taken](Self::take) before.
     pub fn set_limits(&mut self, limits: GateLimits, now: Moment) {
-        let was_full = !self.has_place();
         if let (Some((due, cost)), Some(before)) = (self.last, self.limits.rate) {
             let due = moment(before, due);
             self.last = limits.rate.map(|rate| (ticks(rate, due), cost));
         }
         self.limits = limits;
-        self.note_free_place(was_full, now);
+        // Under the new limits more might have left before, but they did not.
+        self.opens = self.opens.max(now);
     }
 
     /// Number of requests that wait.
@@ -219,6 +220,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Lets nothing leave before `until`. A pause only ever gets longer.
     pub fn pause(&mut self, until: Moment) {
         self.opens = self.opens.max(until);
+    }
+
+    /// Ends a pause.
+    pub fn resume(&mut self, now: Moment) {
+        self.opens = self.opens.min(now);
     }
 
     /// A request that left the gate gives its place at the origin back.

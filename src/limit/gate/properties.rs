@@ -57,7 +57,7 @@ proptest! {
         let (mut number, mut waiting, mut at_origin) = (0, Vec::new(), 0);
         // The last departure under the present limits.
         let mut last: Option<Moment> = None;
-        let mut paused = START;
+        let (mut paused, mut changed) = (START, START);
         for (step, millis) in steps {
             let until = now + Duration::from_millis(millis);
             let opens = paused;
@@ -68,6 +68,7 @@ proptest! {
                     prop_assert!(apart >= rate.interval(), "{:?}", apart);
                 }
                 prop_assert!(due >= opens, "nobody leaves in a pause");
+                prop_assert!(due >= changed, "nobody leaves at a time that is over");
                 last = Some(due);
                 at_origin += 1;
                 prop_assert!(limits.max_in_flight.is_none_or(|most| at_origin <= most));
@@ -107,7 +108,7 @@ proptest! {
                 }
                 Step::Limits(limits) => {
                     gate.set_limits(limits, now);
-                    last = None;
+                    (last, changed) = (None, now);
                 }
                 Step::Pause(millis) => {
                     paused = paused.max(now + Duration::from_millis(millis));

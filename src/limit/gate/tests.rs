@@ -117,6 +117,19 @@ fn limits_change_while_requests_wait_and_none_is_lost() {
 }
 
 #[test]
+fn a_faster_rate_does_not_make_up_for_the_time_before_it() {
+    let mut gate = Gate::new(limits("1r/m"));
+    for _ in 0..4 {
+        join(&mut gate, 'a', 0);
+    }
+    gate.set_limits(limits("10r/s"), at(5000));
+    assert_eq!(
+        taken(&mut gate, 6000),
+        [('a', 5000), ('a', 5100), ('a', 5200)]
+    );
+}
+
+#[test]
 fn who_leaves_makes_those_behind_move_up() {
     let mut gate = Gate::new(limits("10r/s"));
     join(&mut gate, 'a', 0);

@@ -538,7 +538,8 @@ proptest! {
             for ((id, due), (other, was)) in lane.iter().zip(&old) {
                 prop_assert!(id == other && due <= was, "{:?} after {:?}", lane, old);
             }
-            for pair in lane.windows(2) {
+            // A due time before the epoch is shown as the epoch.
+            for pair in lane.windows(2).filter(|pair| pair[0].1 > Moment::default()) {
                 let gap = pair[1].1.since(pair[0].1) + Duration::from_nanos(1);
                 prop_assert!(gap >= rate.interval(), "{:?}", lane);
             }

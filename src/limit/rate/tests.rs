@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::limit::Percent;
 
 fn rate(text: &str) -> Rate {
     text.parse()
@@ -132,7 +133,47 @@ fn an_interval_is_rounded_up_to_a_nanosecond() {
     }
 }
 
+#[test]
+fn a_part_of_a_rate_is_exact_up_to_nine_decimals() {
+    for (text, part, scaled) in [
+        ("200r/s", "50%", "100r/s"),
+        ("200r/s", "28.5%", "57r/s"),
+        ("200r/s", "0.0001%", "0.0002r/s"),
+        ("1r/m", "33.3333%", "0.333333r/m"),
+        ("2.5r/250ms", "10%", "0.25r/250ms"),
+        ("0.123456789r/s", "50%", "0.061728395r/s"),
+        ("0.000000001r/d", "0.0001%", "0.000000001r/d"),
+        ("1000000r/s", "100%", "1000000r/s"),
+        ("999999999.999999999r/d", "0.0001%", "1000r/d"),
+    ] {
+        let scaled_by = |part: &str| rate(text).scaled(part.parse().unwrap());
+        assert_eq!(scaled_by(part).to_string(), scaled, "{part} of {text}");
+        assert_eq!(scaled_by("100%"), rate(text));
+    }
+}
+
 proptest! {
+    /// Compares fractions of requests a nanosecond, without rounding.
+    #[test]
+    fn a_part_of_a_rate_is_between_it_and_the_rate_itself(
+        text in "[0-9]{1,9}(\\.[0-9]{1,9})?r/[smhd]",
+        millionths in 1..=1_000_000_u32,
+    ) {
+        let Ok(whole) = text.parse::<Rate>() else { return Ok(()) };
+        let part = Percent::from_millionths(millionths);
+        let scaled = whole.scaled(part);
+        let billionths = |rate: Rate| {
+            let scale = rate.ticks_per_request().unsigned_abs() / rate.period().as_nanos();
+            rate.ticks_per_nano().unsigned_abs() * (1_000_000_000 / scale)
+        };
+        let (scaled_million, exact) =
+            (billionths(scaled) * 1_000_000, billionths(whole) * u128::from(millionths));
+        prop_assert!(scaled_million >= exact && scaled_million - exact < 1_000_000);
+        prop_assert!(billionths(scaled) <= billionths(whole));
+        prop_assert_eq!(scaled.to_string().parse(), Ok(scaled));
+        prop_assert_eq!(whole.scaled(Percent::ALL), whole);
+    }
+
     #[test]
     fn every_rate_that_reads_prints_so_that_it_reads_back(
         text in "[0-9]{1,9}(\\.[0-9]{1,9})?r/([smhd]|[1-9][0-9]{0,3}(ns|us|ms|s|m|h|d))"

@@ -4,7 +4,8 @@ use ::metrics::{Histogram, counter, histogram};
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::tally::Tally;
-use super::{ORIGIN_LOST_SLOTS, ORIGIN_QUEUE_WAIT, ORIGIN_REJECTIONS};
+use super::{ORIGIN_BACKOFFS, ORIGIN_LOST_SLOTS, ORIGIN_QUEUE_WAIT, ORIGIN_REJECTIONS};
+use crate::limit::Cuts;
 
 /// Requests waiting at an origin's gate.
 ///
@@ -67,10 +68,37 @@ impl GateRejected {
     }
 }
 
+/// What the back-off of an origin has cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackoffReason {
+    /// The rate: too many answers were trouble.
+    Trouble,
+    /// The places: too many answers were slow.
+    Slow,
+    /// All departures, for a time that the origin named.
+    RetryAfter,
+}
+
+impl BackoffReason {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::Trouble, Self::Slow, Self::RetryAfter];
+
+    /// The value of the label `reason`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Trouble => "trouble",
+            Self::Slow => "slow",
+            Self::RetryAfter => "retry_after",
+        }
+    }
+}
+
 /// Metrics of an origin's gate.
 #[derive(Debug)]
 pub struct GateMetrics {
     rejections: [Tally; GateRejected::ALL.len()],
+    backoffs: [Tally; BackoffReason::ALL.len()],
     lost_slots: Tally,
     wait: Histogram,
     /// The same waits as in `wait`, for readers that need their quantiles each second.
@@ -90,6 +118,11 @@ impl GateMetrics {
                 ];
                 Tally::into_series(counter!(ORIGIN_REJECTIONS, &labels))
             }),
+            backoffs: BackoffReason::ALL.map(|reason| {
+                let reason = reason.label().to_owned();
+                let labels = [("origin", origin.clone()), ("reason", reason)];
+                Tally::into_series(counter!(ORIGIN_BACKOFFS, &labels))
+            }),
             lost_slots: Tally::into_series(counter!(ORIGIN_LOST_SLOTS, "origin" => origin.clone())),
             wait: histogram!(ORIGIN_QUEUE_WAIT, "origin" => origin),
             waits: AtomicHistogram::default(),
@@ -105,6 +138,20 @@ impl GateMetrics {
     #[must_use]
     pub fn rejected(&self, reason: GateRejected) -> u64 {
         self.rejections[reason as usize].get()
+    }
+
+    /// Counts what was cut.
+    pub fn count_backoffs(&self, cuts: Cuts) {
+        let cut = [cuts.trouble, cuts.slow, cuts.retry_after];
+        for (tally, is_cut) in self.backoffs.iter().zip(cut) {
+            tally.add(u64::from(is_cut));
+        }
+    }
+
+    /// How often the back-off has cut for this reason.
+    #[must_use]
+    pub fn backed_off(&self, reason: BackoffReason) -> u64 {
+        self.backoffs[reason as usize].get()
     }
 
     /// Counts a slot that was given to a request whose client had gone.
@@ -126,7 +173,8 @@ impl GateMetrics {
 
     /// Reports the counts to Prometheus.
     pub fn show(&self) {
-        self.rejections.iter().for_each(Tally::show);
+        let tallies = self.rejections.iter().chain(&self.backoffs);
+        tallies.for_each(Tally::show);
         self.lost_slots.show();
     }
 }

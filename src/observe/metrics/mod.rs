@@ -24,7 +24,7 @@ pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
 pub use config::ConfigMetrics;
 pub use gate::{
-    GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_DEPTH,
+    BackoffReason, GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_DEPTH,
     ORIGIN_DEPTH_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE,
     ORIGIN_RATE_HELP,
 };
@@ -81,6 +81,7 @@ const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
 const ORIGIN_HEALTHY: &str = "drip_origin_healthy";
 const ORIGIN_QUEUE_WAIT: &str = "drip_origin_queue_wait_seconds";
 const ORIGIN_REJECTIONS: &str = "drip_origin_rejections_total";
+const ORIGIN_BACKOFFS: &str = "drip_origin_backoffs_total";
 const ORIGIN_LOST_SLOTS: &str = "drip_origin_lost_slots_total";
 const STORE_OPERATIONS: &str = "drip_store_operations_total";
 const STORE_SECONDS: &str = "drip_store_duration_seconds";
@@ -157,6 +158,10 @@ pub fn describe() {
     describe_counter!(
         ORIGIN_REJECTIONS,
         "Requests that the origin's gate rejected, by reason."
+    );
+    describe_counter!(
+        ORIGIN_BACKOFFS,
+        "How often the origin's gate cut its rate or places or paused, by reason."
     );
     describe_counter!(
         ORIGIN_LOST_SLOTS,

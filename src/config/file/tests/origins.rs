@@ -55,6 +55,23 @@ pub(super) const CASES: &[Case] = &[
      r#"2:12: servers: a server is written "http://host:port", "https://host:port" or "unix:/path"; found "http://[::1:9000""#),
     (SERVERS, "[\"http://a\", \"http://A:80\"]",
      r#"2:24: servers: "http://A:80" is listed twice; remove one"#),
+    (SERVERS, "[\"http://a\"]\nrate = \"10\"",
+     r#"3:8: rate: a rate is a count and a period, such as "10r/s", "30r/m" or "5r/250ms"; found "10""#),
+    (SERVERS, "[\"http://a\"]\nrate = 10",
+     r#"3:8: rate: expected "none", or a rate such as "10r/s"; found 10"#),
+    (SERVERS, "[\"http://a\"]\nshare = \"per_cleint\"",
+     r#"3:9: share: there is no [zones.per_cleint]; did you mean "per_client"?"#),
+    (SERVERS, "[\"http://a\"]\nqueue = 0\nmax_queue = 10000001",
+     "3:9: queue: expected a whole number from 1 to 10000000; found 0\n4:13: max_queue: expected a whole number from 1 to 10000000; found 10000001"),
+    (SERVERS, "[\"http://a\"]\nbackoff = { floor = \"101%\", trip = \"0%\", slow = \"0s\" }",
+     "3:21: floor: a percentage is above 0% and at most 100%; found \"101%\"\n3:36: trip: a percentage is above 0% and at most 100%; found \"0%\"\n3:49: slow: expected a duration above 0; found \"0s\""),
+    (SERVERS, "[\"http://a\"]\nbackoff = { on = [\"503\", \"200\"], mode = \"shadows\" }",
+     r#"3:26: on: trouble is a status from 400 to 599, "4xx", "5xx", "timeout" or "connect"; found "200"
+3:41: mode: expected "on" or "shadow"; found "shadows"; did you mean "shadow"?"#),
+    (SERVERS, "[\"http://a\"]\nbackoff = { floor = 10, on = [], max_pause = \"0\" }",
+     r#"3:21: floor: expected a percentage such as "10%"; found 10
+3:30: on: the list is empty; write one such as ["503", "timeout"]
+3:46: max_pause: expected a duration above 0; found "0""#),
     (SERVERS, "[80]",
      r#"2:12: servers: expected a server such as "http://127.0.0.1:9000"; found 80"#),
     (SERVERS, "[\"http://a\"]\nconnect_timeout = \"0\"",
@@ -72,7 +89,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nmax_header_size = \"2MB\"",
      r#"3:19: max_header_size: expected a size from 1KB to 1MB; found "2MB""#),
     (SERVERS, "[\"http://a\"]\nheath = {}",
-     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, max_in_flight, queue_timeout, max_fails, fail_timeout, keep_alive, host, health; did you mean health?"#),
+     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, max_in_flight, share, queue, max_queue, queue_timeout, max_fails, fail_timeout, keep_alive, host, backoff, health; did you mean health?"#),
     // [origins.NAME.health]
     (SERVERS, "[\"http://a\"]\nhealth = \"/\"",
      r#"3:10: health: expected a table; found "/""#),

@@ -6,7 +6,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use futures_util::StreamExt;
@@ -16,10 +15,6 @@ use super::{OriginGate, State};
 use crate::limit::Moment;
 use crate::time::clock;
 use crate::time::pacer::{Alarm, Bell, Pacer};
-
-/// How long before a slot the alarm rings. It is less than slots are given out ahead, so that one
-/// ring gives out several slots of a fast gate.
-const BEFORE: Duration = Duration::from_micros(500);
 
 thread_local! {
     /// Keyed by the gate's address in memory. An entry is removed when its gate is dropped.
@@ -38,24 +33,24 @@ pub(super) struct Alarms {
 
 impl Alarms {
     /// Sets this thread's alarm for a request that has joined here. Starts it if need be.
-    pub(super) fn join(gate: &Arc<OriginGate>, state: &mut State) -> Rc<Self> {
+    pub(super) fn join(gate: &Arc<OriginGate>, state: &mut State, now: Moment) -> Rc<Self> {
         let here = HERE.with_borrow_mut(|all| {
             let new = || Self::start(gate);
             Rc::clone(all.entry(Arc::as_ptr(gate)).or_insert_with(new))
         });
         here.waiting.set(here.waiting.get() + 1);
-        here.set(state);
+        here.set(state, now);
         here
     }
 
     /// Sets this thread's alarm, if it has one. Returns whether some thread's alarm is set.
-    pub(super) fn set_here(gate: &Arc<OriginGate>, state: &mut State) -> bool {
+    pub(super) fn set_here(gate: &Arc<OriginGate>, state: &mut State, now: Moment) -> bool {
         let here = HERE.try_with(|all| all.borrow().get(&Arc::as_ptr(gate)).cloned());
         if let Ok(Some(here)) = here {
-            here.set(state);
+            here.set(state, now);
             return true;
         }
-        state.gate.due().is_none()
+        state.alarm_at(now).is_none()
     }
 
     /// A request that has joined here waits no longer.
@@ -81,17 +76,17 @@ impl Alarms {
     }
 
     /// Sets the alarm for the next departure, unless it rings sooner.
-    fn set(&self, state: &mut State) {
-        let Some(due) = state.gate.due().map(|due| due.before(BEFORE)) else {
+    fn set(&self, state: &mut State, now: Moment) {
+        let Some(at) = state.alarm_at(now) else {
             return;
         };
         match self.armed.get() {
-            Some(armed) if armed <= due => return,
+            Some(armed) if armed <= at => return,
             Some(_) => {}
             None => state.armed += 1,
         }
-        self.armed.set(Some(due));
-        self.alarm.set(Some(due));
+        self.armed.set(Some(at));
+        self.alarm.set(Some(at));
     }
 
     /// Gives out the slots that are near, and sets the alarm again if this thread has waiters, or
@@ -101,9 +96,10 @@ impl Alarms {
         if self.armed.take().is_some() {
             state.armed = state.armed.saturating_sub(1);
         }
-        let released = state.release(clock::now());
+        let now = clock::now();
+        let released = state.release(&gate.metrics, now);
         if self.waiting.get() > 0 || state.armed == 0 {
-            self.set(&mut state);
+            self.set(&mut state, now);
         }
         drop(state);
         gate.grant(released);

@@ -8,6 +8,7 @@
 mod alarms;
 mod backing_off;
 mod blocked;
+mod place;
 mod waiting;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,17 +18,23 @@ use smallvec::SmallVec;
 use tokio::sync::{oneshot, watch};
 
 use crate::actors::Key;
-use crate::limit::{self, Full, GateLimits, Moment, Position, Rate, Release};
+use crate::config;
+use crate::limit::{self, Full, GateLimits, Lowered, Moment, Position, Rate, Release, Sent};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
 use alarms::Alarms;
-pub use backing_off::{BackingOff, BackoffReason};
+use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
+pub use place::Place;
+use place::Unreported;
 pub use waiting::Waiting;
 
 /// How far ahead of time slots are given out.
 const AHEAD: Duration = Duration::from_millis(1);
+/// How long before a slot alarms ring. It is less than slots are given out ahead, so that one ring
+/// gives out several slots of a fast gate.
+const BEFORE: Duration = Duration::from_micros(500);
 /// Weight of each key, and cost of each request.
 const ONE: u32 = 1;
 
@@ -43,15 +50,13 @@ pub struct OriginGate {
 #[derive(Debug)]
 struct State {
     gate: limit::Gate<Key, oneshot::Sender<Granted>>,
+    /// `None` if the file has no `backoff`.
+    backing_off: Option<BackingOff>,
     blocked: Blocked,
     /// How many threads have set their alarm for the next departure.
     armed: usize,
     is_closed: bool,
 }
-
-/// A place at the origin, taken until this is dropped.
-#[derive(Debug)]
-pub struct Place(Arc<OriginGate>);
 
 /// The turn of a request that waited.
 #[derive(Debug)]
@@ -89,8 +94,8 @@ pub struct GateState {
     pub rate: Option<Rate>,
     /// The places now in force.
     pub max_in_flight: Option<usize>,
-    /// Why it lets less through than the file says; `None` if it does not.
-    pub backing_off: Option<BackingOff>,
+    /// What is lower than in the file, and why.
+    pub lowered: Lowered,
     /// How long requests have waited for each cause.
     pub blocked: BlockedTimes,
     /// The keys with the most waiters, and how many, deepest first.
@@ -98,31 +103,37 @@ pub struct GateState {
 }
 
 /// Requests whose turn has come, to be told outside the lock.
-type Released = SmallVec<[Release<Key, oneshot::Sender<Granted>>; 4]>;
+type Released = SmallVec<[(Release<Key, oneshot::Sender<Granted>>, Option<Sent>); 4]>;
 
 impl OriginGate {
-    pub(super) fn new(origin: &str, limits: GateLimits) -> Arc<Self> {
-        Arc::new(Self {
+    /// The gate of an origin; `None` if the file gives it none.
+    pub(super) fn of(origin: &config::Origin) -> Option<Arc<Self>> {
+        let limits = origin.gate()?;
+        let backing_off = origin.backoff.as_ref();
+        let backing_off = backing_off.map(|it| BackingOff::new(it, &limits, clock::now()));
+        Some(Arc::new(Self {
             state: Mutex::new(State {
                 gate: limit::Gate::new(limits),
+                backing_off,
                 blocked: Blocked::default(),
                 armed: 0,
                 is_closed: false,
             }),
-            metrics: GateMetrics::of(origin),
+            metrics: GateMetrics::of(&origin.name),
             changes: watch::Sender::new(()),
-        })
+        }))
     }
 
-    /// Changes what it lets through. Requests that wait get new times, and none is lost.
-    pub(super) fn set_limits(self: &Arc<Self>, limits: GateLimits) {
+    /// Takes over new settings. Requests that wait get new times, and none is lost.
+    ///
+    /// If the origin has no gate any more, all of them leave.
+    pub(super) fn reload(self: &Arc<Self>, origin: &config::Origin) {
+        let limits = origin.gate().unwrap_or(GateLimits::NONE);
         let mut state = self.lock();
         let now = clock::now();
-        let mut released = state.release(now);
-        if *state.gate.limits() != limits {
-            state.gate.set_limits(limits, now);
-            released.extend(state.release(now));
-        }
+        let mut released = state.release(&self.metrics, now);
+        state.reload(origin.backoff.as_ref(), limits, now);
+        released.extend(state.release(&self.metrics, now));
         drop(state);
         self.grant(released);
         self.changes.send_replace(());
@@ -185,14 +196,17 @@ impl OriginGate {
         let key = key();
         let mut state = self.lock();
         let now = clock::now();
-        let released = state.release(now);
+        let released = state.release(&self.metrics, now);
         let joined = state.join(&key, most, now);
-        let joined = joined.map(|joined| joined.map(|it| (it, Alarms::join(self, &mut state))));
+        let joined = joined.map(|joined| match joined {
+            Some(it) => Err((it, Alarms::join(self, &mut state, now))),
+            None => Ok(state.sent(now)),
+        });
         drop(state);
         self.grant(released);
         Ok(match joined? {
-            None => Admission::Passed(Place(Arc::clone(self))),
-            Some(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
+            Ok(sent) => Admission::Passed(Place::new(self, sent)),
+            Err(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
                 Arc::clone(self),
                 key,
                 position,
@@ -205,9 +219,13 @@ impl OriginGate {
 
     fn pass(self: &Arc<Self>) -> Option<Place> {
         let mut state = self.lock();
-        let passes = !state.is_closed && state.gate.pass(ONE, clock::now());
+        if state.is_closed {
+            return None;
+        }
+        let now = clock::now();
+        let sent = state.gate.pass(ONE, now).then(|| state.sent(now))?;
         drop(state);
-        passes.then(|| Place(Arc::clone(self)))
+        Some(Place::new(self, sent))
     }
 
     /// When a new request of this key would leave, from now on.
@@ -227,27 +245,46 @@ impl OriginGate {
         drop(left);
     }
 
-    fn give_back(self: &Arc<Self>) {
+    /// Tells the back-off how a request went.
+    fn report(self: &Arc<Self>, unreported: Unreported) {
         let mut state = self.lock();
-        if state.gate.depth() == 0 {
+        let now = clock::now();
+        state.report(unreported, now);
+        let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+    }
+
+    fn give_back(self: &Arc<Self>, unreported: Option<Unreported>) {
+        let mut state = self.lock();
+        if state.gate.depth() == 0 && unreported.is_none() {
             // When a place comes free matters only to those who wait.
             return state.gate.give_back(Moment::default());
         }
         let now = clock::now();
+        if let Some(unreported) = unreported {
+            state.report(unreported, now);
+        }
         state.gate.give_back(now);
-        let released = state.release(now);
-        let is_told = Alarms::set_here(self, &mut state);
+        let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
         drop(state);
+        self.tell(released, is_told);
+    }
+
+    /// Grants turns, and makes the other threads look unless somebody's alarm `is_set`.
+    fn tell(self: &Arc<Self>, released: Released, is_set: bool) {
         self.grant(released);
-        if !is_told {
+        if !is_set {
             self.changes.send_replace(());
         }
     }
 
     /// Tells requests that their turn has come. Those that have gone give their places back.
     fn grant(self: &Arc<Self>, released: Released) {
-        for Release { due, waiter, .. } in released {
-            let place = Place(Arc::clone(self));
+        for (Release { due, waiter, .. }, sent) in released {
+            let place = Place::new(self, sent);
             if waiter.send(Granted { place, due }).is_err() {
                 self.metrics.count_lost_slot();
             }
@@ -258,8 +295,10 @@ impl OriginGate {
     #[must_use]
     pub fn state(&self, keys: usize) -> GateState {
         let mut state = self.lock();
-        state.note_blocked(clock::now());
-        let limits = *state.gate.limits();
+        let now = clock::now();
+        state.back_off(&self.metrics, now);
+        state.note_blocked(now);
+        let (limits, lowered) = state.shown();
         let mut deepest: Vec<(Key, usize)> = Vec::new();
         for (key, depth) in state.gate.depths() {
             let at = deepest.partition_point(|(_, known)| *known >= depth);
@@ -273,7 +312,7 @@ impl OriginGate {
             in_flight: state.gate.in_flight(),
             rate: limits.rate,
             max_in_flight: limits.max_in_flight,
-            backing_off: None,
+            lowered,
             blocked: state.blocked.times(),
             deepest,
         }
@@ -286,10 +325,59 @@ impl OriginGate {
 
 impl State {
     /// Takes the requests whose slot is at most [`AHEAD`] away.
-    fn release(&mut self, now: Moment) -> Released {
-        let released = std::iter::from_fn(|| self.gate.take(now + AHEAD)).collect();
+    fn release(&mut self, metrics: &GateMetrics, now: Moment) -> Released {
+        self.back_off(metrics, now);
+        let mut released = Released::new();
+        while let Some(release) = self.gate.take(now + AHEAD) {
+            released.push((release, self.sent(now)));
+        }
         self.note_blocked(now);
         released
+    }
+
+    /// A request leaves.
+    fn sent(&mut self, now: Moment) -> Option<Sent> {
+        let in_flight = self.gate.in_flight();
+        let backing_off = self.backing_off.as_mut()?;
+        Some(backing_off.sent(in_flight, now))
+    }
+
+    fn report(&mut self, unreported: Unreported, now: Moment) {
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.report(unreported, now);
+        }
+    }
+
+    /// Lowers the gate's limits, or raises them again, if it is time.
+    fn back_off(&mut self, metrics: &GateMetrics, now: Moment) {
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.apply(&mut self.gate, metrics, now);
+        }
+    }
+
+    fn reload(&mut self, backoff: Option<&config::Backoff>, limits: GateLimits, now: Moment) {
+        let known = self.backing_off.take();
+        self.gate.set_limits(limits, now);
+        self.gate.resume(now);
+        self.backing_off = backoff.map(|backoff| match known {
+            Some(known) => known.reload(backoff, &limits, now),
+            None => BackingOff::new(backoff, &limits, now),
+        });
+    }
+
+    /// The limits to show, which in shadow mode are not in force, and what is lowered.
+    fn shown(&self) -> (GateLimits, Lowered) {
+        let limits = *self.gate.limits();
+        let backing_off = self.backing_off.as_ref();
+        backing_off.map_or((limits, Lowered::default()), |it| it.shown(limits))
+    }
+
+    /// When to look again: before the next departure, or when the back-off may change something.
+    fn alarm_at(&self, now: Moment) -> Option<Moment> {
+        let due = self.gate.due().map(|due| due.before(BEFORE));
+        let changes = self.backing_off.as_ref().filter(|_| self.gate.depth() > 0);
+        let change = changes.and_then(|it| it.next_change(now));
+        due.into_iter().chain(change).min()
     }
 
     fn note_blocked(&mut self, now: Moment) {
@@ -347,11 +435,5 @@ impl GateRejection {
             },
             retry_after: full.retry_at.since(now),
         }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.give_back();
     }
 }

@@ -1,0 +1,81 @@
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::OriginGate;
+use crate::limit::Sent;
+use crate::observe::metrics::Outcome;
+
+/// A place at the origin, taken until this is dropped.
+pub struct Place {
+    gate: Arc<OriginGate>,
+    /// The request as the back-off knows it, until its result is reported.
+    sent: Cell<Option<Sent>>,
+    /// How the last attempt failed. It is the result unless another server answers.
+    failure: Cell<Option<Outcome>>,
+}
+
+/// What a request has come to, for the back-off.
+#[derive(Debug)]
+pub(super) struct Unreported {
+    pub(super) sent: Sent,
+    pub(super) result: Option<OriginResult>,
+}
+
+/// What an origin did with a request; if nothing, its client left.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum OriginResult {
+    Answered {
+        status: u16,
+        retry_after: Option<Duration>,
+    },
+    Failed(Outcome),
+}
+
+impl Place {
+    pub(super) fn new(gate: &Arc<OriginGate>, sent: Option<Sent>) -> Self {
+        Self {
+            gate: Arc::clone(gate),
+            sent: Cell::new(sent),
+            failure: Cell::new(None),
+        }
+    }
+
+    /// Reports that the head of an answer has arrived.
+    pub(in crate::http::upstream) fn answered(
+        &self,
+        status: u16,
+        retry_after: impl FnOnce() -> Option<Duration>,
+    ) {
+        if let Some(sent) = self.sent.take() {
+            let retry_after = retry_after();
+            let result = OriginResult::Answered {
+                status,
+                retry_after,
+            };
+            let result = Some(result);
+            self.gate.report(Unreported { sent, result });
+        }
+    }
+
+    /// Notes that a server gave no answer. Another one may still be asked.
+    pub(in crate::http::upstream) fn failed(&self, outcome: Outcome) {
+        self.failure.set(Some(outcome));
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let result = self.failure.take().map(OriginResult::Failed);
+        let sent = self.sent.take();
+        self.gate
+            .give_back(sent.map(|sent| Unreported { sent, result }));
+    }
+}

@@ -1,0 +1,47 @@
+use crate::limit::{Moment, Percent};
+
+/// What was cut since the last [update](super::Backoff::update).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cuts {
+    /// The rate, for trouble.
+    pub trouble: bool,
+    /// The number in flight, for slow answers.
+    pub slow: bool,
+    /// All departures, for Retry-After.
+    pub retry_after: bool,
+}
+
+/// Why something is lower than in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// When it was last cut.
+    pub at: Moment,
+    /// The answers that were counted then, with the outstanding ones that were past `slow`.
+    pub answers: u64,
+    /// Those of them that were trouble, or slow.
+    pub bad: u64,
+    /// It does not grow before. Only a cut of the rate holds it, and not each one.
+    pub held_until: Option<Moment>,
+}
+
+/// What is lower than in the file, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lowered {
+    /// The rate, with its present share of the file's.
+    pub rate: Option<(Percent, Cut)>,
+    /// The number in flight.
+    pub max_in_flight: Option<Cut>,
+    /// No departures before.
+    pub paused_until: Option<Moment>,
+}
+
+impl Cut {
+    pub(super) fn of(bad: u64, answers: u64, at: Moment) -> Self {
+        Self {
+            at,
+            answers,
+            bad,
+            held_until: None,
+        }
+    }
+}

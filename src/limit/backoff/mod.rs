@@ -1,0 +1,251 @@
+//! Backs off in front of an origin that is in trouble: lower rate, pauses, fewer requests at once.
+//!
+//! It only ever lowers what the file says, and grows back to it. Answers are counted in windows of
+//! 1 to 10 seconds. The operator says what is slow: nothing is learned from latency by itself.
+//!
+//! - Trouble in a window cuts the rate, down to what the origin did answer.
+//! - Retry-After in half of the answers stops all departures for a time.
+//! - Slow answers cut the number of requests at the origin at once.
+//!
+//! All rules are applied at *ticks*, ten a second. A call applies the ticks up to its moment first,
+//! so the outcome does not depend on how often [`Backoff::update`] is called.
+
+mod cut;
+mod in_flight_limit;
+mod limits;
+mod outstanding;
+#[cfg(test)]
+mod properties;
+mod rate_share;
+#[cfg(test)]
+mod scenarios;
+#[cfg(test)]
+mod tests;
+mod tick;
+mod traffic;
+mod window;
+
+use super::{Moment, Rate};
+use in_flight_limit::InFlightLimit;
+use rate_share::RateShare;
+use tick::{TICK, tick_after};
+use traffic::Traffic;
+use window::Closed;
+
+pub use cut::{Cut, Cuts, Lowered};
+pub use limits::BackoffLimits;
+pub use traffic::{Answer, Sent};
+
+/// A caller that was silent for longer skips the ticks before. The rate has grown back by then.
+const MOST_TICKS: u32 = 1000;
+
+/// What an origin can take now, learned from its answers.
+///
+/// All times that it is told must not go back.
+#[derive(Debug)]
+pub struct Backoff {
+    limits: BackoffLimits,
+    file_rate: Option<Rate>,
+    rate: Option<Rate>,
+    rate_share: RateShare,
+    in_flight_limit: InFlightLimit,
+    paused_until: Option<Moment>,
+    traffic: Traffic,
+    next_tick: Moment,
+    changed: bool,
+    cuts: Cuts,
+}
+
+impl Backoff {
+    /// Nothing is lower than in the file, which says `rate` and `max_in_flight`.
+    #[must_use]
+    pub fn new(
+        limits: BackoffLimits,
+        rate: Option<Rate>,
+        max_in_flight: Option<usize>,
+        now: Moment,
+    ) -> Self {
+        Self {
+            limits,
+            file_rate: rate,
+            rate,
+            rate_share: RateShare::new(now),
+            in_flight_limit: InFlightLimit::new(max_in_flight),
+            paused_until: None,
+            traffic: Traffic::new(limits.slow, now),
+            next_tick: tick_after(now),
+            changed: false,
+            cuts: Cuts::default(),
+        }
+    }
+
+    /// A request leaves to the origin. `in_flight` are there now, this one included.
+    pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
+        self.advance(now);
+        self.traffic.sent(in_flight, now)
+    }
+
+    /// The head of an answer came, or the attempt failed.
+    #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
+    pub fn answered(&mut self, sent: Sent, answer: Answer, now: Moment) {
+        self.advance(now);
+        self.traffic.answered(&sent, &answer, now);
+    }
+
+    /// The client left before an answer came: it counts for nothing.
+    #[allow(clippy::needless_pass_by_value, reason = "no request ends twice")]
+    pub fn abandoned(&mut self, sent: Sent, now: Moment) {
+        self.advance(now);
+        self.traffic.forget(&sent);
+    }
+
+    /// Returns what was cut since the last call; `None` if nothing has changed.
+    ///
+    /// After a change the caller sets the gate to [`rate`](Self::rate),
+    /// [`max_in_flight`](Self::max_in_flight) and [`paused_until`](Self::paused_until). It calls
+    /// this at answers, and every 100 ms while anything [may change](Self::may_change).
+    pub fn update(&mut self, now: Moment) -> Option<Cuts> {
+        self.advance(now);
+        let cuts = std::mem::take(&mut self.cuts);
+        std::mem::take(&mut self.changed).then_some(cuts)
+    }
+
+    /// Whether anything may change without another call.
+    #[must_use]
+    pub fn may_change(&self) -> bool {
+        self.lowered() != Lowered::default() || !self.traffic.is_idle()
+    }
+
+    /// The rate now in force: at most the file's, at least `floor` of it.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// The requests that may be at the origin at once now: at most as the file says.
+    #[must_use]
+    pub fn max_in_flight(&self) -> Option<usize> {
+        self.in_flight_limit.now()
+    }
+
+    /// No request may leave before this moment. Over when it has passed.
+    #[must_use]
+    pub fn paused_until(&self) -> Option<Moment> {
+        self.paused_until
+    }
+
+    /// What is lower than in the file, and why.
+    #[must_use]
+    pub fn lowered(&self) -> Lowered {
+        let cut = self.rate_share.last_cut();
+        Lowered {
+            rate: cut.map(|cut| (self.rate_share.share(), cut)),
+            max_in_flight: self.in_flight_limit.last_cut(),
+            paused_until: self.paused_until,
+        }
+    }
+
+    /// The file has changed. What is lowered stays at its share of what the file says.
+    pub fn set_limits(
+        &mut self,
+        limits: BackoffLimits,
+        rate: Option<Rate>,
+        max_in_flight: Option<usize>,
+        now: Moment,
+    ) {
+        self.advance(now);
+        if limits.slow != self.limits.slow {
+            self.traffic.begin_generation(limits.slow, now);
+        }
+        if rate.is_none() {
+            self.rate_share = RateShare::new(now);
+        }
+        if limits.slow.is_none() {
+            self.in_flight_limit.reset();
+        }
+        let longest = now + limits.max_pause;
+        self.paused_until = self.paused_until.map(|until| until.min(longest));
+        self.rate_share.raise_to(limits.floor);
+        self.in_flight_limit.set_file(max_in_flight);
+        (self.limits, self.file_rate) = (limits, rate);
+        self.show_rate();
+        self.changed = true;
+    }
+
+    fn advance(&mut self, now: Moment) {
+        if now >= self.next_tick {
+            self.apply_ticks(now);
+        }
+    }
+
+    #[cold]
+    fn apply_ticks(&mut self, now: Moment) {
+        let skipped_to = tick_after(now.before(TICK * MOST_TICKS));
+        let mut tick = self.next_tick.max(skipped_to);
+        for _ in 0..=MOST_TICKS {
+            if tick > now {
+                break;
+            }
+            self.apply_tick(tick);
+            tick = tick + TICK;
+        }
+        self.next_tick = tick;
+    }
+
+    fn apply_tick(&mut self, now: Moment) {
+        if self.paused_until.is_some_and(|until| until <= now) {
+            self.paused_until = None;
+            self.changed = true;
+        }
+        if self.paused_until.is_none() {
+            if self.rate_share.grow(now) {
+                self.show_rate();
+            }
+            self.changed |= self.in_flight_limit.grow();
+        }
+        if let Some(closed) = self.traffic.close(now) {
+            self.judge(&closed, now);
+        }
+    }
+
+    fn judge(&mut self, closed: &Closed, now: Moment) {
+        let mut is_cut = self.pause(closed, now);
+        let resumes = self.paused_until.unwrap_or(now);
+        if let Some(rate) = self.file_rate {
+            let before = self.rate_share.share();
+            is_cut |= self.rate_share.judge(closed, rate, &self.limits, resumes);
+            if self.rate_share.share() < before {
+                self.cuts.trouble = true;
+                self.show_rate();
+            }
+        }
+        if let Some(slow) = self.limits.slow {
+            let before = self.in_flight_limit.now();
+            is_cut |= self.in_flight_limit.judge(closed, slow);
+            if self.in_flight_limit.now() != before {
+                (self.cuts.slow, self.changed) = (true, true);
+            }
+        }
+        if is_cut {
+            self.traffic.begin_generation(self.limits.slow, now);
+        }
+    }
+
+    /// Obeys Retry-After if half of the answers are trouble with it.
+    fn pause(&mut self, closed: &Closed, now: Moment) -> bool {
+        let window = &closed.window;
+        let pause = window.retry_after.min(self.limits.max_pause);
+        let is_cut = window.retries * 2 >= window.answers.max(1) && !pause.is_zero();
+        if is_cut {
+            self.paused_until = Some(now + pause);
+            (self.cuts.retry_after, self.changed) = (true, true);
+        }
+        is_cut
+    }
+
+    fn show_rate(&mut self) {
+        let share = self.rate_share.share();
+        self.rate = self.file_rate.map(|rate| rate.scaled(share));
+        self.changed = true;
+    }
+}

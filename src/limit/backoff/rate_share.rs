@@ -1,0 +1,162 @@
+use std::time::Duration;
+
+use super::tick::TICK;
+use super::window::Closed;
+use super::{BackoffLimits, Cut};
+use crate::limit::{Moment, Percent, Rate};
+
+/// All of the file's rate, in millionths.
+const ALL: u64 = Percent::ALL.millionths() as u64;
+
+/// How long the rate does not grow after a cut.
+const SHORTEST_HOLD: Duration = Duration::from_secs(5);
+const LONGEST_HOLD: Duration = Duration::from_secs(30);
+
+/// Growth in a tick: 5 % of the file's rate a second, and 1 % near the point of trouble.
+const GROWTH: u64 = ALL / 20 / 10;
+const CAREFUL_GROWTH: u64 = ALL / 100 / 10;
+
+/// The part of the file's rate that the origin can take.
+///
+/// All parts are in millionths of the file's rate, so that a reload of the file keeps them.
+#[derive(Debug)]
+pub(super) struct RateShare {
+    now: u64,
+    /// What the origin answered without trouble, a second, when it was last in trouble.
+    ///
+    /// `None`: unknown, or long ago.
+    trouble_at: Option<u64>,
+    hold: Duration,
+    held_until: Moment,
+    /// Whether it has grown since the last cut with a hold.
+    has_grown: bool,
+    /// Whether the last window had nearly enough trouble for a cut.
+    was_near_trip: bool,
+    /// Whether the last window allows growth.
+    may_grow: bool,
+    /// When it was last below the whole of the file's rate.
+    below_all_at: Moment,
+    last_cut: Option<Cut>,
+}
+
+impl RateShare {
+    pub fn new(now: Moment) -> Self {
+        Self {
+            now: ALL,
+            trouble_at: None,
+            hold: SHORTEST_HOLD,
+            held_until: now,
+            has_grown: false,
+            was_near_trip: false,
+            may_grow: false,
+            below_all_at: now,
+            last_cut: None,
+        }
+    }
+
+    pub fn share(&self) -> Percent {
+        Percent::from_millionths(u32::try_from(self.now).unwrap_or(u32::MAX))
+    }
+
+    /// The last cut, while the rate is lower than the file's.
+    pub fn last_cut(&self) -> Option<Cut> {
+        let cut = self.last_cut.filter(|_| self.now < ALL)?;
+        let held_until = Some(self.held_until).filter(|until| *until > cut.at);
+        Some(Cut { held_until, ..cut })
+    }
+
+    /// Applies a new floor.
+    pub fn raise_to(&mut self, floor: Percent) {
+        self.now = self.now.max(floor.millionths().into());
+    }
+
+    /// Judges a window. Returns whether it is a cut, even if the rate cannot be lower.
+    ///
+    /// `resumes` is when departures go on: later than the window's end in a pause.
+    pub fn judge(
+        &mut self,
+        closed: &Closed,
+        rate: Rate,
+        limits: &BackoffLimits,
+        resumes: Moment,
+    ) -> bool {
+        let (answers, trouble) = (closed.window.answers, closed.window.trouble);
+        if answers == 0 {
+            self.may_grow = closed.unanswered == 0;
+            return false;
+        }
+        let trip = u64::from(limits.trip.millionths()) * answers;
+        self.may_grow = trouble * ALL * 2 < trip;
+        let was_near_trip = std::mem::replace(&mut self.was_near_trip, false);
+        if self.may_grow {
+            return false;
+        }
+        let lower = if trouble * ALL >= trip {
+            let good = good(closed, rate);
+            self.hold(good, resumes);
+            (self.now * 9 / 10).min((good * 95 / 100).max(self.now / 2))
+        } else if was_near_trip {
+            self.now * 95 / 100
+        } else {
+            self.was_near_trip = true;
+            return false;
+        };
+        let floor = u64::from(limits.floor.millionths()).min(self.now);
+        self.now = lower.max(floor);
+        self.below_all_at = closed.at;
+        self.last_cut = Some(Cut::of(trouble, answers, closed.at));
+        true
+    }
+
+    /// Holds the rate after a cut, longer each time it meets the same trouble after growing.
+    ///
+    /// Without any good answer this is an outage, which says nothing about what the origin can
+    /// take.
+    fn hold(&mut self, good: u64, resumes: Moment) {
+        let good = good.min(self.now);
+        if good == 0 {
+            self.hold = SHORTEST_HOLD;
+        } else {
+            let is_same = self.trouble_at.is_some_and(|point| is_near(good, point));
+            if !is_same {
+                self.hold = SHORTEST_HOLD;
+            } else if self.has_grown {
+                self.hold = (self.hold * 2).min(LONGEST_HOLD);
+            }
+            self.trouble_at = Some(good);
+        }
+        self.has_grown = false;
+        self.held_until = resumes + self.hold;
+    }
+
+    /// Grows for the tick that ends at `now`. Returns whether the rate has changed.
+    pub fn grow(&mut self, now: Moment) -> bool {
+        if self.now == ALL {
+            if now.since(self.below_all_at) > LONGEST_HOLD {
+                self.trouble_at = None;
+            }
+            return false;
+        }
+        self.below_all_at = now;
+        if !self.may_grow || now < self.held_until + TICK {
+            return false;
+        }
+        let is_close = self.trouble_at.is_some_and(|at| is_near(self.now, at));
+        let growth = if is_close { CAREFUL_GROWTH } else { GROWTH };
+        self.now = (self.now + growth).min(ALL);
+        self.has_grown = true;
+        true
+    }
+}
+
+/// The cost a second of answers without trouble, in millionths of the rate, but at most all.
+fn good(closed: &Closed, rate: Rate) -> u64 {
+    let at_rate = rate.time_for(closed.window.cost).as_nanos();
+    let good = at_rate * u128::from(ALL) / closed.span();
+    u64::try_from(good).unwrap_or(ALL).min(ALL)
+}
+
+/// Whether a share is within 15 % of a point.
+fn is_near(share: u64, point: u64) -> bool {
+    share.abs_diff(point) * 100 <= point * 15
+}

@@ -1,0 +1,244 @@
+//! A gate that backs off, before a synthetic origin, on virtual time.
+//!
+//! The origin has ten workers, 50 ms for each request, and is offered 150 requests a second. It
+//! falls to three workers at 20 s, which is 60 requests a second, and comes back at 60 s.
+
+mod origin;
+mod record;
+mod scenario;
+mod simulation;
+
+use std::time::Duration;
+
+use record::Record;
+use scenario::Scenario;
+use simulation::run;
+
+use super::BackoffLimits;
+
+/// Even arrivals, then random ones.
+const SEEDS: [Option<u64>; 4] = [None, Some(1), Some(2), Some(3)];
+
+/// When the origin falls: windows begin at another point each time.
+const FALLS: [f64; 4] = [20.0, 20.3, 20.5, 20.85];
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn slow(millis: u64) -> BackoffLimits {
+    BackoffLimits {
+        slow: Some(ms(millis)),
+        ..Scenario::default().limits
+    }
+}
+
+/// Runs a scenario with each kind of arrivals and each moment of the fall.
+fn each(scenario: impl Fn() -> Scenario, check: impl Fn(&Record)) {
+    for seed in SEEDS {
+        for fall in FALLS {
+            println!("arrivals {seed:?}, falls at {fall} s");
+            let mut scenario = scenario();
+            scenario.seed = seed;
+            if let Some(first) = scenario.changes.first_mut() {
+                first.0 = fall;
+            }
+            check(&run(scenario));
+        }
+    }
+}
+
+fn secs(time: Option<Duration>) -> f64 {
+    time.map_or(f64::INFINITY, |time| time.as_secs_f64())
+}
+
+#[test]
+fn an_origin_that_sheds_gets_what_it_can_serve() {
+    each(Scenario::default, |it| {
+        let (good, errors) = (it.good(25, 60), it.errors(25, 60));
+        let adapted = secs(it.first(20, |rate| rate <= 66.0));
+        let back = secs(it.first(60, |rate| rate >= 190.0));
+        println!("good {good:.1}/s, errors {errors:.4}, adapted {adapted} s, back {back} s");
+        assert!(adapted <= 23.0 && back <= 105.0);
+        assert!(good >= 0.95 * 60.0 && errors <= 0.06);
+        assert!(it.good(85, 120) >= 0.6 * 150.0);
+        assert!(it.good(110, 120) >= 0.9 * 150.0);
+    });
+}
+
+#[test]
+fn an_origin_that_queues_without_bound_is_kept_fast() {
+    for max_in_flight in [Some(50), None] {
+        let scenario = || Scenario {
+            max_in_flight,
+            limits: slow(250),
+            room: usize::MAX,
+            ..Scenario::default()
+        };
+        each(scenario, |it| {
+            let (good, p99) = (it.good(25, 60), it.percentile(99, 25, 60));
+            let last = it.states.last().map(|(_, _, limit)| *limit);
+            println!("good {good:.1}/s, p99 {p99:?}, limit in the end {last:?}");
+            assert!(good >= 0.97 * 60.0 && p99 <= ms(500));
+            assert_eq!(last, Some(max_in_flight));
+            assert!(it.good(65, 120) >= 0.93 * 150.0);
+        });
+    }
+}
+
+#[test]
+fn places_alone_are_enough_without_a_rate() {
+    for max_in_flight in [Some(50), None] {
+        let it = run(Scenario {
+            rate: None,
+            max_in_flight,
+            limits: slow(250),
+            room: usize::MAX,
+            ..Scenario::default()
+        });
+        let (good, p99) = (it.good(25, 60), it.percentile(99, 25, 60));
+        assert!(good >= 0.97 * 60.0 && p99 <= ms(500), "{good} {p99:?}");
+    }
+}
+
+#[test]
+fn two_kinds_of_requests_on_a_healthy_origin_are_never_cut() {
+    let mixed = |number| ms(if number % 10 == 0 { 400 } else { 20 });
+    for seed in SEEDS {
+        let it = run(Scenario {
+            seed,
+            limits: slow(600),
+            max_in_flight: Some(50),
+            takes: mixed,
+            changes: vec![],
+            room: usize::MAX,
+            offered: 120.0,
+            ..Scenario::default()
+        });
+        assert_eq!((it.cuts.len(), it.states.len()), (0, 0), "{seed:?}");
+        assert!(it.good(1, 120) >= 0.93 * 120.0);
+        assert!(it.percentile(92, 1, 120) >= ms(400));
+    }
+}
+
+/// From 20 to 50 s each request is refused at once.
+fn refuses() -> Scenario {
+    Scenario {
+        changes: vec![(20.0, 0), (50.0, 10)],
+        room: 0,
+        ..Scenario::default()
+    }
+}
+
+/// From 20 to 50 s nothing is answered.
+fn hangs() -> Scenario {
+    Scenario {
+        room: usize::MAX,
+        timeout: Duration::from_secs(5),
+        max_in_flight: Some(200),
+        ..refuses()
+    }
+}
+
+#[test]
+fn an_outage_passes_and_doubles_no_hold() {
+    for (name, scenario) in [("refuses", refuses as fn() -> Scenario), ("hangs", hangs)] {
+        each(scenario, |it| {
+            let back = secs(it.first(50, |rate| rate >= 190.0));
+            let least = it
+                .states
+                .iter()
+                .map(|(_, rate, _)| *rate)
+                .fold(f64::MAX, f64::min);
+            let hold = it.longest_hold();
+            println!("{name}: back {back} s, {least}/s at least, holds of {hold:?}");
+            assert!(back <= 50.0 + 30.0 && hold <= Duration::from_secs(5));
+            assert!((20.0..30.0).contains(&least));
+            assert!(it.good(80, 120) >= 0.93 * 150.0);
+        });
+    }
+}
+
+#[test]
+fn a_hanging_origin_is_noticed_by_slow_before_any_timeout() {
+    let it = run(Scenario {
+        timeout: Duration::from_secs(30),
+        max_in_flight: Some(50),
+        limits: slow(250),
+        ..hangs()
+    });
+    let first = it.cuts.first().map(|(at, cuts)| (at.as_secs(), cuts.slow));
+    assert!(matches!(first, Some((20..=22, true))), "{first:?}");
+    let least = it.states.iter().filter_map(|(_, _, limit)| *limit).min();
+    assert_eq!(least, Some(25), "one cut: a stall does not spiral");
+    assert!(it.good(55, 120) >= 0.93 * 150.0);
+}
+
+#[test]
+fn an_origin_at_the_edge_loses_little() {
+    // 160 a second: above what is offered. 140: just below.
+    for (workers, capacity) in [(8, 150.0), (7, 140.0), (6, 120.0)] {
+        let scenario = || Scenario {
+            changes: vec![(20.0, workers), (60.0, 10)],
+            ..Scenario::default()
+        };
+        each(scenario, |it| {
+            let (good, errors) = (it.good(25, 60), it.errors(25, 60));
+            println!("{workers} workers: good {good:.1}/s, errors {errors:.4}");
+            assert!(good >= 0.95 * capacity && errors <= 0.06);
+            assert!(workers < 8 || it.cuts.is_empty());
+        });
+    }
+}
+
+#[test]
+fn irregular_work_costs_some_throughput_and_no_more_errors() {
+    let irregular = |number| {
+        // Exponential, 50 ms on average.
+        let mut mixed = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        simulation::exponential(mixed, 0.05)
+    };
+    let sheds = || Scenario {
+        takes: irregular,
+        ..Scenario::default()
+    };
+    each(sheds, |it| {
+        let (good, errors) = (it.good(25, 60), it.errors(25, 60));
+        println!("sheds: good {good:.1}/s, errors {errors:.4}");
+        assert!(good >= 0.75 * 60.0 && errors <= 0.06);
+    });
+    let queues = || Scenario {
+        max_in_flight: Some(50),
+        limits: slow(250),
+        room: usize::MAX,
+        ..sheds()
+    };
+    each(queues, |it| {
+        let (good, p99) = (it.good(25, 60), it.percentile(99, 25, 60));
+        println!("queues: good {good:.1}/s, p99 {p99:?}");
+        assert!(good >= 0.93 * 60.0 && p99 <= ms(500));
+    });
+}
+
+#[test]
+fn nothing_leaves_while_the_origin_asks_to_wait() {
+    let it = run(Scenario {
+        changes: vec![(20.0, 0), (45.0, 10)],
+        room: 0,
+        retry_after: Some(Duration::from_secs(10)),
+        ..Scenario::default()
+    });
+    let (first, _) = it.pauses[0];
+    assert!(it.pauses.len() >= 2 && first <= Duration::from_millis(22_100));
+    for (from, span) in &it.pauses {
+        assert_eq!(*span, Duration::from_secs(10));
+        let during = it
+            .sent
+            .iter()
+            .filter(|at| *at > from && **at < *from + *span);
+        assert_eq!(during.count(), 0);
+    }
+    assert!(secs(it.first(45, |rate| rate >= 190.0)) <= 85.0);
+}

@@ -1,0 +1,123 @@
+use std::time::Duration;
+
+use super::*;
+
+const GOOD: Answer = Answer {
+    trouble: false,
+    retry_after: None,
+    cost: 1,
+};
+const BAD: Answer = Answer {
+    trouble: true,
+    ..GOOD
+};
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+fn at(millis: u64) -> Moment {
+    Moment::from_nanos(1_000_000_000_000) + ms(millis)
+}
+
+fn rate(text: &str) -> Rate {
+    text.parse().unwrap()
+}
+
+fn limits() -> BackoffLimits {
+    BackoffLimits {
+        slow: None,
+        trip: "10%".parse().unwrap(),
+        floor: "10%".parse().unwrap(),
+        max_pause: secs(30),
+    }
+}
+
+fn slow(millis: u64) -> BackoffLimits {
+    BackoffLimits {
+        slow: Some(ms(millis)),
+        ..limits()
+    }
+}
+
+/// A back-off with the time.
+struct Origin {
+    backoff: Backoff,
+    millis: u64,
+}
+
+impl Origin {
+    fn new(limits: BackoffLimits, rate: &str, max_in_flight: Option<usize>) -> Self {
+        Self {
+            backoff: Backoff::new(limits, rate.parse().ok(), max_in_flight, at(0)),
+            millis: 0,
+        }
+    }
+
+    /// Answers of requests that take `took` milliseconds, all at once.
+    fn answers(&mut self, count: usize, answer: Answer, took: u64) {
+        if count == 0 {
+            return;
+        }
+        let sent = (0..count).map(|before| self.backoff.sent(before + 1, at(self.millis)));
+        let sent = sent.collect::<Vec<_>>();
+        self.millis += took;
+        for sent in sent {
+            self.backoff.answered(sent, answer, at(self.millis));
+        }
+    }
+
+    fn wait(&mut self, millis: u64) -> Option<Cuts> {
+        self.millis += millis;
+        self.backoff.update(at(self.millis))
+    }
+
+    /// A window of one second. Returns what was cut at its end.
+    fn second(&mut self, good: usize, bad: usize) -> Cuts {
+        let begins = self.millis;
+        self.answers(good, GOOD, 10);
+        self.answers(bad, BAD, 10);
+        self.wait(begins + 1000 - self.millis).unwrap_or_default()
+    }
+
+    /// Lets it grow for seconds without trouble.
+    fn clean(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.second(20, 0);
+        }
+    }
+
+    fn rate(&self) -> String {
+        self.backoff
+            .rate()
+            .map_or("none".to_owned(), |rate| rate.to_string())
+    }
+
+    fn hold(&self) -> Option<Duration> {
+        let (_, cut) = self.backoff.lowered().rate?;
+        cut.held_until.map(|until| until.since(cut.at))
+    }
+}
+
+const NONE: Cuts = Cuts {
+    trouble: false,
+    slow: false,
+    retry_after: false,
+};
+const TROUBLE: Cuts = Cuts {
+    trouble: true,
+    ..NONE
+};
+const SLOW: Cuts = Cuts { slow: true, ..NONE };
+const RETRY_AFTER: Cuts = Cuts {
+    retry_after: true,
+    ..NONE
+};
+
+mod in_flight;
+mod rate;
+mod window;

@@ -1,0 +1,135 @@
+//! How the number in flight is cut and grows.
+
+use super::*;
+
+fn limit(origin: &Origin) -> Option<usize> {
+    origin.backoff.max_in_flight()
+}
+
+#[test]
+fn a_cut_follows_its_formula() {
+    for (file, good, good_took, slow_ones, after) in [
+        // Half of the limit.
+        (50, 0, 0, 60, 25),
+        // ceil(0.8 * 0.25 s * 60 a second) = 12 fits better than half of 14.
+        (14, 0, 0, 60, 12),
+        (12, 0, 0, 60, 11),
+        // ceil(0.8 * 0.25 * 33) = 7: half is 7 too.
+        (13, 0, 0, 33, 7),
+        // Good answers take 90 * 0.2 = 18 places.
+        (20, 90, 200, 20, 19),
+        (36, 90, 200, 20, 22),
+        (24, 100, 200, 20, 23),
+        // Two at least, and the file's if that is lower.
+        (3, 0, 0, 10, 2),
+        (2, 0, 0, 10, 2),
+        (1, 0, 0, 10, 1),
+    ] {
+        let mut origin = Origin::new(slow(250), "none", Some(file));
+        origin.answers(good, GOOD, good_took);
+        origin.answers(slow_ones, GOOD, 251);
+        let cuts = origin.wait(1000 - origin.millis);
+        assert_eq!(limit(&origin), Some(after), "{file} {good} {slow_ones}");
+        assert_eq!(cuts, (after < file).then_some(SLOW));
+    }
+}
+
+#[test]
+fn good_answers_keep_their_places() {
+    // 180 * 0.2 = 36 places are busy with good answers.
+    let mut origin = Origin::new(slow(250), "none", Some(40));
+    origin.answers(180, GOOD, 200);
+    origin.answers(10, Answer { cost: 1, ..BAD }, 260);
+    origin.answers(11, BAD, 260);
+    assert_eq!(origin.wait(280), Some(SLOW));
+    assert_eq!(limit(&origin), Some(36));
+}
+
+#[test]
+fn an_answer_is_slow_only_above_the_limit_and_ten_percent_of_them_cut() {
+    let mut origin = Origin::new(slow(250), "none", Some(40));
+    origin.answers(91, GOOD, 250);
+    origin.answers(9, GOOD, 251);
+    assert_eq!(origin.wait(499), None);
+    origin.answers(90, GOOD, 250);
+    origin.answers(10, GOOD, 251);
+    assert_eq!(origin.wait(499), Some(SLOW));
+    // 90 good answers of 0.25 s are 22.5 places; ceil(0.8 * 0.25 * 100) and half of 40 are 20.
+    assert_eq!(limit(&origin), Some(23));
+    let cut = origin.backoff.lowered().max_in_flight.unwrap();
+    assert_eq!((cut.at, cut.answers, cut.bad), (at(2000), 100, 10));
+    assert_eq!(cut.held_until, None);
+}
+
+#[test]
+fn requests_without_an_answer_count_once_they_are_past_slow() {
+    let mut origin = Origin::new(slow(250), "200r/s", Some(50));
+    let sent: Vec<_> = (1..=50).map(|it| origin.backoff.sent(it, at(0))).collect();
+    assert_eq!(origin.wait(1000), Some(SLOW));
+    assert_eq!(limit(&origin), Some(25));
+    assert_eq!(origin.rate(), "200r/s");
+    // A stall does not spiral: they are not judged again, and nothing grows meanwhile.
+    assert_eq!(origin.wait(60_000), None);
+    for sent in sent {
+        origin.backoff.answered(sent, GOOD, at(origin.millis));
+    }
+    assert_eq!(limit(&origin), Some(25));
+}
+
+#[test]
+fn it_grows_by_a_tenth_a_second_while_few_are_slow() {
+    let mut origin = Origin::new(slow(250), "none", Some(50));
+    origin.answers(60, GOOD, 300);
+    origin.wait(700);
+    assert_eq!(limit(&origin), Some(25));
+    let window = |origin: &mut Origin, slow| {
+        let begins = origin.millis;
+        origin.answers(100 - slow, GOOD, 100);
+        origin.answers(slow, GOOD, 300);
+        origin.wait(begins + 1000 - origin.millis);
+        limit(origin)
+    };
+    assert_eq!(window(&mut origin, 6), Some(25));
+    assert_eq!(window(&mut origin, 5), Some(25));
+    assert_eq!(window(&mut origin, 6), Some(27), "25 * 1.01^10");
+    assert_eq!(window(&mut origin, 0), Some(27), "6 % are too many");
+    for after in [30, 33, 37, 41, 45, 50, 50] {
+        assert_eq!(window(&mut origin, 0), Some(after));
+    }
+    assert_eq!(origin.backoff.lowered(), Lowered::default());
+}
+
+#[test]
+fn without_a_limit_in_the_file_it_begins_with_what_is_in_flight() {
+    let mut origin = Origin::new(slow(250), "none", None);
+    let sent: Vec<_> = (1..=30).map(|it| origin.backoff.sent(it, at(0))).collect();
+    assert_eq!(origin.wait(1000), Some(SLOW));
+    assert_eq!(limit(&origin), Some(15));
+    for sent in sent {
+        origin.backoff.answered(sent, GOOD, at(origin.millis));
+    }
+    // 15 * 1.01^n reaches 30 after 70 ticks, and the limit ends.
+    origin.clean(7);
+    assert!(limit(&origin).is_some());
+    origin.clean(2);
+    assert_eq!(limit(&origin), None);
+}
+
+#[test]
+fn long_answers_and_websockets_do_not_take_the_places_of_others() {
+    let mut origin = Origin::new(slow(250), "none", Some(200));
+    // 150 WebSockets are open, and 20 requests are stuck.
+    for it in 1..=20 {
+        let _ = origin.backoff.sent(150 + it, at(0));
+    }
+    origin.wait(1000);
+    assert_eq!(limit(&origin), Some(175), "150, and half of 50");
+}
+
+#[test]
+fn without_slow_the_number_in_flight_stays() {
+    let mut origin = Origin::new(limits(), "none", Some(50));
+    origin.answers(100, GOOD, 5000);
+    origin.answers(100, BAD, 5000);
+    assert_eq!((origin.wait(1000), limit(&origin)), (None, Some(50)));
+}

@@ -1,0 +1,115 @@
+use std::time::Duration;
+
+use super::outstanding::Outstanding;
+use super::window::{Closed, Window};
+use crate::limit::Moment;
+
+/// A request that was sent to the origin and has no answer yet.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "each request is answered or abandoned"]
+pub struct Sent {
+    pub(super) at: Moment,
+    generation: u64,
+    /// Among the outstanding ones, if `slow` was set.
+    slot: usize,
+}
+
+/// What came back for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Whether it counts as trouble.
+    pub trouble: bool,
+    /// Its Retry-After.
+    pub retry_after: Option<Duration>,
+    /// What the gate charged for the request.
+    pub cost: u32,
+}
+
+/// What was sent to an origin and what came back, counted in windows.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    slow: Option<Duration>,
+    window: Window,
+    /// Number of cuts: requests sent before the last one are not judged.
+    generation: u64,
+    /// Those sent after the last cut, if `slow` is set.
+    outstanding: Outstanding,
+    /// All requests without an answer.
+    unanswered: u64,
+    /// Other requests at the origin when the last one was sent.
+    answering: u64,
+}
+
+impl Traffic {
+    pub fn new(slow: Option<Duration>, now: Moment) -> Self {
+        Self {
+            slow,
+            window: Window::new(now),
+            generation: 0,
+            outstanding: Outstanding::default(),
+            unanswered: 0,
+            answering: 0,
+        }
+    }
+
+    /// Whether nothing is at the origin and nothing was counted.
+    pub fn is_idle(&self) -> bool {
+        self.unanswered == 0 && self.window.is_empty()
+    }
+
+    pub fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
+        if self.is_idle() {
+            // Time in which nothing could be answered does not count.
+            self.window.since = now;
+        }
+        self.unanswered += 1;
+        let in_flight = u64::try_from(in_flight).unwrap_or(u64::MAX);
+        self.answering = in_flight.saturating_sub(self.unanswered);
+        let slot = self.slow.map(|_| self.outstanding.add(now));
+        Sent {
+            at: now,
+            generation: self.generation,
+            slot: slot.unwrap_or_default(),
+        }
+    }
+
+    pub fn answered(&mut self, sent: &Sent, answer: &Answer, now: Moment) {
+        if !answer.trouble {
+            self.window.complete(answer);
+        }
+        if sent.generation == self.generation {
+            self.window.add(answer, now.since(sent.at), self.slow);
+        }
+        self.forget(sent);
+    }
+
+    /// The request is outstanding no more.
+    pub fn forget(&mut self, sent: &Sent) {
+        self.unanswered = self.unanswered.saturating_sub(1);
+        if self.slow.is_some() && sent.generation == self.generation {
+            self.outstanding.remove(sent.slot);
+        }
+    }
+
+    /// Closes the window and opens another one, if it is time.
+    pub fn close(&mut self, now: Moment) -> Option<Closed> {
+        let overdue = self.slow.map(|slow| self.outstanding.overdue(slow, now));
+        let overdue = overdue.unwrap_or_default();
+        let is_over = self.window.is_over(overdue, now);
+        is_over.then(|| Closed {
+            window: std::mem::replace(&mut self.window, Window::new(now)),
+            at: now,
+            overdue,
+            unanswered: self.unanswered,
+            answering: self.answering,
+        })
+    }
+
+    /// Judges only what is sent from now on.
+    pub fn begin_generation(&mut self, slow: Option<Duration>, now: Moment) {
+        self.slow = slow;
+        self.generation += 1;
+        self.outstanding.clear();
+        self.window = Window::new(now);
+    }
+}

@@ -1,0 +1,99 @@
+use std::time::Duration;
+
+use super::Answer;
+use crate::limit::Moment;
+
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// A window shorter than [`LONGEST`] has at least so many answers.
+const ENOUGH: u64 = 10;
+
+/// What an origin answered in a span of time.
+#[derive(Debug)]
+pub(super) struct Window {
+    pub since: Moment,
+    /// Answers to requests sent after the last cut. So are the next five.
+    pub answers: u64,
+    /// Those that are trouble.
+    pub trouble: u64,
+    /// Those that are slow.
+    pub slow: u64,
+    /// The nanoseconds that the answers took which are neither.
+    pub good_nanos: u128,
+    /// Troubled answers with Retry-After.
+    pub retries: u64,
+    /// The smallest of these.
+    pub retry_after: Duration,
+    /// Answers without trouble, also to requests sent before the last cut.
+    pub completions: u64,
+    /// What these cost.
+    pub cost: u64,
+}
+
+/// A window that has closed, and what is at the origin then.
+#[derive(Debug)]
+pub(super) struct Closed {
+    pub window: Window,
+    pub at: Moment,
+    /// Requests sent after the last cut that are past `slow` and have no answer.
+    pub overdue: u64,
+    /// All requests without an answer.
+    pub unanswered: u64,
+    /// Requests whose answer has begun and not ended, or that became a WebSocket.
+    pub answering: u64,
+}
+
+impl Closed {
+    /// How long it was open, in nanoseconds.
+    pub fn span(&self) -> u128 {
+        self.at.since(self.window.since).as_nanos().max(1)
+    }
+}
+
+impl Window {
+    pub fn new(since: Moment) -> Self {
+        Self {
+            since,
+            answers: 0,
+            trouble: 0,
+            slow: 0,
+            good_nanos: 0,
+            retries: 0,
+            retry_after: Duration::MAX,
+            completions: 0,
+            cost: 0,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.answers == 0 && self.completions == 0
+    }
+
+    /// Counts an answer without trouble, whenever its request was sent.
+    pub fn complete(&mut self, answer: &Answer) {
+        self.completions += 1;
+        self.cost += u64::from(answer.cost);
+    }
+
+    /// Counts the answer to a request sent after the last cut.
+    pub fn add(&mut self, answer: &Answer, took: Duration, slow: Option<Duration>) {
+        self.answers += 1;
+        self.trouble += u64::from(answer.trouble);
+        if let Some(span) = answer.retry_after.filter(|_| answer.trouble) {
+            self.retries += 1;
+            self.retry_after = self.retry_after.min(span);
+        }
+        match slow {
+            Some(slow) if took > slow => self.slow += 1,
+            Some(_) if !answer.trouble => self.good_nanos += took.as_nanos(),
+            _ => {}
+        }
+    }
+
+    /// Whether it closes at `now`, with so many requests past `slow` that have no answer yet.
+    pub fn is_over(&self, overdue: u64, now: Moment) -> bool {
+        let age = now.since(self.since);
+        age >= LONGEST || (age >= SHORTEST && self.answers + overdue >= ENOUGH)
+    }
+}

@@ -1,0 +1,94 @@
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+const ONE_PERCENT: u32 = 10_000;
+
+/// A part of a whole, above 0 % and up to 100 %: `10%` or `2.5%`.
+///
+/// Exact to a millionth, so a percentage has at most four decimals.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Percent(NonZeroU32);
+
+/// Why a text is not a [`Percent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PercentError {
+    /// Not a number of at most four decimals with `%` behind it.
+    Form,
+    /// Zero, or more than 100 %.
+    Range,
+}
+
+impl fmt::Display for PercentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Form => {
+                "a percentage is a number of at most four decimals and %, such as \"10%\" or \"2.5%\""
+            }
+            Self::Range => "a percentage is above 0% and at most 100%",
+        })
+    }
+}
+
+impl std::error::Error for PercentError {}
+
+impl Percent {
+    /// All of it: 100 %.
+    pub const ALL: Self = Self(NonZeroU32::new(100 * ONE_PERCENT).unwrap());
+
+    /// So many millionths of the whole, from 1 to 1,000,000. Other numbers take the nearest bound.
+    #[must_use]
+    pub fn from_millionths(millionths: u32) -> Self {
+        let millionths = millionths.min(Self::ALL.millionths());
+        Self(NonZeroU32::new(millionths).unwrap_or(NonZeroU32::MIN))
+    }
+
+    /// Millionths of the whole, from 1 to 1,000,000.
+    #[must_use]
+    pub const fn millionths(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl FromStr for Percent {
+    type Err = PercentError;
+
+    fn from_str(text: &str) -> Result<Self, PercentError> {
+        let number = text.strip_suffix('%').ok_or(PercentError::Form)?;
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+        let fits = |part: &str, most: usize| {
+            (1..=most).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if !fits(whole, 9) || !fits(decimals, 4) {
+            return Err(PercentError::Form);
+        }
+        let millionths = format!("{whole}{decimals:0<4}").parse::<u64>();
+        let millionths = millionths.map_err(|_| PercentError::Form)?;
+        u32::try_from(millionths)
+            .ok()
+            .and_then(NonZeroU32::new)
+            .map(Self)
+            .filter(|percent| *percent <= Self::ALL)
+            .ok_or(PercentError::Range)
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, decimals) = (self.0.get() / ONE_PERCENT, self.0.get() % ONE_PERCENT);
+        if decimals == 0 {
+            return write!(f, "{whole}%");
+        }
+        let decimals = format!("{decimals:04}");
+        write!(f, "{whole}.{}%", decimals.trim_end_matches('0'))
+    }
+}
+
+impl fmt::Debug for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Percent({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests;
