@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::views::{self, Plain};
-use crate::http::upstream::{BackingOff, BlockedBy, BlockedTimes, OriginGate};
-use crate::observe::metrics::GateRejected;
+use crate::config::{self, BackoffMode};
+use crate::http::upstream::{BlockedBy, BlockedTimes, OriginGate};
+use crate::limit::{Cut, Lowered, Moment};
+use crate::observe::metrics::{BackoffReason, GateRejected};
 
 /// Rejections since the start, by reason.
 pub(super) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
@@ -19,10 +21,34 @@ pub(super) fn blocked_seconds(times: &BlockedTimes) -> BTreeMap<Plain, f64> {
     seconds.collect()
 }
 
-/// Why a gate backs off.
-pub(super) fn backing_off(why: BackingOff) -> views::BackingOff {
-    views::BackingOff {
-        reason: why.reason.label().into(),
-        text: Plain::new(&why.text),
-    }
+/// Why a gate lets less through than the file says; `None` if it does not.
+///
+/// The reason is the one that slows requests down most: a pause, then the rate, then the places.
+pub(super) fn backing_off(
+    origin: &config::Origin,
+    lowered: &Lowered,
+    now: Moment,
+) -> Option<views::BackingOff> {
+    let settings = origin.backoff.as_ref()?;
+    let pause = lowered.paused_until.filter(|until| *until > now);
+    let pause = pause.map(|until| {
+        let left = until.since(now).as_secs_f64();
+        let text = format!("no request leaves for {left:.1} s");
+        (BackoffReason::RetryAfter, text)
+    });
+    let counted = |reason, cut: &Cut, what| {
+        let Cut { bad, answers, .. } = *cut;
+        (reason, format!("{bad} of {answers} answers were {what}"))
+    };
+    let rate = lowered.rate.as_ref();
+    let rate = rate.map(|(_, cut)| counted(BackoffReason::Trouble, cut, "trouble"));
+    let places = lowered.max_in_flight.as_ref();
+    let places = places.map(|cut| counted(BackoffReason::Slow, cut, "slow"));
+    let reasons: Vec<_> = [pause, rate, places].into_iter().flatten().collect();
+    let texts: Vec<_> = reasons.iter().map(|(_, text)| text.as_str()).collect();
+    Some(views::BackingOff {
+        reason: reasons.first()?.0.label().into(),
+        text: Plain::new(&texts.join("; ")),
+        shadow: settings.mode == BackoffMode::Shadow,
+    })
 }

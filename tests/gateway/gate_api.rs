@@ -135,6 +135,31 @@ fn ten_keys_are_named_and_none_breaks_its_line() {
 }
 
 #[test]
+fn a_gate_that_backs_off_says_why_and_whether_it_acts() {
+    for mode in ["on", "shadow"] {
+        let origin = Origin::answering(|exchange| {
+            exchange.send(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+        });
+        let text = format!("rate = \"200r/s\"\n[origins.app.backoff]\nmode = \"{mode}\"");
+        let gateway = Gateway::start(&gated(&origin, &text));
+        eventually("it backs off", || {
+            assert_eq!(fetch(gateway.address(), "/").status, 503);
+            !gate(&gateway)["backing_off"].is_null()
+        });
+        let gate = gate(&gateway);
+        let why = &gate["backing_off"];
+        assert_eq!(
+            (&why["reason"], &why["shadow"]),
+            (&value!("trouble"), &value!(mode == "shadow"))
+        );
+        let text = why["text"].as_str().expect("a text");
+        assert!(text.ends_with("answers were trouble"), "{text}");
+        assert_eq!(gate["rate"]["file"], "200r/s");
+        assert_ne!(gate["rate"]["now"], "200r/s", "{gate}");
+    }
+}
+
+#[test]
 fn each_second_of_a_gate_is_told() {
     let origin = Origin::start();
     let text = "rate = \"10r/s\"\nshare = \"key\"\nqueue = 20\nqueue_timeout = \"60s\"";

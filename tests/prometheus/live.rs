@@ -27,10 +27,7 @@ const VARIABLES: [(&str, &str); 4] = [
 ];
 
 /// Panels that may be empty under this load although their metrics exist, and why.
-const MAY_BE_EMPTY: [(&str, &str); 1] = [("\"Backoffs\"", "no gate backs off yet")];
-
-/// Metrics that dashboards name and that the gateway does not have yet.
-const COMING: [&str; 1] = ["drip_origin_backoffs_total"];
+const MAY_BE_EMPTY: [(&str, &str); 0] = [];
 
 /// The zones of [`file`]. In the first there is everything that a panel can show.
 const ZONES: [&str; 5] = ["clients", "site", "strict", "dry", "shared"];
@@ -258,9 +255,6 @@ fn names_are_known(gateway: &Gateway, prometheus: &Prometheus) {
     let exposition = Exposition::read(&gateway.metrics().0);
     let mut problems = Vec::new();
     let mut check = |place: &str, expression: &str| {
-        if COMING.iter().any(|metric| expression.contains(metric)) {
-            return;
-        }
         let found = exposition.problems(expression).into_iter();
         problems.extend(found.map(|problem| format!("{place}: {problem}")));
     };

@@ -39,12 +39,12 @@ fn view(gateway: &Gateway, origin: &Origin, now: Moment) -> views::Origin {
             .settings()
             .max_in_flight
             .map(|most| most.get() as u64),
-        gate: origin.gate().map(|it| gate(gateway, origin, it)),
+        gate: origin.gate().map(|it| gate(gateway, origin, it, now)),
         servers,
     }
 }
 
-fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate) -> Gate {
+fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> Gate {
     let settings = origin.settings();
     let state = gate.state(DEEPEST);
     let rate = |rate: Option<Rate>| rate.map(|it| Plain::new(&it.to_string()));
@@ -69,7 +69,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate) -> Gate {
         max_queue: settings.max_queue.get() as u64,
         rejections: gates::rejections(gate),
         blocked_seconds: gates::blocked_seconds(&state.blocked),
-        backing_off: state.backing_off.map(gates::backing_off),
+        backing_off: gates::backing_off(settings, &state.lowered, now),
         deepest: deepest.collect(),
     }
 }

@@ -29,7 +29,7 @@ export function gateNow(name) {
   const rejections = sum([...reasons.values()]);
   const sent = left.length ? sum(left) / left.length : 0;
   const flowing = { sent, rejected: rejections / counted, rejections };
-  const state = flowing.rejected > 0 ? "rejecting" : gate.depth > 0 ? "waiting" : gate.backing_off ? "backing off" : sent > 0 ? "passing" : "idle";
+  const state = flowing.rejected > 0 ? "rejecting" : gate.depth > 0 ? "waiting" : gate.backing_off && !gate.backing_off.shadow ? "backing off" : sent > 0 ? "passing" : "idle";
   for (const [reason, n] of reasons) reasons.set(reason, n / counted);
   return { ...gate, name, state, flowing, reasons, reason: most(reasons), cause: most(blocked) };
 }
@@ -47,15 +47,17 @@ const fileRate = (gate) => gateSettings(gate.name)?.rate.file ?? pace(gate.rate.
 /** The rate now, and that of the file if it is another; null without one. */
 export function rateOf(gate) {
   if (gate.rate.now === null) return null;
+  if (gate.backing_off?.shadow) return [{ bold: fileRate(gate) }];
   const file = { bold: fileRate(gate) };
-  return gate.rate.now < gate.rate.file ? [{ bold: pace(gate.rate.now) }, " of ", file] : [file];
+  return gate.rate.file !== null && gate.rate.now < gate.rate.file ? [{ bold: pace(gate.rate.now) }, " of ", file] : [file];
 }
 
 /** The places now, and those of the file if these are others; null without a limit. */
 export function placesOf(gate) {
-  const { now, file } = gate.max_in_flight;
+  const file = gate.max_in_flight.file;
+  const now = gate.backing_off?.shadow ? file : gate.max_in_flight.now;
   if (now === null) return null;
-  return now < file ? [{ bold: count(now) }, " of ", { bold: count(file) }] : [{ bold: count(file) }];
+  return file !== null && now < file ? [{ bold: count(now) }, " of ", { bold: count(file) }] : [{ bold: count(now) }];
 }
 
 const REASONS = {
@@ -87,7 +89,7 @@ function blockedBy(gate) {
 function turnAt(gate) {
   const settings = gateSettings(gate.name);
   if (!settings || gate.reason === "stopping") return [];
-  if (gate.backing_off) return ["See Origins: the gate lets more through again once the origin answers well."];
+  if (gate.backing_off && !gate.backing_off.shadow) return ["See Origins: the gate lets more through again once the origin answers well."];
   const limit = gate.cause === "in_flight"
     ? [{ code: "max_in_flight" }, ` (${count(settings.max_in_flight.file)})`]
     : [{ code: "rate" }, ` (${settings.rate.file})`];
@@ -106,7 +108,7 @@ export function gateAnswer(gate, others) {
   const at = ["The gate of ", { bold: gate.name }];
   const deepest = gateSettings(gate.name)?.share ? gate.deepest[0] : undefined;
   const who = deepest ? ["The deepest key, ", { code: short(deepest.key) }, ", has ", { bold: whole(deepest.depth) }, ` of ${whole(gate.depth)} waiting.`] : [];
-  const less = gate.backing_off ? [`It lets less through than the file says: ${whyLess(gate.backing_off)}. `] : [];
+  const less = gate.backing_off && !gate.backing_off.shadow ? [`It lets less through than the file says: ${whyLess(gate.backing_off)}. `] : [];
   const wait = gate.depth === 1 ? "1 request waits" : `${whole(gate.depth)} requests wait`;
   const turn = turnAt(gate);
   if (gate.state === "rejecting") {

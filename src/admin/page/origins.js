@@ -68,7 +68,7 @@ class GatePanel {
     told.forEach((value, i) => setText(this.stats[i], value));
     this.stats[3].classList.toggle("bad", gate.flowing.rejected > 0);
     this.less.hidden = !gate.backing_off;
-    if (gate.backing_off) say(this.less, { bold: "Backing off" }, `: ${whyLess(gate.backing_off)}`);
+    if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
     const reasons = [...gate.reasons].sort((a, b) => b[1] - a[1]);
     this.rejected.hidden = reasons.length === 0;
     say(this.rejected, "Rejected: ", reasons.map(([reason, n]) => `${reason} ${pace(n)}`).join(", "));
@@ -128,10 +128,10 @@ class OriginPanel {
 
   show(origin, now) {
     const inFlight = now?.in_flight ?? origin.in_flight;
-    const limit = now?.gate?.max_in_flight.now ?? origin.max_in_flight;
+    const gate = gateNow(this.name);
+    const limit = gate?.backing_off?.shadow ? origin.max_in_flight : (gate?.max_in_flight.now ?? origin.max_in_flight);
     setText(this.told, `${whole(inFlight)}${limit ? ` of ${count(limit)}` : ""} in flight`);
     this.told.classList.toggle("full", Boolean(limit) && inFlight >= limit);
-    const gate = gateNow(this.name);
     if (!gate !== !this.gate) {
       if (this.gate) seen.unobserve(this.gate.root);
       this.gate?.root.remove();

@@ -7,6 +7,7 @@ use crate::admin::views::{FileAndNow, GateKeySample, GateSample, Plain};
 use crate::http::upstream::{Origin, OriginGate};
 use crate::observe::escape::short_name;
 use crate::observe::metrics::Counts;
+use crate::time::clock;
 
 /// How many of the deepest keys of a gate are in a sample.
 const DEEPEST: usize = 5;
@@ -63,7 +64,7 @@ impl Gates {
             }),
             wait_p50: waits.quantile(0.5).map(seconds),
             wait_p99: waits.quantile(0.99).map(seconds),
-            backing_off: state.backing_off.map(gates::backing_off),
+            backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
             deepest: state
                 .deepest
                 .iter()

@@ -55,6 +55,8 @@ pub struct BackingOff {
     /// `trouble`, `slow` or `retry_after`.
     pub reason: Plain,
     pub text: Plain,
+    /// With `mode = "shadow"`: it only would let less through.
+    pub shadow: bool,
 }
 
 /// The gate of an origin in one second.

@@ -30,9 +30,7 @@ mod tls;
 pub use connection::Connection;
 pub use dial::Dialer;
 pub use error::OriginError;
-pub use gate::{
-    Admission, BackingOff, BlockedBy, BlockedTimes, GateRejection, GateState, OriginGate, Place,
-};
+pub use gate::{Admission, BlockedBy, BlockedTimes, GateRejection, GateState, OriginGate, Place};
 pub use pool::Pools;
 pub use prober::Prober;
 pub use server::InFlight;

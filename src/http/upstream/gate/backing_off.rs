@@ -1,40 +1,116 @@
-use crate::limit::{Cut, Lowered, Moment};
-use crate::observe::metrics::BackoffReason;
+use std::hash::Hash;
+use std::time::Duration;
 
-/// What a gate lets through less than the file says, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackingOff {
-    /// The kind of reason.
-    pub reason: BackoffReason,
-    /// The reason as a clause, such as `14 of 120 answers were trouble`.
-    pub text: String,
+use super::place::{OriginResult, Unreported};
+use crate::config::{self, BackoffMode, Trouble};
+use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Sent};
+use crate::observe::metrics::{GateMetrics, Outcome};
+
+/// How often a gate with waiters looks whether the back-off has changed something.
+const CHANGES: Duration = Duration::from_millis(100);
+
+/// The back-off of a gate.
+#[derive(Debug)]
+pub(super) struct BackingOff {
+    settings: config::Backoff,
+    backoff: Backoff,
+    /// As in the file.
+    limits: GateLimits,
 }
 
 impl BackingOff {
-    /// The most urgent reason; `None` if nothing is lowered.
-    pub(super) fn of(lowered: &Lowered, now: Moment) -> Option<Self> {
-        let clause = |cut: Cut, what| {
-            let Cut { bad, answers, .. } = cut;
-            format!("{bad} of {answers} answers were {what}")
-        };
-        if let Some(until) = lowered.paused_until {
-            let seconds = until.since(now).as_secs_f64();
-            let text = format!("the origin asked for a pause, {seconds:.0} s more of it");
-            return Some(Self {
-                reason: BackoffReason::RetryAfter,
-                text,
-            });
+    pub(super) fn new(settings: &config::Backoff, limits: &GateLimits, now: Moment) -> Self {
+        let (rate, most) = (limits.rate, limits.max_in_flight);
+        Self {
+            settings: settings.clone(),
+            backoff: Backoff::new(settings.limits, rate, most, now),
+            limits: *limits,
         }
-        let rate = lowered
-            .rate
-            .map(|(_, cut)| (BackoffReason::Trouble, cut, "trouble"));
-        let places = lowered
-            .max_in_flight
-            .map(|cut| (BackoffReason::Slow, cut, "slow"));
-        let (reason, cut, what) = rate.or(places)?;
-        Some(Self {
-            reason,
-            text: clause(cut, what),
-        })
+    }
+
+    /// The same under new settings: what is lowered stays at its share of what the file says.
+    pub(super) fn reload(
+        self,
+        settings: &config::Backoff,
+        limits: &GateLimits,
+        now: Moment,
+    ) -> Self {
+        let mut backoff = self.backoff;
+        let (rate, most) = (limits.rate, limits.max_in_flight);
+        backoff.set_limits(settings.limits, rate, most, now);
+        Self {
+            settings: settings.clone(),
+            backoff,
+            limits: *limits,
+        }
+    }
+
+    pub(super) fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {
+        self.backoff.sent(in_flight, now)
+    }
+
+    pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
+        let Unreported { sent, result } = unreported;
+        let Some(result) = result else {
+            return self.backoff.abandoned(sent, now);
+        };
+        let on = &self.settings.on;
+        let (trouble, retry_after) = match result {
+            OriginResult::Answered {
+                status,
+                retry_after,
+            } => (on.iter().any(|it| it.has(status)), retry_after),
+            OriginResult::Failed(Outcome::Timeout) => (on.contains(&Trouble::Timeout), None),
+            OriginResult::Failed(_) => (on.contains(&Trouble::Connect), None),
+        };
+        if let OriginResult::Failed(_) = result
+            && !trouble
+        {
+            // No answer is no good answer either.
+            return self.backoff.abandoned(sent, now);
+        }
+        let answer = Answer {
+            trouble,
+            retry_after,
+            cost: super::ONE,
+        };
+        self.backoff.answered(sent, answer, now);
+    }
+
+    /// Sets the gate to what the origin can take now, unless this is only a shadow.
+    pub(super) fn apply<K: Hash + Eq + Clone, W>(
+        &mut self,
+        gate: &mut Gate<K, W>,
+        metrics: &GateMetrics,
+        now: Moment,
+    ) {
+        let Some(cuts) = self.backoff.update(now) else {
+            return;
+        };
+        metrics.count_backoffs(cuts);
+        if self.settings.mode == BackoffMode::On {
+            gate.set_limits(self.limits_now(self.limits), now);
+            if let Some(until) = self.backoff.paused_until() {
+                gate.pause(until);
+            }
+        }
+    }
+
+    /// The limits to show, and what is lowered.
+    pub(super) fn shown(&self, limits: GateLimits) -> (GateLimits, Lowered) {
+        (self.limits_now(limits), self.backoff.lowered())
+    }
+
+    /// When something may change without a request or an answer.
+    pub(super) fn next_change(&self, now: Moment) -> Option<Moment> {
+        self.backoff.may_change().then(|| now + CHANGES)
+    }
+
+    fn limits_now(&self, limits: GateLimits) -> GateLimits {
+        GateLimits {
+            rate: self.backoff.rate(),
+            max_in_flight: self.backoff.max_in_flight(),
+            ..limits
+        }
     }
 }

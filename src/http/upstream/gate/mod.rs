@@ -8,7 +8,6 @@
 mod alarms;
 mod backing_off;
 mod blocked;
-mod feedback;
 mod place;
 mod waiting;
 
@@ -24,10 +23,9 @@ use crate::limit::{self, Full, GateLimits, Lowered, Moment, Position, Rate, Rele
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
 use alarms::Alarms;
-pub use backing_off::BackingOff;
+use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
-use feedback::Feedback;
 pub use place::Place;
 use place::Unreported;
 pub use waiting::Waiting;
@@ -53,7 +51,7 @@ pub struct OriginGate {
 struct State {
     gate: limit::Gate<Key, oneshot::Sender<Granted>>,
     /// `None` if the file has no `backoff`.
-    feedback: Option<Feedback>,
+    backing_off: Option<BackingOff>,
     blocked: Blocked,
     /// How many threads have set their alarm for the next departure.
     armed: usize,
@@ -96,8 +94,8 @@ pub struct GateState {
     pub rate: Option<Rate>,
     /// The places now in force.
     pub max_in_flight: Option<usize>,
-    /// Why it lets less through than the file says; `None` if it does not.
-    pub backing_off: Option<BackingOff>,
+    /// What is lower than in the file, and why.
+    pub lowered: Lowered,
     /// How long requests have waited for each cause.
     pub blocked: BlockedTimes,
     /// The keys with the most waiters, and how many, deepest first.
@@ -111,12 +109,12 @@ impl OriginGate {
     /// The gate of an origin; `None` if the file gives it none.
     pub(super) fn of(origin: &config::Origin) -> Option<Arc<Self>> {
         let limits = origin.gate()?;
-        let feedback = origin.backoff.as_ref();
-        let feedback = feedback.map(|it| Feedback::new(it, &limits, clock::now()));
+        let backing_off = origin.backoff.as_ref();
+        let backing_off = backing_off.map(|it| BackingOff::new(it, &limits, clock::now()));
         Some(Arc::new(Self {
             state: Mutex::new(State {
                 gate: limit::Gate::new(limits),
-                feedback,
+                backing_off,
                 blocked: Blocked::default(),
                 armed: 0,
                 is_closed: false,
@@ -314,7 +312,7 @@ impl OriginGate {
             in_flight: state.gate.in_flight(),
             rate: limits.rate,
             max_in_flight: limits.max_in_flight,
-            backing_off: BackingOff::of(&lowered, now),
+            lowered,
             blocked: state.blocked.times(),
             deepest,
         }
@@ -340,44 +338,44 @@ impl State {
     /// A request leaves.
     fn sent(&mut self, now: Moment) -> Option<Sent> {
         let in_flight = self.gate.in_flight();
-        let feedback = self.feedback.as_mut()?;
-        Some(feedback.sent(in_flight, now))
+        let backing_off = self.backing_off.as_mut()?;
+        Some(backing_off.sent(in_flight, now))
     }
 
     fn report(&mut self, unreported: Unreported, now: Moment) {
-        if let Some(feedback) = &mut self.feedback {
-            feedback.report(unreported, now);
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.report(unreported, now);
         }
     }
 
     /// Lowers the gate's limits, or raises them again, if it is time.
     fn back_off(&mut self, metrics: &GateMetrics, now: Moment) {
-        if let Some(feedback) = &mut self.feedback {
-            feedback.apply(&mut self.gate, metrics, now);
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.apply(&mut self.gate, metrics, now);
         }
     }
 
     fn reload(&mut self, backoff: Option<&config::Backoff>, limits: GateLimits, now: Moment) {
-        let known = self.feedback.take();
+        let known = self.backing_off.take();
         self.gate.set_limits(limits, now);
         self.gate.resume(now);
-        self.feedback = backoff.map(|backoff| match known {
+        self.backing_off = backoff.map(|backoff| match known {
             Some(known) => known.reload(backoff, &limits, now),
-            None => Feedback::new(backoff, &limits, now),
+            None => BackingOff::new(backoff, &limits, now),
         });
     }
 
     /// The limits to show, which in shadow mode are not in force, and what is lowered.
     fn shown(&self) -> (GateLimits, Lowered) {
         let limits = *self.gate.limits();
-        let feedback = self.feedback.as_ref();
-        feedback.map_or((limits, Lowered::default()), |it| it.shown(limits))
+        let backing_off = self.backing_off.as_ref();
+        backing_off.map_or((limits, Lowered::default()), |it| it.shown(limits))
     }
 
     /// When to look again: before the next departure, or when the back-off may change something.
     fn alarm_at(&self, now: Moment) -> Option<Moment> {
         let due = self.gate.due().map(|due| due.before(BEFORE));
-        let changes = self.feedback.as_ref().filter(|_| self.gate.depth() > 0);
+        let changes = self.backing_off.as_ref().filter(|_| self.gate.depth() > 0);
         let change = changes.and_then(|it| it.next_change(now));
         due.into_iter().chain(change).min()
     }

@@ -5,7 +5,7 @@ use crate::admin::views::{Gate, GateKey, GateSample, Origin, Sample, Server};
 const KEYS: usize = 5;
 
 /// A line of the origins' panel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in crate::tools::top) enum OriginLine<'a> {
     Origin(&'a Origin),
     /// What waits at the origin's gate.
@@ -97,19 +97,20 @@ impl<'a> GateNow<'a> {
 
     /// The most requests at the origin at once now, and that of the file if it is another.
     pub(in crate::tools::top) fn places(&self) -> Option<String> {
-        let file = self.gate.max_in_flight.file?;
-        Some(match self.gate.max_in_flight.now {
-            Some(now) if now < file => format!("{now} (file: {file})"),
-            _ => file.to_string(),
+        let now = self.gate.max_in_flight.now;
+        Some(match (now, self.gate.max_in_flight.file) {
+            (Some(now), Some(file)) if now < file => format!("{now} (file: {file})"),
+            (now, file) => file.or(now)?.to_string(),
         })
     }
 
     /// Why it lets less through than the file says.
     pub(in crate::tools::top) fn backing_off(&self) -> Option<String> {
         let why = self.gate.backing_off.as_ref()?;
+        let shadow = if why.shadow { "shadow, " } else { "" };
         Some(match why.text.as_str() {
-            "" => why.reason.to_string(),
-            text => format!("{}, {text}", why.reason),
+            "" => format!("{shadow}{}", why.reason),
+            text => format!("{shadow}{}, {text}", why.reason),
         })
     }
 
