@@ -1,17 +1,20 @@
 //! Shows in pictures how requests are limited under load.
 //!
 //! The scenes are: a backend that fails under load without drip, a rate that changes while requests
-//! wait, and each algorithm on the same bursts.
+//! wait, one client that floods the backend behind drip and behind other proxies, and each
+//! algorithm on the same bursts.
 //!
-//! `cargo bench --bench load_test` runs the real gateway before a real backend for a minute, and
-//! writes benches/load-test.md and its plots. `-- --quick` plays shorter scenes and writes nothing.
+//! `cargo bench --bench load_test` runs the real gateway before a real backend for two and a half
+//! minutes, and writes benches/load-test.md and its plots. `-- --quick` plays shorter scenes and writes nothing.
 
 mod algorithms;
 mod backend;
 mod calls;
+mod flood;
 mod fragile;
 mod gateway;
 mod pictures;
+mod proxies;
 mod retune;
 mod scene;
 mod story;
@@ -44,9 +47,9 @@ fn play(quick: bool) -> io::Result<()> {
     println!(
         "about {}",
         if quick {
-            "half a minute"
+            "a minute"
         } else {
-            "a minute and a half"
+            "two and a half minutes"
         }
     );
     // Fraction of the full length. A quick run only checks that the test works.
@@ -56,7 +59,7 @@ fn play(quick: bool) -> io::Result<()> {
         machine::describe(),
         env!("CARGO_PKG_VERSION")
     );
-    let scenes = [fragile::play, retune::play, algorithms::play];
+    let scenes = [fragile::play, retune::play, flood::play, algorithms::play];
     for play in scenes {
         let played = play(length, &about)?;
         println!("\n{}", played.table);

@@ -8,38 +8,77 @@ const STEP: f64 = 0.1;
 
 /// The number of moments in each tenth of a second, from 0 to `end`.
 pub fn in_tenths(moments: &[f64], end: f64) -> Vec<(f64, f64)> {
-    let mut points: Vec<(f64, f64)> = Vec::new();
-    while float(points.len() as u64) * STEP <= end {
-        points.push((float(points.len() as u64) * STEP, 0.0));
-    }
+    in_steps(moments, STEP, end)
+}
+
+/// The moments as a rate a second.
+pub fn a_second(moments: &[f64], end: f64) -> Vec<(f64, f64)> {
+    per_step(moments, STEP, end)
+}
+
+/// The moments as a rate a second, counted in each `step` seconds.
+pub fn per_step(moments: &[f64], step: f64, end: f64) -> Vec<(f64, f64)> {
+    let counts = in_steps(moments, step, end).into_iter();
+    counts.map(|(at, count)| (at, count / step)).collect()
+}
+
+fn in_steps(moments: &[f64], step: f64, end: f64) -> Vec<(f64, f64)> {
+    let mut points = steps(step, end);
     for moment in moments {
-        let nth = points.partition_point(|(from, _)| from <= moment);
-        if let Some((_, count)) = nth.checked_sub(1).and_then(|nth| points.get_mut(nth)) {
+        if let Some((_, count)) = step_of(&mut points, *moment) {
             *count += 1.0;
         }
     }
     points
 }
 
-/// The moments as a rate a second.
-pub fn a_second(moments: &[f64], end: f64) -> Vec<(f64, f64)> {
-    let tenths = in_tenths(moments, end).into_iter();
-    tenths.map(|(at, count)| (at, count / STEP)).collect()
+fn steps(step: f64, end: f64) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    while float(points.len() as u64) * step <= end {
+        points.push((float(points.len() as u64) * step, 0.0));
+    }
+    points
+}
+
+fn step_of(points: &mut [(f64, f64)], moment: f64) -> Option<&mut (f64, f64)> {
+    let nth = points.partition_point(|(from, _)| *from <= moment);
+    points.get_mut(nth.checked_sub(1)?)
+}
+
+/// How many of these spans, each from one moment to another, have begun and not ended: at each change.
+pub fn changes(spans: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut changes: Vec<(f64, f64)> = spans
+        .flat_map(|(from, to)| [(from, 1.0), (to, -1.0)])
+        .collect();
+    changes.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut count = 0.0;
+    let steps = changes.into_iter().map(|(at, change)| {
+        count += change;
+        (at, count)
+    });
+    [(0.0, 0.0)].into_iter().chain(steps).collect()
+}
+
+/// The most in each `step` seconds of a number that changes.
+pub fn most_at_once(changes: &[(f64, f64)], step: f64, end: f64) -> Vec<(f64, f64)> {
+    let mut points = steps(step, end);
+    for two in changes.windows(2) {
+        let ((from, count), (to, _)) = (two[0], two[1]);
+        let first = points.partition_point(|(at, _)| at + step <= from);
+        for (at, most) in points.iter_mut().skip(first) {
+            if *at >= to {
+                break;
+            }
+            *most = most.max(count);
+        }
+    }
+    points
 }
 
 /// How many requests wait at the gateway: accepted, not yet at the backend, and not given up.
 pub fn depth(all: &[Told]) -> Vec<(f64, f64)> {
     let accepted = all.iter().filter(|told| told.end != End::Refused);
-    let mut changes: Vec<(f64, f64)> = accepted
-        .flat_map(|told| [(told.sent, 1.0), (told.reached.unwrap_or(told.ended), -1.0)])
-        .collect();
-    changes.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut waiting = 0.0;
-    let steps = changes.into_iter().map(|(at, change)| {
-        waiting += change;
-        (at, waiting)
-    });
-    [(0.0, 0.0)].into_iter().chain(steps).collect()
+    changes(accepted.map(|told| (told.sent, told.reached.unwrap_or(told.ended))))
 }
 
 /// The most moments within any `span` seconds.

@@ -4,9 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::soak::terms::{GateTerms, History, ROUTES, Terms};
 use crate::support::now;
 
-/// A fault that lasts for a while, at an origin or in the file.
+/// A fault that lasts for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Trouble {
     /// Refuses connections, after breaking the open ones.
@@ -23,8 +24,8 @@ pub enum Trouble {
     Garbage,
     /// Ends responses by closing the connection.
     Close,
-    /// The file allows few requests at the origin at once.
-    Crowded,
+    /// Answers 503, with or without Retry-After.
+    Shed,
     /// The machine keeps a runnable thread waiting. It excuses no failure, but may explain one.
     Halt,
 }
@@ -34,6 +35,8 @@ pub enum Trouble {
 pub enum Fate {
     /// A complete and right answer with this status.
     Answered(u16),
+    /// An origin answered 503, complete and right.
+    Shed,
     /// The origin broke its answer off, and so did the gateway.
     CutByOrigin,
     LeftWaiting,
@@ -42,7 +45,30 @@ pub enum Fate {
     BehindTheEnd,
 }
 
-/// A time during which one origin, or the file, has one trouble.
+impl Fate {
+    /// The status that the client got; `None` if it had left before.
+    pub fn status(self) -> Option<u16> {
+        match self {
+            Self::Answered(status) => Some(status),
+            Self::Shed => Some(503),
+            Self::CutByOrigin => Some(200),
+            Self::LeftWaiting | Self::LeftMidAnswer | Self::BehindTheEnd => None,
+        }
+    }
+}
+
+/// The end of a request.
+#[derive(Clone, Debug)]
+pub struct End {
+    pub id: String,
+    /// Index of its route in [`ROUTES`].
+    pub route: usize,
+    pub sent: Instant,
+    pub at: Instant,
+    pub fate: Fate,
+}
+
+/// A time during which one origin has one trouble.
 #[derive(Debug)]
 struct Spell {
     trouble: Trouble,
@@ -71,7 +97,8 @@ pub struct Board {
     deeds: Mutex<VecDeque<(Instant, String, String)>>,
     /// How often origins saw each POST.
     posts: Mutex<HashMap<String, u32>>,
-    fates: Mutex<BTreeMap<Fate, i64>>,
+    ends: Mutex<Vec<End>>,
+    history: Mutex<History>,
     failures: Mutex<Vec<Failure>>,
 }
 
@@ -82,10 +109,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Board {
     pub fn trouble_begins(&self, trouble: Trouble, place: usize) {
-        let mut troubles = locked(&self.troubles);
-        // Old entries are not needed.
-        troubles.retain(|spell| spell.ended.is_none_or(|end| end.elapsed().as_secs() < 60));
-        troubles.push(Spell {
+        locked(&self.troubles).push(Spell {
             trouble,
             place,
             began: now(),
@@ -114,12 +138,38 @@ impl Board {
         }
     }
 
-    /// Whether any of these faults was active at any time since.
-    pub fn any_of(&self, wanted: &[Trouble], since: Instant) -> bool {
-        let was_since = |spell: &Spell| spell.ended.is_none_or(|end| end >= since);
+    /// Whether any of these faults was active at any time between two moments.
+    fn any_of(&self, wanted: &[Trouble], from: Instant, to: Instant) -> bool {
+        let was_active =
+            |spell: &Spell| spell.began <= to && spell.ended.is_none_or(|end| end >= from);
         locked(&self.troubles)
             .iter()
-            .any(|spell| wanted.contains(&spell.trouble) && was_since(spell))
+            .any(|spell| wanted.contains(&spell.trouble) && was_active(spell))
+    }
+
+    /// Whether servers may have been out between two moments.
+    pub fn servers_out(&self, from: Instant, to: Instant) -> bool {
+        use Trouble::{CloseIdle, Down, Garbage, Reset, Stall};
+        /// `fail_timeout` in the file, and as long again for requests in flight.
+        const OUT: Duration = Duration::from_secs(2);
+        let before = from.checked_sub(OUT).unwrap_or(from);
+        self.any_of(&[Down, Reset, Garbage, Stall, CloseIdle], before, to)
+    }
+
+    pub fn saved(&self, terms: &Terms) {
+        locked(&self.history).saved(terms);
+    }
+
+    pub fn saved_a_broken_file(&self) {
+        locked(&self.history).saved_a_broken_file();
+    }
+
+    /// The gates of the origin of `ROUTES[route]` that may have been in force between two moments.
+    pub fn gates(&self, route: usize, from: Instant, to: Instant) -> Vec<GateTerms> {
+        locked(&self.history)
+            .gates(route, from, to)
+            .cloned()
+            .collect()
     }
 
     /// The faults from a few seconds before a request was sent, each with when it began and ended, counted
@@ -187,8 +237,8 @@ impl Board {
         locked(&self.posts).contains_key(id)
     }
 
-    pub fn ended(&self, fate: Fate) {
-        *locked(&self.fates).entry(fate).or_default() += 1;
+    pub fn ended(&self, end: End) {
+        locked(&self.ends).push(end);
     }
 
     pub fn fail(&self, what: String) {
@@ -249,28 +299,43 @@ impl Board {
     }
 
     pub fn fates(&self) -> BTreeMap<Fate, i64> {
-        locked(&self.fates).clone()
+        let mut fates = BTreeMap::new();
+        for end in locked(&self.ends).iter() {
+            *fates.entry(end.fate).or_default() += 1;
+        }
+        fates
     }
 
-    /// Whether a client may get this status now, for a request that it sent at `sent`.
-    pub fn allows(&self, status: u16, is_post: bool, sent: Instant) -> bool {
-        use Trouble::{CloseIdle, Crowded, Down, Garbage, Reset, Stall};
-        /// `fail_timeout` in the file, and as long again for requests in flight.
-        const OUT: Duration = Duration::from_secs(2);
+    pub fn ends(&self) -> Vec<End> {
+        locked(&self.ends).clone()
+    }
+
+    /// Whether the gateway may answer so now, to a request of `ROUTES[route]` that was sent at `sent`.
+    pub fn allows(&self, status: u16, route: usize, is_post: bool, sent: Instant) -> bool {
+        use Trouble::{CloseIdle, Down, Garbage, Reset, Stall};
+        let had = |troubles: &[Trouble]| self.any_of(troubles, sent, now());
         match status {
-            200 | 429 => true,
-            // A POST that was sent as the origin closed its connection must not be sent again.
-            502 if is_post && self.any_of(&[CloseIdle], sent) => true,
-            502 => self.any_of(&[Down, Reset, Garbage], sent),
-            // Servers that are out.
-            503 => {
-                let before = sent.checked_sub(OUT).unwrap_or(sent);
-                self.any_of(&[Crowded], sent)
-                    || self.any_of(&[Down, Reset, Garbage, Stall, CloseIdle], before)
+            200 => true,
+            // The first route has a limit.
+            status if status == ROUTES[route].reject_status => {
+                let gates = self.gates(route, sent, now());
+                route == 0 || gates.iter().any(GateTerms::may_refuse)
             }
-            504 => self.any_of(&[Stall], sent),
+            // A POST that was sent as the origin closed its connection must not be sent again.
+            502 if is_post && had(&[CloseIdle]) => true,
+            502 => had(&[Down, Reset, Garbage]),
+            503 => {
+                let gates = self.gates(route, sent, now());
+                gates.iter().any(GateTerms::exists) || self.servers_out(sent, now())
+            }
+            504 => had(&[Stall]),
             _ => false,
         }
+    }
+
+    /// Whether an origin may have answered 503 to a request that was sent at `sent`.
+    pub fn may_shed(&self, sent: Instant) -> bool {
+        self.any_of(&[Trouble::Shed], sent, now())
     }
 }
 

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::soak::board::{Board, Fate};
+use crate::soak::board::{Board, End, Fate};
 use crate::soak::content::{Checksum, Request, pattern, write_body};
+use crate::soak::terms::ROUTES;
 use crate::support::now;
 use crate::support::rng::Rng;
 use crate::support::wire::Head;
@@ -39,6 +40,8 @@ enum Method {
 #[derive(Debug)]
 struct Sent {
     method: Method,
+    /// Index of its route.
+    route: usize,
     request: Request,
     at: Instant,
 }
@@ -114,8 +117,8 @@ impl Client {
             55..65 => Method::Head,
             _ => Method::Post,
         };
-        let path = if self.rng.percent(10) { "/open" } else { "/" };
-        let target = request.target(path, self.rng.within(0, KEYS));
+        let route = usize::from(self.rng.percent(30));
+        let target = request.target(ROUTES[route].path, self.rng.within(0, KEYS));
         let name = match method {
             Method::Get => "GET",
             Method::Head => "HEAD",
@@ -130,9 +133,20 @@ impl Client {
         let at = now();
         Sent {
             method,
+            route,
             request,
             at,
         }
+    }
+
+    fn ended(&self, sent: &Sent, fate: Fate) {
+        self.board.ended(End {
+            id: sent.request.id.clone(),
+            route: sent.route,
+            sent: sent.at,
+            at: now(),
+            fate,
+        });
     }
 
     /// Sends; the gateway may answer and close before it has read everything.
@@ -190,8 +204,8 @@ impl Client {
                 break;
             }
         }
-        for _ in all {
-            self.board.ended(Fate::BehindTheEnd);
+        for sent in all {
+            self.ended(sent, Fate::BehindTheEnd);
         }
         // The writer may still be writing if an early response closed the connection.
         let _closed = on.get_ref().shutdown(Shutdown::Both);
@@ -200,12 +214,12 @@ impl Client {
 
     fn leave_waiting(&mut self) {
         let mut bytes = Vec::new();
-        self.compose(&mut bytes, "");
+        let sent = self.compose(&mut bytes, "");
         let on = self.connect("to leave while waiting");
         Self::send(&on, &bytes);
         self.pause(300);
         self.leave(&on);
-        self.board.ended(Fate::LeftWaiting);
+        self.ended(&sent, Fate::LeftWaiting);
     }
 
     fn leave_mid_answer(&mut self) {
@@ -219,7 +233,7 @@ impl Client {
             Err(error) => format!("no answer: {error}"),
             Ok(_) => {
                 self.leave(&on);
-                self.board.ended(Fate::LeftMidAnswer);
+                self.ended(&sent, Fate::LeftMidAnswer);
                 return;
             }
         };
@@ -235,6 +249,7 @@ impl Client {
 
     /// Reads a response and judges it.
     fn take_answer(&mut self, on: &mut BufReader<TcpStream>, sent: &Sent) -> Then {
+        let began = now();
         let head = match Head::read(on) {
             Ok(Some(head)) => head,
             Ok(None) => return self.fail(sent, "closed without an answer"),
@@ -253,7 +268,7 @@ impl Client {
             }
             if let Err(error) = head.pass_body(on, |piece| body.extend_from_slice(piece)) {
                 if nth(&head).is_some_and(|nth| self.board.was_cut(nth)) {
-                    self.board.ended(Fate::CutByOrigin);
+                    self.ended(sent, Fate::CutByOrigin);
                 } else {
                     let got = body.len();
                     self.fail(sent, &format!("cut after {got} bytes: {error}: {head:?}"));
@@ -261,32 +276,35 @@ impl Client {
                 return Then::Ends;
             }
         }
-        if sent.at.elapsed() > DEADLINE {
-            self.fail(sent, &format!("it took {:?}", sent.at.elapsed()));
+        if began.elapsed() > DEADLINE {
+            self.fail(sent, &format!("it took {:?}", began.elapsed()));
         }
-        if let Err(what) = self.judge(sent, status, &head, &body) {
-            self.fail(sent, &what);
-        } else {
-            self.board.ended(Fate::Answered(status));
+        match self.judge(sent, status, &head, &body) {
+            Err(what) => _ = self.fail(sent, &what),
+            Ok(fate) => self.ended(sent, fate),
         }
         let closes = head.field("connection") == Some("close");
         if closes { Then::Ends } else { Then::GoesOn }
     }
 
-    fn judge(&self, sent: &Sent, status: u16, head: &Head, body: &[u8]) -> Result<(), String> {
+    fn judge(&self, sent: &Sent, status: u16, head: &Head, body: &[u8]) -> Result<Fate, String> {
         let is_post = sent.method == Method::Post;
-        if !self.board.allows(status, is_post, sent.at) {
+        let id = &sent.request.id;
+        if status == 503 && head.field("x-id") == Some(id) && self.board.may_shed(sent.at) {
+            return Ok(Fate::Shed);
+        }
+        if !self.board.allows(status, sent.route, is_post, sent.at) {
             return Err(format!("{status}, and nothing was wrong"));
         }
-        let id = &sent.request.id;
         if status != 200 {
-            if matches!(status, 429 | 503) && head.field("retry-after").is_none() {
+            let is_rejected = status == 503 || status == ROUTES[sent.route].reject_status;
+            if is_rejected && head.field("retry-after").is_none() {
                 return Err(format!("no Retry-After: {head:?}"));
             }
             if head.field("x-id").is_some() {
                 return Err(format!("an origin's answer: {head:?}"));
             }
-            return Ok(());
+            return Ok(Fate::Answered(status));
         }
         if head.field("x-id") != Some(id) {
             return Err(format!("it got another's answer: {head:?}"));
@@ -307,7 +325,7 @@ impl Client {
             }
         };
         if body == right {
-            Ok(())
+            Ok(Fate::Answered(status))
         } else {
             Err(format!(
                 "a wrong body of {} bytes, not {}",
@@ -322,6 +340,7 @@ impl Client {
             method,
             request,
             at,
+            ..
         } = sent;
         let (id, size, took) = (&request.id, request.size, at.elapsed());
         let story = self.story.join(", ");

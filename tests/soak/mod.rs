@@ -3,8 +3,9 @@
 //! **Each request that was sent is accounted for**: its client got a complete and right answer with a status that fits
 //! the faults at that time, or saw the response break off because an origin had broken it off, or left by itself, or had
 //! pipelined it after a response with which the connection ended. No POST reaches the origins twice, and no client gets
-//! another's response. At the end no request waits, nothing is in flight, the gateway's counters match the clients', memory
-//! and descriptors are back to where they were, and SIGTERM ends the gateway with exit code 0.
+//! another's response. What a gate rejects fits the terms of the file at that time. At the end no request waits, nothing is
+//! in flight, no gate has kept a place, the gateway's counters and its access log match the clients', memory and
+//! descriptors are back to where they were, and SIGTERM ends the gateway with exit code 0.
 //!
 //! It takes a minute. For longer, or the same faults and requests once more:
 //!
@@ -13,10 +14,13 @@
 //! ```
 
 mod board;
+mod books;
 mod client;
 mod content;
 mod file;
 mod origin;
+mod places;
+mod terms;
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
@@ -34,8 +38,8 @@ use crate::support::rng::Rng;
 use crate::support::{Gateway, now};
 use board::{Board, Fate, Trouble};
 use client::Client;
-use file::Terms;
 use origin::Origin;
+use terms::Terms;
 
 const SECONDS: u64 = 60;
 const ORIGINS: usize = 4;
@@ -78,6 +82,7 @@ fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) 
             Trouble::Stall,
             Trouble::Garbage,
             Trouble::Close,
+            Trouble::Shed,
         ]);
         for state in [None, Some(trouble)] {
             origin.set(state);
@@ -115,7 +120,9 @@ fn every_request_is_accounted_for_whatever_happens() {
         .map(|place| Origin::start(place, seed, Arc::clone(&board)))
         .collect();
     let servers: Vec<SocketAddr> = origins.iter().map(|origin| origin.address).collect();
-    let mut gateway = Gateway::start(&Terms::calm(&servers).text());
+    let calm_terms = Terms::calm(&servers);
+    board.saved(&calm_terms);
+    let mut gateway = Gateway::start(&calm_terms.text());
     let process = Process::of(gateway.id());
     let descriptors = process.descriptors();
     let (calm, end) = (AtomicBool::default(), AtomicBool::default());
@@ -159,7 +166,8 @@ fn every_request_is_accounted_for_whatever_happens() {
             .expect("the origins are there")
     });
 
-    check_books(&gateway, &board);
+    let at_gates = books::check(&gateway, &board);
+    places::check(&gateway, &board);
     for origin in &mut origins {
         origin.stop();
     }
@@ -180,7 +188,7 @@ fn every_request_is_accounted_for_whatever_happens() {
         board.fail(format!("the gateway ended with {status}"));
     }
     let [_, _, megabytes] = memory.map(|bytes| bytes >> 20);
-    tell(&table(&board, changes, megabytes));
+    tell(&(at_gates.table() + &table(&board, changes, megabytes)));
     let log = gateway.log_lines();
     let failures = board.failures(|failure| {
         let from = failure.since.checked_sub(EARLIER).unwrap_or(failure.since);
@@ -209,66 +217,23 @@ fn wait(board: &Board, what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Compares what the gateway has counted with what the clients have.
-///
-/// Each response that a client got, complete or broken off, is counted once and with its code. A request whose client
-/// left, or whose connection ended before it was read, is counted at most once, with any code. Nothing else is counted.
-fn check_books(gateway: &Gateway, board: &Board) {
-    let fates = board.fates();
-    let mut answers = std::collections::BTreeMap::<u16, i64>::new();
-    let mut gone = 0;
-    for (fate, count) in &fates {
-        match fate {
-            Fate::Answered(status) => *answers.entry(*status).or_default() += count,
-            Fate::CutByOrigin => *answers.entry(200).or_default() += count,
-            Fate::LeftWaiting | Fate::LeftMidAnswer | Fate::BehindTheEnd => gone += count,
-        }
-    }
-    wait(board, "nobody waits, and nothing is in flight", || {
-        let metrics = gateway.metrics();
-        let in_flight = metrics.count("drip_origin_in_flight", &[]);
-        metrics.count("drip_zone_queue_depth", &[]) == 0 && in_flight == 0
-    });
-    if board.has_failed() {
-        // Its requests are missing in the counts.
-        return;
-    }
-    let metrics = gateway.metrics();
-    let counted = |labels: &[(&str, &str)]| metrics.count("drip_requests_total", labels);
-    for (status, count) in &answers {
-        let code = counted(&[("code", &status.to_string())]);
-        if !(*count..=count + gone).contains(&code) {
-            board.fail(format!("{count} got {status}, and {code} are counted"));
-        }
-    }
-    let (total, answered) = (counted(&[]), answers.values().sum::<i64>());
-    if !(answered..=answered + gone).contains(&total) {
-        board.fail(format!(
-            "{answered} were answered, {gone} had gone, and {total} are counted"
-        ));
-    }
-    let left = counted(&[("code", "499")]);
-    if left > gone {
-        board.fail(format!("{left} are counted as gone, of {gone} at the most"));
-    }
-}
-
 fn table(board: &Board, changes: u32, megabytes: u64) -> String {
     let fates = board.fates();
     let line = |(fate, count): (&Fate, &i64)| {
         let what = match fate {
             Fate::Answered(status) => format!("answered {status}"),
+            Fate::Shed => "answered 503 by an origin".to_owned(),
             Fate::CutByOrigin => "broken off by an origin".to_owned(),
             Fate::LeftWaiting => "left while waiting".to_owned(),
             Fate::LeftMidAnswer => "left mid-answer".to_owned(),
             Fate::BehindTheEnd => "pipelined behind an end".to_owned(),
         };
-        format!("{what:<26}{count:>8}\n")
+        format!("{what:<30}{count:>8}\n")
     };
     let lines: String = fates.iter().map(line).collect();
     let all: i64 = fates.values().sum();
     format!(
-        "{lines}{:<26}{all:>8}\n{changes} changes of the file; {megabytes} MiB at the end\n",
+        "{lines}{:<30}{all:>8}\n{changes} changes of the file; {megabytes} MiB at the end\n",
         "all requests"
     )
 }

@@ -249,6 +249,7 @@ impl Exchange<'_> {
                 return self.close();
             }
             Some(Trouble::Reset) => return self.break_off(&body),
+            Some(Trouble::Shed) => return self.shed(),
             Some(Trouble::Slow) => {
                 thread::sleep(Duration::from_millis(self.rng.within(20, 400)));
             }
@@ -276,6 +277,19 @@ impl Exchange<'_> {
         self.state.board.answer_ends(nth);
         self.state.did(self.request, "has answered it");
         if closes { self.close() } else { Ok(()) }
+    }
+
+    fn shed(mut self) -> io::Result<()> {
+        let id = &self.request.id;
+        let retry_after = if self.rng.percent(50) {
+            "Retry-After: 1\r\n"
+        } else {
+            ""
+        };
+        let head = format!(
+            "HTTP/1.1 503 Service Unavailable\r\nX-Id: {id}\r\n{retry_after}Content-Length: 0\r\n\r\n"
+        );
+        self.send(head.as_bytes())
     }
 
     /// A whole answer, the `nth` of all, framed in one of the ways.
