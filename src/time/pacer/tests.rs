@@ -73,12 +73,21 @@ fn the_bell_of_a_dropped_alarm_ends() {
 
 #[test]
 fn the_machine_rings_on_time_and_never_early() {
+    // Half of a runtime's tick: the median lateness of a millisecond timer would be larger, each
+    // time. A busy machine may need several attempts.
+    let lateness: Vec<_> = std::iter::repeat_with(median_lateness).take(20).collect();
+    let is_precise = |late: &Duration| *late < Duration::from_micros(300);
+    assert!(lateness.iter().any(is_precise), "{lateness:?}");
+}
+
+/// The median lateness of an alarm that rings a hundred times. Fails if it rings early.
+fn median_lateness() -> Duration {
     let system = actix_rt::System::new();
-    let late = system.block_on(async {
+    system.block_on(async {
         let pacer = Pacer::start().unwrap();
         let (alarm, mut bell) = pacer.alarm();
         let mut late = Vec::new();
-        for _ in 0..200 {
+        for _ in 0..100 {
             let due = pacer.now() + Duration::from_micros(700);
             alarm.set(Some(due));
             std::future::poll_fn(|cx| pin!(&mut bell).poll_next(cx))
@@ -89,14 +98,8 @@ fn the_machine_rings_on_time_and_never_early() {
             late.push(now.since(due));
         }
         late.sort();
-        late
-    });
-    // Half of a runtime's tick: the median lateness of a millisecond timer would be larger.
-    assert!(
-        late[100] < Duration::from_micros(300),
-        "median lateness {:?}",
-        late[100]
-    );
+        late[50]
+    })
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl BackingOff {
         let answer = Answer {
             trouble,
             retry_after,
-            cost: super::ONE,
+            cost: super::state::ONE,
         };
         self.backoff.answered(sent, answer, now);
     }

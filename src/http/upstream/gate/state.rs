@@ -1,0 +1,148 @@
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use tokio::sync::oneshot;
+
+use super::backing_off::BackingOff;
+use super::blocked::{Blocked, BlockedBy};
+use super::place::Unreported;
+use super::{GateRejection, Granted};
+use crate::actors::Key;
+use crate::config;
+use crate::limit::{self, GateLimits, Lowered, Moment, Position, Release, Sent};
+use crate::observe::metrics::{GateMetrics, GateRejected};
+
+/// How far ahead of time slots are given out.
+const AHEAD: Duration = Duration::from_millis(1);
+/// How long before a slot alarms ring. It is less than slots are given out ahead, so that one ring
+/// gives out several slots of a fast gate.
+const BEFORE: Duration = Duration::from_micros(500);
+/// Weight of each key, and cost of each request.
+pub(super) const ONE: u32 = 1;
+
+/// What is behind a gate's lock. It knows no clock.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) gate: limit::Gate<Key, oneshot::Sender<Granted>>,
+    /// `None` if the file has no `backoff`.
+    pub(super) backing_off: Option<BackingOff>,
+    pub(super) blocked: Blocked,
+    /// How many threads have set their alarm for the next departure.
+    pub(super) armed: usize,
+    pub(super) is_closed: bool,
+}
+
+/// Requests whose turn has come, to be told outside the lock.
+pub(super) type Released = SmallVec<[(Release<Key, oneshot::Sender<Granted>>, Option<Sent>); 4]>;
+
+impl State {
+    /// Takes the requests whose slot is at most [`AHEAD`] away.
+    pub(super) fn release(&mut self, metrics: &GateMetrics, now: Moment) -> Released {
+        self.back_off(metrics, now);
+        let mut released = Released::new();
+        while let Some(release) = self.gate.take(now + AHEAD) {
+            released.push((release, self.sent(now)));
+        }
+        self.note_blocked(now);
+        released
+    }
+
+    /// A request leaves.
+    pub(super) fn sent(&mut self, now: Moment) -> Option<Sent> {
+        let in_flight = self.gate.in_flight();
+        let backing_off = self.backing_off.as_mut()?;
+        Some(backing_off.sent(in_flight, now))
+    }
+
+    pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.report(unreported, now);
+        }
+    }
+
+    /// Lowers the gate's limits, or raises them again, if it is time.
+    pub(super) fn back_off(&mut self, metrics: &GateMetrics, now: Moment) {
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.apply(&mut self.gate, metrics, now);
+        }
+    }
+
+    pub(super) fn reload(
+        &mut self,
+        backoff: Option<&config::Backoff>,
+        limits: GateLimits,
+        now: Moment,
+    ) {
+        let known = self.backing_off.take();
+        self.gate.set_limits(limits, now);
+        self.gate.resume(now);
+        self.backing_off = backoff.map(|backoff| match known {
+            Some(known) => known.reload(backoff, &limits, now),
+            None => BackingOff::new(backoff, &limits, now),
+        });
+    }
+
+    /// The limits to show, which in shadow mode are not in force, and what is lowered.
+    pub(super) fn shown(&self) -> (GateLimits, Lowered) {
+        let limits = *self.gate.limits();
+        let backing_off = self.backing_off.as_ref();
+        backing_off.map_or((limits, Lowered::default()), |it| it.shown(limits))
+    }
+
+    /// When to look again: before the next departure, or when the back-off may change something.
+    pub(super) fn alarm_at(&self, now: Moment) -> Option<Moment> {
+        let due = self.gate.due().map(|due| due.before(BEFORE));
+        let changes = self.backing_off.as_ref().filter(|_| self.gate.depth() > 0);
+        let change = changes.and_then(|it| it.next_change(now));
+        due.into_iter().chain(change).min()
+    }
+
+    pub(super) fn note_blocked(&mut self, now: Moment) {
+        self.blocked.note(BlockedBy::of(&self.gate, now), now);
+    }
+
+    /// Lets a request pass (`None`) or wait.
+    #[expect(
+        clippy::type_complexity,
+        reason = "a position, and where its turn comes"
+    )]
+    pub(super) fn join(
+        &mut self,
+        key: &Key,
+        most: Option<Duration>,
+        now: Moment,
+    ) -> Result<Option<(Position, oneshot::Receiver<Granted>)>, GateRejection> {
+        self.predict(key, most, now)?;
+        let (sender, turn) = oneshot::channel();
+        let admission = self.gate.join(key, ONE, ONE, now, || sender);
+        self.note_blocked(now);
+        match admission {
+            limit::Admission::Passed => Ok(None),
+            limit::Admission::Waiting(position) => Ok(Some((position, turn))),
+            limit::Admission::Rejected(full) => Err(GateRejection::full(full, now)),
+        }
+    }
+
+    pub(super) fn predict(
+        &self,
+        key: &Key,
+        most: Option<Duration>,
+        now: Moment,
+    ) -> Result<(), GateRejection> {
+        if self.is_closed {
+            return Err(GateRejection {
+                reason: GateRejected::Stopping,
+                retry_after: Duration::ZERO,
+            });
+        }
+        let wait = self.gate.predict(key, now);
+        let wait = wait.map_err(|full| GateRejection::full(full, now))?;
+        match most {
+            Some(most) if wait > most => Err(GateRejection {
+                reason: GateRejected::MaxWait,
+                retry_after: wait - most,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
