@@ -43,12 +43,12 @@ fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Or
         body_timeout: fields.or("body_timeout", timeout(5 * 60), values::timeout),
         tunnel_timeout: fields.or("tunnel_timeout", timeout(60 * 60), values::timeout),
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
+        rate: fields.get("rate").and_then(values::rate_or_none),
         max_in_flight: NonZeroUsize::new(fields.or(
             "max_in_flight",
             0,
             values::whole(0..=MOST_IN_FLIGHT),
         )),
-        rate: fields.get("rate").and_then(values::rate_or_none),
         share: fields
             .get("share")
             .and_then(|node| index(node, "zones", zones)),
