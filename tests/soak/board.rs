@@ -26,7 +26,7 @@ pub enum Trouble {
     Close,
     /// Answers 503, with or without Retry-After.
     Shed,
-    /// The machine keeps a runnable thread waiting. It excuses no failure, but may explain one.
+    /// The machine keeps a runnable thread waiting. It excuses a timeout only, but may explain other failures.
     Halt,
 }
 
@@ -154,6 +154,25 @@ impl Board {
         const OUT: Duration = Duration::from_secs(2);
         let before = from.checked_sub(OUT).unwrap_or(from);
         self.any_of(&[Down, Reset, Garbage, Stall, CloseIdle], before, to)
+    }
+
+    /// Whether an origin may have kept the gateway waiting for longer than `response_timeout` between two moments.
+    ///
+    /// It runs on the same machine, so it is late when the machine halts.
+    pub fn may_time_out(&self, from: Instant, to: Instant) -> bool {
+        /// A third of `response_timeout`; a slow origin takes nearly another third.
+        const LONG: Duration = Duration::from_millis(500);
+        let halted = |spell: &Spell| {
+            let end = spell.ended.unwrap_or(to).min(to);
+            end.saturating_duration_since(spell.began.max(from))
+        };
+        let troubles = locked(&self.troubles);
+        let halts = troubles
+            .iter()
+            .filter(|spell| spell.trouble == Trouble::Halt);
+        let long = halts.map(halted).sum::<Duration>() >= LONG;
+        drop(troubles);
+        long || self.any_of(&[Trouble::Stall], from, to)
     }
 
     pub fn saved(&self, terms: &Terms) {
@@ -312,7 +331,7 @@ impl Board {
 
     /// Whether the gateway may answer so now, to a request of `ROUTES[route]` that was sent at `sent`.
     pub fn allows(&self, status: u16, route: usize, is_post: bool, sent: Instant) -> bool {
-        use Trouble::{CloseIdle, Down, Garbage, Reset, Stall};
+        use Trouble::{CloseIdle, Down, Garbage, Reset};
         let had = |troubles: &[Trouble]| self.any_of(troubles, sent, now());
         match status {
             200 => true,
@@ -328,7 +347,8 @@ impl Board {
                 let gates = self.gates(route, sent, now());
                 gates.iter().any(GateTerms::exists) || self.servers_out(sent, now())
             }
-            504 => had(&[Stall]),
+            // Judged at the end: a halt of the machine is known only when it is over.
+            504 => true,
             _ => false,
         }
     }

@@ -123,6 +123,13 @@ fn check_log(gateway: &Gateway, board: &Board, total: i64) -> AtGates {
     for end in board.ends() {
         let found = lines.remove(&end.id).unwrap_or_default();
         let status = end.fate.status();
+        if status == Some(504) && !board.may_time_out(end.sent, end.at) {
+            board.failed_with(
+                &end.id,
+                end.sent,
+                format!("504, and nothing was wrong: {end:?}"),
+            );
+        }
         let is_right = match found.as_slice() {
             [] => status.is_none(),
             [line] => {

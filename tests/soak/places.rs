@@ -11,7 +11,7 @@ use crate::soak::wait;
 use crate::support::{Client, Gateway, Origin};
 
 /// Requests for each origin.
-const REQUESTS: usize = 20;
+const REQUESTS: usize = 100;
 
 /// How many requests are at an origin, and the most so far.
 #[derive(Default)]

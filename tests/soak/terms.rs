@@ -105,6 +105,8 @@ impl GateTerms {
     pub fn may_reject(&self, reason: &str, waited: Duration) -> bool {
         let is_small = self.queue < MANY || self.max_queue < MANY;
         let fits = match reason {
+            // For these a request is rejected when it comes.
+            _ if !waited.is_zero() && reason != "timeout" => false,
             "queue" => self.share.is_some() && is_small,
             "max_queue" => self.max_queue < MANY,
             "max_wait" => self.max_wait.is_some(),
