@@ -15,11 +15,11 @@ mod waiting;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::actors::Key;
 use crate::config;
-use crate::limit::{self, Full, GateLimits, Lowered, Moment, Position, Rate, Release, Sent};
+use crate::limit::{self, Full, GateLimits, Lowered, Moment, Position, Rate, Release};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
 use alarms::Alarms;
