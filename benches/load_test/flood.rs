@@ -165,7 +165,7 @@ fn of_light(told: &[Told]) -> impl Iterator<Item = &Told> {
     told.iter().filter(|told| told.path != FLOOD)
 }
 
-fn is_answered(told: &&Told) -> bool {
+fn is_answered(told: &Told) -> bool {
     told.end == End::Answered
 }
 
@@ -184,7 +184,7 @@ fn picture(played: &[(&str, Vec<Told>)], times: Times, about: &str) -> Chart {
         .mark_y("clients give up", PATIENCE.as_secs_f64() * 1e3);
     let mut at_backend = panel("requests at the backend at once").log_y();
     for (name, told) in played {
-        let of_those: Vec<_> = of_light(told).filter(is_answered).collect();
+        let of_those: Vec<_> = of_light(told).filter(|told| is_answered(told)).collect();
         let sent: Vec<f64> = of_those.iter().map(|told| told.sent).collect();
         answered = answered.step(*name, &per_step(&sent, STEP, times.end));
         latency = latency.line(*name, &slowest(&of_those));
@@ -227,9 +227,13 @@ fn took(told: &Told) -> f64 {
 fn row(name: &str, told: &[Told], times: Times) -> Vec<String> {
     let during = |told: &&Told| (times.flood..times.over).contains(&told.sent);
     let light: Vec<_> = of_light(told).filter(during).collect();
-    let answered: Vec<_> = light.iter().copied().filter(is_answered).collect();
+    let answered: Vec<_> = light
+        .iter()
+        .copied()
+        .filter(|told| is_answered(told))
+        .collect();
     let flood = told.iter().filter(|told| told.path == FLOOD);
-    let flood = flood.filter(is_answered).count();
+    let flood = flood.filter(|told| is_answered(told)).count();
     let share = 100.0 * float(answered.len() as u64) / float(light.len() as u64);
     let latencies: Vec<f64> = answered.iter().map(|told| took(told)).collect();
     let depths = most_at_once(&at_the_backend(told), STEP, times.end);

@@ -1,5 +1,6 @@
 //! Proves that the gates have kept no place and no waiter.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -72,16 +73,20 @@ pub fn check(gateway: &Gateway, board: &Board) {
 fn one_place_each(server: &Origin) -> String {
     let mut text = "workers = 2\nshutdown_timeout = \"5s\"\n".to_owned();
     for route in &ROUTES {
-        text += &format!(
-            "[origins.{0}]\nservers = [\"http://{1}\"]\nmax_in_flight = 1\nqueue_timeout = \"10s\"\nkeep_alive = 0\n",
+        writeln!(
+            text,
+            "[origins.{}]\nservers = [\"http://{}\"]\nmax_in_flight = 1\nqueue_timeout = \"10s\"\nkeep_alive = 0",
             route.origin, server.address
-        );
+        )
+        .expect("memory");
     }
     for route in &ROUTES {
-        text += &format!(
-            "[[routes]]\npath = \"{}\"\norigin = \"{}\"\n",
+        writeln!(
+            text,
+            "[[routes]]\npath = \"{}\"\norigin = \"{}\"",
             route.path, route.origin
-        );
+        )
+        .expect("memory");
     }
     text + "[log]\nlevel = \"debug\"\naccess = \"access.log\"\n"
 }
