@@ -261,10 +261,23 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         waiters.map(|waiter| &waiter.waiter)
     }
 
-    /// The keys that have waiters, with how many, in no order.
-    pub fn depths(&self) -> impl Iterator<Item = (&K, usize)> {
-        let flows = self.flows.iter().filter(|flow| !flow.waiters.is_empty());
-        flows.filter_map(|flow| Some((flow.key.as_ref()?, flow.waiters.len())))
+    /// A part of the keys that have waiters, with how many, in no order.
+    ///
+    /// The part begins at the position `from`, and takes at most `most` steps. Returns where the
+    /// next part begins; `None` after the last one.
+    pub fn depths(
+        &self,
+        from: usize,
+        most: usize,
+        mut see: impl FnMut(&K, usize),
+    ) -> Option<usize> {
+        let end = from.saturating_add(most);
+        for flow in self.flows.iter().skip(from).take(most) {
+            if let (Some(key), depth @ 1..) = (&flow.key, flow.waiters.len()) {
+                see(key, depth);
+            }
+        }
+        (end < self.flows.len()).then_some(end)
     }
 
     /// Removes all waiters, those of a key in their order.

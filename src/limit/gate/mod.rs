@@ -150,9 +150,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.in_flight
     }
 
-    /// The keys that have waiters, with how many, in no order.
-    pub fn depths(&self) -> impl Iterator<Item = (&K, usize)> {
-        self.waiting.depths()
+    /// A part of the keys that have waiters: see [`FairQueue::depths`].
+    pub fn depths(&self, from: usize, most: usize, see: impl FnMut(&K, usize)) -> Option<usize> {
+        self.waiting.depths(from, most, see)
     }
 
     /// Lets a request pass if it need not wait. This needs no key.

@@ -278,23 +278,39 @@ impl OriginGate {
         state.back_off(&self.metrics, now);
         state.note_blocked(now);
         let (limits, lowered) = state.shown();
-        let mut deepest: Vec<(Key, usize)> = Vec::new();
-        for (key, depth) in state.gate.depths() {
-            let at = deepest.partition_point(|(_, known)| *known >= depth);
-            if at < keys {
-                deepest.truncate(keys - 1);
-                deepest.insert(at, (Key::clone(key), depth));
-            }
-        }
+        let blocked = state.blocked.times();
+        let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
+        drop(state);
         GateState {
-            depth: state.gate.depth(),
-            in_flight: state.gate.in_flight(),
+            depth,
+            in_flight,
             rate: limits.rate,
             max_in_flight: limits.max_in_flight,
             lowered,
-            blocked: state.blocked.times(),
-            deepest,
+            blocked,
+            deepest: self.deepest(keys),
         }
+    }
+
+    /// The keys with the most waiters, deepest first, at most so many.
+    ///
+    /// With many keys the lock is let go again and again, and departures go on meanwhile.
+    fn deepest(&self, most: usize) -> Vec<(Key, usize)> {
+        const STEPS: usize = 1000;
+        let mut deepest: Vec<(Key, usize)> = Vec::new();
+        let mut next = Some(0).filter(|_| most > 0);
+        while let Some(from) = next {
+            next = self.lock().gate.depths(from, STEPS, |key, depth| {
+                let at = deepest.partition_point(|(_, known)| *known >= depth);
+                // Between two parts a key may have left and come again.
+                let is_known = deepest.iter().any(|(known, _)| known == key);
+                if at < most && !is_known {
+                    deepest.truncate(most - 1);
+                    deepest.insert(at, (Key::clone(key), depth));
+                }
+            });
+        }
+        deepest
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
