@@ -133,7 +133,10 @@ fn memory(_: &mut Criterion<ThreadTime>) {
 /// This process's resident memory, in bytes.
 fn resident() -> u64 {
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    let pages = pages
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok());
     pages.unwrap_or_default() * 4096
 }
 

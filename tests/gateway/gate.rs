@@ -184,7 +184,11 @@ fn demands_get_their_max_min_share() {
         let counts = keys.each_ref().map(count);
         // 2.8 s of 10, 20, 35 and 35 a second.
         let expected = [28, 56, 98, 98];
-        if counts.iter().zip(expected).all(|(count, expected)| count.abs_diff(expected) <= 5) {
+        if counts
+            .iter()
+            .zip(expected)
+            .all(|(count, expected)| count.abs_diff(expected) <= 5)
+        {
             return Ok(());
         }
         Err(format!("{counts:?} in 2.8 s"))
