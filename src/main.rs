@@ -27,8 +27,9 @@ struct Cli {
 enum Command {
     /// Run the gateway (the default)
     Run(File),
-    /// Watch it smooth bursts: the gateway, a sample origin and a crowd of clients in one process
-    Demo(File),
+    /// Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and
+    /// clients in one process
+    Demo(demo::Wanted),
     /// Validate the file, and print the effective settings or every problem found
     Check(File),
     /// Translate an nginx.conf into a gateway.toml, and report each line that could not be translated
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match cli.command.unwrap_or(Command::Run(cli.file)) {
         Command::Run(file) => run::run(&file.config),
-        Command::Demo(file) => demo::demo(&file.config),
+        Command::Demo(wanted) => demo::demo(&wanted),
         Command::Check(file) => check::check(&file.config),
         Command::Import { file } => import::import(&file),
         Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),

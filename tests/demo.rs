@@ -15,17 +15,10 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Demo {
-    process: Child,
+    process: Killed,
     lines: Receiver<String>,
     folder: TempDir,
     ports: [u16; 3],
-}
-
-impl Drop for Demo {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 impl Demo {
@@ -33,16 +26,7 @@ impl Demo {
         let folder = tempfile::tempdir().unwrap();
         let ports = free_ports();
         write(&folder.path().join("gateway.toml"), ports, "10r/s");
-        let mut process = demo(&folder).spawn().unwrap();
-        let (tell, lines) = mpsc::channel();
-        let stdout: ChildStdout = process.stdout.take().unwrap();
-        thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if tell.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let (process, lines) = start(&mut demo(&folder));
         Self {
             process,
             lines,
@@ -69,24 +53,53 @@ impl Demo {
         }
         panic!("not found in:\n{}", seen.join("\n"));
     }
+}
 
-    fn interrupt(&mut self) -> ExitStatus {
-        let kill = format!("kill -INT {}", self.process.id());
-        assert!(
-            Command::new("sh")
-                .args(["-c", &kill])
-                .status()
-                .unwrap()
-                .success()
-        );
-        for _ in 0..100 {
-            if let Some(status) = self.process.try_wait().unwrap() {
-                return status;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("it goes on after an interrupt");
+/// A process that does not outlive its test.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
+}
+
+/// Starts the program; receives each line that it prints.
+fn start(demo: &mut Command) -> (Killed, Receiver<String>) {
+    let mut process = demo.spawn().unwrap();
+    let (tell, lines) = mpsc::channel();
+    let stdout: ChildStdout = process.stdout.take().unwrap();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            if tell.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    (Killed(process), lines)
+}
+
+fn interrupt(process: &mut Child) -> ExitStatus {
+    let kill = format!("kill -INT {}", process.id());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &kill])
+            .status()
+            .unwrap()
+            .success()
+    );
+    ended(process)
+}
+
+fn ended(process: &mut Child) -> ExitStatus {
+    for _ in 0..100 {
+        if let Some(status) = process.try_wait().unwrap() {
+            return status;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("it goes on");
 }
 
 /// One second as it was shown: how many left, the gap between two in milliseconds, the rate in force.
@@ -106,6 +119,13 @@ fn demo(folder: &TempDir) -> Command {
         .args(["demo", "-c", "gateway.toml"])
         .current_dir(folder.path());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn fair() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+    command.args(["demo", "--scene", "fair"]);
+    command.stdout(Stdio::piped());
     command
 }
 
@@ -152,13 +172,14 @@ fn it_shows_the_pace_and_how_it_changes_until_it_is_interrupted() {
 
     demo.set_rate("nonsense");
     // Kept to the end: the gateway has more to say.
-    let mut stderr = BufReader::new(demo.process.stderr.take().unwrap());
+    let mut stderr = BufReader::new(demo.process.0.stderr.take().unwrap());
     let mut complaint = String::new();
     stderr.read_line(&mut complaint).unwrap();
     assert!(complaint.contains("gateway.toml:8:8: rate"), "{complaint}");
 
-    assert!(demo.interrupt().success());
+    assert!(interrupt(&mut demo.process.0).success());
     demo.find(|line| (line.contains(" arrived, ") && line.contains(" rejected")).then_some(()));
+    demo.find(|line| line.contains("drip demo --scene fair").then_some(()));
 }
 
 #[test]
@@ -176,4 +197,64 @@ fn a_port_that_is_taken_is_named() {
             "{complaint}"
         );
     }
+}
+
+/// What the nine light clients got: answers, rejections, median and worst wait in milliseconds.
+fn light(lines: &[String], part: &str) -> Option<[u32; 4]> {
+    let line = lines.iter().find(|line| line.starts_with(part))?;
+    let numbers = line.split(|c: char| !c.is_ascii_digit());
+    let numbers: Vec<u32> = numbers.filter_map(|number| number.parse().ok()).collect();
+    Some(numbers.try_into().unwrap_or_else(|_| panic!("{line}")))
+}
+
+/// The scene's file, from the introduction.
+fn file_of(lines: &[String]) -> &Path {
+    let named = lines.iter().find_map(|line| line.split_once("its file"));
+    Path::new(named.unwrap().1.trim())
+}
+
+#[test]
+fn a_flood_delays_all_without_share_and_only_itself_with_it() {
+    let (mut process, printed) = start(&mut fair());
+    let mut lines = Vec::new();
+    while let Ok(line) = printed.recv_timeout(PATIENCE) {
+        lines.push(line);
+    }
+    let all = lines.join("\n");
+    assert!(ended(&mut process.0).success(), "{all}");
+    assert!(
+        all.contains("was saved with share = \"per_client\""),
+        "{all}"
+    );
+    assert!(!file_of(&lines).exists());
+
+    let [_, rejected, _, worst] = light(&lines, "without share:").unwrap();
+    assert!(rejected > 0 && worst > 1000, "{all}");
+    let [answered, rejected, median, worst] = light(&lines, "with share:").unwrap();
+    assert!(answered > 50 && rejected == 0, "{all}");
+    assert!(median < 500 && worst < 2000, "{all}");
+}
+
+#[test]
+fn the_scene_of_a_flood_ends_when_it_is_interrupted() {
+    let (mut process, printed) = start(&mut fair());
+    let mut lines = Vec::new();
+    while !lines.iter().any(|line: &String| line.starts_with("   1s ")) {
+        lines.push(printed.recv_timeout(PATIENCE).unwrap());
+    }
+    assert!(interrupt(&mut process.0).success());
+    lines.extend(printed.iter());
+    assert!(light(&lines, "without share:").is_some(), "{lines:?}");
+    assert!(light(&lines, "with share:").is_none(), "{lines:?}");
+    assert!(!file_of(&lines).exists());
+}
+
+#[test]
+fn the_scene_of_a_flood_takes_no_file() {
+    let mut fair = fair();
+    let output = fair.args(["-c", "gateway.toml"]).stderr(Stdio::piped());
+    let output = output.output().unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains("leave out -c"), "{complaint}");
 }

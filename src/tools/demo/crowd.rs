@@ -1,3 +1,4 @@
+use std::net::IpAddr;
 use std::time::Duration;
 
 use awc::http::{Method, header};
@@ -5,7 +6,7 @@ use awc::{Client, ClientRequest, Connector};
 
 use super::aim::Aim;
 use super::origin::CROWD;
-use super::tally::{Counts, TENTHS, Tally};
+use super::tally::{TENTHS, Tally};
 
 /// When bursts come: the tenth within a ten-second round, and the number of requests.
 ///
@@ -43,13 +44,10 @@ pub(super) struct Crowd {
 
 impl Crowd {
     pub(super) fn new(tally: Tally) -> Self {
-        let connector = Connector::new().limit(MOST_IN_FLIGHT);
-        // No timeout: clients wait as long as the queue takes.
-        let client = Client::builder()
-            .connector(connector)
-            .disable_timeout()
-            .finish();
-        Self { client, tally }
+        Self {
+            client: client(None),
+            tally,
+        }
     }
 
     /// Sends the burst of a tenth, if it has one. Tenths are counted from the start.
@@ -90,20 +88,49 @@ impl Crowd {
 
 async fn call(request: ClientRequest, tally: Tally) {
     tokio::time::sleep(INTO_THE_TENTH).await;
+    let outcome = send(request).await;
+    tally.with(|counts| match outcome {
+        Outcome::Answered => counts.answered(),
+        Outcome::Rejected => counts.rejected(),
+        Outcome::Failed => counts.failed(),
+    });
+}
+
+/// A client that connects from `address`, and waits as long as the queue takes.
+pub(super) fn client(address: Option<IpAddr>) -> Client {
+    let connector = Connector::new().limit(MOST_IN_FLIGHT);
+    let client = Client::builder().connector(connector).disable_timeout();
+    match address {
+        Some(address) => client.local_address(address).finish(),
+        None => client.finish(),
+    }
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The origin answered.
+    Answered,
+    /// The gateway rejected it.
+    Rejected,
+    /// It got another answer, or none.
+    Failed,
+}
+
+/// Sends a request, and waits for its end.
+pub(super) async fn send(request: ClientRequest) -> Outcome {
     let Ok(mut response) = request.send().await else {
-        tally.with(Counts::failed);
-        return;
+        return Outcome::Failed;
     };
     // The body is read to its end so that the connection can be reused. Its content does not
     // matter.
     let _body = response.body().await;
-    let (status, headers) = (response.status(), response.headers());
-    tally.with(|counts| match status.is_success() {
-        true => counts.answered(),
+    match response.status().is_success() {
+        true => Outcome::Answered,
         // Only a rejection has Retry-After: the sample origin never sends it.
-        false if headers.contains_key(header::RETRY_AFTER) => counts.rejected(),
-        false => counts.failed(),
-    });
+        false if response.headers().contains_key(header::RETRY_AFTER) => Outcome::Rejected,
+        false => Outcome::Failed,
+    }
 }
 
 #[cfg(test)]

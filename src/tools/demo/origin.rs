@@ -7,7 +7,6 @@ use actix_web::http::header::USER_AGENT;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpRequest, HttpServer};
 
-use super::aim::Aim;
 use super::tally::Tally;
 use crate::config::{Scheme, ServerUrl};
 use crate::time::clock;
@@ -17,8 +16,8 @@ use crate::time::clock;
 /// The origin uses it to tell them from those of other clients that call the gateway meanwhile.
 pub(super) const CROWD: &str = "drip-demo";
 
-/// Serves the sample origin, on its own thread, at the addresses that the file names.
-pub(super) fn listen(aim: &Aim, tally: Tally) -> io::Result<Server> {
+/// Serves the sample origin `name`, on its own thread, at the addresses that the file names.
+pub(super) fn listen(name: &str, servers: &[ServerUrl], tally: Tally) -> io::Result<Server> {
     let tally = Data::new(tally);
     let mut http = HttpServer::new(move || {
         App::new()
@@ -29,8 +28,8 @@ pub(super) fn listen(aim: &Aim, tally: Tally) -> io::Result<Server> {
     .keep_alive(Duration::from_secs(75))
     .tcp_nodelay(true)
     .disable_signals();
-    for server in &aim.servers {
-        let failed = |error: io::Error| explain(&error, server, &aim.origin);
+    for server in servers {
+        let failed = |error: io::Error| explain(&error, server, name);
         let ServerUrl::Tcp {
             scheme: Scheme::Http,
             host,

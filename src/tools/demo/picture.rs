@@ -1,4 +1,6 @@
+use std::env;
 use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
 
 use super::aim::Aim;
 use super::tally::Second;
@@ -26,6 +28,14 @@ enum Colour {
 }
 
 impl Picture {
+    /// With colours if standard output is a terminal and `NO_COLOR` is not set.
+    pub(super) fn of_stdout() -> Self {
+        let plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self {
+            colours: io::stdout().is_terminal() && !plain,
+        }
+    }
+
     /// A line that says where to change the rate.
     pub(super) fn knob(self, place: &str, aim: &Aim) -> String {
         let rate = self.paint(Colour::Cyan, format!("{place}  rate = \"{}\"", aim.rate));
@@ -62,7 +72,8 @@ impl Picture {
         self.paint(Colour::Cyan, format!("      {text}"))
     }
 
-    fn warn(self, number: u32, text: String) -> String {
+    /// `text` about a number that should be zero.
+    pub(super) fn warn(self, number: u32, text: String) -> String {
         if number > 0 {
             self.paint(Colour::Red, text)
         } else {

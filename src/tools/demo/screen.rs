@@ -1,4 +1,3 @@
-use std::env;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -23,11 +22,9 @@ pub(super) struct Screen<'a> {
 
 impl<'a> Screen<'a> {
     pub(super) fn new(file: &'a Path) -> Self {
-        let plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let colours = io::stdout().is_terminal() && !plain;
         Self {
             file,
-            picture: Picture { colours },
+            picture: Picture::of_stdout(),
             seconds: 0,
         }
     }
@@ -73,7 +70,11 @@ impl<'a> Screen<'a> {
     pub(super) fn summary(&self, total: &Total) -> io::Result<()> {
         // The terminal has printed ^C on the line.
         let gap = if io::stdout().is_terminal() { "\n" } else { "" };
-        say(format!("{gap}{}", words::summary(self.seconds, total)))
+        say(format!(
+            "{gap}{}\n{}",
+            words::summary(self.seconds, total),
+            words::OTHER_SCENE
+        ))
     }
 
     /// The file, and the line number of the rate.
@@ -87,6 +88,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-fn say(text: impl Display) -> io::Result<()> {
+/// Writes a line to standard output.
+pub(super) fn say(text: impl Display) -> io::Result<()> {
     writeln!(io::stdout(), "{text}")
 }

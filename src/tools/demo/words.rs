@@ -4,6 +4,10 @@ use super::aim::Aim;
 use super::tally::Total;
 use crate::limit::Delay;
 
+/// Names the other scene at the end.
+pub(super) const OTHER_SCENE: &str =
+    "next: `drip demo --scene fair` shows a backend that one client floods and nine do not";
+
 /// An introduction for users who see the demo for the first time.
 pub(super) fn introduction(aim: &Aim) -> String {
     let servers = aim.servers.iter().map(ToString::to_string);

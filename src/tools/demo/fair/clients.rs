@@ -1,0 +1,62 @@
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use awc::http::header;
+use awc::{Client, ClientRequest};
+
+use super::score::{Score, Who};
+use crate::time::clock;
+use crate::tools::demo::crowd::{client, send};
+use crate::tools::demo::origin::CROWD;
+
+/// Number of light clients.
+const LIGHT: u8 = 9;
+
+/// Requests that the flooding client sends at once in each tenth of a second.
+pub(super) const FLOOD_IN_A_TENTH: usize = 10;
+
+/// Tenths of a second between two requests of a light client.
+pub(super) const LIGHT_EVERY: usize = 5;
+
+/// One client that floods, and nine that do not, each with an address of its own.
+pub(super) struct Clients {
+    url: String,
+    flood: Client,
+    light: Vec<Client>,
+}
+
+impl Clients {
+    pub(super) fn new(gateway: SocketAddr) -> Self {
+        // All of 127.0.0.0/8 is this machine.
+        let of_address = |last| client(Some(IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))));
+        Self {
+            url: format!("http://{gateway}/"),
+            flood: of_address(1),
+            light: (2..2 + LIGHT).map(of_address).collect(),
+        }
+    }
+
+    /// Sends the requests of a tenth. Tenths are counted from the start.
+    pub(super) fn send(&self, tenth: u64, score: &Score) {
+        for _ in 0..FLOOD_IN_A_TENTH {
+            self.call(&self.flood, Who::Flood, score);
+        }
+        // The light clients take turns, so they do not come all at once.
+        let first = usize::try_from(tenth).unwrap_or_default() % LIGHT_EVERY;
+        for client in self.light.iter().skip(first).step_by(LIGHT_EVERY) {
+            self.call(client, Who::Light, score);
+        }
+    }
+
+    fn call(&self, client: &Client, who: Who, score: &Score) {
+        let request = client
+            .get(&self.url)
+            .insert_header((header::USER_AGENT, CROWD));
+        actix_rt::spawn(call(request, who, score.clone()));
+    }
+}
+
+async fn call(request: ClientRequest, who: Who, score: Score) {
+    let sent = clock::now();
+    let outcome = send(request).await;
+    score.add(who, outcome, clock::now().since(sent));
+}

@@ -1,0 +1,98 @@
+//! The scene `fair`: one client floods the gate of an origin, and nine do not.
+//!
+//! It has two parts. In the first, all requests wait in one queue. Then the file is saved with
+//! `share`, and in the second part clients take turns.
+
+mod clients;
+mod file;
+mod score;
+mod screen;
+
+use std::io;
+
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use self::clients::Clients;
+use self::file::SceneFile;
+use self::score::Score;
+use super::origin;
+use super::stage::{self, InForce, nearest_tenth};
+use super::tally::{TENTH, TENTHS, Tally};
+use crate::server;
+use crate::time::clock;
+
+/// Seconds of each part.
+const SECONDS: u64 = 8;
+
+/// Plays the scene to its end, or until it is interrupted.
+pub(super) async fn play() -> io::Result<()> {
+    let file = SceneFile::create()?;
+    let (text, settings) = server::load(file.path()).map_err(io::Error::other)?;
+    let reached = Tally::default();
+    for origin in &settings.origins {
+        let listening = origin::listen(&origin.name, &origin.servers, reached.clone());
+        actix_rt::spawn(listening?);
+    }
+    let (without, with) = (Score::default(), Score::default());
+    let (tell, in_force) = watch::channel(None);
+    let shown = show(&file, in_force, &reached, [&without, &with]);
+    stage::play(file.path(), text, settings, tell, shown).await?;
+    screen::summary(&without.total(), &with.total())
+}
+
+/// Sends the clients' requests, and shows the result as one line a second.
+///
+/// A request counts in the part in which it is sent, so those that still wait when the file is
+/// saved do not blur the second part.
+async fn show(
+    file: &SceneFile,
+    mut in_force: InForce,
+    reached: &Tally,
+    [without, with]: [&Score; 2],
+) -> io::Result<()> {
+    if in_force.wait_for(Option::is_some).await.is_err() {
+        // The gateway has ended, and reports the reason itself.
+        return std::future::pending().await;
+    }
+    let clients = Clients::new(file.gateway());
+    screen::introduction(file)?;
+    let mut ticks = interval(TENTH);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    ticks.tick().await;
+    let began = clock::now();
+    let (mut seconds, mut end) = (0, SECONDS);
+    let (mut score, mut is_shared) = (without, false);
+    clients.send(0, score);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {
+                let tenth = nearest_tenth(began, clock::now());
+                let second = tenth / TENTHS as u64;
+                if second > seconds {
+                    seconds = second;
+                    let left = reached.with(|counts| counts.next_second(clock::now()).left);
+                    screen::line(seconds, &score.next_second(), left.iter().sum())?;
+                    match (seconds >= end, is_shared) {
+                        (true, true) => return Ok(()),
+                        (true, false) => file.share()?,
+                        (false, _) => {}
+                    }
+                }
+                clients.send(tenth, score);
+            }
+            changed = in_force.changed() => {
+                let gateway = in_force.borrow_and_update().clone();
+                let (Ok(()), Some(gateway)) = (changed, gateway) else {
+                    return std::future::pending().await;
+                };
+                let mut origins = gateway.settings().origins.iter();
+                if !is_shared && origins.any(|origin| origin.share.is_some()) {
+                    (score, is_shared) = (with, true);
+                    end = seconds + SECONDS;
+                    screen::shared(file)?;
+                }
+            }
+        }
+    }
+}

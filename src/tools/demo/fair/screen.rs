@@ -1,0 +1,100 @@
+use std::io;
+use std::time::Duration;
+
+use super::clients::{FLOOD_IN_A_TENTH, LIGHT_EVERY};
+use super::file::{QUEUE_TIMEOUT, RATE, SHARE, SceneFile};
+use super::score::{Group, Results};
+use crate::tools::demo::picture::Picture;
+use crate::tools::demo::screen::say;
+use crate::tools::demo::tally::TENTHS;
+use crate::tools::demo::words::milliseconds;
+
+/// The names of the columns.
+const HEADING: &str = "      \
+    nine light clients                     the flooding client                    the origin\n      \
+    answered  rejected   median    worst   answered  rejected   median    worst   gets";
+
+/// An introduction for users who see the demo for the first time, and the first heading.
+pub(super) fn introduction(file: &SceneFile) -> io::Result<()> {
+    let path = file.path().display();
+    say(format!(
+        "drip demo --scene fair: one client floods a backend, nine do not\n\n\
+         \x20 the origin    stands in for your backend; its gate sends it {RATE}, all clients together\n\
+         \x20 one client    floods: it sends {} requests a second\n\
+         \x20 nine clients  are light: each sends {} requests a second\n\
+         \x20 the gateway   listens on http://{}; requests that wait {QUEUE_TIMEOUT} get 503\n\
+         \x20 live page     http://{}/\n\
+         \x20 its file      {path}\n",
+        FLOOD_IN_A_TENTH * TENTHS,
+        TENTHS / LIGHT_EVERY,
+        file.gateway(),
+        file.admin(),
+    ))?;
+    part("without share: all requests wait in one queue")
+}
+
+/// Notes that the file was saved with `share` and is in force.
+pub(super) fn shared(file: &SceneFile) -> io::Result<()> {
+    let path = file.path().display();
+    say("")?;
+    part(&format!(
+        "{path} was saved with {SHARE}: clients take turns"
+    ))
+}
+
+fn part(title: &str) -> io::Result<()> {
+    let title = Picture::of_stdout().note(title);
+    say(format!("{title}\n\n{HEADING}"))
+}
+
+/// The line of one second.
+pub(super) fn line(number: u64, second: &Results, left: u32) -> io::Result<()> {
+    let picture = Picture::of_stdout();
+    let Results { flood, light } = second;
+    let mut line = format!(
+        "{number:>4}s {}   {}   {left:>4}",
+        columns(light, picture),
+        columns(flood, picture)
+    );
+    let failed = light.failed + flood.failed;
+    if failed > 0 {
+        line += &picture.warn(failed, format!("  {failed} failed"));
+    }
+    say(line)
+}
+
+fn columns(group: &Group, picture: Picture) -> String {
+    format!(
+        "{:>8}  {}  {:>7}  {:>7}",
+        group.answered(),
+        picture.warn(group.rejected, format!("{:>8}", group.rejected)),
+        shown(group.median()),
+        shown(group.worst())
+    )
+}
+
+fn shown(wait: Option<Duration>) -> String {
+    wait.map_or("-".to_owned(), |wait| milliseconds(wait.as_secs_f64(), 0))
+}
+
+/// Compares the parts. A part that was not reached is left out.
+pub(super) fn summary(without: &Results, with: &Results) -> io::Result<()> {
+    say("")?;
+    for (part, Results { light, .. }) in [("without share:", without), ("with share:", with)] {
+        if light.is_empty() {
+            continue;
+        }
+        let mut line = format!(
+            "{part:<14} the nine got {} answers and {} rejections; median wait {}, worst {}",
+            light.answered(),
+            light.rejected,
+            shown(light.median()),
+            shown(light.worst())
+        );
+        if light.failed > 0 {
+            line += &format!("; {} failed", light.failed);
+        }
+        say(line)?;
+    }
+    Ok(())
+}
