@@ -22,7 +22,7 @@ use crate::support::process::Running;
 use crate::support::{tls, usage};
 
 pub use kind::Kind;
-pub use routes::{DEEP, KEYS, PASS, SHUT, SLOW, STREAMS, WAIT};
+pub use routes::{DEEP, GATED, KEYS, OPEN_GATE, PASS, SHUT, SLOW, STREAMS, WAIT};
 use routes::{ROUTES, Route};
 
 /// File names of the certificate and key of a peer with TLS, in its folder.
