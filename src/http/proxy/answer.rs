@@ -21,10 +21,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The time that `Retry-After` names: seconds or a date (RFC 9110, section 10.2.3).
 fn retry_after(fields: Fields<'_>, now: Moment) -> Option<Duration> {
     let value = str::from_utf8(fields.named("retry-after").next()?).ok()?;
-    if let Ok(seconds) = value.trim().parse() {
-        return Some(Duration::from_secs(seconds));
+    let value = value.trim();
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // It may have any number of digits.
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
-    let date = jiff::fmt::rfc2822::parse(value.trim()).ok()?;
+    let date = jiff::fmt::rfc2822::parse(value).ok()?;
     let seconds = u64::try_from(date.timestamp().as_second()).ok()?;
     Some((Moment::default() + Duration::from_secs(seconds)).since(now))
 }

@@ -37,7 +37,7 @@ pub(super) fn write(
         }
     }
     if which.ratelimit {
-        ratelimit(put, record, outcome);
+        ratelimit(put, route, record, outcome);
     }
     if which.server_timing {
         server_timing(put, outcome.waited, record);
@@ -90,24 +90,30 @@ fn x_ratelimit_fields(put: Put<'_>, wanted: &RouteLimit, remaining: u32, retry_a
 /// The quota is the number of requests that an empty bucket accepts at once, its window the time
 /// that a full bucket takes to empty. `t` is the time until one more request than remain is
 /// possible.
-fn ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome<'_>) {
+///
+/// If the origin's gate rejected the request, no request is possible before its time, whatever the
+/// limits say.
+fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome<'_>) {
     let (mut policies, mut states) = (String::new(), String::new());
-    for LimitVerdict {
-        wanted, outlook, ..
-    } in &outcome.verdicts
-    {
+    let mut add = |wanted: &RouteLimit, remaining: u32, next: Duration| {
         let settings = record.gateway.zone(wanted.zone).settings();
         let (name, quota) = (&settings.name, u64::from(wanted.limit.burst) + 1);
         let window = whole_seconds(settings.rate.time_for(quota)).max(1);
-        let (remaining, next) = match record.gate_rejection() {
-            Some(rejection) => (0, rejection.retry_after.max(outlook.one_more_in)),
-            None => (outlook.remaining, outlook.one_more_in),
-        };
         let next = whole_seconds(next);
         let comma = if policies.is_empty() { "" } else { ", " };
         // A write to a string does not fail.
         let _ = write!(policies, "{comma}\"{name}\";q={quota};w={window}");
         let _ = write!(states, "{comma}\"{name}\";r={remaining};t={next}");
+    };
+    if let Some(rejection) = record.gate_rejection() {
+        for wanted in &route.limits {
+            add(wanted, 0, rejection.retry_after);
+        }
+    } else {
+        for verdict in &outcome.verdicts {
+            let outlook = verdict.outlook;
+            add(verdict.wanted, outlook.remaining, outlook.one_more_in);
+        }
     }
     if !policies.is_empty() {
         put(b"RateLimit-Policy", policies.as_bytes());

@@ -246,13 +246,15 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         }
     }
 
-    /// Whole costs that leave before the first waiter of `key`, if nobody else comes.
+    /// Whole costs that leave before the waiter of `key` that has `nth` others of it ahead, if
+    /// nobody else comes.
     ///
-    /// `None` if none of the key waits.
+    /// Those ahead are taken to cost 1 each. `None` if none of the key waits.
     #[must_use]
-    pub fn ahead_of_first(&self, key: &K) -> Option<u64> {
+    pub fn ahead_of_nth(&self, key: &K, nth: u32) -> Option<u64> {
         let flow = self.flow(key).filter(|flow| !flow.waiters.is_empty())?;
-        Some(self.through(flow.tag).saturating_sub(1))
+        let tag = flow.tag + flow.span(nth);
+        Some(self.through(tag).saturating_sub(1))
     }
 
     /// The waiters of all keys, in no order.

@@ -97,8 +97,8 @@ fn the_wait_of_a_new_request_is_predicted() {
     join(&mut queue, 'b', 1, 2);
     assert_eq!(queue.ahead_of_new(&'c'), 2);
     assert_eq!(queue.ahead_of_new(&'a'), 7);
-    assert_eq!(queue.ahead_of_first(&'a'), Some(1));
-    assert_eq!(queue.ahead_of_first(&'c'), None);
+    assert_eq!(queue.ahead_of_nth(&'a', 0), Some(1));
+    assert_eq!(queue.ahead_of_nth(&'c', 0), None);
 }
 
 #[test]

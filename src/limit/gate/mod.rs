@@ -315,12 +315,19 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let GateLimits {
             queue, max_queue, ..
         } = self.limits;
-        let for_all = self.waiting.len() >= max_queue;
-        // A place is free again when the first waiter leaves: of this key, or of all.
-        let ahead = self.waiting.ahead_of_first(key);
-        let ahead = ahead
-            .filter(|_| !for_all && queue > Some(0))
-            .unwrap_or_default();
+        let (all, of_key) = (self.waiting.len(), self.waiting.depth(key));
+        let for_all = all >= max_queue;
+        // There is room again when the first waiter leaves: of this key, or of all. More must
+        // leave first if the bound was lowered below what waits.
+        let ahead = if for_all {
+            u64::try_from(all - max_queue).unwrap_or(u64::MAX)
+        } else {
+            let above = of_key.saturating_sub(queue.unwrap_or(usize::MAX));
+            let above = above.max((of_key + all).saturating_sub(max_queue) / 2);
+            let above = u32::try_from(above).unwrap_or(u32::MAX);
+            let ahead = self.waiting.ahead_of_nth(key, above);
+            ahead.unwrap_or_default()
+        };
         Full {
             for_all,
             retry_at: now + self.wait_behind(ahead, now),

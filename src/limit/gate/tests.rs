@@ -187,6 +187,30 @@ fn a_key_at_its_bound_is_told_when_to_come_again() {
     assert_eq!(gate.clear().len(), 4);
 }
 
+#[test]
+fn a_bound_that_was_lowered_counts_for_who_is_told_when_to_come_again() {
+    let mut gate = Gate::new(limits("1r/s"));
+    for key in "aaaaaaaab".chars() {
+        join(&mut gate, key, 0);
+    }
+    // One has left, and eight wait.
+    let mut told = |queue, max_queue| {
+        let lowered = GateLimits {
+            queue: Some(queue),
+            max_queue,
+            ..*gate.limits()
+        };
+        gate.set_limits(lowered, at(0));
+        match join(&mut gate, 'a', 0) {
+            Admission::Rejected(full) => (full.for_all, full.retry_at.since(at(0)).as_secs()),
+            other => panic!("{other:?}"),
+        }
+    };
+    // Six of `a` must leave, and `b` leaves among them.
+    assert_eq!(told(2, 100), (false, 7));
+    assert_eq!(told(100, 3), (true, 6));
+}
+
 /// Lets each key ask at a steady rate, in requests a second, for ten seconds.
 ///
 /// Returns how many of each key leave in the second half, and the longest wait of each.
