@@ -1,7 +1,7 @@
 //! `drip demo`, run as a user runs it.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -125,7 +125,7 @@ fn demo(folder: &TempDir) -> Command {
 fn fair() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
     command.args(["demo", "--scene", "fair"]);
-    command.stdout(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -227,6 +227,8 @@ fn a_flood_delays_all_without_share_and_only_itself_with_it() {
         "{all}"
     );
     assert!(!file_of(&lines).exists());
+    let complaints = io::read_to_string(process.0.stderr.take().unwrap()).unwrap();
+    assert_eq!(complaints, "");
 
     let [_, rejected, _, worst] = light(&lines, "without share:").unwrap();
     assert!(rejected > 0 && worst > 1000, "{all}");
@@ -252,8 +254,7 @@ fn the_scene_of_a_flood_ends_when_it_is_interrupted() {
 #[test]
 fn the_scene_of_a_flood_takes_no_file() {
     let mut fair = fair();
-    let output = fair.args(["-c", "gateway.toml"]).stderr(Stdio::piped());
-    let output = output.output().unwrap();
+    let output = fair.args(["-c", "gateway.toml"]).output().unwrap();
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{complaint}");
     assert!(complaint.contains("leave out -c"), "{complaint}");

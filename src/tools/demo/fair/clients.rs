@@ -37,13 +37,19 @@ impl Clients {
 
     /// Sends the requests of a tenth. Tenths are counted from the start.
     pub(super) fn send(&self, tenth: u64, score: &Score) {
-        for _ in 0..FLOOD_IN_A_TENTH {
-            self.call(&self.flood, Who::Flood, score);
-        }
-        // The light clients take turns, so they do not come all at once.
+        // The light clients come in the middle of the flood: neither first nor last in the queue.
+        self.flood(FLOOD_IN_A_TENTH / 2, score);
+        // They take turns, so they do not come all at once.
         let first = usize::try_from(tenth).unwrap_or_default() % LIGHT_EVERY;
         for client in self.light.iter().skip(first).step_by(LIGHT_EVERY) {
             self.call(client, Who::Light, score);
+        }
+        self.flood(FLOOD_IN_A_TENTH.div_ceil(2), score);
+    }
+
+    fn flood(&self, requests: usize, score: &Score) {
+        for _ in 0..requests {
+            self.call(&self.flood, Who::Flood, score);
         }
     }
 

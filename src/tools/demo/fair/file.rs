@@ -84,7 +84,9 @@ fn text(addresses: &Addresses, share: &str) -> String {
          rate = \"{RATE}\"\nqueue_timeout = \"{QUEUE_TIMEOUT}\"\n{share}\n\
          # The gate shares by the key of this zone. No route limits by its rate.\n\
          [zones.per_client]\nkey = \"$remote_addr\"\nrate = \"{RATE}\"\n\n\
-         [[routes]]\npath = \"/\"\norigin = \"app\"\n"
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n\n\
+         # Requests that the end of the scene cuts off are no news.\n\
+         [log]\nlevel = \"error\"\n"
     )
 }
 
