@@ -4,8 +4,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::soak::terms::{GateTerms, History, ROUTES, Terms};
+use crate::soak::terms::{GateTerms, History, ROUTES, Reload, Terms};
 use crate::support::now;
+
+/// The shortest halt of the machine that is recorded.
+pub const WORTH_TELLING: Duration = Duration::from_millis(100);
 
 /// A fault that lasts for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,7 +120,7 @@ impl Board {
         });
     }
 
-    /// Records that the machine stood still for this long, as seen by one thread.
+    /// Records that one thread was kept waiting for this long.
     pub fn halted_for(&self, span: Duration) {
         let ended = now();
         locked(&self.troubles).push(Spell {
@@ -179,8 +182,8 @@ impl Board {
         locked(&self.history).saved(terms);
     }
 
-    pub fn saved_a_broken_file(&self) {
-        locked(&self.history).saved_a_broken_file();
+    pub fn reloads(&self, reloads: Vec<Reload>) {
+        locked(&self.history).reloads(reloads);
     }
 
     /// The gates of the origin of `ROUTES[route]` that may have been in force between two moments.

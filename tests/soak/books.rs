@@ -5,9 +5,12 @@ use std::fs;
 use std::time::Duration;
 
 use crate::soak::board::{Board, End, Fate};
-use crate::soak::terms::{IN_FORCE, ROUTES};
+use crate::soak::terms::{ROUTES, Reload};
 use crate::soak::wait;
 use crate::support::Gateway;
+
+/// How much later than it was closed the gateway may notice that a connection is.
+const NOTICED: Duration = Duration::from_secs(1);
 
 /// A request in the access log.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ struct Line {
     waited: Option<Duration>,
     /// Why the gate rejected it.
     reason: Option<String>,
+    /// Whether an origin answered.
+    has_origin: bool,
 }
 
 /// How often each gate rejected requests, by reason.
@@ -87,6 +92,7 @@ pub fn check(gateway: &Gateway, board: &Board) -> AtGates {
     if left > gone {
         board.fail(format!("{left} are counted as gone, of {gone} at the most"));
     }
+    board.reloads(reloads(gateway));
     let at_gates = check_log(gateway, board, total);
     for reason in ["queue", "max_queue", "timeout", "max_wait", "stopping"] {
         for route in &ROUTES {
@@ -102,6 +108,17 @@ pub fn check(gateway: &Gateway, board: &Board) -> AtGates {
         }
     }
     at_gates
+}
+
+/// The files that the gateway has read, from its log.
+fn reloads(gateway: &Gateway) -> Vec<Reload> {
+    let lines = gateway.log_lines().into_iter();
+    let reloads = lines.filter_map(|(at, line)| {
+        let is_good = line.contains("the changed file is in force");
+        let is_read = is_good || line.contains("the file has errors");
+        is_read.then_some(Reload { at, is_good })
+    });
+    reloads.collect()
 }
 
 /// Compares the access log with the clients' requests: each has one line, with the status that its client got, and what
@@ -166,13 +183,13 @@ impl AtGates {
 fn fits(board: &Board, end: &End, line: &Line) -> Result<(), String> {
     // The gateway notices a little later that a client has left.
     let until = match end.fate {
-        Fate::LeftWaiting | Fate::LeftMidAnswer => end.at + IN_FORCE,
+        Fate::LeftWaiting | Fate::LeftMidAnswer => end.at + NOTICED,
         _ => end.at,
     };
     let gates = board.gates(end.route, end.sent, until);
     let waited = line.waited.unwrap_or_default();
     let Some(reason) = line.reason.as_deref() else {
-        if line.status == 503 && end.fate != Fate::Shed && !board.servers_out(end.sent, until) {
+        if line.status == 503 && !line.has_origin && !board.servers_out(end.sent, until) {
             return Err(format!(
                 "not rejected by a gate, and no server was out: {line:?}"
             ));
@@ -218,6 +235,7 @@ fn parsed(line: &str) -> Option<(String, Line)> {
         status: rest.split(' ').next()?.parse().ok()?,
         waited,
         reason: field("origin_rejected").map(str::to_owned),
+        has_origin: field("origin").is_some(),
     };
     Some((id.to_owned(), line))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::soak::board::Board;
-use crate::soak::terms::{IN_FORCE, Terms};
+use crate::soak::terms::Terms;
 use crate::support::Gateway;
 use crate::support::rng::Rng;
 
@@ -27,7 +27,6 @@ pub fn rewrite(
         thread::sleep(Duration::from_millis(rng.within(150, 600)));
         if rng.percent(15) {
             let broken = rng.pick(&["[server\n", "[zones.z]\nrate = 3\n", "brust = 7\n", ""]);
-            board.saved_a_broken_file();
             save(gateway, broken, &mut rng);
             // Nothing has changed, and the next file is a good one.
             continue;
@@ -40,7 +39,6 @@ pub fn rewrite(
     let calm = Terms::calm(servers);
     board.saved(&calm);
     save(gateway, &gateway.site.text(&calm.text()), &mut rng);
-    thread::sleep(IN_FORCE);
     changes
 }
 

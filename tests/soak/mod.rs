@@ -36,7 +36,7 @@ use rustix::process::Signal;
 use crate::support::process::Process;
 use crate::support::rng::Rng;
 use crate::support::{Gateway, now};
-use board::{Board, Fate, Trouble};
+use board::{Board, Fate, Trouble, WORTH_TELLING};
 use client::Client;
 use origin::Origin;
 use terms::Terms;
@@ -99,7 +99,6 @@ fn make_trouble(mut origin: Origin, place: usize, seed: u64, stop: &AtomicBool) 
 /// Tells the board of each time that the machine stands still, until it is told to stop.
 fn watch(board: &Board, stop: &AtomicBool) {
     const TICK: Duration = Duration::from_millis(10);
-    const WORTH_TELLING: Duration = Duration::from_millis(100);
     while !stop.load(Ordering::SeqCst) {
         let before = now();
         thread::sleep(TICK);

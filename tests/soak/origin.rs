@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::soak::board::{Board, Trouble};
+use crate::soak::board::{Board, Trouble, WORTH_TELLING};
 use crate::soak::content::{Checksum, Request, pattern};
 use crate::support::rng::Rng;
 use crate::support::wire::Head;
@@ -222,6 +222,7 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     fn answer(mut self, checksum: &Checksum) -> io::Result<()> {
+        let (began, mut slept) = (now(), Duration::ZERO);
         let trouble = *self.state.trouble.lock().expect("no panic");
         // A fault affects some requests; the others get through.
         let trouble = trouble.filter(|_| self.rng.percent(50));
@@ -251,13 +252,18 @@ impl Exchange<'_> {
             Some(Trouble::Reset) => return self.break_off(&body),
             Some(Trouble::Shed) => return self.shed(),
             Some(Trouble::Slow) => {
-                thread::sleep(Duration::from_millis(self.rng.within(20, 400)));
+                slept = Duration::from_millis(self.rng.within(20, 400));
+                thread::sleep(slept);
             }
             _ => {}
         }
         let closes = trouble == Some(Trouble::Close);
         let nth = self.state.board.answer_begins();
         self.state.did(self.request, "answers it");
+        let late = began.elapsed().saturating_sub(slept);
+        if late > WORTH_TELLING {
+            self.state.board.halted_for(late);
+        }
         let (mut answer, framing) = self.framed(nth, &body, closes);
         if trouble == Some(Trouble::Garbage) {
             // One piece, so that the gateway has both before it uses the connection again.

@@ -8,7 +8,7 @@ use crate::support::now;
 use crate::support::rng::Rng;
 
 /// How long after it was written a file is surely in force, on a busy machine too.
-pub const IN_FORCE: Duration = Duration::from_secs(1);
+const IN_FORCE: Duration = Duration::from_secs(5);
 
 /// A route of the file, and its origin.
 #[derive(Debug)]
@@ -266,30 +266,36 @@ access = "access.log"
 
 /// All files so far.
 #[derive(Debug, Default)]
-pub struct History(Vec<Saved>);
+pub struct History {
+    files: Vec<Saved>,
+    reloads: Vec<Reload>,
+}
 
 #[derive(Debug)]
 struct Saved {
     at: Instant,
     gates: [GateTerms; ROUTES.len()],
-    /// Whether the gateway has surely read it.
-    is_read: bool,
+}
+
+/// A line of the gateway's log: it has read a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Reload {
+    pub at: Instant,
+    /// Whether the file was a good one.
+    pub is_good: bool,
 }
 
 impl History {
     pub fn saved(&mut self, terms: &Terms) {
-        self.0.push(Saved {
+        self.files.push(Saved {
             at: now(),
             gates: terms.gates.clone(),
-            is_read: true,
         });
     }
 
-    /// A file with an error was saved. The gateway may not have read the one before it.
-    pub fn saved_a_broken_file(&mut self) {
-        if let Some(last) = self.0.last_mut() {
-            last.is_read = last.at.elapsed() > IN_FORCE;
-        }
+    /// What the log says, in its order. With it the times are closer than without.
+    pub fn reloads(&mut self, reloads: Vec<Reload>) {
+        self.reloads = reloads;
     }
 
     /// The gates of the origin of `ROUTES[route]` that may have been in force between two moments.
@@ -299,11 +305,21 @@ impl History {
         from: Instant,
         to: Instant,
     ) -> impl Iterator<Item = &GateTerms> {
-        let is_over = |saved: &Saved| saved.is_read && saved.at + IN_FORCE < from;
-        let first = self.0.iter().rposition(is_over).unwrap_or_default();
-        let since = self.0[first..].iter();
+        let is_in_force = |saved: &Saved| self.in_force_since(saved.at) < from;
+        let first = self.files.iter().rposition(is_in_force).unwrap_or_default();
+        let since = self.files[first..].iter();
         since
             .take_while(move |saved| saved.at <= to)
             .map(move |saved| &saved.gates[route])
+    }
+
+    /// When a file that was saved at this moment, or a later one, was surely in force.
+    ///
+    /// The gateway reads one file after the other, so the second one after that moment is not an older one.
+    fn in_force_since(&self, saved: Instant) -> Instant {
+        let first = self.reloads.partition_point(|reload| reload.at < saved);
+        let mut later = self.reloads[first..].iter().skip(1);
+        let good = later.find(|reload| reload.is_good).map(|reload| reload.at);
+        good.map_or(saved + IN_FORCE, |good| good.min(saved + IN_FORCE))
     }
 }
