@@ -36,6 +36,12 @@ const NONE: u32 = u32::MAX;
 
 type Tag = u128;
 
+/// Most keys without waiters whose last departure is remembered.
+///
+/// While new keys come all the time, no tag ever passes theirs. One that is forgotten early gets
+/// at most one turn too many.
+const MOST_RESTING: usize = 10_000;
+
 /// The requests that wait for an origin, by key.
 #[derive(Debug)]
 pub struct FairQueue<K, W> {
@@ -47,6 +53,8 @@ pub struct FairQueue<K, W> {
     ready: BTreeMap<Tag, Line>,
     /// The flows without waiters whose last departure still counts against them, by its end.
     resting: BTreeMap<Tag, Line>,
+    /// Number of flows in `resting`.
+    rested: usize,
     /// The tag of the last departure.
     now: Tag,
     waiting: usize,
@@ -115,6 +123,7 @@ impl<K, W> Default for FairQueue<K, W> {
             by_key: HashMap::new(),
             ready: BTreeMap::new(),
             resting: BTreeMap::new(),
+            rested: 0,
             now: 0,
             waiting: 0,
             next_ticket: 0,
@@ -371,7 +380,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             self.by_key.clear();
             self.ready.clear();
             self.resting.clear();
-            self.now = 0;
+            (self.rested, self.now) = (0, 0);
             return self.ends.restart();
         }
         while let Some((&tag, &line)) = self.resting.first_key_value()
@@ -380,15 +389,26 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             self.resting.remove(&tag);
             let mut index = line.first;
             while index != NONE {
-                let flow = &mut self.flows[index as usize];
-                let next = flow.after;
-                if let Some(key) = flow.key.take() {
-                    self.by_key.remove(&key);
-                }
-                self.free.push(index);
+                let next = self.flows[index as usize].after;
+                self.rested -= 1;
+                self.forget_flow(index);
                 index = next;
             }
         }
+        while self.rested > MOST_RESTING
+            && let Some((&tag, line)) = self.resting.first_key_value()
+        {
+            let index = line.first;
+            self.unlink(index, tag, false);
+            self.forget_flow(index);
+        }
+    }
+
+    fn forget_flow(&mut self, index: u32) {
+        if let Some(key) = self.flows[index as usize].key.take() {
+            self.by_key.remove(&key);
+        }
+        self.free.push(index);
     }
 
     fn move_end(&mut self, weight: u32, from: Tag, to: Tag) {
@@ -407,6 +427,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     /// Puts a flow behind those of its tag.
     fn append(&mut self, index: u32, tag: Tag, is_ready: bool) {
         let weight = u64::from(self.flows[index as usize].weight);
+        self.rested += usize::from(!is_ready);
         let lines = self.lines(is_ready);
         let line = lines.entry(tag).or_insert(Line {
             first: index,
@@ -434,6 +455,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if after != NONE {
             self.flows[after as usize].before = before;
         }
+        self.rested -= usize::from(!is_ready);
         let lines = self.lines(is_ready);
         let Some(line) = lines.get_mut(&tag) else {
             return;

@@ -132,3 +132,20 @@ fn all_can_be_cleared() {
     assert_eq!(queue.clear().len(), 3);
     assert!(queue.is_empty() && queue.take().is_none());
 }
+
+#[test]
+fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
+    let mut queue = FairQueue::default();
+    let one = queue.join(&0, 1, 1, ());
+    for key in 1..50_000 {
+        queue.join(&key, 1, 1, ());
+        assert_eq!(queue.take().map(|next| next.key), Some(key - 1));
+    }
+    assert!(
+        queue.flows.len() <= MOST_RESTING + 2,
+        "{}",
+        queue.flows.len()
+    );
+    assert_eq!(queue.by_key.len() + queue.free.len(), queue.flows.len());
+    assert_eq!(queue.leave(one), None, "it has left");
+}
