@@ -149,10 +149,12 @@ impl Turn<'_> {
         &self.grant
     }
 
-    /// Uses the turn: the charge stays.
-    pub fn take(mut self) {
+    /// Uses the turn: the charge stays. Returns what the actor knew when it granted the turn.
+    #[allow(clippy::must_use_candidate, reason = "most callers have read the grant before")]
+    pub fn take(mut self) -> Grant {
         self.used = true;
         self.shards.metrics().count(self.grant.status(self.dry_run));
+        self.grant
     }
 }
 

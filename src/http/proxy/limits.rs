@@ -67,7 +67,9 @@ pub(super) struct Turns<'r>(SmallVec<[Turn<'r>; 1]>);
 impl Turns<'_> {
     /// Uses all turns: their charges stay.
     pub(super) fn take(self) {
-        self.0.into_iter().for_each(Turn::take);
+        for turn in self.0 {
+            let _grant = turn.take();
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use ::metrics::{Histogram, counter, histogram};
+use ::metrics::{Histogram, Unit, counter, describe_counter, describe_histogram, histogram};
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::tally::Tally;
@@ -29,6 +29,27 @@ pub const ORIGIN_BLOCKED: &str = "drip_origin_blocked_seconds_total";
 /// Help text of [`ORIGIN_BLOCKED`].
 pub const ORIGIN_BLOCKED_HELP: &str =
     "How long any request waited at the origin's gate, by what the first one waited for.";
+
+/// Registers the help texts.
+pub(super) fn describe() {
+    describe_histogram!(
+        ORIGIN_QUEUE_WAIT,
+        Unit::Seconds,
+        "How long requests waited at the origin's gate."
+    );
+    describe_counter!(
+        ORIGIN_REJECTIONS,
+        "Requests that the origin's gate rejected, by reason."
+    );
+    describe_counter!(
+        ORIGIN_BACKOFFS,
+        "How often the origin's gate cut its rate or places or paused, by reason."
+    );
+    describe_counter!(
+        ORIGIN_LOST_SLOTS,
+        "Slots at the origin's gate given to requests whose client had just gone."
+    );
+}
 
 /// Why an origin's gate rejected a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

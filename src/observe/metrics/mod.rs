@@ -150,23 +150,7 @@ pub fn describe() {
         ORIGIN_HEALTHY,
         "1 while the server gets requests, 0 while it is out, after failures or by its health checks."
     );
-    describe_histogram!(
-        ORIGIN_QUEUE_WAIT,
-        Unit::Seconds,
-        "How long requests waited at the origin's gate."
-    );
-    describe_counter!(
-        ORIGIN_REJECTIONS,
-        "Requests that the origin's gate rejected, by reason."
-    );
-    describe_counter!(
-        ORIGIN_BACKOFFS,
-        "How often the origin's gate cut its rate or places or paused, by reason."
-    );
-    describe_counter!(
-        ORIGIN_LOST_SLOTS,
-        "Slots at the origin's gate given to requests whose client had just gone."
-    );
+    gate::describe();
     describe_counter!(
         STORE_OPERATIONS,
         "Operations in the store for zones that gateways share, by result."

@@ -102,10 +102,6 @@ impl State {
     }
 
     /// Lets a request pass (`None`) or wait.
-    #[expect(
-        clippy::type_complexity,
-        reason = "a position, and where its turn comes"
-    )]
     pub(super) fn join(
         &mut self,
         key: &Key,
@@ -140,7 +136,7 @@ impl State {
         match most {
             Some(most) if wait > most => Err(GateRejection {
                 reason: GateRejected::MaxWait,
-                retry_after: wait - most,
+                retry_after: wait.saturating_sub(most),
             }),
             _ => Ok(()),
         }

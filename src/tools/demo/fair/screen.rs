@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -92,7 +93,8 @@ pub(super) fn summary(without: &Results, with: &Results) -> io::Result<()> {
             shown(light.worst())
         );
         if light.failed > 0 {
-            line += &format!("; {} failed", light.failed);
+            // Writing to a string does not fail.
+            let _ = write!(line, "; {} failed", light.failed);
         }
         say(line)?;
     }
