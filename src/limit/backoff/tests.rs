@@ -121,3 +121,21 @@ const RETRY_AFTER: Cuts = Cuts {
 mod in_flight;
 mod rate;
 mod window;
+
+#[test]
+fn a_request_of_an_earlier_back_off_counts_for_nothing() {
+    let begin = |millis| Backoff::new(slow(100), Some(rate("100r/s")), None, at(millis));
+    let earlier = begin(0).sent(1, at(0));
+    let mut backoff = begin(1000);
+    let own = backoff.sent(2, at(1000));
+    backoff.abandoned(earlier, at(1001));
+    assert!(backoff.may_change(), "its own request is at the origin");
+    backoff.abandoned(own, at(1002));
+    let two = [1003, 1004].map(|millis| backoff.sent(1, at(millis)));
+    // If both had the same slot, counting those past `slow` would not end.
+    backoff.update(at(1500));
+    for sent in two {
+        backoff.abandoned(sent, at(1600));
+    }
+    assert!(!backoff.may_change());
+}

@@ -30,8 +30,10 @@ pub struct Answer {
 pub(super) struct Traffic {
     slow: Option<Duration>,
     window: Window,
-    /// Number of cuts: requests sent before the last one are not judged.
+    /// Grows with each cut: requests sent before the last one are not judged.
     generation: u64,
+    /// The generation at the start. Requests of an earlier back-off have a smaller one.
+    first_generation: u64,
     /// Those sent after the last cut, if `slow` is set.
     outstanding: Outstanding,
     /// All requests without an answer.
@@ -42,10 +44,13 @@ pub(super) struct Traffic {
 
 impl Traffic {
     pub fn new(slow: Option<Duration>, now: Moment) -> Self {
+        // Cuts are rarer than nanoseconds, so an earlier back-off has not come so far.
+        let generation = now.as_nanos();
         Self {
             slow,
             window: Window::new(now),
-            generation: 0,
+            generation,
+            first_generation: generation,
             outstanding: Outstanding::default(),
             unanswered: 0,
             answering: 0,
@@ -74,6 +79,9 @@ impl Traffic {
     }
 
     pub fn answered(&mut self, sent: &Sent, answer: &Answer, now: Moment) {
+        if self.is_foreign(sent) {
+            return;
+        }
         if !answer.trouble {
             self.window.complete(answer);
         }
@@ -85,10 +93,20 @@ impl Traffic {
 
     /// The request is outstanding no more.
     pub fn forget(&mut self, sent: &Sent) {
+        if self.is_foreign(sent) {
+            return;
+        }
         self.unanswered = self.unanswered.saturating_sub(1);
         if self.slow.is_some() && sent.generation == self.generation {
             self.outstanding.remove(sent.slot);
         }
+    }
+
+    /// Whether the request left under an earlier back-off, which the file has ended since.
+    ///
+    /// Its slot may be that of another request here.
+    fn is_foreign(&self, sent: &Sent) -> bool {
+        sent.generation < self.first_generation
     }
 
     /// Closes the window and opens another one, if it is time.
