@@ -150,7 +150,10 @@ impl Turn<'_> {
     }
 
     /// Uses the turn: the charge stays. Returns what the actor knew when it granted the turn.
-    #[allow(clippy::must_use_candidate, reason = "most callers have read the grant before")]
+    #[allow(
+        clippy::must_use_candidate,
+        reason = "most callers have read the grant before"
+    )]
     pub fn take(mut self) -> Grant {
         self.used = true;
         self.shards.metrics().count(self.grant.status(self.dry_run));

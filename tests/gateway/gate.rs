@@ -402,14 +402,12 @@ fn the_file_changes_while_requests_wait_and_none_is_lost() {
     let gateway = Gateway::start(&text("rate = \"1r/m\"\nqueue_timeout = \"60s\""));
     let mut clients = connect(&gateway, 31);
     let keys = "x".to_owned() + &"abc".repeat(10);
-    let mut waiting = 0;
-    for (client, target) in clients.iter_mut().zip(keyed(&keys, 0)) {
+    for (waiting, (client, target)) in (0..).zip(clients.iter_mut().zip(keyed(&keys, 0))) {
         client.get(&target);
         // One after the other, whichever worker has it.
         eventually("it is there", || {
             origin.arrivals().len() == 1 && gauge(&gateway, "drip_origin_queue_depth") == waiting
         });
-        waiting += 1;
     }
     let changed = now();
     gateway
