@@ -58,7 +58,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) named_away: Vec<Box<[u8]>>,
 }
 
-/// The connection and the server of a request, with its place, until the last byte of the response has arrived.
+/// The connection and the server of a request, with its place, until the last byte of the response
+/// has arrived.
 pub(super) type AtOrigin<'r> = Option<(Connection, InFlight<'r>)>;
 
 /// The kind of head that was read.

@@ -82,8 +82,8 @@ struct PendingLimit<'r> {
 /// Joins all zones of the route at once, and waits for all turns or the first rejection.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
-/// there are several zones, they are probed first, so that this is rare. While the request waits, `place`
-/// says where, and that it has waited since `began`.
+/// there are several zones, they are probed first, so that this is rare. While the request waits,
+/// `place` says where, and that it has waited since `began`.
 pub(super) async fn wait<'r>(
     worker: &Worker,
     gateway: &'r Gateway,

@@ -60,7 +60,7 @@ impl Origin {
 
     /// Returns the same origin under new settings.
     ///
-    /// Servers that stay keep their state, and requests at the origin keep their places, and those that
+    /// Servers that stay keep their state, and requests at the origin keep their places. Those that
     /// wait at the gate keep waiting under the new settings.
     #[must_use]
     pub fn reload(&self, settings: config::Origin) -> Self {

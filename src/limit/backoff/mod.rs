@@ -7,8 +7,8 @@
 //! - Retry-After in half of the answers stops all departures for a time.
 //! - Slow answers cut the number of requests at the origin at once.
 //!
-//! All rules are applied at *ticks*, ten a second. A call applies the ticks up to its moment first,
-//! so the outcome does not depend on how often [`Backoff::update`] is called.
+//! All rules are applied at *ticks*, ten a second. A call applies the ticks up to its moment
+//! first, so the outcome does not depend on how often [`Backoff::update`] is called.
 
 mod cut;
 mod in_flight_limit;

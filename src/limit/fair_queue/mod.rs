@@ -266,12 +266,6 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         Some(self.through(tag).saturating_sub(1))
     }
 
-    /// The waiters of all keys, in no order.
-    pub fn waiters(&self) -> impl Iterator<Item = &W> {
-        let waiters = self.flows.iter().flat_map(|flow| &flow.waiters);
-        waiters.map(|waiter| &waiter.waiter)
-    }
-
     /// A part of the keys that have waiters, with how many, in no order.
     ///
     /// The part begins at the position `from`, and takes at most `most` steps. Returns where the

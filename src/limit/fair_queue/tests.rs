@@ -128,7 +128,7 @@ fn all_can_be_cleared() {
     }
     depths.sort_unstable();
     assert_eq!(depths, [('a', 3)]);
-    assert_eq!(queue.waiters().count(), 3);
+    assert_eq!(queue.len(), 3);
     assert_eq!(queue.clear().len(), 3);
     assert!(queue.is_empty() && queue.take().is_none());
 }

@@ -169,12 +169,6 @@ impl GateMetrics {
         }
     }
 
-    /// How often the back-off has cut for this reason.
-    #[must_use]
-    pub fn backed_off(&self, reason: BackoffReason) -> u64 {
-        self.backoffs[reason as usize].get()
-    }
-
     /// Counts a slot that was given to a request whose client had gone.
     pub fn count_lost_slot(&self) {
         self.lost_slots.add(1);

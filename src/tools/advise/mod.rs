@@ -8,8 +8,8 @@
 //! that rate, by the arithmetic of [`crate::limit`]. Then the whole log is replayed under these
 //! numbers and under their neighbours.
 //!
-//! For the gate in front of the origin it counts how many requests come in each second, and how many
-//! are at the origin at once, where the log tells how long requests took.
+//! For the gate in front of the origin it counts how many requests come in each second, and how
+//! many are at the origin at once, where the log tells how long requests took.
 //!
 //! Memory is bounded for any log: by the number of keys that are known at once and by the number of
 //! lines that are held back to put them into order. Temporary files hold the rest.
