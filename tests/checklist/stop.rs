@@ -30,7 +30,8 @@ fn stop(bed: &mut Bed) {
 
 #[test]
 fn line_24_what_is_in_flight_is_finished_and_then_it_ends() {
-    let mut bed = stopping("");
+    let mut bed = stopping("workers = 1");
+    let mut idle = bed.client();
     let mut get = bed.ask(GET);
     let mut one = bed.origin.accept();
     one.head();
@@ -44,6 +45,8 @@ fn line_24_what_is_in_flight_is_finished_and_then_it_ends() {
     amid.wait_for("first");
     stop(&mut bed);
     let began = now();
+    // The worker knows of the stop once it closes what is idle.
+    idle.end();
     one.send(LAST);
     let told = get.answer();
     assert_eq!(told.body, b"ok");
