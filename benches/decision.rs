@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use drip::limit::{Bucket, Delay, Limit, Moment, Rate};
+use drip::limit::{Bucket, Cost, Delay, Limit, Moment, Rate};
 
 use thread_time::ThreadTime;
 
@@ -18,6 +18,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
         burst,
         delay,
         max_wait: None,
+        cost: Cost::ONE,
     }
 }
 

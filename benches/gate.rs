@@ -12,7 +12,7 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use drip::config;
 use drip::http::upstream::{Dialer, Origin};
-use drip::limit::{Gate, GateLimits, Moment};
+use drip::limit::{Admission, Cost, Gate, GateLimits, Moment, Share};
 
 use thread_time::ThreadTime;
 
@@ -38,7 +38,7 @@ fn full(keys: u32) -> Gate<Key, ()> {
     let mut gate = Gate::new(limits());
     for _ in 0..2 {
         for number in 0..keys {
-            gate.join(&key(number), 1, 1, START, || ());
+            gate.join(&Share::of(key(number)), Cost::ONE, START, || ());
         }
     }
     gate
@@ -52,25 +52,26 @@ fn gates(c: &mut Criterion<ThreadTime>) {
             b.iter(|| {
                 now = now + Duration::from_millis(1);
                 let release = gate.take(now).expect("one is due");
-                black_box(gate.join(&release.key, 1, 1, now, || ()));
+                let share = Share::of(release.key);
+                black_box(gate.join(&share, Cost::ONE, now, || ()));
             });
         });
         group.bench_function("predict the wait of a new key", |b| {
-            let (gate, new) = (full(keys), key(u32::MAX));
+            let (gate, new) = (full(keys), Share::of(key(u32::MAX)));
             b.iter(|| black_box(gate.predict(&new, START)));
         });
         group.bench_function("predict the wait of a key that waits", |b| {
-            let (gate, known) = (full(keys), key(keys / 2));
+            let (gate, known) = (full(keys), Share::of(key(keys / 2)));
             b.iter(|| black_box(gate.predict(&known, START)));
         });
         group.bench_function("join, and leave again", |b| {
-            let (mut gate, new) = (full(keys), key(u32::MAX));
+            let (mut gate, new) = (full(keys), Share::of(key(u32::MAX)));
             b.iter(|| {
-                let drip::limit::Admission::Waiting(position) = gate.join(&new, 1, 1, START, || ())
-                else {
+                let joined = gate.join(&new, Cost::ONE, START, || ());
+                let Admission::Waiting(position) = joined else {
                     return;
                 };
-                black_box(gate.leave(position));
+                black_box(gate.leave(&position));
             });
         });
         group.finish();
@@ -98,12 +99,12 @@ origin = "app"
     let gate = origin.gate().expect("the file has one");
     let key = key(1);
     c.bench_function("pass an open gate, and give the place back", |b| {
-        b.iter(|| black_box(gate.join(|| Arc::clone(&key), None)));
+        b.iter(|| black_box(gate.join(|| Share::of(Arc::clone(&key)), Cost::ONE, None)));
     });
     c.bench_function(
         "ask an open gate whether a request would be rejected",
         |b| {
-            b.iter(|| black_box(gate.foresee(|| Arc::clone(&key), None)));
+            b.iter(|| black_box(gate.foresee(|| Share::of(Arc::clone(&key)), None)));
         },
     );
 }
@@ -117,7 +118,7 @@ fn memory(_: &mut Criterion<ThreadTime>) {
         let before = resident();
         for _ in 0..times {
             for key in all {
-                gate.join(key, 1, 1, START, || ());
+                gate.join(&Share::of(Arc::clone(key)), Cost::ONE, START, || ());
             }
         }
         (resident().saturating_sub(before), gate)

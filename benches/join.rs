@@ -15,7 +15,7 @@ use std::time::Duration;
 use actix_rt::{Arbiter, System, SystemRunner};
 use criterion::{Criterion, criterion_group, criterion_main};
 use drip::actors::{Key, Zone};
-use drip::limit::{Delay, Limit, Moment};
+use drip::limit::{Cost, Delay, Limit, Moment};
 
 use thread_time::ThreadTime;
 
@@ -40,6 +40,7 @@ const PASS: Limit = Limit {
     burst: u32::MAX,
     delay: Delay::Never,
     max_wait: None,
+    cost: Cost::ONE,
 };
 const WAIT: Limit = Limit {
     delay: Delay::Above(0),

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use drip::limit::{Bucket, Delay, Limit, Moment, Queue, Rate, Ticket};
+use drip::limit::{Bucket, Cost, Delay, Limit, Moment, Queue, Rate, Ticket};
 
 use thread_time::ThreadTime;
 
@@ -16,6 +16,7 @@ const LIMIT: Limit = Limit {
     burst: u32::MAX,
     delay: Delay::Above(0),
     max_wait: None,
+    cost: Cost::ONE,
 };
 
 fn rate(text: &str) -> Rate {

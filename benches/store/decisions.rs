@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Delay, Limit, Moment};
+use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
 use drip::store::{Join, Pace, Store};
 use drip::time::clock;
 use redis::Pipeline;
@@ -84,6 +84,7 @@ impl Asker {
                     burst: 9,
                     delay: Delay::Never,
                     max_wait: None,
+                    cost: Cost::ONE,
                 };
                 let join = |key| Join {
                     key,

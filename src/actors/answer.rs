@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::limit::{self, Account, Excess, Limit, Moment, Rate};
+use crate::limit::{self, Account, Cost, Excess, Limit, Moment, Rate};
 use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::store;
 
@@ -20,8 +20,8 @@ pub enum Charge {
     Own(limit::Charge),
     /// Charged by the store that keeps the zone.
     Store(store::Charge),
-    /// Charged by this gateway while the store was unavailable.
-    Alone,
+    /// This cost was charged by this gateway while the store was unavailable.
+    Alone(Cost),
     /// Nothing was charged.
     Nothing,
 }

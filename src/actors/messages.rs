@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Key, Rejection};
 use super::stats::{Count, Top};
-use crate::limit::{Limit, Rate, Ticket};
+use crate::limit::{Cost, Limit, Rate, Ticket};
 
 /// Asks for a turn. Answered exactly once, unless the caller has gone before.
 #[derive(Debug, Message)]
@@ -45,7 +45,7 @@ pub struct Leave {
     pub ticket: Ticket,
 }
 
-/// A turn was not used: give its charge back.
+/// A turn was not used, or is not to count: give its charge back.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Refund {
@@ -53,6 +53,18 @@ pub struct Refund {
     pub key: Key,
     /// What the turn was charged.
     pub charge: Charge,
+}
+
+/// A turn was used, and its request turned out to have another cost than it was charged.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Settle {
+    /// The key of the turn.
+    pub key: Key,
+    /// What the turn was charged.
+    pub charge: Charge,
+    /// What it costs.
+    pub cost: Cost,
 }
 
 /// The zone has left the file: its supervisor ends once nothing waits.

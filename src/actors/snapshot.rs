@@ -123,6 +123,8 @@ pub(super) struct Snapshot {
     pub(super) pending: Cell<usize>,
     /// Number of waiters at this key.
     pub(super) depth: Cell<usize>,
+    /// What these waiters were charged together.
+    pub(super) costs: Cell<u64>,
     pub(super) bucket: Cell<Bucket>,
     /// When the waiter that has waited longest joined.
     pub(super) oldest: Cell<Option<Moment>>,
@@ -136,6 +138,7 @@ impl Snapshot {
             key,
             pending: Cell::new(0),
             depth: Cell::new(0),
+            costs: Cell::new(0),
             bucket: Cell::new(bucket),
             oldest: Cell::new(None),
             index: Cell::new(0),

@@ -6,10 +6,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Grant, Key, RETRY_SOON, Rejection};
-use super::messages::{Join, Leave, Probe, Refund};
+use super::answer::{Answer, Charge, Grant, Key, RETRY_SOON, Rejection};
+use super::messages::{Join, Leave, Probe, Refund, Settle};
 use super::shards::Shards;
-use crate::limit::{Excess, Limit, Ticket};
+use crate::limit::{Cost, Excess, Limit, Ticket};
 use crate::observe::metrics::Rejected;
 
 /// A request that waits for its turn in one zone.
@@ -142,22 +142,48 @@ pub struct Turn<'z> {
     used: bool,
 }
 
-impl Turn<'_> {
+impl<'z> Turn<'z> {
     /// What the actor knew when it granted the turn.
     #[must_use]
     pub fn grant(&self) -> &Grant {
         &self.grant
     }
 
-    /// Uses the turn: the charge stays. Returns what the actor knew when it granted the turn.
+    /// Uses the turn: the charge stays, unless something is done about it.
     #[allow(
         clippy::must_use_candidate,
-        reason = "most callers have read the grant before"
+        reason = "for most requests nothing is done about the charge"
     )]
-    pub fn take(mut self) -> Grant {
+    pub fn take(mut self) -> UsedTurn<'z> {
         self.used = true;
         self.shards.metrics().count(self.grant.status(self.dry_run));
-        self.grant
+        UsedTurn {
+            shards: self.shards,
+            key: Key::clone(&self.key),
+            charge: self.grant.charge,
+        }
+    }
+}
+
+/// A turn that was used. What it was charged can still be changed.
+#[derive(Debug)]
+pub struct UsedTurn<'z> {
+    shards: &'z Shards,
+    key: Key,
+    charge: Charge,
+}
+
+impl UsedTurn<'_> {
+    /// Gives the charge back: the waiters behind it move up.
+    pub fn refund(self) {
+        let (key, charge) = (Key::clone(&self.key), self.charge);
+        self.shards.send(&self.key, Refund { key, charge });
+    }
+
+    /// Changes what was charged to this cost.
+    pub fn settle(self, cost: Cost) {
+        let (key, charge) = (Key::clone(&self.key), self.charge);
+        self.shards.send(&self.key, Settle { key, charge, cost });
     }
 }
 

@@ -24,9 +24,10 @@ pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub(crate) use settings::cut;
 pub use settings::{
-    Access, Backoff, BackoffMode, CertPair, Format, ForwardedHeader, Health, Host, HostRule, Level,
-    Listen, Log, OnStoreFailure, Origin, PathPattern, RatelimitHeaders, Redis, Route, RouteLimit,
-    Scheme, Server, ServerUrl, Settings, StoreKind, Tls, Trouble, Zone,
+    Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
+    HostRule, Level, Listen, Log, OnStoreFailure, Origin, PathPattern, RatelimitHeaders, Redis,
+    Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Statuses, StoreKind, Tls, Trouble,
+    Zone,
 };
 pub use show::show;
 pub(crate) use size::show_size;

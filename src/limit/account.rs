@@ -1,4 +1,7 @@
-use super::{Algorithm, Allowance, Bucket, Excess, Limit, Meter, Moment, Rate, Refusal, Verdict};
+use super::{
+    Algorithm, Allowance, Bucket, Charge, Cost, Excess, Limit, Meter, Moment, Rate, Refusal,
+    Verdict,
+};
 
 /// What one key has been charged, under any of the algorithms.
 ///
@@ -33,7 +36,7 @@ impl Account {
     pub fn decide(&mut self, rate: Rate, limit: Limit, now: Moment) -> Verdict {
         match self {
             Self::Bucket(bucket) => bucket.decide(rate, limit, now),
-            Self::Meter(meter) => meter.decide(allowance(rate, limit), now),
+            Self::Meter(meter) => meter.decide(allowance(rate, limit), limit.cost, now),
         }
     }
 
@@ -44,11 +47,11 @@ impl Account {
     pub fn refuses(&self, rate: Rate, limit: Limit, now: Moment) -> Option<Refusal> {
         match self {
             Self::Bucket(bucket) => bucket.refuses(rate, limit, now),
-            Self::Meter(meter) => meter.refuses(allowance(rate, limit), now),
+            Self::Meter(meter) => meter.refuses(allowance(rate, limit), limit.cost, now),
         }
     }
 
-    /// How many requests in a row would be accepted at `now`.
+    /// How many requests of cost 1 in a row would be accepted at `now`.
     #[must_use]
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         match self {
@@ -59,12 +62,14 @@ impl Account {
 
     /// The first moment, `now` or later, at which one more request would be accepted.
     ///
-    /// `others` requests are assumed to come first, at `now`.
+    /// `others` requests of cost 1 are assumed to come first, at `now`.
     #[must_use]
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         match self {
             Self::Bucket(bucket) => bucket.accepts_at(rate, limit, others, now),
-            Self::Meter(meter) => meter.accepts_at(allowance(rate, limit), others, now),
+            Self::Meter(meter) => {
+                meter.accepts_at(allowance(rate, limit).for_cost(limit.cost), others, now)
+            }
         }
     }
 
@@ -77,12 +82,28 @@ impl Account {
         }
     }
 
-    /// Gives back the charge of a request that joined at `at` and passed at once.
+    /// Gives back the charge of a request that passed at once.
     ///
     /// Does nothing for a bucket: its [`Queue`](super::Queue) handles refunds.
-    pub fn refund(&mut self, rate: Rate, at: Moment, now: Moment) {
+    pub fn refund(&mut self, rate: Rate, charge: Charge, now: Moment) {
         if let Self::Meter(meter) = self {
-            meter.refund(rate, at, now);
+            meter.refund(rate, charge.cost(), charge.at(), now);
+        }
+    }
+
+    /// Changes what a request that passed at once was charged.
+    ///
+    /// What it cost more is charged at `now`, whatever is allowed. Does nothing for a bucket: see
+    /// [`Queue::settle`](super::Queue::settle).
+    pub fn settle(&mut self, rate: Rate, charge: Charge, cost: Cost, now: Moment) {
+        let Self::Meter(meter) = self else {
+            return;
+        };
+        if let Some(less) = charge.cost().above(cost) {
+            meter.refund(rate, less, charge.at(), now);
+        }
+        if let Some(more) = cost.above(charge.cost()) {
+            meter.charge(rate, more, now);
         }
     }
 

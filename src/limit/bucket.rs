@@ -1,4 +1,4 @@
-use super::{Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
+use super::{Cost, Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
 
 /// A key's leaky bucket: what was charged and has not leaked yet.
 ///
@@ -10,6 +10,9 @@ use super::{Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
 /// This is nginx's rule (`ngx_http_limit_req_lookup`): the first request has excess 0, a later one
 /// has `max(0, previous - rate * elapsed + 1)`. On the tick line this is
 /// `tail = max(line, tail + 1 request)`.
+///
+/// A request that costs more is judged by the level that it finds, as if it cost 1, and delays
+/// those after it: its cost above 1 raises the tail further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     tail: i128,
@@ -47,11 +50,12 @@ impl Bucket {
         let (line, request) = (line(rate, now), rate.ticks_per_request());
         let tail = line.max(self.tail + request);
         let level = tail - line;
-        let excess = Excess::from_ticks(level, rate);
+        let above_one = i128::from(limit.cost.above_one()) * request;
+        let excess = Excess::from_ticks(level + above_one, rate);
 
         let Ceiling { free, accepted } = Ceiling::new(rate, limit);
         if level > accepted {
-            let reason = if level > i128::from(limit.burst) * request {
+            let reason = if level + above_one > i128::from(limit.burst) * request {
                 Reason::Burst
             } else {
                 Reason::MaxWait
@@ -63,7 +67,7 @@ impl Bucket {
             });
         }
         let wait = level.saturating_sub(free).max(0);
-        self.tail = tail;
+        self.tail = tail + above_one;
         if wait == 0 {
             Verdict::Pass { excess }
         } else {
@@ -85,18 +89,24 @@ impl Bucket {
         }
     }
 
-    /// How many requests in a row would be accepted at `now`.
+    /// Charges a cost at `now`, whatever the level.
+    pub(super) fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
+        let request = rate.ticks_per_request();
+        self.tail = self.tail.max(line(rate, now) - request) + i128::from(cost.get()) * request;
+    }
+
+    /// How many requests of cost 1 in a row would be accepted at `now`.
     #[must_use]
     pub fn remaining(&self, rate: Rate, limit: Limit, now: Moment) -> u32 {
         let request = rate.ticks_per_request();
         let level = (self.tail - line(rate, now)).max(-request);
-        let room = Ceiling::new(rate, limit).accepted - level;
+        let room = Ceiling::new(rate, limit.for_one()).accepted - level;
         u32::try_from(room.max(0) / request).unwrap_or(u32::MAX)
     }
 
     /// The first moment, `now` or later, at which one more request would be accepted.
     ///
-    /// `others` requests are assumed to come first, at `now`.
+    /// `others` requests of cost 1 are assumed to come first, at `now`.
     #[must_use]
     pub fn accepts_at(&self, rate: Rate, limit: Limit, others: u32, now: Moment) -> Moment {
         let request = rate.ticks_per_request();
@@ -119,9 +129,9 @@ impl Bucket {
         moment(rate, self.tail + rate.ticks_per_request())
     }
 
-    /// Gives one whole charge back: the last one.
-    pub(crate) fn take_back(&mut self, rate: Rate) {
-        self.refund(rate.ticks_per_request());
+    /// Gives the last charges back, which cost so much together.
+    pub(crate) fn take_back(&mut self, rate: Rate, costs: u64) {
+        self.refund(i128::from(costs) * rate.ticks_per_request());
     }
 
     /// Gives a charge or a part of it back, in ticks.
@@ -143,7 +153,7 @@ impl Bucket {
     }
 }
 
-/// The thresholds of a limit, in ticks of level.
+/// The thresholds of a limit, in ticks of the level that a request would make if it cost 1.
 struct Ceiling {
     /// Up to this level a request does not wait.
     free: i128,
@@ -159,7 +169,8 @@ impl Ceiling {
             Delay::Above(free) => i128::from(free) * request,
         };
         let patience = limit.max_wait.map_or(i128::MAX, |max| ticks_in(rate, max));
-        let accepted = (i128::from(limit.burst) * request).min(free.saturating_add(patience));
+        let burst = i128::from(limit.burst) - i128::from(limit.cost.above_one());
+        let accepted = (burst * request).min(free.saturating_add(patience));
         Self { free, accepted }
     }
 }

@@ -10,7 +10,8 @@
 //!   wait.
 //! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
-//! - [`FairQueue`] shares one stream of departures between keys.
+//! - [`FairQueue`] shares one stream of departures between keys, and [`ClassQueue`] between classes
+//!   of them.
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
 //! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
@@ -19,6 +20,9 @@ mod account;
 mod algorithm;
 mod backoff;
 mod bucket;
+mod chain;
+mod class_queue;
+mod cost;
 mod duration;
 mod external_schedule;
 mod fair_queue;
@@ -34,6 +38,8 @@ pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use backoff::{Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, Sent};
 pub use bucket::Bucket;
+pub use class_queue::{Class, ClassPosition, ClassQueue, MAX_CLASS_WEIGHT, Share};
+pub use cost::Cost;
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Position};

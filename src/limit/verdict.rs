@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-use super::{Moment, Rate};
+use super::{Cost, Moment, Rate};
 
-/// A route's limit: nginx's `limit_req` parameters.
+/// A route's limit as it applies to one request: nginx's `limit_req` parameters, and a cost.
 ///
-/// They are applied to each request, so routes with different numbers can share one bucket.
+/// Routes with different numbers can share one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// How far the level may rise above the steady rate, in requests.
@@ -13,6 +13,19 @@ pub struct Limit {
     pub delay: Delay,
     /// A request that would wait longer is rejected on arrival. `None` means no limit.
     pub max_wait: Option<Duration>,
+    /// What the request counts for.
+    pub cost: Cost,
+}
+
+impl Limit {
+    /// The same limit for a request of cost 1.
+    #[must_use]
+    pub fn for_one(self) -> Self {
+        Self {
+            cost: Cost::ONE,
+            ..self
+        }
+    }
 }
 
 /// The level above which an accepted request waits for its turn.
@@ -43,9 +56,9 @@ impl Excess {
         Self(requests.into())
     }
 
-    /// The level with one more request.
-    pub(crate) fn and_one(self) -> Self {
-        Self(self.0 + 1.0)
+    /// The level with one more request of this cost.
+    pub(crate) fn and(self, cost: Cost) -> Self {
+        Self(self.0 + f64::from(cost.get()))
     }
 
     /// The level in requests, never negative.

@@ -151,9 +151,12 @@ fn verdict(
     let own = join.limit.burst.saturating_add(1);
     let most = rate.whole_count().filter(|_| differs).unwrap_or(own);
     let allowance = Allowance { rate, most };
+    let cost = join.limit.cost;
     let next = |level: i128, verdict: Verdict| match verdict {
         Verdict::Reject(_) => level,
-        Verdict::Pass { .. } | Verdict::Delay { .. } => level + rate.ticks_per_request(),
+        Verdict::Pass { .. } | Verdict::Delay { .. } => {
+            level + i128::from(cost.get()) * rate.ticks_per_request()
+        }
     };
     Some(match (join.algorithm, found) {
         (Algorithm::LeakyBucket, [level, part, stands, rest, _]) => {
@@ -173,7 +176,7 @@ fn verdict(
             let verdict = match bucket.decide(rate, limit, now) {
                 // As in `limit`: how many tokens are missing, plus one for this request.
                 Verdict::Reject(refusal) => Verdict::Reject(Refusal {
-                    excess: bucket.excess(rate, now).and_one(),
+                    excess: bucket.excess(rate, now).and(cost),
                     ..refusal
                 }),
                 passes => passes,
@@ -182,17 +185,23 @@ fn verdict(
         }
         (Algorithm::FixedWindow, [window, count]) => {
             let mut meter = Meter::FixedWindow(FixedWindow::counted(*window, small(*count)));
-            (meter.decide(allowance, now), StoredState::Window(meter))
+            (
+                meter.decide(allowance, cost, now),
+                StoredState::Window(meter),
+            )
         }
         (Algorithm::SlidingWindowCounter, [window, previous, current]) => {
             let (previous, current) = (small(*previous), small(*current));
             let counter = SlidingWindowCounter::counted(*window, previous, current);
             let mut meter = Meter::SlidingWindowCounter(counter);
-            (meter.decide(allowance, now), StoredState::Window(meter))
+            (
+                meter.decide(allowance, cost, now),
+                StoredState::Window(meter),
+            )
         }
         (Algorithm::SlidingWindowLog, [counting, one_more_at]) => {
             let (count, one_more_at) = (small(*counting), moment(*one_more_at));
-            let excess = Excess::of(count).and_one();
+            let excess = Excess::of(count).and(cost);
             if *counting >= u64::from(most) {
                 let refusal = Refusal {
                     reason: Reason::Burst,

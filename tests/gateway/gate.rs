@@ -92,6 +92,56 @@ fn keys_take_turns_in_the_order_of_the_worked_example() {
 }
 
 #[test]
+fn classes_share_by_weight_and_their_keys_within_them() {
+    let origin = Origin::start();
+    let gate = "rate = \"50r/s\"\nshare = \"key\"\nqueue_timeout = \"60s\"\n\
+                classes = { interactive = 8, batch = 1 }";
+    let text = with_route(&origin, gate, "class = \"batch\"")
+        + "[[routes]]\npath = \"/i/\"\norigin = \"app\"\n";
+    let gateway = Gateway::start(&text);
+    // Of the batch there are more, and they come first.
+    let target = |nth: usize| match nth {
+        0..60 => format!("/b/{nth}?key={}", nth % 2),
+        _ => format!("/i/{nth}?key={}", nth % 2),
+    };
+    let targets: Vec<String> = (0..110).map(target).collect();
+    let mut clients = connect(&gateway, targets.len());
+    ask(&mut clients, &targets, Duration::ZERO);
+    assert!(statuses(&mut clients).iter().all(|status| *status == 200));
+    // While all wait: from when the last has come until the interactive ones have left.
+    let arrivals = origin.arrivals();
+    let classes: Vec<char> = arrivals
+        .iter()
+        .filter_map(|it| it.target.chars().nth(1))
+        .collect();
+    let last = classes
+        .iter()
+        .rposition(|class| *class == 'i')
+        .expect("some");
+    let (interactive, batch) = classes[last - 44..=last]
+        .iter()
+        .fold((0, 0), |(i, b), class| {
+            if *class == 'i' {
+                (i + 1, b)
+            } else {
+                (i, b + 1)
+            }
+        });
+    assert!(
+        (38..=42).contains(&interactive),
+        "{interactive} and {batch}: {classes:?}"
+    );
+    let keys = |class: &str, key: &str| {
+        let arrived = arrivals[..=last].iter();
+        arrived
+            .filter(|it| it.target.starts_with(class) && it.target.ends_with(key))
+            .count()
+    };
+    assert!(keys("/i", "0").abs_diff(keys("/i", "1")) <= 2);
+    assert!(keys("/b", "0").abs_diff(keys("/b", "1")) <= 2);
+}
+
+#[test]
 fn without_share_they_leave_in_the_order_in_which_they_came() {
     let origin = Origin::start();
     let gateway = Gateway::start(&gated(&origin, "rate = \"20r/s\"", false));

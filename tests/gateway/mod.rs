@@ -7,6 +7,7 @@ mod algorithms;
 mod backoff;
 mod bodies;
 mod check;
+mod cost;
 mod eviction;
 mod fields;
 mod gate;

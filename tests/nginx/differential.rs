@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use drip::limit::{Bucket, Delay, Limit, Moment, Rate, Verdict};
+use drip::limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
 
 use crate::support::nginx::{Nginx, start_drip, zone};
 use crate::support::{BUSY, Client, Gateway, Origin, alone, now, watching};
@@ -252,6 +252,7 @@ impl Model {
                     burst: *burst,
                     delay: *delay,
                     max_wait: None,
+                    cost: Cost::ONE,
                 };
                 (id, bucket, case.rate(*zone), limit)
             })

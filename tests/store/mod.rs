@@ -6,7 +6,7 @@ mod server;
 mod suite;
 mod traces;
 
-use drip::limit::{Algorithm, Delay, Limit, Moment};
+use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
 use drip::store::{Error, Join, Pace, Store, StoreAnswer};
 
 /// The rate of a gateway whose file has had it since `since`, in seconds.
@@ -20,6 +20,7 @@ fn nodelay(burst: u32) -> Limit {
         burst,
         delay: Delay::Never,
         max_wait: None,
+        cost: Cost::ONE,
     }
 }
 

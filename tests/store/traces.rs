@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Delay, Limit};
+use drip::limit::{Algorithm, Cost, Delay, Limit};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -37,6 +37,7 @@ fn limit() -> impl Strategy<Value = Limit> {
         burst,
         delay,
         max_wait,
+        cost: Cost::ONE,
     })
 }
 

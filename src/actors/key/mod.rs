@@ -9,7 +9,9 @@ use actix::{Actor, ActorContext, Context, Handler, StreamHandler, Supervised};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
-use super::messages::{End, ForgetKey, Join, Leave, Probe, Refund, RejectAll, RetuneKey, Waiters};
+use super::messages::{
+    End, ForgetKey, Join, Leave, Probe, Refund, RejectAll, RetuneKey, Settle, Waiters,
+};
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
 use crate::limit::{
@@ -173,6 +175,7 @@ impl KeyActor {
     fn publish(&self, now: Moment) {
         self.snapshot.bucket.set(self.queue.bucket_of_file(now));
         self.snapshot.oldest.set(self.queue.oldest());
+        self.snapshot.costs.set(self.queue.costs());
         self.shard.count_waiters(&self.snapshot, self.queue.depth());
     }
 
@@ -203,9 +206,7 @@ impl Supervised for KeyActor {
     fn restarting(&mut self, _: &mut Self::Context) {
         let (rate, now) = (self.queue.rate_of_file(), self.shard.pacer.now());
         let mut bucket = self.snapshot.bucket.get();
-        for _ in 0..self.snapshot.depth.get() {
-            bucket.take_back(rate);
-        }
+        bucket.take_back(rate, self.snapshot.costs.get());
         self.snapshot.bucket.set(bucket);
         let (shard, snapshot) = (Rc::clone(&self.shard), Rc::clone(&self.snapshot));
         *self = Self {
@@ -268,6 +269,15 @@ impl Handler<Refund> for KeyActor {
     fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
         self.message_handled();
         self.at_now(|actor, now| actor.queue.refund(refund.charge, now));
+    }
+}
+
+impl Handler<Settle> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, settle: Settle, _: &mut Context<Self>) {
+        self.message_handled();
+        self.at_now(|actor, now| actor.queue.settle(settle.charge, settle.cost, now));
     }
 }
 

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 use super::super::answer::{Answer, Charge, Key};
 use super::super::store_link::{Decision, InForce, StoreLink};
 use crate::limit::{
-    Account, Bucket, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate, Ticket,
+    Account, Bucket, Cost, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate, Ticket,
     Verdict,
 };
 
@@ -134,6 +134,21 @@ impl KeyQueue {
         }
     }
 
+    /// Changes what a used turn was charged.
+    pub(super) fn settle(&mut self, charge: Charge, cost: Cost, now: Moment) {
+        if let (Self::Own(queue), Charge::Own(charge)) = (self, charge) {
+            queue.settle(charge, cost, now);
+        }
+    }
+
+    /// What the waiters were charged together.
+    pub(super) fn costs(&self) -> u64 {
+        match self {
+            Self::Own(queue) => queue.costs(),
+            Self::Shared(queue) => u64::try_from(queue.line.depth()).unwrap_or(u64::MAX),
+        }
+    }
+
     /// Removes and returns all waiters.
     pub(super) fn reject_all(&mut self) -> Vec<Waiter> {
         match self {
@@ -210,7 +225,7 @@ impl SharedQueue {
         charge: Charge,
     ) {
         let has_gone = waiter.reply.is_closed();
-        self.alone |= charge == Charge::Alone && self.zone.is_out();
+        self.alone |= matches!(charge, Charge::Alone(_)) && self.zone.is_out();
         self.line
             .seat(delay, ticket, waiter.since, waiter, (due, charge));
         if has_gone {
@@ -227,7 +242,7 @@ impl SharedQueue {
             return Vec::new();
         }
         let alone = self.line.times();
-        let alone = alone.filter(|(.., charge)| **charge == Charge::Alone);
+        let alone = alone.filter(|(.., charge)| matches!(charge, Charge::Alone(_)));
         let delays: Vec<u32> = alone.take(MOST_PLACED).map(|(delay, ..)| delay).collect();
         self.placing = delays.len();
         self.alone = !delays.is_empty();
@@ -246,7 +261,7 @@ impl SharedQueue {
 
     /// Replaces a time that this gateway assigned alone by one from the store.
     pub(super) fn exchange(&mut self, delay: u32, due: Moment, charge: Charge) {
-        let is_old = |charge: &Charge| *charge == Charge::Alone;
+        let is_old = |charge: &Charge| matches!(charge, Charge::Alone(_));
         if let Err(charge) = self.line.exchange(delay, is_old, (due, charge)) {
             self.refund(charge);
         }
@@ -280,7 +295,7 @@ impl SharedQueue {
     fn refund(&mut self, charge: Charge) {
         match charge {
             Charge::Store(charge) => self.zone.refund(&self.key, charge),
-            Charge::Alone => self.bucket.take_back(self.rate),
+            Charge::Alone(cost) => self.bucket.take_back(self.rate, cost.get().into()),
             Charge::Own(_) | Charge::Nothing => {}
         }
     }

@@ -118,7 +118,10 @@ impl KeyActor {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
                 (decision.verdict, charge)
             }
-            (Err(NoReply), OnStoreFailure::Local) => (queue.decide(join.limit, now), Charge::Alone),
+            (Err(NoReply), OnStoreFailure::Local) => (
+                queue.decide(join.limit, now),
+                Charge::Alone(join.limit.cost),
+            ),
             (Err(NoReply), OnStoreFailure::Open) => {
                 let excess = Excess::default();
                 (Verdict::Pass { excess }, Charge::Nothing)

@@ -23,7 +23,7 @@ use actix::{Message, Recipient};
 use super::answer::Key;
 use super::messages::Join;
 use crate::config::OnStoreFailure;
-use crate::limit::{Account, Algorithm, Delay, Limit, Moment, Rate, Verdict};
+use crate::limit::{Account, Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
 use crate::store::{self, Charge, Pace};
 use crate::time::pacer::Pacer;
@@ -156,6 +156,7 @@ impl StoreLink {
             burst: u32::MAX,
             delay: Delay::Above(delay),
             max_wait: None,
+            cost: Cost::ONE,
         };
         let (key, since) = (self.name(key), self.batcher.now());
         let reply_to = ReplyTo::Place(delay, reply_to);

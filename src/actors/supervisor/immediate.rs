@@ -6,7 +6,7 @@ use actix::{AsyncContext, Context, Handler};
 
 use super::super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
 use super::super::key::answer_rejected;
-use super::super::messages::Join;
+use super::super::messages::{Join, Settle};
 use super::super::store_link::{NoReply, StoreLink, StoreReply};
 use super::ZoneSupervisor;
 use super::keys::{Known, State};
@@ -32,7 +32,7 @@ impl ZoneSupervisor {
             return Self::reject(join, Rejected::Keys);
         };
         let verdict = account.decide(rate, join.limit, now);
-        let charge = Charge::Own(limit::Charge::of_passing(now));
+        let charge = Charge::Own(limit::Charge::of_passing(now, join.limit.cost));
         let answer = answer(account, rate, join.limit, verdict, charge, now);
         self.tell(join, answer, now);
     }
@@ -89,7 +89,7 @@ impl ZoneSupervisor {
             Charge::Own(charge) => {
                 let rate = self.tuning.rate;
                 if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
-                    account.refund(rate, charge.at(), now);
+                    account.refund(rate, charge, now);
                 }
             }
             Charge::Store(charge) => {
@@ -97,7 +97,18 @@ impl ZoneSupervisor {
                     zone.refund(key, charge);
                 }
             }
-            Charge::Alone | Charge::Nothing => {}
+            Charge::Alone(_) | Charge::Nothing => {}
+        }
+    }
+
+    /// Changes what a used turn was charged.
+    pub(super) fn settle(&mut self, Settle { key, charge, cost }: &Settle, now: Moment) {
+        let Charge::Own(charge) = charge else {
+            return;
+        };
+        let rate = self.tuning.rate;
+        if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
+            account.settle(rate, *charge, *cost, now);
         }
     }
 

@@ -16,7 +16,7 @@ use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 
 use super::answer::{Key, RETRY_SOON, Rejection};
 use super::key::{KeyActor, answer_rejected};
-use super::messages::{End, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey};
+use super::messages::{End, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey, Settle};
 use super::restart::{self, Restart};
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;
@@ -115,6 +115,25 @@ impl ZoneSupervisor {
             self.keys.add(key, active, now)
         };
         self.keys[index].active()
+    }
+
+    /// Tells the actor of a key that is known, and wakes it if it is parked.
+    fn tell_known<M>(&mut self, key: &Key, message: M, now: Moment)
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        KeyActor: Handler<M>,
+        Context<KeyActor>: ToEnvelope<KeyActor, M>,
+    {
+        match self.keys.get(key).map(Known::active) {
+            Some(Some(active)) => active.tell(message),
+            Some(None) => {
+                if let Some(active) = self.wake(key, now) {
+                    active.tell(message);
+                }
+            }
+            None => {}
+        }
     }
 
     fn has_room(&self) -> bool {
@@ -310,15 +329,20 @@ impl Handler<Refund> for ZoneSupervisor {
             return self.take_back(&refund.key, refund.charge, now);
         }
         let key = Key::clone(&refund.key);
-        match self.keys.get(&key).map(Known::active) {
-            Some(Some(active)) => active.tell(refund),
-            Some(None) => {
-                if let Some(active) = self.wake(&key, now) {
-                    active.tell(refund);
-                }
-            }
-            None => {}
+        self.tell_known(&key, refund, now);
+    }
+}
+
+impl Handler<Settle> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, settle: Settle, _: &mut Context<Self>) {
+        let now = self.shard.pacer.now();
+        if !self.tuning.algorithm.queues() {
+            return self.settle(&settle, now);
         }
+        let key = Key::clone(&settle.key);
+        self.tell_known(&key, settle, now);
     }
 }
 

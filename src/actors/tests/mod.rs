@@ -19,7 +19,9 @@ use super::restart;
 use super::supervisor::{Tuning, ZoneSupervisor};
 use super::{Joining, Key, Order, Turn, Waiters, Zone};
 use crate::config;
-use crate::limit::{Bucket, Charge, Delay, Excess, Limit, Moment, Queue, Rate, Ticket, Verdict};
+use crate::limit::{
+    Bucket, Charge, Cost, Delay, Excess, Limit, Moment, Queue, Rate, Ticket, Verdict,
+};
 use crate::observe::metrics::{Rejected, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
@@ -103,6 +105,7 @@ fn burst(burst: u32) -> Limit {
         burst,
         delay: Delay::Above(0),
         max_wait: None,
+        cost: Cost::ONE,
     }
 }
 

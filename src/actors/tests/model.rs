@@ -20,6 +20,7 @@ fn limits() -> [Limit; 5] {
         burst,
         delay,
         max_wait,
+        cost: Cost::ONE,
     };
     [
         burst(5),

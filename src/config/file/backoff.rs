@@ -1,14 +1,18 @@
 use std::time::Duration;
 
 use super::{Fields, Node, values};
-use crate::config::{Backoff, BackoffMode, Trouble};
+use crate::config::{Backoff, BackoffMode, Statuses, Trouble};
 use crate::limit::{BackoffLimits, Percent};
 
 /// Reads `[origins.NAME.backoff]`.
 pub(super) fn read(mut fields: Fields) -> Backoff {
     let on = values::list("[\"503\", \"timeout\"]", trouble);
     let ten_percent = Percent::from_millionths(100_000);
-    let default = vec![Trouble::Status(503), Trouble::Timeout, Trouble::Connect];
+    let default = vec![
+        Trouble::Status(Statuses::One(503)),
+        Trouble::Timeout,
+        Trouble::Connect,
+    ];
     let backoff = Backoff {
         mode: fields.or(
             "mode",

@@ -1,6 +1,6 @@
 use super::{Fields, Node, index, values};
 use crate::config::{RouteLimit, Zone};
-use crate::limit::{Algorithm, Delay, Limit, Rate};
+use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
 
 /// The zones that limits can name: all names, and the zones without problems.
 pub(super) struct Zones<'a> {
@@ -72,6 +72,7 @@ fn queued(fields: &mut Fields) -> Option<Limit> {
             Delay::Above(delay)
         },
         max_wait: None,
+        cost: Cost::ONE,
     })
 }
 
@@ -104,5 +105,6 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
         burst: most.unwrap_or(1).saturating_sub(1),
         delay: Delay::Never,
         max_wait: None,
+        cost: Cost::ONE,
     })
 }

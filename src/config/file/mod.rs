@@ -1,6 +1,7 @@
 //! Reads the file. Each table has a module here.
 
 mod backoff;
+mod cost;
 mod limits;
 mod log;
 mod origins;
@@ -112,8 +113,15 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     let routes = file
         .get("routes")
         .map(|node| {
-            let (names, zones) = (&zone_names[..], &zones[..]);
-            routes::read(node, &origin_names, &limits::Zones { names, zones })
+            let known = routes::Known {
+                origin_names: &origin_names,
+                origins: &origins,
+                zones: limits::Zones {
+                    names: &zone_names,
+                    zones: &zones,
+                },
+            };
+            routes::read(node, &known)
         })
         .unwrap_or_default();
     let log = log::read(file.section("log"), folder);
@@ -159,16 +167,21 @@ fn named<'r, T>(
     };
     let things = entries.iter().map(|entry| {
         let name = entry.name.to_owned();
-        let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-        if name.is_empty() || !name.chars().all(fits) {
-            entry.wrong("a name is made of letters, digits, _, - and .");
-        }
+        is_name(*entry);
         read(Fields::of(*entry, format!("[{}.{name}]", node.name))?, name)
     });
     (
         entries.iter().map(|entry| entry.name).collect(),
         things.collect(),
     )
+}
+
+/// Reports a problem if the name of this entry is none.
+fn is_name(entry: Node) {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if entry.name.is_empty() || !entry.name.chars().all(fits) {
+        entry.wrong("a name is made of letters, digits, _, - and .");
+    }
 }
 
 /// A list of names for a message, shortened because a file may have thousands.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::{Fields, Names, Node, backoff, index, named, url, values};
+use super::{Fields, Names, Node, backoff, index, is_name, named, url, values};
 use crate::config::{Health, HostRule, Origin};
+use crate::limit::{Class, MAX_CLASS_WEIGHT};
 
 /// Largest `max_in_flight`, far above what a machine can have open.
 const MOST_IN_FLIGHT: usize = 1_000_000_000;
@@ -13,6 +14,8 @@ const MOST_IN_FLIGHT: usize = 1_000_000_000;
 const MOST_WAITING: NonZeroUsize = NonZeroUsize::new(10_000_000).unwrap();
 const QUEUE: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 const MAX_QUEUE: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+/// Most classes of an origin. A departure looks at each.
+const MOST_CLASSES: usize = 8;
 const MAX_HEADER_SIZE: usize = 64 * 1024;
 
 /// Reads `[origins]`.
@@ -49,6 +52,7 @@ fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Or
             0,
             values::whole(0..=MOST_IN_FLIGHT),
         )),
+        classes: fields.or("classes", Vec::new(), classes),
         share: fields
             .get("share")
             .and_then(|node| index(node, "zones", zones)),
@@ -68,6 +72,32 @@ fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Or
     };
     fields.finish();
     origin
+}
+
+/// Reads `[origins.NAME.classes]`.
+fn classes(node: Node) -> Option<Vec<Class>> {
+    const WHAT: &str = "a table of weights such as { interactive = 8, batch = 1 }";
+    let Some(entries) = node.entries() else {
+        return node.expected(WHAT);
+    };
+    if entries.is_empty() {
+        node.wrong(&format!("the table is empty; write {WHAT}, or remove it"));
+    }
+    if entries.len() > MOST_CLASSES {
+        node.wrong(&format!(
+            "an origin has at most {MOST_CLASSES} classes; found {}",
+            entries.len()
+        ));
+    }
+    let class = |entry: &Node| {
+        is_name(*entry);
+        let weight = values::whole(1..=MAX_CLASS_WEIGHT)(*entry)?;
+        Some(Class {
+            name: entry.name.into(),
+            weight,
+        })
+    };
+    entries.iter().map(class).collect()
 }
 
 fn host(node: Node) -> Option<HostRule> {

@@ -1,11 +1,21 @@
 use std::net::Ipv6Addr;
+use std::sync::Arc;
 
 use super::limits::{self, Zones};
-use super::{Fields, Node, index, values};
-use crate::config::{PathPattern, RatelimitHeaders, Route};
+use super::{Fields, Node, cost, index, values};
+use crate::config::suggest::nearest;
+use crate::config::{CostRule, Origin, PathPattern, RatelimitHeaders, Route, Statuses};
+
+/// What routes can name.
+pub(super) struct Known<'a> {
+    pub(super) origin_names: &'a [&'a str],
+    /// The origins without problems.
+    pub(super) origins: &'a [Option<Origin>],
+    pub(super) zones: Zones<'a>,
+}
 
 /// Reads the `[[routes]]`; `None` stands for a route with a problem.
-pub(super) fn read(node: Node, origins: &[&str], zones: &Zones) -> Vec<Option<Route>> {
+pub(super) fn read(node: Node, known: &Known) -> Vec<Option<Route>> {
     let Some(tables) = node.items() else {
         node.expected::<()>("[[routes]] in double brackets, once for each route");
         return vec![None];
@@ -24,7 +34,7 @@ pub(super) fn read(node: Node, origins: &[&str], zones: &Zones) -> Vec<Option<Ro
             ));
         }
         earlier.push(taken.clone());
-        routes.push(fields.and_then(|fields| route(fields, taken, origins, zones)));
+        routes.push(fields.and_then(|fields| route(fields, taken, known)));
     }
     routes
 }
@@ -56,14 +66,23 @@ fn taken(fields: &mut Fields) -> Option<Taken> {
     })
 }
 
-fn route(
-    mut fields: Fields,
-    taken: Option<Taken>,
-    origins: &[&str],
-    zones: &Zones,
-) -> Option<Route> {
-    let origin = fields.required("origin", "\"app\"", |node| index(node, "origins", origins));
-    let limits = fields.optional("limits", Vec::new(), |node| limits::read(node, zones));
+fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Route> {
+    let origin = fields.required("origin", "\"app\"", |node| {
+        index(node, "origins", known.origin_names)
+    });
+    let settings = origin.and_then(|origin| known.origins.get(origin)?.as_ref());
+    let class = fields.get("class");
+    let class = settings.and_then(|origin| class_of(class, origin));
+    let limits = fields.optional("limits", Vec::new(), |node| {
+        limits::read(node, &known.zones)
+    });
+    let cost_node = fields.get("cost");
+    let cost = cost_node.map_or(Some(CostRule::default()), cost::read);
+    if let (Some(node), Some(cost), Some(limits)) = (cost_node, &cost, &limits) {
+        cost::check(node, cost, limits, known.zones.zones);
+    }
+    let refund = values::list("[\"2xx\"]", statuses);
+    let refund = fields.or("refund", Vec::new(), refund);
     let max_wait = fields.get("max_wait").and_then(values::patience);
     let dry_run = fields.or("dry_run", false, values::boolean);
     let reject_status = fields.or("reject_status", 429, values::whole(400..=599));
@@ -88,6 +107,9 @@ fn route(
         host,
         methods,
         origin: origin?,
+        class: class.unwrap_or_default(),
+        cost: cost?,
+        refund,
         limits,
         max_wait,
         dry_run,
@@ -99,6 +121,31 @@ fn route(
             server_timing: headers.contains(&DIALECTS[2]),
         },
     })
+}
+
+fn statuses(node: Node) -> Option<Statuses> {
+    values::parsed(node, "a status such as \"404\" or \"2xx\"", str::parse)
+}
+
+/// The class that a route names, or the first one of its origin.
+fn class_of(node: Option<Node>, origin: &Origin) -> Option<Arc<str>> {
+    let first = origin.classes.first().map(|class| &class.name);
+    let Some(node) = node else {
+        return first.map(Arc::clone);
+    };
+    let name = values::text(node)?;
+    let mut names = origin.classes.iter().map(|class| &class.name);
+    if let Some(known) = names.find(|known| ***known == *name) {
+        return Some(Arc::clone(known));
+    }
+    let names: Vec<&str> = origin.classes.iter().map(|class| &*class.name).collect();
+    let table = format!("[origins.{}.classes]", origin.name);
+    node.missing(&match nearest(name, &names) {
+        _ if names.is_empty() => format!("the origin has no classes; add {table} with {name} = 1"),
+        Some(near) => format!("{table} has no {name}; did you mean \"{near}\"?"),
+        None => format!("{table} has no {name}; it has {}", names.join(", ")),
+    });
+    None
 }
 
 const DIALECTS: [&str; 3] = ["x-ratelimit", "ratelimit", "server-timing"];

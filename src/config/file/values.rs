@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::net::IpAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -101,6 +101,12 @@ pub(super) fn size(node: Node) -> Option<u64> {
             "a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as \"32KB\"",
         )
     })
+}
+
+/// A size in bytes that is never zero.
+pub(super) fn size_above_zero(node: Node) -> Option<NonZeroU64> {
+    let bytes = NonZeroU64::new(size(node)?);
+    bytes.or_else(|| node.expected("a size above 0"))
 }
 
 /// The largest allowed size of a head, in bytes.

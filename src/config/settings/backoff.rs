@@ -1,6 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::Statuses;
 use crate::limit::BackoffLimits;
 
 /// `[origins.NAME.backoff]`: lowers an origin's rate and places while it is in trouble.
@@ -41,10 +42,8 @@ impl BackoffMode {
 /// An answer, or the lack of one, that counts as trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// `"503"`: this status, 400 to 599.
-    Status(u16),
-    /// `"5xx"`: all statuses that begin with this digit, 4 or 5.
-    Class(u16),
+    /// `"503"` or `"5xx"`: an error status.
+    Status(Statuses),
     /// `"timeout"`: no head of an answer within `response_timeout`.
     Timeout,
     /// `"connect"`: no connection, or one that broke before the head of an answer.
@@ -56,8 +55,7 @@ impl Trouble {
     #[must_use]
     pub fn has(self, status: u16) -> bool {
         match self {
-            Self::Status(known) => known == status,
-            Self::Class(class) => status / 100 == class,
+            Self::Status(known) => known.has(status),
             Self::Timeout | Self::Connect => false,
         }
     }
@@ -70,10 +68,8 @@ impl FromStr for Trouble {
         match text {
             "timeout" => Ok(Self::Timeout),
             "connect" => Ok(Self::Connect),
-            "4xx" => Ok(Self::Class(4)),
-            "5xx" => Ok(Self::Class(5)),
             text => {
-                let status = text.parse().ok().filter(|it| (400..=599).contains(it));
+                let status = text.parse().ok().filter(|it: &Statuses| it.class() >= 4);
                 status.map(Self::Status).ok_or(
                     "trouble is a status from 400 to 599, \"4xx\", \"5xx\", \"timeout\" or \"connect\"",
                 )
@@ -85,8 +81,7 @@ impl FromStr for Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Status(status) => write!(f, "{status}"),
-            Self::Class(class) => write!(f, "{class}xx"),
+            Self::Status(status) => status.fmt(f),
             Self::Timeout => f.write_str("timeout"),
             Self::Connect => f.write_str("connect"),
         }

@@ -1,7 +1,9 @@
 mod backoff;
+mod cost;
 mod origin;
 mod route;
 mod server;
+mod status;
 mod store;
 
 use std::net::IpAddr;
@@ -12,9 +14,11 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 pub use backoff::{Backoff, BackoffMode, Trouble};
+pub use cost::CostRule;
 pub use origin::{Health, Host, HostRule, Origin, Scheme, ServerUrl};
 pub use route::{PathPattern, RatelimitHeaders, Route, RouteLimit};
 pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
+pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
 
 use super::KeyTemplate;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 
 use super::Backoff;
-use crate::limit::{GateLimits, Rate};
+use crate::limit::{Class, GateLimits, Rate};
 
 /// `[origins.NAME]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,10 @@ pub struct Origin {
     pub rate: Option<Rate>,
     /// Most requests at the origin at once, over all keys and workers; `None`: no limit.
     pub max_in_flight: Option<NonZeroUsize>,
+    /// Classes of traffic that share the gate by weight, in the order of the file.
+    ///
+    /// The first is that of all requests that name no other. Empty: there is one class for all.
+    pub classes: Vec<Class>,
     /// Index of the zone whose keys share the gate fairly; `None`: one FIFO queue for all.
     pub share: Option<usize>,
     /// Requests of one key that may wait at the gate. Without `share` it has no effect.

@@ -1,6 +1,8 @@
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::{CostRule, Statuses};
 use crate::limit::Limit;
 
 /// One of the `[[routes]]`. No two have the same path, host and methods.
@@ -14,6 +16,12 @@ pub struct Route {
     pub methods: Vec<String>,
     /// Index into [`super::Settings::origins`].
     pub origin: usize,
+    /// The class of its requests at the origin's gate; empty if the origin has no classes.
+    pub class: Arc<str>,
+    /// What its requests count for in the zones and at the origin's gate.
+    pub cost: CostRule,
+    /// A request that is answered so is not charged in the zones after all.
+    pub refund: Vec<Statuses>,
     /// Its limits, each zone at most once; empty: the route only forwards.
     pub limits: Vec<RouteLimit>,
     /// Longest time that a request may wait, in its zones and at the origin's gate together.
@@ -29,6 +37,18 @@ pub struct Route {
 }
 
 impl Route {
+    /// Whether requests of the route may be charged differently.
+    #[must_use]
+    pub fn has_cost(&self) -> bool {
+        !self.refund.is_empty() || self.cost != CostRule::default()
+    }
+
+    /// Whether the answer decides what a request is charged.
+    #[must_use]
+    pub fn settles(&self) -> bool {
+        !self.refund.is_empty() || matches!(self.cost, CostRule::ResponseHeader { .. })
+    }
+
     /// The route's name in logs and metrics.
     ///
     /// It is the path as written, after the host if the route has one.

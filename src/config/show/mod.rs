@@ -8,8 +8,8 @@ use std::path::Path;
 use super::size::show_size;
 use super::toml_string::toml_string;
 use super::{
-    Access, Backoff, Format, ForwardedHeader, HostRule, Level, Origin, RatelimitHeaders, Redis,
-    Route, RouteLimit, Settings, Zone,
+    Access, Backoff, CostRule, Format, ForwardedHeader, HostRule, Level, Origin, RatelimitHeaders,
+    Redis, Route, RouteLimit, Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -136,6 +136,12 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
         HostRule::Literal(name) => name,
     };
     out.field("host", toml_string(host));
+    if !origin.classes.is_empty() {
+        out.title(format!("[origins.{}.classes]", key(&origin.name)));
+        for class in &origin.classes {
+            out.field(&key(&class.name), class.weight);
+        }
+    }
     if let Some(backoff) = &origin.backoff {
         let Backoff { mode, on, limits } = backoff;
         out.title(format!("[origins.{}.backoff]", key(&origin.name)));
@@ -209,6 +215,11 @@ fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
     }
     out.field("methods", quoted(&route.methods));
     out.field("origin", toml_string(&settings.origins[route.origin].name));
+    if !route.class.is_empty() {
+        out.field("class", toml_string(&route.class));
+    }
+    out.field("cost", cost(&route.cost));
+    out.field("refund", quoted(&route.refund));
     out.field("limits", list(limits));
     out.field(
         "max_wait",
@@ -218,6 +229,28 @@ fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
     out.field("reject_status", route.reject_status);
     out.field("reject_body", toml_string(&route.reject_body));
     out.field("headers", list(headers.map(toml_string)));
+}
+
+fn cost(rule: &CostRule) -> String {
+    match rule {
+        CostRule::Fixed(cost) => cost.to_string(),
+        CostRule::Header { name, default, max } => {
+            let name = toml_string(name);
+            format!("{{ header = {name}, default = {default}, max = {max} }}")
+        }
+        CostRule::BodyPer { size, max } => {
+            let size = toml_string(&show_size(size.get()));
+            format!("{{ body_per = {size}, max = {max} }}")
+        }
+        CostRule::ResponseHeader {
+            name,
+            estimate,
+            max,
+        } => {
+            let name = toml_string(name);
+            format!("{{ response_header = {name}, estimate = {estimate}, max = {max} }}")
+        }
+    }
 }
 
 fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {

@@ -41,6 +41,10 @@ host             = "app.internal:80"
 fail_timeout     = "1m"
 keep_alive       = 0
 
+[origins."b.example".classes]
+interactive = 8
+"a.b" = 1000
+
 [origins."b.example".backoff]
 mode      = "shadow"
 on        = ["429", "5xx", "timeout"]
@@ -76,6 +80,10 @@ on_store_failure = "closed"
 key  = "$remote_addr"
 rate = "1r/d"
 
+[zones.b]
+key  = "$remote_addr"
+rate = "2r/d"
+
 [redis]
 url     = "rediss://:secret@cache.internal:6380/3"
 timeout = "20ms"
@@ -86,7 +94,9 @@ path          = "=/login"
 host          = "API.example.com"
 methods       = ["POST", "PUT"]
 origin        = "a"
-limits        = [{ zone = "a", burst = 20, delay = 8 }, { zone = "z", burst = 4294967295, nodelay = true }]
+cost          = { body_per = "64KB", max = 20 }
+refund        = ["2xx", "404"]
+limits        = [{ zone = "a", burst = 20, delay = 8 }, { zone = "b", burst = 4294967295, nodelay = true }]
 max_wait      = "5s"
 dry_run       = true
 reject_status = 503
@@ -96,6 +106,18 @@ headers       = ["server-timing", "ratelimit"]
 [[routes]]
 path   = "/"
 origin = "b.example"
+class  = "a.b"
+cost   = { response_header = "X-Drip-Cost", max = 9 }
+
+[[routes]]
+path   = "/three"
+origin = "b.example"
+cost   = { header = "x-cost", default = 2, max = 9 }
+
+[[routes]]
+path   = "/four"
+origin = "a"
+cost   = 64
 
 [log]
 level  = "trace"
@@ -139,6 +161,10 @@ max_fails = 5
 fail_timeout = "1m"
 keep_alive = 0
 host = "app.internal:80"
+
+[origins."b.example".classes]
+interactive = 8
+"a.b" = 1000
 
 [origins."b.example".backoff]
 mode = "shadow"
@@ -209,6 +235,17 @@ exempt = []
 store = "memory"
 on_store_failure = "local"
 
+[zones.b]
+key = "$remote_addr"
+rate = "2r/d"
+algorithm = "leaky_bucket"
+max_keys = 100000
+idle_timeout = "1m"
+ipv6_prefix = 64
+exempt = []
+store = "memory"
+on_store_failure = "local"
+
 [redis]
 url = "rediss://:secret@cache.internal:6380/3"
 timeout = "20ms"
@@ -219,7 +256,9 @@ path = "= /login"
 host = "api.example.com"
 methods = ["POST", "PUT"]
 origin = "a"
-limits = [{ zone = "a", burst = 20, delay = 8 }, { zone = "z", burst = 4294967295, nodelay = true }]
+cost = { body_per = "64KB", max = 20 }
+refund = ["2xx", "404"]
+limits = [{ zone = "a", burst = 20, delay = 8 }, { zone = "b", burst = 4294967295, nodelay = true }]
 max_wait = "5s"
 dry_run = true
 reject_status = 503
@@ -230,6 +269,36 @@ headers = ["ratelimit", "server-timing"]
 path = "/"
 methods = []
 origin = "b.example"
+class = "a.b"
+cost = { response_header = "x-drip-cost", estimate = 1, max = 9 }
+refund = []
+limits = []
+max_wait = "none"
+dry_run = false
+reject_status = 429
+reject_body = "Too many requests\n"
+headers = ["x-ratelimit"]
+
+[[routes]]
+path = "/three"
+methods = []
+origin = "b.example"
+class = "interactive"
+cost = { header = "x-cost", default = 2, max = 9 }
+refund = []
+limits = []
+max_wait = "none"
+dry_run = false
+reject_status = 429
+reject_body = "Too many requests\n"
+headers = ["x-ratelimit"]
+
+[[routes]]
+path = "/four"
+methods = []
+origin = "a"
+cost = 64
+refund = []
 limits = []
 max_wait = "none"
 dry_run = false
@@ -309,7 +378,7 @@ fn one_certificate_is_shown_without_a_list() {
 fn routes_are_named_and_matched_byte_by_byte() {
     let settings = parse(SHOWN, Path::new("gateway.toml"), false).unwrap();
     let names = settings.routes.iter().map(Route::name).collect::<Vec<_>>();
-    assert_eq!(names, ["api.example.com = /login", "/"]);
+    assert_eq!(names, ["api.example.com = /login", "/", "/three", "/four"]);
     let exact = &settings.routes[0].path;
     assert!(exact.matches(b"/login") && !exact.matches(b"/login/") && !exact.matches(b"/Login"));
     let prefix = crate::config::PathPattern::Prefix("/fast".to_owned());

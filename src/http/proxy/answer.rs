@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::forward::{Attempt, Failure, Forward, ResponseKind};
 use super::upload::Upload;
-use super::{heads, ratelimit_headers};
+use super::{cost, heads, ratelimit_headers};
 use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};
 use crate::http::message::{BodyLength, FieldName, Fields, InvalidResponse, ResponseHead, Version};
 use crate::http::upstream::{Connection, InFlight, OriginError};
@@ -211,6 +211,25 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         self.client.interim(head.status, head.reason(), &fields);
     }
 
+    /// Settles what the request was charged, now that its answer is there.
+    fn settle(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
+        let route = self.route;
+        if !route.settles() {
+            return;
+        }
+        let billed = cost::billed(&route.cost, head).filter(|cost| *cost != self.record.cost);
+        if let Some(cost) = billed {
+            self.record.cost = cost;
+            in_flight.settle(cost);
+        }
+        if route.refund.iter().any(|it| it.has(head.status)) {
+            self.record.is_refunded = true;
+            self.used.refund();
+        } else if let Some(cost) = billed {
+            self.used.settle(cost);
+        }
+    }
+
     /// Begins the client's response.
     fn begin(&mut self, head: &ResponseHead<'_>, in_flight: &InFlight<'_>) {
         let now = self.worker.pacer.now();
@@ -218,6 +237,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         in_flight.answered(took, head.status, || retry_after(head.fields(), now));
         self.record.origin_took = Some(took);
         self.record.answer_began(head.status);
+        self.settle(head, in_flight);
         let (record, route) = (&*self.record, self.route);
         let outcome = record.outcome.as_ref();
         let is_limited = outcome.is_some_and(|outcome| !outcome.verdicts.is_empty());
@@ -229,7 +249,11 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             let announced = trailers && head.length == BodyLength::Chunked;
-            heads::each_passing(head, announced, replaced, put);
+            heads::each_passing(head, announced, replaced, &mut |name, value| {
+                if !cost::tells(&route.cost, name) {
+                    put(name, value);
+                }
+            });
             if let Some(outcome) = outcome {
                 ratelimit_headers::write(put, route, record, outcome);
             }

@@ -3,7 +3,9 @@
 use std::io;
 use std::pin::pin;
 
+use super::cost::UsedTurns;
 use super::gate::AtGate;
+use super::handler::Admitted;
 use super::heads;
 use super::record::RequestRecord;
 use super::request_info::RequestInfo;
@@ -44,6 +46,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) upload: Upload,
     /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
     place: Option<Place>,
+    /// What it was charged in its zones, if its answer may change that.
+    pub(super) used: UsedTurns<'r>,
     /// When the request left for its origin.
     pub(super) began: Moment,
     /// When it had a connection to be sent on.
@@ -86,12 +90,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Creates the forwarding of a request that has passed its limits.
     pub(super) fn new(
         worker: &'a Worker,
-        route: &'a Route,
+        Admitted { route, place, used }: Admitted<'r>,
         info: &'a RequestInfo<'a>,
         context: &'a ConnectionContext,
         client: &'a mut C,
         record: &'a mut RequestRecord<'r>,
-        place: Option<Place>,
     ) -> Self {
         let began = match record.at_gate {
             // Only who waited there has read the clock.
@@ -108,6 +111,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             upload: Upload::new(record.gateway.settings().server.max_body_size),
             record,
             place,
+            used,
             began,
             sent: began,
             continued: false,

@@ -10,7 +10,7 @@ use crate::actors::Key;
 use crate::config::Route;
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{Admission, GateRejection, OriginGate, Place};
-use crate::limit::Moment;
+use crate::limit::{Cost, Moment, Share};
 
 /// What became of a request at the gate of its origin.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +29,8 @@ pub(super) struct GateRequest<'a> {
     gateway: &'a Gateway,
     route: &'a Route,
     info: &'a RequestInfo<'a>,
+    /// What the request counts for.
+    cost: Cost,
 }
 
 impl<'a> GateRequest<'a> {
@@ -37,6 +39,7 @@ impl<'a> GateRequest<'a> {
         gateway: &'a Gateway,
         route: &'a Route,
         info: &'a RequestInfo<'a>,
+        cost: Cost,
     ) -> Option<Self> {
         let gate = gateway.origin(route.origin).gate()?;
         Some(Self {
@@ -44,6 +47,7 @@ impl<'a> GateRequest<'a> {
             gateway,
             route,
             info,
+            cost,
         })
     }
 
@@ -53,7 +57,7 @@ impl<'a> GateRequest<'a> {
     pub(super) fn foresee(&self) -> Option<GateRejection> {
         let rejection = self
             .gate
-            .foresee(|| self.key(), self.most(Duration::ZERO))?;
+            .foresee(|| self.share(), self.most(Duration::ZERO))?;
         self.gate.metrics().count_rejection(rejection.reason);
         Some(rejection)
     }
@@ -65,7 +69,9 @@ impl<'a> GateRequest<'a> {
         waited: Duration,
         at_gate: &mut Option<AtGate>,
     ) -> Result<Place, GateRejection> {
-        let admission = self.gate.join(|| self.key(), self.most(waited));
+        let admission = self
+            .gate
+            .join(|| self.share(), self.cost, self.most(waited));
         let (passed, span) = match admission {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
             Err(rejection) => (Err(rejection), Duration::ZERO),
@@ -98,11 +104,16 @@ impl<'a> GateRequest<'a> {
         Some(most.saturating_sub(waited))
     }
 
-    /// The key that shares the gate; empty if the origin names no zone for it.
-    fn key(&self) -> Key {
+    /// The share of the gate that the request takes. Its key is empty if the origin names no zone.
+    fn share(&self) -> Share<Key> {
         let share = self.gateway.origin(self.route.origin).settings().share;
-        share.map_or_else(Key::default, |zone| {
+        let key = share.map_or_else(Key::default, |zone| {
             key::shared(self.gateway.zone(zone).settings(), self.info)
-        })
+        });
+        Share {
+            class: Arc::clone(&self.route.class),
+            key,
+            weight: 1,
+        }
     }
 }

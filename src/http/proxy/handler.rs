@@ -4,6 +4,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::client::Client;
+use super::cost::{self, UsedTurns};
 use super::forward::{Failure, Forward};
 use super::gate::{AtGate, GateRequest};
 use super::limits::{self, LimitOutcome};
@@ -52,9 +53,8 @@ impl RequestService for Worker {
                 Err(_gone) => return Err(Aborted::ClientGone),
             };
             let mut reply = refused;
-            if let Some((route, place)) = admitted {
-                let mut forward =
-                    Forward::new(self, route, &info, context, client, &mut record, place);
+            if let Some(admitted) = admitted {
+                let mut forward = Forward::new(self, admitted, &info, context, client, &mut record);
                 // Boxed: a request that waits for a turn, or gets its response here, does not need
                 // the room.
                 let forwarded = Box::pin(async move { forward.run().await }).await;
@@ -94,6 +94,15 @@ impl RequestService for Worker {
     }
 }
 
+/// A request that may go to its origin.
+pub(super) struct Admitted<'r> {
+    pub(super) route: &'r Route,
+    /// Its place at the origin; `None` if there is no gate.
+    pub(super) place: Option<Place>,
+    /// The turns that it has used in its zones.
+    pub(super) used: UsedTurns<'r>,
+}
+
 /// Finds the route of a request, and waits for its turn in its zones and at its origin's gate.
 ///
 /// Returns `Err` with the response if the request goes no further.
@@ -102,7 +111,7 @@ async fn admit<'a>(
     gateway: &'a Gateway,
     info: &RequestInfo<'_>,
     record: &mut RequestRecord<'a>,
-) -> Result<(&'a Route, Option<Place>), Reply<'a>> {
+) -> Result<Admitted<'a>, Reply<'a>> {
     if let Some(unfit) = info.unfit() {
         return Err(Reply::unfit(unfit));
     }
@@ -118,7 +127,9 @@ async fn admit<'a>(
     if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
         return Err(Reply::client_error(ClientError::TooLarge));
     }
-    let gate = GateRequest::new(gateway, route, info);
+    let cost = cost::before(&route.cost, info);
+    record.cost = cost;
+    let gate = GateRequest::new(gateway, route, info, cost);
     // Without limits the gate is joined at once.
     let hopeless = gate.as_ref().filter(|_| !route.limits.is_empty());
     if let Some(rejection) = hopeless.and_then(GateRequest::foresee) {
@@ -127,7 +138,8 @@ async fn admit<'a>(
         return Err(Reply::rejected_at_gate(route, &rejection));
     }
     let waiting = &mut record.waiting;
-    let (outcome, turns) = limits::wait(worker, gateway, route, info, record.began, waiting).await;
+    let (outcome, turns) =
+        limits::wait(worker, gateway, route, info, cost, record.began, waiting).await;
     let outcome = record.outcome.insert(outcome);
     if let Some(reason) = outcome.rejected {
         let decisive = outcome.decisive();
@@ -139,7 +151,7 @@ async fn admit<'a>(
         let origin = gateway.origin(route.origin);
         // Nobody waits for an origin that cannot be asked.
         if let Err(error) = origin.pick(None, worker.pacer.now()) {
-            turns.take();
+            turns.take(route);
             origin.tell_unanswered(&error, worker.pacer.now());
             return Err(Reply::unanswered(&error));
         }
@@ -147,8 +159,8 @@ async fn admit<'a>(
         // The turns of a request that is rejected here are given back.
         place = Some(passed.map_err(|rejection| Reply::rejected_at_gate(route, &rejection))?);
     }
-    turns.take();
-    Ok((route, place))
+    let used = turns.take(route);
+    Ok(Admitted { route, place, used })
 }
 
 /// Returns the response for a failed request, if the client can still receive one.

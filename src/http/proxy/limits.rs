@@ -8,41 +8,43 @@ use std::time::Duration;
 use smallvec::{SmallVec, smallvec};
 
 use super::Worker;
+use super::cost::UsedTurns;
 use super::key;
 use super::request_info::RequestInfo;
 use crate::actors::{Grant, Joining, Key, Outlook, Probing, Rejection, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
-use crate::limit::{Excess, Moment};
+use crate::limit::{Cost, Excess, Limit, Moment};
 use crate::observe::metrics::{LimitStatus, Rejected};
 
 /// The verdict of one limit about a request.
 #[derive(Debug)]
-pub(super) struct LimitVerdict<'r> {
-    pub(super) wanted: &'r RouteLimit,
+pub(super) struct LimitVerdict {
+    /// The limit as it applied to this request.
+    pub(super) wanted: RouteLimit,
     pub(super) key: Key,
     pub(super) status: LimitStatus,
     pub(super) excess: Excess,
     pub(super) outlook: Outlook,
 }
 
-type Verdicts<'r> = SmallVec<[LimitVerdict<'r>; 1]>;
+type Verdicts = SmallVec<[LimitVerdict; 1]>;
 
 /// The verdicts of all limits together: the decisive one first, then the others.
 #[derive(Debug, Default)]
-pub(super) struct LimitOutcome<'r> {
-    pub(super) verdicts: Verdicts<'r>,
+pub(super) struct LimitOutcome {
+    pub(super) verdicts: Verdicts,
     /// How long the request waited for its turns.
     pub(super) waited: Duration,
     /// Set if the request must not continue: the reason of the only verdict.
     pub(super) rejected: Option<Rejected>,
 }
 
-impl<'r> LimitOutcome<'r> {
+impl LimitOutcome {
     /// Returns the limit that set the request's status.
     ///
     /// It is the limit that rejected the request, or else the one that made it wait longest.
-    pub(super) fn decisive(&self) -> Option<&LimitVerdict<'r>> {
+    pub(super) fn decisive(&self) -> Option<&LimitVerdict> {
         self.verdicts.first()
     }
 }
@@ -64,22 +66,21 @@ pub(super) struct WaitingPlace {
 #[derive(Debug, Default)]
 pub(super) struct Turns<'r>(SmallVec<[Turn<'r>; 1]>);
 
-impl Turns<'_> {
-    /// Uses all turns: their charges stay.
-    pub(super) fn take(self) {
-        for turn in self.0 {
-            let _grant = turn.take();
-        }
+impl<'r> Turns<'r> {
+    /// Uses all turns: their charges stay, unless the answer on this route changes them.
+    pub(super) fn take(self, route: &Route) -> UsedTurns<'r> {
+        UsedTurns::keep(self.0.into_iter().map(Turn::take), route)
     }
 }
 
 /// A limit that counts the request, with its key there.
-struct PendingLimit<'r> {
-    wanted: &'r RouteLimit,
+struct PendingLimit {
+    /// The limit as it applies to this request.
+    wanted: RouteLimit,
     key: Key,
 }
 
-/// Joins all zones of the route at once, and waits for all turns or the first rejection.
+/// Joins all zones of the route at once for a request of this cost, and waits for all turns or the first rejection.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
 /// there are several zones, they are probed first, so that this is rare. While the request waits,
@@ -89,10 +90,11 @@ pub(super) async fn wait<'r>(
     gateway: &'r Gateway,
     route: &'r Route,
     info: &RequestInfo<'_>,
+    cost: Cost,
     began: Moment,
     place: &mut Option<WaitingPlace>,
-) -> (LimitOutcome<'r>, Turns<'r>) {
-    let (first, others) = pending(gateway, route, info);
+) -> (LimitOutcome, Turns<'r>) {
+    let (first, others) = pending(gateway, route, info, cost);
     let Some(first) = first else {
         return Default::default();
     };
@@ -142,13 +144,19 @@ pub(super) async fn wait<'r>(
 }
 
 /// Returns the limits that count the request, the first one separately.
-fn pending<'r>(
+fn pending(
     gateway: &Gateway,
-    route: &'r Route,
+    route: &Route,
     info: &RequestInfo<'_>,
-) -> (Option<PendingLimit<'r>>, Vec<PendingLimit<'r>>) {
+    cost: Cost,
+) -> (Option<PendingLimit>, Vec<PendingLimit>) {
     let mut pending = route.limits.iter().filter_map(|wanted| {
         let key = key::take(gateway.zone(wanted.zone).settings(), info)?;
+        let limit = Limit {
+            cost,
+            ..wanted.limit
+        };
+        let wanted = RouteLimit { limit, ..*wanted };
         Some(PendingLimit { wanted, key })
     });
     (pending.next(), pending.collect())
@@ -158,15 +166,15 @@ fn pending<'r>(
 async fn join_all<'r>(
     gateway: &'r Gateway,
     route: &'r Route,
-    first: PendingLimit<'r>,
-    others: Vec<PendingLimit<'r>>,
-) -> Result<(Verdicts<'r>, Turns<'r>), (PendingLimit<'r>, Rejection)> {
+    first: PendingLimit,
+    others: Vec<PendingLimit>,
+) -> Result<(Verdicts, Turns<'r>), (PendingLimit, Rejection)> {
     let mut pending = others;
     pending.insert(0, first);
     if let Some((index, rejection)) = probe(gateway, &pending, route.dry_run).await {
         return Err((pending.swap_remove(index), rejection));
     }
-    let join = |asked: &PendingLimit<'r>| {
+    let join = |asked: &PendingLimit| {
         let (zone, limit) = (gateway.zone(asked.wanted.zone), asked.wanted.limit);
         zone.join(Key::clone(&asked.key), limit, route.dry_run)
     };
@@ -193,10 +201,10 @@ async fn join_all<'r>(
 /// No zone charges the request for this.
 async fn probe(
     gateway: &Gateway,
-    asked: &[PendingLimit<'_>],
+    asked: &[PendingLimit],
     dry_run: bool,
 ) -> Option<(usize, Rejection)> {
-    let ask = |PendingLimit { wanted, key }: &PendingLimit<'_>| {
+    let ask = |PendingLimit { wanted, key }: &PendingLimit| {
         let zone = gateway.zone(wanted.zone);
         Some(zone.probe(Key::clone(key), wanted.limit))
     };
@@ -264,8 +272,8 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejec
     Ok(Turns(asked.into_iter().filter_map(turn).collect()))
 }
 
-impl<'r> PendingLimit<'r> {
-    fn rejected(self, rejection: &Rejection, dry_run: bool) -> LimitVerdict<'r> {
+impl PendingLimit {
+    fn rejected(self, rejection: &Rejection, dry_run: bool) -> LimitVerdict {
         let outlook = Outlook {
             remaining: 0,
             one_more_in: rejection.retry_after,
@@ -279,7 +287,7 @@ impl<'r> PendingLimit<'r> {
         }
     }
 
-    fn granted(self, grant: &Grant, dry_run: bool) -> LimitVerdict<'r> {
+    fn granted(self, grant: &Grant, dry_run: bool) -> LimitVerdict {
         LimitVerdict {
             wanted: self.wanted,
             key: self.key,

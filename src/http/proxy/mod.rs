@@ -4,6 +4,7 @@
 
 mod answer;
 mod client;
+mod cost;
 mod download;
 mod forward;
 mod gate;

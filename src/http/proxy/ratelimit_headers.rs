@@ -27,7 +27,7 @@ pub(super) fn write(
     put: Put<'_>,
     route: &Route,
     record: &RequestRecord<'_>,
-    outcome: &LimitOutcome<'_>,
+    outcome: &LimitOutcome,
 ) {
     let which = route.headers;
     if which.x_ratelimit {
@@ -56,8 +56,8 @@ fn x_ratelimit_of_gate(put: Put<'_>, route: &Route, rejection: &GateRejection) {
 /// Writes the `X-RateLimit-…` fields for the tightest limit.
 ///
 /// It is the limit that lets the fewest requests through, or makes them wait longest.
-fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome<'_>) {
-    let tightness = |verdict: &&LimitVerdict<'_>| {
+fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome) {
+    let tightness = |verdict: &&LimitVerdict| {
         let outlook = verdict.outlook;
         (outlook.remaining, Reverse(outlook.one_more_in))
     };
@@ -93,7 +93,7 @@ fn x_ratelimit_fields(put: Put<'_>, wanted: &RouteLimit, remaining: u32, retry_a
 ///
 /// If the origin's gate rejected the request, no request is possible before its time, whatever the
 /// limits say.
-fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome<'_>) {
+fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
     let (mut policies, mut states) = (String::new(), String::new());
     let mut add = |wanted: &RouteLimit, remaining: u32, next: Duration| {
         let settings = record.gateway.zone(wanted.zone).settings();
@@ -112,7 +112,7 @@ fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &
     } else {
         for verdict in &outcome.verdicts {
             let outlook = verdict.outlook;
-            add(verdict.wanted, outlook.remaining, outlook.one_more_in);
+            add(&verdict.wanted, outlook.remaining, outlook.one_more_in);
         }
     }
     if !policies.is_empty() {

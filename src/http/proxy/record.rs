@@ -8,7 +8,7 @@ use crate::config::{Route, ServerUrl};
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::http::upstream::GateRejection;
-use crate::limit::Moment;
+use crate::limit::{Cost, Moment};
 use crate::observe::access;
 use crate::observe::metrics::LimitStatus;
 use crate::time::pacer::Pacer;
@@ -29,9 +29,13 @@ pub(super) struct RequestRecord<'r> {
     pub(super) route: Option<usize>,
     /// Where the request waits for its turn, while it does.
     pub(super) waiting: Option<WaitingPlace>,
-    pub(super) outcome: Option<LimitOutcome<'r>>,
+    pub(super) outcome: Option<LimitOutcome>,
     /// `None` if the origin has no gate, or the request did not come so far.
     pub(super) at_gate: Option<AtGate>,
+    /// What the request counts for, as far as it is known.
+    pub(super) cost: Cost,
+    /// Whether its charges were given back for its answer's status.
+    pub(super) is_refunded: bool,
     /// The server that was asked. `origin_took` is the time until the head of its response.
     pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
@@ -60,6 +64,8 @@ impl<'r> RequestRecord<'r> {
             waiting: None,
             at_gate: None,
             outcome: None,
+            cost: Cost::ONE,
+            is_refunded: false,
             server: None,
             origin_took: None,
             status: CLIENT_GONE,
@@ -112,7 +118,7 @@ impl<'r> RequestRecord<'r> {
     }
 
     /// Returns the route and the result of its limits.
-    pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome<'r>)> {
+    pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome)> {
         let route = self.gateway.settings().routes.get(self.route?)?;
         Some((route, self.outcome.as_ref()?))
     }
@@ -158,6 +164,11 @@ impl<'r> RequestRecord<'r> {
         })
     }
 
+    /// Returns what the request was charged in its zones, as far as it is known.
+    fn charged(&self) -> u32 {
+        if self.is_refunded { 0 } else { self.cost.get() }
+    }
+
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
         let settings = self.gateway.settings();
         let route = self.route.and_then(|route| settings.routes.get(route));
@@ -187,6 +198,10 @@ impl<'r> RequestRecord<'r> {
             },
             origin_queue: self.waited_at_gate(|| now),
             origin_rejected: self.gate_rejection().map(|it| it.reason.label()),
+            class: route.map(|route| &*route.class).filter(|it| !it.is_empty()),
+            cost: route
+                .filter(|route| route.has_cost())
+                .map(|_| self.charged()),
             origin_took: self.origin_took,
             duration,
             referer: field("referer"),

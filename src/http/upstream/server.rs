@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::gate::Place;
 use super::health::ServerHealth;
 use crate::config::{Health, ServerUrl};
-use crate::limit::Moment;
+use crate::limit::{Cost, Moment};
 use crate::observe::metrics::{Count, Outcome, ServerMetrics};
 
 /// One server of an origin, as long as it is in the file. Reloads keep it.
@@ -163,6 +163,13 @@ impl<'o> InFlight<'o> {
         }
         self.server.metrics.count(Outcome::Answered, took);
         self.server.health.answered(&self.server.url);
+    }
+
+    /// Changes what the request was charged at the gate to what it turned out to cost.
+    pub fn settle(&self, cost: Cost) {
+        if let Some(place) = &self.place {
+            place.settle(cost);
+        }
     }
 
     /// Records that no response came, for all of `took`.

@@ -1,117 +1,68 @@
 use std::time::Duration;
 
 use crate::limit::Moment;
-
-/// Stands for no request.
-const NONE: usize = usize::MAX;
+use crate::limit::chain::{Chain, Nodes};
 
 /// The requests without an answer, in the order in which they were sent.
 ///
-/// A linked list in a slab: each operation takes constant time, and memory is bounded by the most
-/// requests that were ever outstanding at once.
-#[derive(Debug)]
+/// Memory is bounded by the most requests that were ever outstanding at once.
+#[derive(Debug, Default)]
 pub(super) struct Outstanding {
-    slots: Vec<Slot>,
-    /// The first free slot, linked by `after`.
-    free: usize,
-    /// The first request that is not overdue. Those before it are.
-    first_in_time: usize,
-    last: usize,
-    overdue: u64,
+    sent: Nodes<Sent>,
+    in_time: Chain,
+    /// Those that are no longer in time.
+    overdue: Chain,
 }
 
 #[derive(Debug)]
-struct Slot {
-    sent: Moment,
+struct Sent {
+    at: Moment,
     is_overdue: bool,
-    before: usize,
-    after: usize,
-}
-
-impl Default for Outstanding {
-    fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: NONE,
-            first_in_time: NONE,
-            last: NONE,
-            overdue: 0,
-        }
-    }
 }
 
 impl Outstanding {
-    /// Adds a request sent at `sent`. Returns its slot.
-    pub fn add(&mut self, sent: Moment) -> usize {
-        let slot = Slot {
-            sent,
+    /// Adds a request sent at `at`, which is not before any other. Returns its slot.
+    pub fn add(&mut self, at: Moment) -> u32 {
+        let slot = self.sent.add(Sent {
+            at,
             is_overdue: false,
-            before: self.last,
-            after: NONE,
-        };
-        let index = if self.free == NONE {
-            self.slots.push(slot);
-            self.slots.len() - 1
-        } else {
-            let index = self.free;
-            self.free = self.slots[index].after;
-            self.slots[index] = slot;
-            index
-        };
-        if self.last != NONE {
-            self.slots[self.last].after = index;
-        }
-        if self.first_in_time == NONE {
-            self.first_in_time = index;
-        }
-        self.last = index;
-        index
+        });
+        self.in_time.push(&mut self.sent, slot);
+        slot
     }
 
     /// Removes the request of a slot, which must have been added and not removed yet.
-    pub fn remove(&mut self, index: usize) {
-        let Some(slot) = self.slots.get_mut(index) else {
+    pub fn remove(&mut self, slot: u32) {
+        let Some(sent) = self.sent.get(slot) else {
             return;
         };
-        let (before, after) = (slot.before, slot.after);
-        self.overdue -= u64::from(slot.is_overdue);
-        slot.after = self.free;
-        self.free = index;
-        if before != NONE {
-            self.slots[before].after = after;
-        }
-        if after != NONE {
-            self.slots[after].before = before;
-        }
-        if self.first_in_time == index {
-            self.first_in_time = after;
-        }
-        if self.last == index {
-            self.last = before;
-        }
+        let chain = if sent.is_overdue {
+            &mut self.overdue
+        } else {
+            &mut self.in_time
+        };
+        chain.unlink(&mut self.sent, slot);
+        self.sent.remove(slot);
     }
 
     /// Number of requests that were sent more than `slow` before `now`.
     pub fn overdue(&mut self, slow: Duration, now: Moment) -> u64 {
-        while let Some(slot) = self.slots.get_mut(self.first_in_time)
-            && now.since(slot.sent) > slow
+        while let Some(first) = self.in_time.first()
+            && now.since(self.sent[first].at) > slow
         {
-            slot.is_overdue = true;
-            self.overdue += 1;
-            self.first_in_time = slot.after;
+            self.in_time.unlink(&mut self.sent, first);
+            self.sent[first].is_overdue = true;
+            self.overdue.push(&mut self.sent, first);
         }
-        self.overdue
+        self.overdue.len().into()
     }
 
     /// Forgets all requests. Their slots must not be removed any more.
     pub fn clear(&mut self) {
-        let slots = std::mem::take(&mut self.slots);
-        *self = Self::default();
-        self.slots = slots;
-        self.slots.clear();
+        self.sent.clear();
+        (self.in_time, self.overdue) = (Chain::default(), Chain::default());
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

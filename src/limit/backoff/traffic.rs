@@ -11,7 +11,7 @@ pub struct Sent {
     pub(super) at: Moment,
     generation: u64,
     /// Among the outstanding ones, if `slow` was set.
-    slot: usize,
+    slot: u32,
 }
 
 /// What came back for a request.

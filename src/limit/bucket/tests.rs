@@ -16,6 +16,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
         burst,
         delay,
         max_wait: None,
+        cost: Cost::ONE,
     }
 }
 
@@ -104,6 +105,7 @@ fn the_extremes_do_not_overflow() {
                 burst: u32::MAX,
                 delay: Delay::Above(u32::MAX),
                 max_wait: Some(Duration::MAX),
+                cost: Cost::ONE,
             };
             assert!(accepted(bucket.decide(rate, unlimited, at(now))));
             bucket.tail += i128::from(u32::MAX - 1) * rate.ticks_per_request();
@@ -213,6 +215,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
             burst,
             delay,
             max_wait,
+            cost: Cost::ONE,
         }
     })
 }
@@ -275,7 +278,7 @@ proptest! {
         millis in 0..5_000u64,
     ) {
         let max_wait = Some(Duration::from_millis(millis));
-        let limit = Limit { burst, delay: Delay::Above(free), max_wait };
+        let limit = Limit { burst, delay: Delay::Above(free), max_wait, cost: Cost::ONE };
         let mut bucket = bucket;
         let remaining = bucket.remaining(rate, limit, now);
         let one_more = bucket.accepts_at(rate, limit, remaining, now);

@@ -73,6 +73,12 @@ impl Ends {
         self.change(end, |sums| sums.minus(Sums::of(weight, end)));
     }
 
+    /// Moves the end of a flow.
+    pub(super) fn replace(&mut self, weight: u32, from: Tag, to: Tag) {
+        self.remove(weight, from);
+        self.add(weight, to);
+    }
+
     /// From now on no flow ends before `tag`.
     pub(super) fn advance(&mut self, tag: Tag) {
         self.base = self.slot(tag);

@@ -10,6 +10,7 @@
 //! gets everything, and nobody saves up while idle.
 
 mod ends;
+mod lines;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
@@ -17,10 +18,12 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::HashMap;
 use std::hash::Hash;
 
+use super::chain::{Chain, Nodes};
 use ends::Ends;
+use lines::Lines;
 
 /// The largest weight of a key.
 pub const MAX_WEIGHT: u32 = 64;
@@ -29,12 +32,10 @@ pub const MAX_WEIGHT: u32 = 64;
 /// ever rounded.
 ///
 /// A queue that never empties can release 2^37 whole costs before a tag overflows.
-const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
+pub(super) const UNIT: u128 = least_common_multiple(MAX_WEIGHT);
 
-/// Stands for no flow.
-const NONE: u32 = u32::MAX;
-
-type Tag = u128;
+/// A moment in the order of departures.
+pub(super) type Tag = u128;
 
 /// Most keys without waiters whose last departure is remembered.
 ///
@@ -45,62 +46,48 @@ const MOST_RESTING: usize = 10_000;
 /// The requests that wait for an origin, by key.
 #[derive(Debug)]
 pub struct FairQueue<K, W> {
-    flows: Vec<Flow<K, W>>,
-    /// Slots of `flows` that hold no key.
-    free: Vec<u32>,
+    flows: Nodes<Flow<K>>,
     by_key: HashMap<K, u32>,
+    waiters: Nodes<Waiting<W>>,
     /// The flows with waiters, by tag; those of one tag in the order in which it was set.
-    ready: BTreeMap<Tag, Line>,
+    ready: Lines,
     /// The flows without waiters whose last departure still counts against them, by its end.
-    resting: BTreeMap<Tag, Line>,
-    /// Number of flows in `resting`.
-    rested: usize,
+    resting: Lines,
     /// The tag of the last departure.
     now: Tag,
     waiting: usize,
+    /// What the waiters cost together.
+    costs: u64,
     next_ticket: u64,
     ends: Ends,
 }
 
 /// A key in the queue.
 #[derive(Debug)]
-struct Flow<K, W> {
-    /// `None` in a free slot.
-    key: Option<K>,
+struct Flow<K> {
+    key: K,
     weight: u32,
     /// The tag of its first waiter; without waiters, the end of its last departure.
     tag: Tag,
     /// The tag behind its last waiter.
     end: Tag,
-    waiters: VecDeque<Waiting<W>>,
-    /// Neighbours in its line.
-    before: u32,
-    after: u32,
+    waiters: Chain,
 }
 
 #[derive(Debug)]
 struct Waiting<W> {
     ticket: u64,
+    flow: u32,
     cost: u32,
     /// The tag of the last departure when it joined.
     joined: Tag,
     waiter: W,
 }
 
-/// Flows of one tag, linked through their neighbours.
-#[derive(Clone, Copy, Debug)]
-struct Line {
-    first: u32,
-    last: u32,
-    flows: u64,
-    /// The weights of its flows together.
-    weight: u64,
-}
-
 /// The position of a waiter in a [`FairQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    flow: u32,
+    slot: u32,
     ticket: u64,
 }
 
@@ -118,14 +105,14 @@ pub struct Next<K, W> {
 impl<K, W> Default for FairQueue<K, W> {
     fn default() -> Self {
         Self {
-            flows: Vec::new(),
-            free: Vec::new(),
+            flows: Nodes::default(),
             by_key: HashMap::new(),
-            ready: BTreeMap::new(),
-            resting: BTreeMap::new(),
-            rested: 0,
+            waiters: Nodes::default(),
+            ready: Lines::default(),
+            resting: Lines::default(),
             now: 0,
             waiting: 0,
+            costs: 0,
             next_ticket: 0,
             ends: Ends::default(),
         }
@@ -145,68 +132,68 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         self.waiting == 0
     }
 
+    /// What the waiters cost together.
+    #[must_use]
+    pub fn costs(&self) -> u64 {
+        self.costs
+    }
+
     /// Number of waiters of a key.
     #[must_use]
     pub fn depth(&self, key: &K) -> usize {
-        self.flow(key).map_or(0, |flow| flow.waiters.len())
-    }
-
-    /// Whether one more request of a key may wait.
-    ///
-    /// It may while its key has fewer waiters than `queue`, and fewer than are left of `max_queue`.
-    /// So one key alone takes at most half of `max_queue`, and leaves room for others. If `queue`
-    /// is `None`, all requests may fill `max_queue` together.
-    #[must_use]
-    pub fn has_room(&self, key: &K, queue: Option<usize>, max_queue: usize) -> bool {
-        let left = max_queue.saturating_sub(self.waiting);
-        queue.map_or(left > 0, |queue| self.depth(key) < queue.min(left))
+        self.flow(key).map_or(0, |flow| flow.waiters.len() as usize)
     }
 
     /// Adds a waiter. `weight` is from 1 to [`MAX_WEIGHT`]; `cost` is at least 1.
     ///
-    /// A key that has waiters keeps the weight that it has.
+    /// A key has the weight of its last request.
     pub fn join(&mut self, key: &K, weight: u32, cost: u32, waiter: W) -> Position {
-        let index = self.slot(key, weight);
+        let index = self.index(key, weight);
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        if self.flows[index as usize].waiters.is_empty() {
+        if self.flows[index].waiters.is_empty() {
             self.begin(index);
         }
-        let now = self.now;
-        let flow = &mut self.flows[index as usize];
-        flow.waiters.push_back(Waiting {
+        let slot = self.waiters.add(Waiting {
             ticket,
+            flow: index,
             cost,
-            joined: now,
+            joined: self.now,
             waiter,
         });
+        let flow = &mut self.flows[index];
+        flow.waiters.push(&mut self.waiters, slot);
         let end = flow.end + flow.span(cost);
         let before = std::mem::replace(&mut flow.end, end);
-        let weight = flow.weight;
-        self.move_end(weight, before, end);
+        self.ends.replace(flow.weight, before, end);
         self.waiting += 1;
-        Position {
-            flow: index,
-            ticket,
-        }
+        self.costs += u64::from(cost);
+        Position { slot, ticket }
     }
 
     /// Takes the waiter that leaves next.
     pub fn take(&mut self) -> Option<Next<K, W>> {
-        let (&tag, line) = self.ready.first_key_value()?;
-        let index = line.first;
-        self.unlink(index, tag, true);
-        let flow = &mut self.flows[index as usize];
-        let (key, left) = (flow.key.clone()?, flow.waiters.pop_front()?);
+        let index = self.ready.first()?;
+        self.ready.remove(&mut self.flows, index);
+        let flow = &mut self.flows[index];
+        let (tag, key, slot) = (flow.tag, flow.key.clone(), flow.waiters.first()?);
+        flow.waiters.unlink(&mut self.waiters, slot);
+        let left = self.waiters.remove(slot)?;
         flow.tag = tag + flow.span(left.cost);
         self.now = tag;
         self.waiting -= 1;
-        let (next, is_over) = (flow.tag, flow.waiters.is_empty());
+        self.costs -= u64::from(left.cost);
+        let is_over = flow.waiters.is_empty();
         if is_over {
             self.ends.remove(flow.weight, flow.end);
         }
         self.ends.advance(tag);
-        self.append(index, next, !is_over);
+        let lines = if is_over {
+            &mut self.resting
+        } else {
+            &mut self.ready
+        };
+        lines.push(&mut self.flows, index);
         self.forget();
         Some(Next {
             key,
@@ -216,26 +203,30 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     }
 
     /// Removes a waiter that leaves before its turn. Those behind it move up.
-    pub fn leave(&mut self, position: Position) -> Option<W> {
-        let flow = self.flows.get_mut(position.flow as usize)?;
-        let at = flow
+    pub fn leave(&mut self, Position { slot, ticket }: Position) -> Option<W> {
+        let index = self
             .waiters
-            .binary_search_by_key(&position.ticket, |waiter| waiter.ticket)
-            .ok()?;
-        let left = flow.waiters.remove(at)?;
-        let (tag, weight, end) = (flow.tag, flow.weight, flow.end);
+            .get(slot)
+            .filter(|it| it.ticket == ticket)?
+            .flow;
+        let flow = &mut self.flows[index];
+        let is_first = flow.waiters.first() == Some(slot);
+        flow.waiters.unlink(&mut self.waiters, slot);
+        let left = self.waiters.remove(slot)?;
+        let end = flow.end;
         flow.end = end - flow.span(left.cost);
-        let (sooner, is_over) = (flow.end, flow.waiters.is_empty());
+        let (weight, sooner, is_over) = (flow.weight, flow.end, flow.waiters.is_empty());
         self.waiting -= 1;
+        self.costs -= u64::from(left.cost);
         if is_over {
             // What the key's last departure left is its tag, or less than the present tag.
             self.ends.remove(weight, end);
-            self.unlink(position.flow, tag, true);
-            self.append(position.flow, tag, false);
+            self.ready.remove(&mut self.flows, index);
+            self.resting.push(&mut self.flows, index);
         } else {
-            self.move_end(weight, end, sooner);
-            if at == 0 {
-                self.move_up(position.flow);
+            self.ends.replace(weight, end, sooner);
+            if is_first {
+                self.move_up(index);
             }
         }
         self.forget();
@@ -276,93 +267,105 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         most: usize,
         mut see: impl FnMut(&K, usize),
     ) -> Option<usize> {
-        let end = from.saturating_add(most);
-        for flow in self.flows.iter().skip(from).take(most) {
-            if let (Some(key), depth @ 1..) = (&flow.key, flow.waiters.len()) {
-                see(key, depth);
+        let (end, slots) = (from.saturating_add(most), self.flows.slots());
+        for index in from..end.min(slots) {
+            let flow = self.flows.get(u32::try_from(index).ok()?);
+            if let Some(flow) = flow.filter(|flow| !flow.waiters.is_empty()) {
+                see(&flow.key, flow.waiters.len() as usize);
             }
         }
-        (end < self.flows.len()).then_some(end)
+        (end < slots).then_some(end)
     }
 
     /// Removes all waiters, those of a key in their order.
     pub fn clear(&mut self) -> Vec<W> {
-        let flows = std::mem::take(self).flows.into_iter();
-        let waiters = flows.flat_map(|flow| flow.waiters);
-        waiters.map(|waiter| waiter.waiter).collect()
+        let mut all = std::mem::take(self);
+        self.next_ticket = all.next_ticket;
+        let mut waiters: Vec<_> = all.waiters.drain().collect();
+        waiters.sort_unstable_by_key(|waiter| waiter.ticket);
+        waiters.into_iter().map(|waiter| waiter.waiter).collect()
     }
 
     /// Whole costs of the waiters whose tag is at most `tag`.
     fn through(&self, tag: Tag) -> u64 {
-        let mut begun = 0;
-        for (start, line) in self.ready.range(..=tag) {
-            begun += u128::from(line.weight) * (tag - start) + u128::from(line.flows) * UNIT;
-        }
+        let begun = self.ready.begun(tag);
         let ended = self.ends.through(tag);
         let costs = begun.saturating_sub(ended) / UNIT;
         u64::try_from(costs).unwrap_or(u64::MAX)
     }
 
-    fn flow(&self, key: &K) -> Option<&Flow<K, W>> {
+    fn flow(&self, key: &K) -> Option<&Flow<K>> {
         let index = self.by_key.get(key)?;
-        self.flows.get(*index as usize)
+        self.flows.get(*index)
     }
 
-    /// The slot of a key; a new one if it is not known.
-    fn slot(&mut self, key: &K, weight: u32) -> u32 {
+    /// The index of a key's flow; a new one if it is not known.
+    fn index(&mut self, key: &K, weight: u32) -> u32 {
         let weight = weight.clamp(1, MAX_WEIGHT);
         if let Some(&known) = self.by_key.get(key) {
-            let flow = &mut self.flows[known as usize];
-            if flow.waiters.is_empty() {
-                flow.weight = weight;
-            }
+            self.set_weight(known, weight);
             return known;
         }
-        let flow = Flow {
-            key: Some(key.clone()),
+        let index = self.flows.add(Flow {
+            key: key.clone(),
             weight,
             tag: self.now,
             end: self.now,
-            waiters: VecDeque::new(),
-            before: NONE,
-            after: NONE,
-        };
-        let index = if let Some(free) = self.free.pop() {
-            self.flows[free as usize] = flow;
-            free
-        } else {
-            self.flows.push(flow);
-            // Memory runs out long before this many keys.
-            u32::try_from(self.flows.len() - 1).unwrap_or(NONE)
-        };
+            waiters: Chain::default(),
+        });
         self.by_key.insert(key.clone(), index);
-        self.append(index, self.now, false);
+        self.resting.push(&mut self.flows, index);
         index
+    }
+
+    fn set_weight(&mut self, index: u32, weight: u32) {
+        let flow = &self.flows[index];
+        if flow.weight == weight {
+            return;
+        }
+        let is_waiting = !flow.waiters.is_empty();
+        let lines = if is_waiting {
+            &mut self.ready
+        } else {
+            &mut self.resting
+        };
+        lines.remove(&mut self.flows, index);
+        let flow = &mut self.flows[index];
+        let (before, end) = (flow.weight, flow.end);
+        flow.weight = weight;
+        if is_waiting {
+            // Its waiters keep their costs, which are whole.
+            flow.end = flow.tag + (end - flow.tag) * u128::from(before) / u128::from(weight);
+            self.ends.remove(before, end);
+            self.ends.add(weight, flow.end);
+        }
+        lines.push(&mut self.flows, index);
     }
 
     /// A key without waiters gets its first one.
     fn begin(&mut self, index: u32) {
-        let flow = &self.flows[index as usize];
-        let (rested, tag) = (flow.tag, flow.tag.max(self.now));
-        self.unlink(index, rested, false);
-        self.flows[index as usize].end = tag;
-        self.ends.add(self.flows[index as usize].weight, tag);
-        self.append(index, tag, true);
+        self.resting.remove(&mut self.flows, index);
+        let flow = &mut self.flows[index];
+        flow.tag = flow.tag.max(self.now);
+        flow.end = flow.tag;
+        self.ends.add(flow.weight, flow.end);
+        self.ready.push(&mut self.flows, index);
     }
 
     /// The first waiter of a key has left: the next one's tag is what it would be without it.
     fn move_up(&mut self, index: u32) {
-        let flow = &self.flows[index as usize];
-        let Some(first) = flow.waiters.front() else {
+        let flow = &self.flows[index];
+        let first = flow.waiters.first().and_then(|it| self.waiters.get(it));
+        let Some(first) = first else {
             return;
         };
-        let (tag, later) = (flow.tag, flow.tag.max(first.joined));
-        if later > tag {
-            let (weight, end) = (flow.weight, flow.end);
-            self.unlink(index, tag, true);
-            self.flows[index as usize].end = end + (later - tag);
-            self.move_end(weight, end, end + (later - tag));
-            self.append(index, later, true);
+        let later = first.joined.saturating_sub(flow.tag);
+        if later > 0 {
+            self.ready.remove(&mut self.flows, index);
+            let flow = &mut self.flows[index];
+            self.ends.replace(flow.weight, flow.end, flow.end + later);
+            (flow.tag, flow.end) = (flow.tag + later, flow.end + later);
+            self.ready.push(&mut self.flows, index);
         }
     }
 
@@ -370,106 +373,24 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     fn forget(&mut self) {
         if self.waiting == 0 {
             self.flows.clear();
-            self.free.clear();
+            self.waiters.clear();
             self.by_key.clear();
-            self.ready.clear();
-            self.resting.clear();
-            (self.rested, self.now) = (0, 0);
+            (self.ready, self.resting) = (Lines::default(), Lines::default());
+            self.now = 0;
             return self.ends.restart();
         }
-        while let Some((&tag, &line)) = self.resting.first_key_value()
-            && tag <= self.now
+        while let Some(index) = self.resting.first()
+            && (self.flows[index].tag <= self.now || self.resting.len() > MOST_RESTING)
         {
-            self.resting.remove(&tag);
-            let mut index = line.first;
-            while index != NONE {
-                let next = self.flows[index as usize].after;
-                self.rested -= 1;
-                self.forget_flow(index);
-                index = next;
+            self.resting.remove(&mut self.flows, index);
+            if let Some(flow) = self.flows.remove(index) {
+                self.by_key.remove(&flow.key);
             }
-        }
-        while self.rested > MOST_RESTING
-            && let Some((&tag, line)) = self.resting.first_key_value()
-        {
-            let index = line.first;
-            self.unlink(index, tag, false);
-            self.forget_flow(index);
-        }
-    }
-
-    fn forget_flow(&mut self, index: u32) {
-        if let Some(key) = self.flows[index as usize].key.take() {
-            self.by_key.remove(&key);
-        }
-        self.free.push(index);
-    }
-
-    fn move_end(&mut self, weight: u32, from: Tag, to: Tag) {
-        self.ends.remove(weight, from);
-        self.ends.add(weight, to);
-    }
-
-    fn lines(&mut self, is_ready: bool) -> &mut BTreeMap<Tag, Line> {
-        if is_ready {
-            &mut self.ready
-        } else {
-            &mut self.resting
-        }
-    }
-
-    /// Puts a flow behind those of its tag.
-    fn append(&mut self, index: u32, tag: Tag, is_ready: bool) {
-        let weight = u64::from(self.flows[index as usize].weight);
-        self.rested += usize::from(!is_ready);
-        let lines = self.lines(is_ready);
-        let line = lines.entry(tag).or_insert(Line {
-            first: index,
-            last: NONE,
-            flows: 0,
-            weight: 0,
-        });
-        let last = std::mem::replace(&mut line.last, index);
-        line.flows += 1;
-        line.weight += weight;
-        if last != NONE {
-            self.flows[last as usize].after = index;
-        }
-        let flow = &mut self.flows[index as usize];
-        (flow.tag, flow.before, flow.after) = (tag, last, NONE);
-    }
-
-    /// Takes a flow out of its line.
-    fn unlink(&mut self, index: u32, tag: Tag, is_ready: bool) {
-        let flow = &self.flows[index as usize];
-        let (before, after, weight) = (flow.before, flow.after, u64::from(flow.weight));
-        if before != NONE {
-            self.flows[before as usize].after = after;
-        }
-        if after != NONE {
-            self.flows[after as usize].before = before;
-        }
-        self.rested -= usize::from(!is_ready);
-        let lines = self.lines(is_ready);
-        let Some(line) = lines.get_mut(&tag) else {
-            return;
-        };
-        line.flows -= 1;
-        line.weight -= weight;
-        if line.flows == 0 {
-            lines.remove(&tag);
-            return;
-        }
-        if line.first == index {
-            line.first = after;
-        }
-        if line.last == index {
-            line.last = before;
         }
     }
 }
 
-impl<K, W> Flow<K, W> {
+impl<K> Flow<K> {
     /// What a cost is in tags.
     fn span(&self, cost: u32) -> Tag {
         UNIT / u128::from(self.weight) * u128::from(cost)

@@ -65,31 +65,6 @@ fn a_higher_cost_delays_the_key_itself() {
 }
 
 #[test]
-fn a_lone_flood_takes_half_of_the_room() {
-    let fill = |keys: &str| {
-        let mut queue = FairQueue::default();
-        let mut is_full = false;
-        while !std::mem::replace(&mut is_full, true) {
-            for key in keys.chars() {
-                if queue.has_room(&key, Some(usize::MAX), 1000) {
-                    queue.join(&key, 1, 1, 0);
-                    is_full = false;
-                }
-            }
-        }
-        let depth = |key: char| queue.depth(&key);
-        keys.chars().map(depth).collect::<Vec<_>>()
-    };
-    assert_eq!(fill("a"), [500]);
-    assert_eq!(fill("ab"), [334, 333]);
-    assert_eq!(fill("abcdefghi"), [100; 9]);
-    let mut queue = FairQueue::default();
-    join(&mut queue, 'a', 1, 100);
-    assert!(!queue.has_room(&'a', Some(100), 1000));
-    assert!(queue.has_room(&'b', Some(100), 1000));
-}
-
-#[test]
 fn the_wait_of_a_new_request_is_predicted() {
     let mut queue = FairQueue::default();
     assert_eq!(queue.ahead_of_new(&'a'), 0);
@@ -146,6 +121,6 @@ fn keys_that_come_once_are_forgotten_although_the_queue_never_empties() {
         "{}",
         queue.flows.len()
     );
-    assert_eq!(queue.by_key.len() + queue.free.len(), queue.flows.len());
+    assert_eq!(queue.by_key.len(), queue.flows.len());
     assert_eq!(queue.leave(one), None, "it has left");
 }

@@ -15,8 +15,8 @@ mod turnover;
 use std::hash::Hash;
 use std::time::Duration;
 
-use super::fair_queue::{FairQueue, Next, Position};
-use super::{Moment, Rate};
+use super::fair_queue::Next;
+use super::{Class, ClassPosition, ClassQueue, Cost, Moment, Rate, Share};
 use turnover::Turnover;
 
 /// What a gate lets through and how many may wait.
@@ -48,10 +48,10 @@ impl GateLimits {
 #[derive(Debug)]
 pub struct Gate<K, W> {
     limits: GateLimits,
-    waiting: FairQueue<K, Ready<W>>,
+    waiting: ClassQueue<K, Ready<W>>,
     in_flight: usize,
-    /// The last departure with a pace: when it was due and what it cost.
-    last: Option<(Ticks, u32)>,
+    /// The last departure with a pace: when it was due, and what it and later bills cost.
+    last: Option<(Ticks, u64)>,
     /// When it last opened: a place came free after all were taken, or a pause ended or will end.
     opens: Moment,
     /// How often places come free while requests wait for one.
@@ -73,7 +73,7 @@ pub enum Admission {
     /// It leaves now, and has a place at the origin.
     Passed,
     /// It waits here.
-    Waiting(Position),
+    Waiting(ClassPosition),
     /// It may not wait.
     Rejected(Full),
 }
@@ -94,6 +94,8 @@ pub struct Release<K, W> {
     pub due: Moment,
     /// Its key.
     pub key: K,
+    /// What it costs.
+    pub cost: u32,
     /// The waiter itself.
     pub waiter: W,
 }
@@ -104,7 +106,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn new(limits: GateLimits) -> Self {
         Self {
             limits,
-            waiting: FairQueue::default(),
+            waiting: ClassQueue::default(),
             in_flight: 0,
             last: None,
             opens: Moment::from_nanos(0),
@@ -132,6 +134,16 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.opens = self.opens.max(now);
     }
 
+    /// Shares the gate between these classes from now on: see [`ClassQueue::set_classes`].
+    pub fn set_classes(&mut self, classes: &[Class]) {
+        self.waiting.set_classes(classes);
+    }
+
+    /// The classes of the file, each with its number of waiters.
+    pub fn classes(&self) -> impl Iterator<Item = (&Class, usize)> {
+        self.waiting.classes()
+    }
+
     /// Number of requests that wait.
     #[must_use]
     pub fn depth(&self) -> usize {
@@ -150,18 +162,23 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.in_flight
     }
 
-    /// A part of the keys that have waiters: see [`FairQueue::depths`].
-    pub fn depths(&self, from: usize, most: usize, see: impl FnMut(&K, usize)) -> Option<usize> {
+    /// A part of the keys that have waiters: see [`ClassQueue::depths`].
+    pub fn depths(
+        &self,
+        from: (usize, usize),
+        most: usize,
+        see: impl FnMut(&K, usize),
+    ) -> Option<(usize, usize)> {
         self.waiting.depths(from, most, see)
     }
 
     /// Lets a request pass if it need not wait. This needs no key.
     ///
     /// All requests that are due by `now` must have been [taken](Self::take) before.
-    pub fn pass(&mut self, cost: u32, now: Moment) -> bool {
+    pub fn pass(&mut self, cost: Cost, now: Moment) -> bool {
         let passes = self.is_free(now);
         if passes {
-            self.depart(now, cost);
+            self.depart(now, cost.get().into());
         }
         passes
     }
@@ -172,23 +189,22 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// called if it waits.
     pub fn join(
         &mut self,
-        key: &K,
-        weight: u32,
-        cost: u32,
+        share: &Share<K>,
+        cost: Cost,
         now: Moment,
         waiter: impl FnOnce() -> W,
     ) -> Admission {
         if self.pass(cost, now) {
             return Admission::Passed;
         }
-        if let Err(full) = self.predict(key, now) {
+        if let Err(full) = self.predict(share, now) {
             return Admission::Rejected(full);
         }
         let ready = Ready {
             since: now,
             waiter: waiter(),
         };
-        Admission::Waiting(self.waiting.join(key, weight, cost, ready))
+        Admission::Waiting(self.waiting.join(share, cost.get(), ready))
     }
 
     /// Takes the next request that is due by `until`.
@@ -197,10 +213,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return None;
         }
         let Next { key, cost, waiter } = self.waiting.take()?;
-        let due = self.depart(waiter.since.max(self.opens), cost);
+        let due = self.depart(waiter.since.max(self.opens), cost.into());
         Some(Release {
             due,
             key,
+            cost,
             waiter: waiter.waiter,
         })
     }
@@ -213,7 +230,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// A request that waits leaves. Those behind it move up.
-    pub fn leave(&mut self, position: Position) -> Option<W> {
+    pub fn leave(&mut self, position: &ClassPosition) -> Option<W> {
         self.waiting.leave(position).map(|ready| ready.waiter)
     }
 
@@ -227,6 +244,29 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.opens = self.opens.min(now);
     }
 
+    /// Charges what a request that has left turned out to cost beyond what it was charged.
+    ///
+    /// It delays those who leave later, from `now` on.
+    pub fn bill(&mut self, extra: u32, now: Moment) {
+        let Some(rate) = self.limits.rate else {
+            return;
+        };
+        let (next, _) = self.slot(now);
+        let charged = self.last.filter(|_| next > ticks(rate, now));
+        let (due, cost) = charged.unwrap_or((ticks(rate, now), 0));
+        self.last = Some((due, cost + u64::from(extra)));
+    }
+
+    /// Gives back what a request that has left turned out to cost less than it was charged.
+    ///
+    /// Those who leave later move up, but not before `now`: time that has passed is lost.
+    pub fn credit(&mut self, less: u32, now: Moment) {
+        if let Some((_, cost)) = &mut self.last {
+            *cost = cost.saturating_sub(less.into());
+        }
+        self.opens = self.opens.max(now);
+    }
+
     /// A request that left the gate gives its place at the origin back.
     pub fn give_back(&mut self, now: Moment) {
         let was_full = !self.has_place();
@@ -235,23 +275,23 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.note_free_place(was_full, now);
     }
 
-    /// How long one more request of `key` would wait, if nobody else comes and places come free as
+    /// How long one more request of this share would wait, if nobody else comes and places come free as
     /// fast as they did lately.
     ///
     /// # Errors
     ///
     /// Returns an error if it may not wait.
-    pub fn predict(&self, key: &K, now: Moment) -> Result<Duration, Full> {
+    pub fn predict(&self, share: &Share<K>, now: Moment) -> Result<Duration, Full> {
         if self.is_free(now) {
             return Ok(Duration::ZERO);
         }
         let GateLimits {
             queue, max_queue, ..
         } = self.limits;
-        if !self.waiting.has_room(key, queue, max_queue) {
-            return Err(self.full(key, now));
+        if !self.waiting.has_room(&share.key, queue, max_queue) {
+            return Err(self.full(share, now));
         }
-        Ok(self.wait_behind(self.waiting.ahead_of_new(key), now))
+        Ok(self.wait_behind(self.waiting.ahead_of_new(share), now))
     }
 
     /// Removes and returns all waiters.
@@ -294,7 +334,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     }
 
     /// A request leaves that was ready at `ready`. Returns when it was due.
-    fn depart(&mut self, ready: Moment, cost: u32) -> Moment {
+    fn depart(&mut self, ready: Moment, cost: u64) -> Moment {
         let (ticks, due) = self.slot(ready);
         self.last = self.limits.rate.map(|_| (ticks, cost));
         self.in_flight += 1;
@@ -311,11 +351,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         by_pace.max(self.turnover.time_for(costs.saturating_add(1)))
     }
 
-    fn full(&self, key: &K, now: Moment) -> Full {
+    fn full(&self, share: &Share<K>, now: Moment) -> Full {
         let GateLimits {
             queue, max_queue, ..
         } = self.limits;
-        let (all, of_key) = (self.waiting.len(), self.waiting.depth(key));
+        let (all, of_key) = (self.waiting.len(), self.waiting.depth(&share.key));
         let for_all = all >= max_queue;
         // There is room again when the first waiter leaves: of this key, or of all. More must
         // leave first if the bound was lowered below what waits.
@@ -325,7 +365,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             let above = of_key.saturating_sub(queue.unwrap_or(usize::MAX));
             let above = above.max((of_key + all).saturating_sub(max_queue) / 2);
             let above = u32::try_from(above).unwrap_or(u32::MAX);
-            let ahead = self.waiting.ahead_of_nth(key, above);
+            let ahead = self.waiting.ahead_of_nth(share, above);
             ahead.unwrap_or_default()
         };
         Full {

@@ -85,7 +85,7 @@ proptest! {
             match step {
                 Step::Join(key) => {
                     number += 1;
-                    match gate.join(&key, 1, 1, now, || number) {
+                    match gate.join(&Share::of(key), Cost::ONE, now, || number) {
                         Admission::Passed => departs(now)?,
                         Admission::Waiting(position) => waiting.push((number, position)),
                         Admission::Rejected(full) => {
@@ -97,7 +97,7 @@ proptest! {
                 Step::Leave(index) => {
                     if !waiting.is_empty() {
                         let (number, position) = waiting.remove(index.index(waiting.len()));
-                        prop_assert_eq!(gate.leave(position), Some(number));
+                        prop_assert_eq!(gate.leave(&position), Some(number));
                     }
                 }
                 Step::GiveBack => {

@@ -24,7 +24,7 @@ fn places(max_in_flight: usize) -> GateLimits {
 }
 
 fn join(gate: &mut Gate<char, u32>, key: char, millis: u64) -> Admission {
-    gate.join(&key, 1, 1, at(millis), || 0)
+    gate.join(&Share::of(key), Cost::ONE, at(millis), || 0)
 }
 
 /// The keys that leave by then, with the milliseconds at which they are due.
@@ -137,8 +137,8 @@ fn who_leaves_makes_those_behind_move_up() {
         panic!("it waits");
     };
     join(&mut gate, 'b', 0);
-    assert_eq!(gate.leave(position), Some(0));
-    assert_eq!(gate.leave(position), None);
+    assert_eq!(gate.leave(&position), Some(0));
+    assert_eq!(gate.leave(&position), None);
     assert_eq!(taken(&mut gate, 1000), [('b', 100)]);
 }
 
@@ -152,8 +152,8 @@ fn the_worked_predictions() {
         join(&mut gate, key, 0);
     }
     gate.set_limits(limits("10r/s"), at(0));
-    assert_eq!(gate.predict(&'c', at(0)), Ok(200 * MS));
-    assert_eq!(gate.predict(&'a', at(0)), Ok(700 * MS));
+    assert_eq!(gate.predict(&Share::of('c'), at(0)), Ok(200 * MS));
+    assert_eq!(gate.predict(&Share::of('a'), at(0)), Ok(700 * MS));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn run(rate: &str, demands: &[u64]) -> (Vec<u64>, Vec<Duration>) {
         while let Some(release) = gate.take(now) {
             leave(release.key, release.waiter, release.due);
         }
-        if gate.join(&key, 1, 1, now, || now) == Admission::Passed {
+        if gate.join(&Share::of(key), Cost::ONE, now, || now) == Admission::Passed {
             leave(key, now, now);
         }
     }

@@ -1,5 +1,5 @@
 use super::{Allowance, Metering, start, window};
-use crate::limit::{Excess, Moment, Rate};
+use crate::limit::{Cost, Excess, Moment, Rate};
 
 /// Number of requests in the present window.
 ///
@@ -39,14 +39,14 @@ impl Metering for FixedWindow {
         }
     }
 
-    fn charge(&mut self, Allowance { rate, .. }: Allowance, now: Moment) {
-        self.count = self.count(rate, now).saturating_add(1);
+    fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
+        self.count = self.count(rate, now).saturating_add(cost.get());
         self.window = window(rate, now).0;
     }
 
-    fn refund(&mut self, rate: Rate, at: Moment, _now: Moment) {
+    fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, _now: Moment) {
         if self.window == window(rate, at).0 {
-            self.count = self.count.saturating_sub(1);
+            self.count = self.count.saturating_sub(cost.get());
         }
     }
 

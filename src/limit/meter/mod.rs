@@ -13,7 +13,7 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use super::{Algorithm, Excess, Moment, Rate, Reason, Refusal, Verdict};
+use super::{Algorithm, Cost, Excess, Moment, Rate, Reason, Refusal, Verdict};
 pub(crate) use fixed_window::FixedWindow;
 pub(crate) use sliding_window_counter::SlidingWindowCounter;
 pub(crate) use sliding_window_log::SlidingWindowLog;
@@ -28,6 +28,19 @@ pub struct Allowance {
     ///
     /// At least 1.
     pub most: u32,
+}
+
+impl Allowance {
+    /// What is allowed before a request of this cost, so that it fits as if it cost 1.
+    ///
+    /// One that costs more than is allowed at all is judged as if it cost just that.
+    #[must_use]
+    pub fn for_cost(self, cost: Cost) -> Self {
+        Self {
+            most: self.most.saturating_sub(cost.above_one()).max(1),
+            ..self
+        }
+    }
 }
 
 /// What one key has been charged.
@@ -50,15 +63,15 @@ trait Metering {
 
     /// The first moment, `now` or later, at which one more request would be accepted.
     ///
-    /// `others` requests are assumed to come first, at `now`. If the result is `now`, the request
+    /// `others` requests of cost 1 are assumed to come first, at `now`. If the result is `now`, it
     /// is accepted.
     fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment;
 
-    /// Charges an accepted request that arrives at `now`.
-    fn charge(&mut self, allowance: Allowance, now: Moment);
+    /// Charges a cost at `now`.
+    fn charge(&mut self, rate: Rate, cost: Cost, now: Moment);
 
-    /// Gives back the charge of the request that arrived at `at`.
-    fn refund(&mut self, rate: Rate, at: Moment, now: Moment);
+    /// Gives back a cost that was charged at `at`.
+    fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, now: Moment);
 
     /// The first moment at which forgetting all charges changes no later answer.
     fn drained_at(&self, rate: Rate) -> Moment;
@@ -87,11 +100,11 @@ impl Meter {
     /// Judges one request that arrives at `now`, and charges it unless it is rejected.
     ///
     /// Never returns [`Verdict::Delay`].
-    pub fn decide(&mut self, allowance: Allowance, now: Moment) -> Verdict {
-        if let Some(refusal) = self.refuses(allowance, now) {
+    pub fn decide(&mut self, allowance: Allowance, cost: Cost, now: Moment) -> Verdict {
+        if let Some(refusal) = self.refuses(allowance, cost, now) {
             return Verdict::Reject(refusal);
         }
-        self.metering_mut().charge(allowance, now);
+        self.charge(allowance.rate, cost, now);
         Verdict::Pass {
             excess: self.metering().charged(allowance.rate, now),
         }
@@ -101,16 +114,16 @@ impl Meter {
     ///
     /// Charges nothing.
     #[must_use]
-    pub fn refuses(&self, allowance: Allowance, now: Moment) -> Option<Refusal> {
-        let retry_at = self.metering().accepts_at(allowance, 0, now);
+    pub fn refuses(&self, allowance: Allowance, cost: Cost, now: Moment) -> Option<Refusal> {
+        let retry_at = self.accepts_at(allowance.for_cost(cost), 0, now);
         (retry_at > now).then(|| Refusal {
             reason: Reason::Burst,
-            excess: self.metering().charged(allowance.rate, now).and_one(),
+            excess: self.metering().charged(allowance.rate, now).and(cost),
             retry_at,
         })
     }
 
-    /// How many requests in a row would be accepted at `now`.
+    /// How many requests of cost 1 in a row would be accepted at `now`.
     #[must_use]
     pub fn remaining(&self, allowance: Allowance, now: Moment) -> u32 {
         // Binary search: at most `most` are accepted, and each only if the one before it is.
@@ -129,7 +142,7 @@ impl Meter {
 
     /// The first moment, `now` or later, at which one more request would be accepted.
     ///
-    /// `others` requests are assumed to come first, at `now`.
+    /// `others` requests of cost 1 are assumed to come first, at `now`.
     #[must_use]
     pub fn accepts_at(&self, allowance: Allowance, others: u32, now: Moment) -> Moment {
         self.metering().accepts_at(allowance, others, now)
@@ -141,9 +154,14 @@ impl Meter {
         self.metering().charged(rate, now)
     }
 
-    /// Gives back the charge of the request that arrived at `at`, as if it had never come.
-    pub fn refund(&mut self, rate: Rate, at: Moment, now: Moment) {
-        self.metering_mut().refund(rate, at, now);
+    /// Charges a cost at `now`, whatever is allowed.
+    pub fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
+        self.metering_mut().charge(rate, cost, now);
+    }
+
+    /// Gives back a cost that was charged at `at`, as if it had never been.
+    pub fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, now: Moment) {
+        self.metering_mut().refund(rate, cost, at, now);
     }
 
     /// The first moment at which forgetting this meter changes no later answer.

@@ -98,7 +98,7 @@ proptest! {
                 // The naive model cannot tell requests of the same nanosecond apart.
                 continue;
             }
-            let passes = matches!(meter.decide(allowance, now), Verdict::Pass { .. });
+            let passes = matches!(meter.decide(allowance, Cost::ONE, now), Verdict::Pass { .. });
             prop_assert_eq!(passes, naive.accepts(allowance, now), "{} at {:?}", algorithm, now);
         }
     }
@@ -112,12 +112,12 @@ proptest! {
         let mut meter = Meter::new(algorithm).unwrap();
         for now in moments(&gaps) {
             let before = meter.clone();
-            if let Verdict::Reject(refusal) = meter.decide(allowance, now) {
+            if let Verdict::Reject(refusal) = meter.decide(allowance, Cost::ONE, now) {
                 prop_assert_eq!(&meter, &before);
                 prop_assert!(refusal.retry_at > now);
-                prop_assert!(meter.refuses(allowance, refusal.retry_at).is_none());
+                prop_assert!(meter.refuses(allowance, Cost::ONE, refusal.retry_at).is_none());
                 let just_before = Moment::from_nanos(refusal.retry_at.as_nanos() - 1);
-                prop_assert!(meter.refuses(allowance, just_before).is_some());
+                prop_assert!(meter.refuses(allowance, Cost::ONE, just_before).is_some());
             }
         }
     }
@@ -129,12 +129,12 @@ proptest! {
             let remaining = meter.remaining(allowance, now);
             let mut all = meter.clone();
             for nth in 0..remaining {
-                prop_assert!(matches!(all.decide(allowance, now), Verdict::Pass { .. }), "{} of {}", nth, remaining);
+                prop_assert!(matches!(all.decide(allowance, Cost::ONE, now), Verdict::Pass { .. }), "{} of {}", nth, remaining);
             }
-            prop_assert_eq!(all.refuses(allowance, now).is_some(), true);
+            prop_assert_eq!(all.refuses(allowance, Cost::ONE, now).is_some(), true);
             let then = meter.accepts_at(allowance, remaining, now);
-            prop_assert_eq!(all.refuses(allowance, now).map(|refusal| refusal.retry_at), Some(then));
-            meter.decide(allowance, now);
+            prop_assert_eq!(all.refuses(allowance, Cost::ONE, now).map(|refusal| refusal.retry_at), Some(then));
+            meter.decide(allowance, Cost::ONE, now);
         }
     }
 
@@ -149,7 +149,7 @@ proptest! {
             if forgetful.drained_at(allowance.rate) <= now {
                 forgetful = Meter::new(algorithm).unwrap();
             }
-            prop_assert_eq!(kept.decide(allowance, now), forgetful.decide(allowance, now));
+            prop_assert_eq!(kept.decide(allowance, Cost::ONE, now), forgetful.decide(allowance, Cost::ONE, now));
         }
     }
 
@@ -158,9 +158,9 @@ proptest! {
         let mut meter = Meter::new(algorithm).unwrap();
         for now in moments(&gaps) {
             let before = meter.clone();
-            if let Verdict::Pass { .. } = meter.decide(allowance, now) {
+            if let Verdict::Pass { .. } = meter.decide(allowance, Cost::ONE, now) {
                 let charged = meter.clone();
-                meter.refund(allowance.rate, now, now);
+                meter.refund(allowance.rate, Cost::ONE, now, now);
                 prop_assert_eq!(meter.remaining(allowance, now), before.remaining(allowance, now));
                 meter = charged;
             }
@@ -172,7 +172,7 @@ proptest! {
         let mut log = Meter::new(Algorithm::SlidingWindowLog).unwrap();
         let passed: Vec<Moment> = moments(&gaps)
             .into_iter()
-            .filter(|now| matches!(log.decide(allowance, *now), Verdict::Pass { .. }))
+            .filter(|now| matches!(log.decide(allowance, Cost::ONE, *now), Verdict::Pass { .. }))
             .collect();
         for first in &passed {
             let within = passed.iter().filter(|at| *at >= first && **at < *first + allowance.rate.period());

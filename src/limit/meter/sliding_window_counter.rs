@@ -1,5 +1,5 @@
 use super::{Allowance, Metering, period, start, window};
-use crate::limit::{Excess, Moment, Rate};
+use crate::limit::{Cost, Excess, Moment, Rate};
 
 /// Number of requests in this window and in the one before it.
 ///
@@ -90,18 +90,18 @@ impl Metering for SlidingWindowCounter {
         }
     }
 
-    fn charge(&mut self, allowance: Allowance, now: Moment) {
-        *self = self.at(allowance.rate, now);
-        self.current = self.current.saturating_add(1);
+    fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
+        *self = self.at(rate, now);
+        self.current = self.current.saturating_add(cost.get());
     }
 
-    fn refund(&mut self, rate: Rate, at: Moment, now: Moment) {
+    fn refund(&mut self, rate: Rate, cost: Cost, at: Moment, now: Moment) {
         *self = self.at(rate, now);
         let came = window(rate, at).0;
         if came == self.window {
-            self.current = self.current.saturating_sub(1);
+            self.current = self.current.saturating_sub(cost.get());
         } else if came + 1 == self.window {
-            self.previous = self.previous.saturating_sub(1);
+            self.previous = self.previous.saturating_sub(cost.get());
         }
     }
 

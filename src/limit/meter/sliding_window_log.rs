@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use super::{Allowance, Metering};
-use crate::limit::{Excess, Moment, Rate};
+use crate::limit::{Cost, Excess, Moment, Rate};
 
 /// Arrival times of the accepted requests of the last period, the oldest first.
 ///
@@ -95,18 +95,17 @@ impl Metering for SlidingWindowLog {
         at + rate.period()
     }
 
-    fn charge(&mut self, Allowance { rate, .. }: Allowance, now: Moment) {
+    fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
         self.settle(rate);
         let expired = self.expired(rate, now);
         self.times.drain(..expired);
-        self.times.push_back(now);
+        self.times.extend((0..cost.get()).map(|_| now));
     }
 
-    fn refund(&mut self, _rate: Rate, at: Moment, _now: Moment) {
+    fn refund(&mut self, _rate: Rate, cost: Cost, at: Moment, _now: Moment) {
         let from = self.times.partition_point(|came| *came < at);
-        if self.times.get(from) == Some(&at) {
-            self.times.remove(from);
-        }
+        let to = self.times.partition_point(|came| *came <= at);
+        self.times.drain(from..to.min(from + cost.get() as usize));
     }
 
     fn drained_at(&self, rate: Rate) -> Moment {

@@ -20,7 +20,12 @@ fn at(seconds: f64) -> Moment {
 
 /// How many of `asked` requests at one moment are accepted.
 fn accepted(meter: &mut Meter, allowance: Allowance, seconds: f64, asked: u32) -> u32 {
-    let passes = |_: &u32| matches!(meter.decide(allowance, at(seconds)), Verdict::Pass { .. });
+    let passes = |_: &u32| {
+        matches!(
+            meter.decide(allowance, Cost::ONE, at(seconds)),
+            Verdict::Pass { .. }
+        )
+    };
     u32::try_from((0..asked).filter(passes).count()).unwrap()
 }
 
@@ -111,15 +116,15 @@ fn a_counter_tells_to_the_nanosecond_when_it_accepts_again() {
     // 4 + 5 * left / 60 < 7 once less than 36 s of the window are left.
     let then = counter.accepts_at(seven, 0, at(60.0));
     assert_eq!(then, at(84.0) + Duration::from_nanos(1));
-    assert!(counter.refuses(seven, at(84.0)).is_some());
-    assert!(counter.refuses(seven, then).is_none());
+    assert!(counter.refuses(seven, Cost::ONE, at(84.0)).is_some());
+    assert!(counter.refuses(seven, Cost::ONE, then).is_none());
 }
 
 #[test]
 fn a_counter_with_room_for_one_takes_it_in_the_first_nanosecond_of_a_window() {
     let one = allow("1r/m", 1);
     let mut meter = Meter::new(Algorithm::SlidingWindowCounter).unwrap();
-    assert!(meter.refuses(one, at(120.0)).is_none());
+    assert!(meter.refuses(one, Cost::ONE, at(120.0)).is_none());
     assert_eq!(accepted(&mut meter, one, 120.0, 2), 1);
 }
 

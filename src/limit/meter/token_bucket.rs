@@ -1,5 +1,5 @@
 use super::{Allowance, Metering};
-use crate::limit::{Bucket, Delay, Excess, Limit, Moment, Rate};
+use crate::limit::{Bucket, Cost, Delay, Excess, Limit, Moment, Rate};
 
 /// Tokens arrive at the rate, up to `most` of them. Each request takes one.
 ///
@@ -20,6 +20,7 @@ fn limit(allowance: Allowance) -> Limit {
         burst: allowance.most.saturating_sub(1),
         delay: Delay::Never,
         max_wait: None,
+        cost: Cost::ONE,
     }
 }
 
@@ -33,14 +34,14 @@ impl Metering for TokenBucket {
             .accepts_at(allowance.rate, limit(allowance), others, now)
     }
 
-    fn charge(&mut self, allowance: Allowance, now: Moment) {
-        self.0.decide(allowance.rate, limit(allowance), now);
+    fn charge(&mut self, rate: Rate, cost: Cost, now: Moment) {
+        self.0.charge(rate, cost, now);
     }
 
-    fn refund(&mut self, rate: Rate, _at: Moment, now: Moment) {
+    fn refund(&mut self, rate: Rate, cost: Cost, _at: Moment, now: Moment) {
         // If the bucket has been full of tokens since, there is nothing left to give back.
         if self.0.drained_at(rate) > now {
-            self.0.refund(rate.ticks_per_request());
+            self.0.take_back(rate, cost.get().into());
         }
     }
 

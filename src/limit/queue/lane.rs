@@ -2,13 +2,13 @@ use std::collections::VecDeque;
 
 use super::{Charge, Ticket};
 use crate::limit::bucket::rescale;
-use crate::limit::{Moment, Rate};
+use crate::limit::{Cost, Moment, Rate};
 
 /// The waiters of a queue that have the same `delay`, first in, first out.
 ///
 /// Each entry stores only its distance to the entry ahead, in whole requests. This is exact: while
 /// a request waits the level is above zero, so each accepted request raises the tail by exactly
-/// one request. So when a waiter leaves, one distance shrinks and all waiters behind it have moved
+/// its cost. So when a waiter leaves, one distance shrinks and all waiters behind it have moved
 /// up. A new rate moves only the start of the lane. Both cost the same however long the lane is.
 #[derive(Clone, Debug)]
 pub(super) struct Lane<W> {
@@ -27,7 +27,7 @@ struct Entry<W> {
     charge: Charge,
     /// Distance to the entry ahead, in requests.
     ///
-    /// More than one if other requests were charged in between.
+    /// It is what was charged in between, with the cost of the entry ahead.
     step: u32,
     waiter: Option<(Ticket, W)>,
 }
@@ -74,13 +74,10 @@ impl<W> Lane<W> {
         self.entries.front().map(|head| head.charge.at)
     }
 
-    /// The places of the waiters, in their order.
-    pub(super) fn places(&self) -> impl Iterator<Item = u64> {
+    /// The charges of the waiters, in their order.
+    pub(super) fn charges(&self) -> impl Iterator<Item = Charge> {
         let waits = |entry: &&Entry<W>| entry.waiter.is_some();
-        self.entries
-            .iter()
-            .filter(waits)
-            .map(|entry| entry.charge.place)
+        self.entries.iter().filter(waits).map(|entry| entry.charge)
     }
 
     /// The bucket's tail just before the head joined.
@@ -92,14 +89,13 @@ impl<W> Lane<W> {
     /// Gives all waiters new distances: each is `rank(place)` requests behind `start`.
     ///
     /// Ranks are above zero and increase with the place.
-    pub(super) fn renumber(&mut self, start: i128, rank: impl Fn(u64) -> usize) {
+    pub(super) fn renumber(&mut self, start: i128, rank: impl Fn(u64) -> u64) {
         self.start = start;
         self.length = 0;
         self.entries.retain(|entry| entry.waiter.is_some());
         self.gone = 0;
         for entry in &mut self.entries {
-            let rank = u64::try_from(rank(entry.charge.place)).unwrap_or(u64::MAX);
-            let step = rank.saturating_sub(self.length);
+            let step = rank(entry.charge.place).saturating_sub(self.length);
             entry.step = u32::try_from(step).unwrap_or(u32::MAX);
             self.length += u64::from(entry.step);
         }
@@ -112,7 +108,7 @@ impl<W> Lane<W> {
             .is_some_and(|head| head.charge.place < place)
     }
 
-    /// Adds a waiter whose charge raised the bucket's tail to `tail`.
+    /// Adds a waiter that leaves once the level has leaked from `tail` down to the lane's delay.
     pub(super) fn push(
         &mut self,
         tail: i128,
@@ -155,23 +151,45 @@ impl<W> Lane<W> {
         Some(waiter)
     }
 
-    /// Moves up the waiters that joined after `place`, whose charge was given back.
-    pub(super) fn move_up_behind(&mut self, place: u64, request: i128) {
-        match self
-            .entries
-            .partition_point(|entry| entry.charge.place <= place)
-        {
-            0 => self.start -= request,
+    /// Moves up the waiters that joined after `place`, of whose charge a cost was given back.
+    pub(super) fn move_up_behind(&mut self, place: u64, cost: Cost, request: i128) {
+        match self.behind(place) {
+            0 => self.move_up(i128::from(cost.get()) * request),
             behind => {
                 if let Some(entry) = self.entries.get_mut(behind) {
-                    entry.step -= 1;
-                    self.length -= 1;
+                    let cost = cost.get().min(entry.step);
+                    entry.step -= cost;
+                    self.length -= u64::from(cost);
                 }
             }
         }
     }
 
-    /// Moves all waiters up by a part of a request.
+    /// Moves back the waiters that joined after `place`, whose charge rose by a cost.
+    pub(super) fn move_back_behind(&mut self, place: u64, cost: Cost, request: i128) {
+        match self.behind(place) {
+            0 => self.move_back(cost, request),
+            behind => {
+                if let Some(entry) = self.entries.get_mut(behind) {
+                    entry.step += cost.get();
+                    self.length += u64::from(cost.get());
+                }
+            }
+        }
+    }
+
+    /// Moves all waiters back by a cost.
+    pub(super) fn move_back(&mut self, cost: Cost, request: i128) {
+        self.start += i128::from(cost.get()) * request;
+    }
+
+    /// The index of the first entry that joined after `place`.
+    fn behind(&self, place: u64) -> usize {
+        self.entries
+            .partition_point(|entry| entry.charge.place <= place)
+    }
+
+    /// Moves all waiters up by so many ticks.
     pub(super) fn move_up(&mut self, ticks: i128) {
         self.start -= ticks;
     }

@@ -1,3 +1,5 @@
+#[cfg(test)]
+mod cost_tests;
 mod lane;
 mod ledger;
 #[cfg(test)]
@@ -10,7 +12,7 @@ mod tests;
 use std::collections::HashMap;
 
 use super::bucket::{Bucket, line, moment};
-use super::{Delay, Limit, Moment, Rate, Verdict};
+use super::{Cost, Delay, Limit, Moment, Rate, Verdict};
 use lane::Lane;
 use ledger::Ledger;
 
@@ -25,13 +27,26 @@ pub struct Ticket(pub u64);
 pub struct Charge {
     place: u64,
     at: Moment,
+    cost: Cost,
 }
 
 impl Charge {
     /// The charge of a request that no queue knows: it joined and passed at `at`.
     #[must_use]
-    pub fn of_passing(at: Moment) -> Self {
-        Self { place: 0, at }
+    pub fn of_passing(at: Moment, cost: Cost) -> Self {
+        Self { place: 0, at, cost }
+    }
+
+    /// The same charge after it was [settled](Queue::settle).
+    #[must_use]
+    pub fn settled(self, cost: Cost) -> Self {
+        Self { cost, ..self }
+    }
+
+    /// What was charged.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.cost
     }
 
     /// When the request joined.
@@ -66,6 +81,8 @@ pub struct Queue<W> {
     seats: HashMap<Ticket, Charge>,
     /// The place of the next accepted request. Places count up in order of arrival.
     next: u64,
+    /// What the waiters were charged together.
+    costs: u64,
     /// Which charges can be given back whole.
     ledger: Ledger,
     /// When the last accepted request joined.
@@ -90,6 +107,7 @@ impl<W> Queue<W> {
             lanes: Vec::new(),
             seats: HashMap::new(),
             next: 0,
+            costs: 0,
             ledger: Ledger::default(),
             last: now,
             opened: now,
@@ -114,6 +132,12 @@ impl<W> Queue<W> {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.seats.len()
+    }
+
+    /// What the waiters were charged together.
+    #[must_use]
+    pub fn costs(&self) -> u64 {
+        self.costs
     }
 
     /// When the waiter that has waited longest joined; `None` if nothing waits.
@@ -144,10 +168,12 @@ impl<W> Queue<W> {
         let charge = Charge {
             place: self.next,
             at: now,
+            cost: limit.cost,
         };
         self.next += 1;
         self.last = now;
-        let level = (self.bucket.tail() - line(self.rate, now)) / self.rate.ticks_per_request();
+        let request = self.rate.ticks_per_request();
+        let level = (self.tail_before(limit.cost) - line(self.rate, now)) / request;
         self.ledger
             .charge(charge.place, usize::try_from(level).unwrap_or(usize::MAX));
         (verdict, Some(charge))
@@ -155,10 +181,11 @@ impl<W> Queue<W> {
 
     /// Makes the request that was charged last wait, as its verdict says.
     pub fn seat(&mut self, charge: Charge, delay: u32, ticket: Ticket, waiter: W) {
-        let (tail, request) = (self.bucket.tail(), self.rate.ticks_per_request());
+        let (tail, request) = (self.tail_before(charge.cost), self.rate.ticks_per_request());
         self.lane(delay, tail - request)
             .push(tail, request, charge, ticket, waiter);
         self.seats.insert(ticket, charge);
+        self.costs += u64::from(charge.cost.get());
     }
 
     /// [Judges](Self::charge) a request.
@@ -195,6 +222,7 @@ impl<W> Queue<W> {
             self.lanes.remove(found);
         }
         self.seats.remove(&ticket);
+        self.costs -= u64::from(charge.cost.get());
         Some(Departure {
             due,
             charge,
@@ -210,38 +238,90 @@ impl<W> Queue<W> {
     /// taken first. If it leaves all the same, its charge is given back as a refund.
     pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
         let charge = self.seats.remove(&ticket)?;
-        let rest = self.rest(charge, self.last);
+        self.costs -= u64::from(charge.cost.get());
+        let rest = self.rest(charge, charge.cost, self.last);
         let left = self
             .lanes
             .iter_mut()
             .find_map(|lane| lane.leave(charge.place, self.rate.ticks_per_request()));
         self.lanes.retain(|lane| !lane.is_empty());
-        self.give_back(charge, rest);
+        self.give_back(charge.place, charge.cost, rest);
         left
     }
 
     /// Gives back the charge of an unused turn. The waiters behind it move up.
     ///
     /// The result is exactly as if the request had never joined, provided that each later request,
-    /// refunded since or not, made a level of at least one request. Otherwise the bucket would
-    /// have been empty for a while without this request, and what leaked in that time cannot be
-    /// given back. Then only what has certainly not leaked that way is given back: one request
-    /// minus what has leaked since it joined. So a refund never gives back more than if the
+    /// refunded since or not, found a level of at least its cost. Otherwise the bucket would have
+    /// been empty for a while without this request, and what leaked in that time cannot be given
+    /// back. Then only what has certainly not leaked that way is given back: its cost minus what
+    /// has leaked since it joined. So a refund never gives back more than if the
     /// request had never joined. It gives back nothing if only an earlier queue or an earlier rate
     /// could tell how much.
     ///
     /// The waiters behind it may become due before now: take them at once.
     pub fn refund(&mut self, charge: Charge, now: Moment) {
+        self.credit(charge, charge.cost, now);
+    }
+
+    /// Changes what a request that has left was charged to what it turned out to cost.
+    ///
+    /// What it cost less is given back as in a [refund](Self::refund). What it cost more is charged
+    /// in full, at `now` if the bucket has run empty: the waiters behind it move back in their
+    /// order.
+    pub fn settle(&mut self, charge: Charge, cost: Cost, now: Moment) {
+        if let Some(less) = charge.cost.above(cost) {
+            self.credit(charge, less, now);
+        }
+        if let Some(more) = cost.above(charge.cost) {
+            self.bill(charge, more, now);
+        }
+    }
+
+    /// Gives back a part of a charge.
+    fn credit(&mut self, charge: Charge, less: Cost, now: Moment) {
         if charge.place < self.forgiven {
             return;
         }
-        let rest = self.rest(charge, now);
-        self.give_back(charge, rest);
+        let rest = self.rest(charge, less, now);
+        self.give_back(charge.place, less, rest);
     }
 
-    /// How many ticks of a charge can certainly be given back at `now`: they have not leaked away.
-    fn rest(&self, charge: Charge, now: Moment) -> i128 {
+    fn bill(&mut self, charge: Charge, more: Cost, now: Moment) {
+        if charge.place < self.forgiven {
+            return;
+        }
         let request = self.rate.ticks_per_request();
+        if self.lanes.is_empty() {
+            self.bucket.charge(self.rate, more, now);
+        } else {
+            // The bucket is not empty while a request waits.
+            self.bucket.refund(-i128::from(more.get()) * request);
+        }
+        if charge.at < self.opened {
+            // It joined before everybody who is here.
+            self.ledger.bill(0, more);
+            self.lanes
+                .iter_mut()
+                .for_each(|lane| lane.move_back(more, request));
+        } else {
+            self.ledger.bill(charge.place, more);
+            self.lanes
+                .iter_mut()
+                .for_each(|lane| lane.move_back_behind(charge.place, more, request));
+        }
+    }
+
+    /// The bucket's tail before the last request, of this cost, raised it by more than 1.
+    fn tail_before(&self, cost: Cost) -> i128 {
+        self.bucket.tail() - i128::from(cost.above_one()) * self.rate.ticks_per_request()
+    }
+
+    /// How many ticks of this part of a charge can certainly be given back at `now`: they have not
+    /// leaked away.
+    fn rest(&self, charge: Charge, part: Cost, now: Moment) -> i128 {
+        let request = self.rate.ticks_per_request();
+        let in_ticks = |cost: Cost| i128::from(cost.get()) * request;
         if charge.at < self.opened {
             return 0;
         }
@@ -252,8 +332,8 @@ impl<W> Queue<W> {
             lane.head(request)
                 .is_some_and(|(position, head)| head <= charge.place && position > seen)
         };
-        if self.ledger.is_whole(charge.place) || self.lanes.iter().any(waits) {
-            return request;
+        if self.ledger.is_whole(charge.place, part) || self.lanes.iter().any(waits) {
+            return in_ticks(part);
         }
         // Giving back a part moves all waiters, so no waiter may be older than the charge.
         if charge.at < self.retuned
@@ -265,19 +345,19 @@ impl<W> Queue<W> {
             return 0;
         }
         let leaked = line(self.rate, now) - line(self.rate, charge.at);
-        (request - leaked).clamp(0, request)
+        (in_ticks(charge.cost) - leaked).clamp(0, in_ticks(part))
     }
 
-    fn give_back(&mut self, charge: Charge, ticks: i128) {
+    fn give_back(&mut self, place: u64, part: Cost, ticks: i128) {
         if ticks == 0 {
             return;
         }
         let request = self.rate.ticks_per_request();
         self.bucket.refund(ticks);
-        self.ledger.release(charge.place);
+        self.ledger.release(place, part);
         for lane in &mut self.lanes {
-            if ticks == request {
-                lane.move_up_behind(charge.place, request);
+            if ticks == i128::from(part.get()) * request {
+                lane.move_up_behind(place, part, request);
             } else {
                 lane.move_up(ticks);
             }
@@ -307,8 +387,8 @@ impl<W> Queue<W> {
     pub fn forget(&mut self, now: Moment) {
         self.forgiven = self.next;
         self.ledger = Ledger::default();
-        let mut places: Vec<u64> = self.lanes.iter().flat_map(Lane::places).collect();
-        places.sort_unstable();
+        let mut charges: Vec<Charge> = self.lanes.iter().flat_map(Lane::charges).collect();
+        charges.sort_unstable_by_key(|charge| charge.place);
         let request = self.rate.ticks_per_request();
         // Waiters of all lanes are whole requests apart from each other.
         let tails = self.lanes.iter().map(|lane| lane.tail_before_head(request));
@@ -316,12 +396,18 @@ impl<W> Queue<W> {
             self.bucket = Bucket::new();
             return;
         };
-        for (level, place) in places.iter().enumerate() {
-            self.ledger.charge(*place, level);
+        // What the waiters before each cost together.
+        let (mut levels, mut total) = (Vec::with_capacity(charges.len()), 0_u64);
+        for charge in &charges {
+            let level = usize::try_from(total).unwrap_or(usize::MAX);
+            self.ledger.charge(charge.place, level);
+            levels.push(total);
+            total += u64::from(charge.cost.get());
         }
         for lane in &mut self.lanes {
             lane.renumber(base, |place| {
-                places.partition_point(|other| *other <= place)
+                let index = charges.partition_point(|charge| charge.place < place);
+                levels.get(index).map_or(total, |level| level + 1)
             });
         }
         let heads = self.lanes.iter().filter_map(|lane| lane.head(request));
@@ -335,8 +421,7 @@ impl<W> Queue<W> {
             lane.move_up(early);
         }
         base -= early;
-        let count = i128::try_from(places.len()).unwrap_or(i128::MAX);
-        self.bucket = Bucket::until(base + count * request);
+        self.bucket = Bucket::until(base + i128::from(total) * request);
     }
 
     /// Removes and returns all waiters in order. The bucket keeps their charges.
@@ -353,6 +438,7 @@ impl<W> Queue<W> {
             }
         }
         self.seats.clear();
+        self.costs = 0;
         gone
     }
 

@@ -3,7 +3,7 @@
 //! Levels are counted in parts of a request. Every question is answered by replaying the whole
 //! history.
 
-use crate::limit::{Delay, Limit, Moment, Rate, Reason};
+use crate::limit::{Cost, Delay, Limit, Moment, Rate, Reason};
 
 /// Parts in one request.
 ///
@@ -82,6 +82,7 @@ enum Event {
     Came {
         id: u64,
         at: i128,
+        cost: i128,
         charged: bool,
     },
     Retuned {
@@ -107,8 +108,9 @@ struct Replay {
     excess: Option<i128>,
     /// What is left now of the excess that each request made. May be negative.
     own: Vec<(u64, i128)>,
-    /// The excess that each request made on arrival, or would have made if it was cancelled.
-    made: Vec<(u64, i128)>,
+    /// The level that each request found on arrival, or would have found if it was cancelled. It is
+    /// negative if the bucket had run empty.
+    found: Vec<(u64, i128)>,
 }
 
 impl Replay {
@@ -124,7 +126,7 @@ impl Replay {
         }
     }
 
-    /// The excess that one more request would make.
+    /// The level that one more request would find.
     fn next(&self) -> i128 {
         self.excess.map_or(0, |excess| (excess + UNIT).max(0))
     }
@@ -153,17 +155,23 @@ impl Model {
             leak: self.pace.leak(),
             excess: None,
             own: Vec::new(),
-            made: Vec::new(),
+            found: Vec::new(),
         };
         for event in &self.history {
             match *event {
-                Event::Came { id, at, charged } => {
+                Event::Came {
+                    id,
+                    at,
+                    cost,
+                    charged,
+                } => {
                     replay.advance(at);
-                    let excess = replay.next();
-                    replay.made.push((id, excess));
+                    let found = replay.next();
+                    let excess = replay.excess.map_or(-UNIT, |excess| excess);
+                    replay.found.push((id, excess + UNIT));
                     if charged {
-                        replay.excess = Some(excess);
-                        replay.own.push((id, excess));
+                        replay.excess = Some(found + (cost - 1) * UNIT);
+                        replay.own.push((id, found));
                     }
                 }
                 Event::Retuned { at, leak } => {
@@ -178,9 +186,10 @@ impl Model {
 
     /// The verdict of the rules on a request at `now`, and the excess that it makes.
     pub fn judge(&self, limit: Limit, now: Moment) -> (Judgement, i128) {
-        let excess = self.replay(now).next();
+        let found = self.replay(now).next();
+        let excess = found + i128::from(limit.cost.get() - 1) * UNIT;
         let wait = match limit.delay {
-            Delay::Above(free) => (excess - i128::from(free) * UNIT).max(0),
+            Delay::Above(free) => (found - i128::from(free) * UNIT).max(0),
             Delay::Never => 0,
         };
         let longest = limit
@@ -199,10 +208,11 @@ impl Model {
     }
 
     /// Charges a request. It waits if `waits` holds its delay.
-    pub fn came(&mut self, id: u64, now: Moment, waits: Option<u32>) {
+    pub fn came(&mut self, id: u64, now: Moment, cost: Cost, waits: Option<u32>) {
         self.history.push(Event::Came {
             id,
             at: nanos(now),
+            cost: cost.get().into(),
             charged: true,
         });
         self.waiting.extend(waits.map(|delay| (id, delay)));
@@ -228,6 +238,17 @@ impl Model {
         self.stop_waiting(cancelled);
     }
 
+    /// Makes a request cost something else, as if it had come with that cost.
+    pub fn settle(&mut self, settled: u64, now_costs: Cost) {
+        for event in &mut self.history {
+            if let Event::Came { id, cost, .. } = event
+                && *id == settled
+            {
+                *cost = now_costs.get().into();
+            }
+        }
+    }
+
     pub fn stop_waiting(&mut self, gone: u64) {
         self.waiting.retain(|(id, _)| *id != gone);
     }
@@ -236,13 +257,19 @@ impl Model {
         &self.waiting
     }
 
-    /// Whether every request after `id`, cancelled or not, made a level of at least one request.
-    pub fn all_after_made_a_request(&self, id: u64, now: Moment) -> bool {
-        let made = self.replay(now).made;
-        made.iter()
-            .skip_while(|(other, _)| *other != id)
-            .skip(1)
-            .all(|(_, excess)| *excess >= UNIT)
+    /// Whether every request after `id`, cancelled or not, found a level of at least this cost.
+    pub fn all_after_found(&self, id: u64, cost: Cost, now: Moment) -> bool {
+        let cost = i128::from(cost.get()) * UNIT;
+        let mut after = after(self.replay(now).found, id);
+        after.all(|found| found >= cost)
+    }
+
+    /// Whether the bucket has not run empty since `id` came.
+    pub fn never_empty_since(&self, id: u64, now: Moment) -> bool {
+        let replay = self.replay(now);
+        let is_empty = replay.excess.is_none_or(|excess| excess + UNIT < 0);
+        let mut after = after(replay.found, id);
+        !is_empty && after.all(|found| found >= 0)
     }
 
     /// When each waiter is due, in order of arrival.
@@ -265,6 +292,12 @@ impl Model {
     pub fn level(&self, now: Moment) -> i128 {
         self.replay(now).excess.unwrap_or(-UNIT).max(-UNIT)
     }
+}
+
+/// What the requests after `id` found.
+fn after(found: Vec<(u64, i128)>, id: u64) -> impl Iterator<Item = i128> {
+    let from = found.into_iter().skip_while(move |(other, _)| *other != id);
+    from.skip(1).map(|(_, found)| found)
 }
 
 fn nanos(moment: Moment) -> i128 {

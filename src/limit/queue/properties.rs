@@ -18,6 +18,7 @@ enum Step {
     Join(Index),
     Leave(Index),
     Refund(Index),
+    Settle(Index, u32),
     Retune(Index),
     Take,
     Park,
@@ -45,6 +46,7 @@ fn steps(retunes: u32, refunds: u32, count: usize) -> impl Strategy<Value = Vec<
         4 => wait.prop_map(|(twelfths, nanos)| Step::Wait(twelfths, nanos)),
         2 => index().prop_map(Step::Leave),
         refunds => index().prop_map(Step::Refund),
+        refunds => (index(), 1..9_u32).prop_map(|(which, cost)| Step::Settle(which, cost)),
         retunes => index().prop_map(Step::Retune),
         1 => Just(Step::Take),
         1 => Just(Step::Park),
@@ -60,12 +62,14 @@ fn limits() -> impl Strategy<Value = Vec<Limit>> {
     ];
     let wait = (0..4_000_000_000u64).prop_map(Duration::from_nanos);
     let burst = prop_oneof![0..8u32, 8..30u32];
-    let limit = (burst, delay, prop::option::weighted(0.15, wait));
+    let cost = prop_oneof![Just(1), 1..9_u32];
+    let limit = (burst, delay, prop::option::weighted(0.15, wait), cost);
     prop::collection::vec(
-        limit.prop_map(|(burst, delay, max_wait)| Limit {
+        limit.prop_map(|(burst, delay, max_wait, cost)| Limit {
             burst,
             delay,
             max_wait,
+            cost: Cost::new(cost.min(burst + 1)).expect("small"),
         }),
         1..4,
     )
@@ -107,9 +111,12 @@ struct Twins {
     /// Charges of requests that have passed or departed.
     spent: Vec<(u64, Charge)>,
     exits: BTreeMap<u64, Exit>,
-    refunds: usize,
-    /// When requests went on to the origin, in order.
-    departures: Vec<(Moment, u64)>,
+    /// What was given back to requests that had left, or billed to them, altogether.
+    changed: u32,
+    /// The last request that was billed more. The queue forgets something of those before it.
+    billed: u64,
+    /// When requests went on to the origin, in order, and what they cost.
+    departures: Vec<(Moment, u64, Cost)>,
 }
 
 impl Twins {
@@ -127,7 +134,8 @@ impl Twins {
             slack: 0,
             spent: Vec::new(),
             exits: BTreeMap::new(),
-            refunds: 0,
+            changed: 0,
+            billed: 0,
             departures: Vec::new(),
         }
     }
@@ -156,10 +164,13 @@ impl Twins {
             Step::Refund(which) if !self.spent.is_empty() => {
                 self.refund(which.index(self.spent.len()));
             }
+            Step::Settle(which, cost) if !self.spent.is_empty() => {
+                self.settle(which.index(self.spent.len()), cost);
+            }
             Step::Retune(which) => self.retune(*which.get(&self.paces)),
             Step::Take => self.take_due(),
             Step::Park if self.queue.depth() == 0 => self.park(),
-            Step::Leave(_) | Step::Refund(_) | Step::Park => {}
+            Step::Leave(_) | Step::Refund(_) | Step::Settle(..) | Step::Park => {}
         }
     }
 
@@ -198,7 +209,8 @@ impl Twins {
         assert_eq!(first, Some(&(id, delay)), "first in, first out");
         self.model.stop_waiting(id);
         self.spent.push((id, departure.charge));
-        self.departures.push((self.now, id));
+        let cost = departure.charge.cost();
+        self.departures.push((self.now, id, cost));
         self.leaves_as(id, Exit::Departed);
     }
 
@@ -226,11 +238,11 @@ impl Twins {
         assert_eq!(charge.at(), now);
         if let (Verdict::Delay { until, .. }, Delay::Above(delay)) = (verdict, limit.delay) {
             assert!(until > now);
-            self.model.came(id, now, Some(delay));
+            self.model.came(id, now, limit.cost, Some(delay));
         } else {
-            self.model.came(id, now, None);
+            self.model.came(id, now, limit.cost, None);
             self.spent.push((id, charge));
-            self.departures.push((now, id));
+            self.departures.push((now, id, limit.cost));
             self.leaves_as(id, Exit::Passed);
         }
     }
@@ -260,16 +272,15 @@ impl Twins {
 
     fn leave(&mut self, id: u64) {
         let overdue = self.queue.due().is_some_and(|due| due <= self.now);
-        if overdue
-            && self.trust == Trust::Exact
-            && !self.model.all_after_made_a_request(id, self.now)
-        {
+        let cost = self.queue.seats[&Ticket(id)].cost();
+        if overdue && self.trust == Trust::Exact && !self.is_whole(id, cost) {
             return;
         }
         let before = self.level();
         assert_eq!(self.queue.leave(Ticket(id)), Some(id));
         if !overdue {
-            assert_eq!(before - self.level(), UNIT, "no waiter costs a slot");
+            let whole = i128::from(cost.get()) * UNIT;
+            assert_eq!(before - self.level(), whole, "no waiter costs a slot");
         }
         assert_eq!(self.queue.leave(Ticket(id)), None);
         self.model.cancel(id);
@@ -278,17 +289,48 @@ impl Twins {
 
     fn refund(&mut self, which: usize) {
         let (id, charge) = self.spent[which];
-        if self.trust == Trust::Exact && !self.model.all_after_made_a_request(id, self.now) {
+        let cost = charge.cost();
+        if self.trust == Trust::Exact && !self.is_whole(id, cost) {
             return;
         }
         self.spent.remove(which);
-        self.refunds += 1;
-        self.departures.retain(|(_, other)| *other != id);
+        self.changed += cost.get();
+        self.departures.retain(|(_, other, _)| *other != id);
         let before = self.level();
         self.queue.refund(charge, self.now);
         self.model.cancel(id);
         let given = before - self.level();
-        assert!((0..=UNIT).contains(&given), "gives back at most a request");
+        let whole = i128::from(cost.get()) * UNIT;
+        assert!((0..=whole).contains(&given), "gives back at most its cost");
+    }
+
+    fn settle(&mut self, which: usize, cost: u32) {
+        let (id, charge) = self.spent[which];
+        let cost = Cost::new(cost).expect("small");
+        let (less, more) = (charge.cost().above(cost), cost.above(charge.cost()));
+        if self.trust == Trust::Exact {
+            let is_exact = less.is_none_or(|less| self.is_whole(id, less))
+                && (more.is_none() || self.model.never_empty_since(id, self.now));
+            if !is_exact {
+                return;
+            }
+        }
+        if more.is_some() {
+            self.billed = self.billed.max(id);
+        }
+        self.changed += charge.cost().get().abs_diff(cost.get());
+        let before = self.level();
+        self.queue.settle(charge, cost, self.now);
+        self.model.settle(id, cost);
+        self.spent[which].1 = charge.settled(cost);
+        let added = self.level() - before;
+        let in_parts = |cost: Option<Cost>| cost.map_or(0, |it| i128::from(it.get()) * UNIT);
+        assert!((-in_parts(less)..=in_parts(more)).contains(&added));
+    }
+
+    /// Whether this part of a request's charge can be given back whole.
+    fn is_whole(&self, id: u64, part: Cost) -> bool {
+        id >= self.billed && self.model.all_after_found(id, part, self.now)
     }
 
     fn retune(&mut self, pace: Pace) {
@@ -447,8 +489,7 @@ proptest! {
         let mut twins = Twins::new(vec![pace], limits, start, Trust::AtLeast);
         twins.run(steps);
         twins.finish(false);
-        let refunds = i128::try_from(twins.refunds).expect("few");
-        assert_smooth(&twins, most + refunds);
+        assert_smooth(&twins, most + i128::from(twins.changed));
     }
 
     #[test]
@@ -462,11 +503,12 @@ proptest! {
         twins.run(steps);
         twins.finish(false);
         let waited = |id: &u64| twins.exits[id] == Exit::Departed;
-        let waited: Vec<_> = twins.departures.iter().filter(|(_, id)| waited(id)).collect();
+        let waited: Vec<_> = twins.departures.iter().filter(|(_, id, _)| waited(id)).collect();
         for pair in waited.windows(2) {
             let gap = pair[1].0.since(pair[0].0);
             // Each request departs at the first nanosecond after its exact moment.
-            prop_assert!(gap + Duration::from_nanos(1) >= pace.rate().interval());
+            let cost = u64::from(pair[0].2.get());
+            prop_assert!(gap + Duration::from_nanos(1) >= pace.rate().time_for(cost));
         }
     }
 
@@ -484,7 +526,7 @@ proptest! {
             for (ticket, (gap, delay)) in (0..).zip(&joins) {
                 *now = *now + Duration::from_nanos(gap / count);
                 while queue.take_due(*now).is_some() {}
-                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None };
+                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None, cost: Cost::ONE };
                 queue.join(limit, Ticket(ticket), *now, || ticket);
             }
             for leave in &leaves {
@@ -560,8 +602,10 @@ proptest! {
         let waiting: Vec<u64> = queue.waiters().copied().collect();
         if !waiting.is_empty() {
             let (id, level) = (*leaver.get(&waiting), queue.bucket().tail());
+            let cost = queue.seats[&Ticket(id)].cost();
             prop_assert_eq!(queue.leave(Ticket(id)), Some(id));
-            prop_assert_eq!(level - queue.bucket().tail(), rate.ticks_per_request());
+            let cost = i128::from(cost.get());
+            prop_assert_eq!(level - queue.bucket().tail(), cost * rate.ticks_per_request());
         }
 
         while queue.take_due(now).is_some() {}
@@ -588,19 +632,21 @@ fn departures(queue: &Queue<u64>) -> Vec<(u64, Moment)> {
 /// How many requests may be in the bucket when one departs.
 fn at_once(limits: &[Limit]) -> i128 {
     let most = limits.iter().map(|limit| match limit.delay {
-        Delay::Above(delay) => delay.min(limit.burst),
+        Delay::Above(delay) => (delay + limit.cost.above_one()).min(limit.burst),
         Delay::Never => limit.burst,
     });
     i128::from(most.max().unwrap_or(0))
 }
 
-/// At most `rate * T + most + 1` requests depart in any window `T`.
+/// Requests that cost at most `rate * T + most + 1` depart in any window `T`.
 ///
 /// The window is open for a nanosecond longer, because each request departs at the first
 /// nanosecond after its exact moment.
 fn assert_smooth(twins: &Twins, most: i128) {
-    for (first, (from, _)) in twins.departures.iter().enumerate() {
-        for (count, (to, _)) in (1..).zip(&twins.departures[first..]) {
+    for (first, (from, ..)) in twins.departures.iter().enumerate() {
+        let mut count = 0;
+        for (to, _, cost) in &twins.departures[first..] {
+            count += i128::from(cost.get());
             let window = i128::try_from(to.since(*from).as_nanos()).expect("short") + 1;
             let allowed = twins.pace.leak() * window + (most + 1) * UNIT;
             assert!(count * UNIT <= allowed, "{count} in {window} ns");

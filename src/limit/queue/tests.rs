@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::limit::{Reason, Refusal};
+use crate::limit::{Cost, Reason, Refusal};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -15,6 +15,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
         burst,
         delay,
         max_wait: None,
+        cost: Cost::ONE,
     }
 }
 

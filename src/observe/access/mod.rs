@@ -57,6 +57,10 @@ pub struct Entry<'a> {
     pub origin_queue: Option<Duration>,
     /// Why the origin's gate rejected the request.
     pub origin_rejected: Option<&'static str>,
+    /// The request's class at the origin's gate, if the origin has classes.
+    pub class: Option<&'a str>,
+    /// What the request was charged in its zones in the end; `None` if each costs the same there.
+    pub cost: Option<u32>,
     /// How long the origin took until it began its response.
     pub origin_took: Option<Duration>,
     /// From the request's head to the last byte of the response.
@@ -204,6 +208,12 @@ pub(crate) fn text(entry: &Entry) -> String {
     if let Some(reason) = entry.origin_rejected {
         let _ = write!(line, " origin_rejected={reason}");
     }
+    if let Some(class) = entry.class {
+        let _ = write!(line, " class={class}");
+    }
+    if let Some(cost) = entry.cost {
+        let _ = write!(line, " cost={cost}");
+    }
     line
 }
 
@@ -241,6 +251,10 @@ struct Json<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     origin_rejected: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     origin_seconds: Option<f64>,
     duration_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -271,6 +285,8 @@ pub(crate) fn json(entry: &Entry) -> String {
         queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
         origin_queue_seconds: entry.origin_queue.map(|span| span.as_secs_f64()),
         origin_rejected: entry.origin_rejected,
+        class: entry.class,
+        cost: entry.cost,
         origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
         duration_seconds: entry.duration.as_secs_f64(),
         referer: entry.referer.as_deref(),
@@ -318,6 +334,8 @@ mod tests {
             queue: Some(Duration::from_micros(950_200)),
             origin_queue: Some(Duration::from_millis(3)),
             origin_rejected: Some("queue"),
+            class: Some("batch"),
+            cost: Some(5),
             origin_took: Some(Duration::from_millis(12)),
             duration: Duration::from_millis(963),
             referer: None,
@@ -331,7 +349,8 @@ mod tests {
             text(&entry()),
             "192.0.2.1 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?b=\\x22c\\x22 HTTP/1.1\" 200 66 \"-\" \
              \"curl\\x0D\\x0A\\x228\\x22\" zone=\"per_client\" key=\"a\\x0A\\xFF\\\\\" limit_status=delayed excess=0.000 \
-             queue=0.950200 origin_queue=0.003000 origin=0.012000 duration=0.963000 origin_rejected=queue"
+             queue=0.950200 origin_queue=0.003000 origin=0.012000 duration=0.963000 origin_rejected=queue \
+             class=batch cost=5"
         );
     }
 

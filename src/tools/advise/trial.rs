@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::hours::Class;
 use super::spool::Spool;
-use crate::limit::{Bucket, Delay, Limit, Moment, Rate, Verdict};
+use crate::limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
 use crate::tools::replay::Spread;
 
 /// Maximum number of replays at once: each replay has a bucket for every key.
@@ -50,6 +50,7 @@ impl Buckets {
                 burst: candidate.burst,
                 delay: Delay::Above(0),
                 max_wait: None,
+                cost: Cost::ONE,
             },
         }
     }

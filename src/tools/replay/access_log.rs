@@ -39,6 +39,8 @@ proptest! {
             queue: None,
             origin_queue: None,
             origin_rejected: None,
+            class: None,
+            cost: None,
             origin_took: None,
             duration: Duration::ZERO,
             referer: None,

@@ -1,3 +1,4 @@
+mod gate;
 mod origins;
 mod server;
 
@@ -199,7 +200,7 @@ const CASES: &[Case] = &[
 
 #[test]
 fn each_problem_is_told_with_its_place() {
-    for (from, to, expected) in [CASES, server::CASES, origins::CASES].concat() {
+    for (from, to, expected) in [CASES, server::CASES, origins::CASES, gate::CASES].concat() {
         let text = SMALLEST.replacen(from, to, 1);
         assert_ne!(text, SMALLEST, "{from}");
         let found = problems(&text).replace("/etc/drip/gateway.toml:", "");

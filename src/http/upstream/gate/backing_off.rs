@@ -50,7 +50,7 @@ impl BackingOff {
     }
 
     pub(super) fn report(&mut self, unreported: Unreported, now: Moment) {
-        let Unreported { sent, result } = unreported;
+        let Unreported { sent, cost, result } = unreported;
         let Some(result) = result else {
             return self.backoff.abandoned(sent, now);
         };
@@ -72,7 +72,7 @@ impl BackingOff {
         let answer = Answer {
             trouble,
             retry_after,
-            cost: super::state::ONE,
+            cost,
         };
         self.backoff.answered(sent, answer, now);
     }

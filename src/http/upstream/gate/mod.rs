@@ -19,7 +19,9 @@ use tokio::sync::watch;
 
 use crate::actors::Key;
 use crate::config;
-use crate::limit::{self, Full, GateLimits, Lowered, Moment, Position, Rate, Release};
+use crate::limit::{
+    self, Class, ClassPosition, Cost, Full, GateLimits, Lowered, Moment, Rate, Release, Share,
+};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
 use alarms::Alarms;
@@ -28,7 +30,7 @@ use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
 pub use place::Place;
 use place::Unreported;
-use state::{ONE, Released, State};
+use state::{Released, State};
 pub use waiting::Waiting;
 
 /// The gate of an origin.
@@ -80,6 +82,8 @@ pub struct GateState {
     pub lowered: Lowered,
     /// How long requests have waited for each cause.
     pub blocked: BlockedTimes,
+    /// The classes of the file with their waiters; empty if it has none.
+    pub classes: Vec<(Class, usize)>,
     /// The keys with the most waiters, and how many, deepest first.
     pub deepest: Vec<(Key, usize)>,
 }
@@ -88,11 +92,13 @@ impl OriginGate {
     /// The gate of an origin; `None` if the file gives it none.
     pub(super) fn of(origin: &config::Origin) -> Option<Arc<Self>> {
         let limits = origin.gate()?;
+        let mut gate = limit::Gate::new(limits);
+        gate.set_classes(&origin.classes);
         let backing_off = origin.backoff.as_ref();
         let backing_off = backing_off.map(|it| BackingOff::new(it, &limits, clock::now()));
         Some(Arc::new(Self {
             state: Mutex::new(State {
-                gate: limit::Gate::new(limits),
+                gate,
                 backing_off,
                 blocked: Blocked::default(),
                 armed: 0,
@@ -111,7 +117,7 @@ impl OriginGate {
         let mut state = self.lock();
         let now = clock::now();
         let mut released = state.release(&self.metrics, now);
-        state.reload(origin.backoff.as_ref(), limits, now);
+        state.reload(origin.backoff.as_ref(), limits, &origin.classes, now);
         released.extend(state.release(&self.metrics, now));
         drop(state);
         self.grant(released);
@@ -140,43 +146,44 @@ impl OriginGate {
         &self.metrics
     }
 
-    /// Returns why a request of this key would be rejected now, without charging anything.
+    /// Returns why a request of this share would be rejected now, without charging anything.
     ///
     /// `most` is the longest time that it may wait.
     pub fn foresee(
         &self,
-        key: impl FnOnce() -> Key,
+        share: impl FnOnce() -> Share<Key>,
         most: Option<Duration>,
     ) -> Option<GateRejection> {
         if self.lock().gate.is_free(clock::now()) {
             return None;
         }
-        let key = key();
+        let share = share();
         let state = self.lock();
         let now = clock::now();
-        state.predict(&key, most, now).err()
+        state.predict(&share, most, now).err()
     }
 
     /// Lets a request through if it need not wait, or lets it wait for its turn.
     ///
-    /// `most` is the longest time that it may wait. `key` is only asked for if it has to wait.
+    /// `most` is the longest time that it may wait. `share` is only asked for if it has to wait.
     ///
     /// # Errors
     ///
     /// Returns an error if it may not wait.
     pub fn join(
         self: &Arc<Self>,
-        key: impl FnOnce() -> Key,
+        share: impl FnOnce() -> Share<Key>,
+        cost: Cost,
         most: Option<Duration>,
     ) -> Result<Admission, GateRejection> {
-        if let Some(place) = self.pass() {
+        if let Some(place) = self.pass(cost) {
             return Ok(Admission::Passed(place));
         }
-        let key = key();
+        let share = share();
         let mut state = self.lock();
         let now = clock::now();
         let released = state.release(&self.metrics, now);
-        let joined = state.join(&key, most, now);
+        let joined = state.join(&share, cost, most, now);
         let joined = joined.map(|joined| match joined {
             Some(it) => Err((it, Alarms::join(self, &mut state, now))),
             None => Ok(state.sent(now)),
@@ -184,10 +191,10 @@ impl OriginGate {
         drop(state);
         self.grant(released);
         Ok(match joined? {
-            Ok(sent) => Admission::Passed(Place::new(self, sent)),
+            Ok(sent) => Admission::Passed(Place::new(self, cost.get(), sent)),
             Err(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
                 Arc::clone(self),
-                key,
+                share,
                 position,
                 turn,
                 now,
@@ -196,27 +203,27 @@ impl OriginGate {
         })
     }
 
-    fn pass(self: &Arc<Self>) -> Option<Place> {
+    fn pass(self: &Arc<Self>, cost: Cost) -> Option<Place> {
         let mut state = self.lock();
         if state.is_closed {
             return None;
         }
         let now = clock::now();
-        let sent = state.gate.pass(ONE, now).then(|| state.sent(now))?;
+        let sent = state.gate.pass(cost, now).then(|| state.sent(now))?;
         drop(state);
-        Some(Place::new(self, sent))
+        Some(Place::new(self, cost.get(), sent))
     }
 
-    /// When a new request of this key would leave, from now on.
-    fn predicted_wait(&self, key: &Key) -> Duration {
+    /// When a new request of this share would leave, from now on.
+    fn predicted_wait(&self, share: &Share<Key>) -> Duration {
         let state = self.lock();
         let now = clock::now();
-        let predicted = state.gate.predict(key, now);
+        let predicted = state.gate.predict(share, now);
         predicted.unwrap_or_else(|full| full.retry_at.since(now))
     }
 
     /// A waiter leaves before its turn.
-    fn leave(self: &Arc<Self>, position: Position) {
+    fn leave(self: &Arc<Self>, position: &ClassPosition) {
         let mut state = self.lock();
         let left = state.gate.leave(position);
         state.note_blocked(clock::now());
@@ -230,6 +237,21 @@ impl OriginGate {
         let now = clock::now();
         state.report(unreported, now);
         let released = state.release(&self.metrics, now);
+        let is_told = Alarms::set_here(self, &mut state, now);
+        drop(state);
+        self.tell(released, is_told);
+    }
+
+    /// A request that has left turned out to have another cost than it was charged.
+    fn settle(self: &Arc<Self>, charged: u32, cost: u32) {
+        let mut state = self.lock();
+        let now = clock::now();
+        let mut released = state.release(&self.metrics, now);
+        match cost.checked_sub(charged) {
+            Some(more) => state.gate.bill(more, now),
+            None => state.gate.credit(charged - cost, now),
+        }
+        released.extend(state.release(&self.metrics, now));
         let is_told = Alarms::set_here(self, &mut state, now);
         drop(state);
         self.tell(released, is_told);
@@ -262,8 +284,11 @@ impl OriginGate {
 
     /// Tells requests that their turn has come. Those that have gone give their places back.
     fn grant(self: &Arc<Self>, released: Released) {
-        for (Release { due, waiter, .. }, sent) in released {
-            let place = Place::new(self, sent);
+        for (release, sent) in released {
+            let Release {
+                due, waiter, cost, ..
+            } = release;
+            let place = Place::new(self, cost, sent);
             if waiter.send(Granted { place, due }).is_err() {
                 self.metrics.count_lost_slot();
             }
@@ -280,6 +305,9 @@ impl OriginGate {
         let (limits, lowered) = state.shown();
         let blocked = state.blocked.times();
         let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
+        let classes = state.gate.classes();
+        let named = classes.filter(|(class, _)| !class.name.is_empty());
+        let classes = named.map(|(class, depth)| (class.clone(), depth)).collect();
         drop(state);
         GateState {
             depth,
@@ -288,6 +316,7 @@ impl OriginGate {
             max_in_flight: limits.max_in_flight,
             lowered,
             blocked,
+            classes,
             deepest: self.deepest(keys),
         }
     }
@@ -298,7 +327,7 @@ impl OriginGate {
     fn deepest(&self, most: usize) -> Vec<(Key, usize)> {
         const STEPS: usize = 1000;
         let mut deepest: Vec<(Key, usize)> = Vec::new();
-        let mut next = Some(0).filter(|_| most > 0);
+        let mut next = Some((0, 0)).filter(|_| most > 0);
         while let Some(from) = next {
             next = self.lock().gate.depths(from, STEPS, |key, depth| {
                 let at = deepest.partition_point(|(_, known)| *known >= depth);

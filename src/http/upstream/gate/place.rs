@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::OriginGate;
-use crate::limit::Sent;
+use crate::limit::{Cost, Sent};
 use crate::observe::metrics::Outcome;
 
 /// A place at the origin, taken until this is dropped.
 pub struct Place {
     gate: Arc<OriginGate>,
+    /// What the request counts for.
+    cost: u32,
     /// The request as the back-off knows it, until its result is reported.
     sent: Cell<Option<Sent>>,
     /// How the last attempt failed. It is the result unless another server answers.
@@ -20,6 +22,7 @@ pub struct Place {
 #[derive(Debug)]
 pub(super) struct Unreported {
     pub(super) sent: Sent,
+    pub(super) cost: u32,
     pub(super) result: Option<OriginResult>,
 }
 
@@ -34,9 +37,10 @@ pub(super) enum OriginResult {
 }
 
 impl Place {
-    pub(super) fn new(gate: &Arc<OriginGate>, sent: Option<Sent>) -> Self {
+    pub(super) fn new(gate: &Arc<OriginGate>, cost: u32, sent: Option<Sent>) -> Self {
         Self {
             gate: Arc::clone(gate),
+            cost,
             sent: Cell::new(sent),
             failure: Cell::new(None),
         }
@@ -54,9 +58,17 @@ impl Place {
                 status,
                 retry_after,
             };
-            let result = Some(result);
-            self.gate.report(Unreported { sent, result });
+            self.gate.report(Unreported {
+                sent,
+                cost: self.cost,
+                result: Some(result),
+            });
         }
+    }
+
+    /// Changes what the request was charged to what it turned out to cost.
+    pub(in crate::http::upstream) fn settle(&self, cost: Cost) {
+        self.gate.settle(self.cost, cost.get());
     }
 
     /// Notes that a server gave no answer. Another one may still be asked.
@@ -75,7 +87,8 @@ impl Drop for Place {
     fn drop(&mut self) {
         let result = self.failure.take().map(OriginResult::Failed);
         let sent = self.sent.take();
+        let cost = self.cost;
         self.gate
-            .give_back(sent.map(|sent| Unreported { sent, result }));
+            .give_back(sent.map(|sent| Unreported { sent, cost, result }));
     }
 }

@@ -9,7 +9,9 @@ use super::place::Unreported;
 use super::{GateRejection, Granted};
 use crate::actors::Key;
 use crate::config;
-use crate::limit::{self, GateLimits, Lowered, Moment, Position, Release, Sent};
+use crate::limit::{
+    self, Class, ClassPosition, Cost, GateLimits, Lowered, Moment, Release, Sent, Share,
+};
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
 /// How far ahead of time slots are given out.
@@ -17,8 +19,6 @@ const AHEAD: Duration = Duration::from_millis(1);
 /// How long before a slot alarms ring. It is less than slots are given out ahead, so that one ring
 /// gives out several slots of a fast gate.
 const BEFORE: Duration = Duration::from_micros(500);
-/// Weight of each key, and cost of each request.
-pub(super) const ONE: u32 = 1;
 
 /// What is behind a gate's lock. It knows no clock.
 #[derive(Debug)]
@@ -71,8 +71,10 @@ impl State {
         &mut self,
         backoff: Option<&config::Backoff>,
         limits: GateLimits,
+        classes: &[Class],
         now: Moment,
     ) {
+        self.gate.set_classes(classes);
         let known = self.backing_off.take();
         self.gate.set_limits(limits, now);
         self.gate.resume(now);
@@ -104,13 +106,14 @@ impl State {
     /// Lets a request pass (`None`) or wait.
     pub(super) fn join(
         &mut self,
-        key: &Key,
+        share: &Share<Key>,
+        cost: Cost,
         most: Option<Duration>,
         now: Moment,
-    ) -> Result<Option<(Position, oneshot::Receiver<Granted>)>, GateRejection> {
-        self.predict(key, most, now)?;
+    ) -> Result<Option<(ClassPosition, oneshot::Receiver<Granted>)>, GateRejection> {
+        self.predict(share, most, now)?;
         let (sender, turn) = oneshot::channel();
-        let admission = self.gate.join(key, ONE, ONE, now, || sender);
+        let admission = self.gate.join(share, cost, now, || sender);
         self.note_blocked(now);
         match admission {
             limit::Admission::Passed => Ok(None),
@@ -121,7 +124,7 @@ impl State {
 
     pub(super) fn predict(
         &self,
-        key: &Key,
+        share: &Share<Key>,
         most: Option<Duration>,
         now: Moment,
     ) -> Result<(), GateRejection> {
@@ -131,7 +134,7 @@ impl State {
                 retry_after: Duration::ZERO,
             });
         }
-        let wait = self.gate.predict(key, now);
+        let wait = self.gate.predict(share, now);
         let wait = wait.map_err(|full| GateRejection::full(full, now))?;
         match most {
             Some(most) if wait > most => Err(GateRejection {

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::alarms::Alarms;
 use super::{GateRejection, Granted, OriginGate, Place};
 use crate::actors::Key;
-use crate::limit::{Moment, Position};
+use crate::limit::{ClassPosition, Moment, Share};
 use crate::observe::metrics::GateRejected;
 use crate::time::pacer::Pacer;
 
@@ -17,8 +17,8 @@ use crate::time::pacer::Pacer;
 #[derive(Debug)]
 pub struct Waiting {
     gate: Arc<OriginGate>,
-    key: Key,
-    position: Position,
+    share: Share<Key>,
+    position: ClassPosition,
     /// If the turn is on its way when this is dropped, its place is given back.
     turn: oneshot::Receiver<Granted>,
     since: Moment,
@@ -29,15 +29,15 @@ pub struct Waiting {
 impl Waiting {
     pub(super) fn new(
         gate: Arc<OriginGate>,
-        key: Key,
-        position: Position,
+        share: Share<Key>,
+        position: ClassPosition,
         turn: oneshot::Receiver<Granted>,
         since: Moment,
         alarms: Rc<Alarms>,
     ) -> Self {
         Self {
             gate,
-            key,
+            share,
             position,
             turn,
             since,
@@ -59,7 +59,7 @@ impl Waiting {
         let Ok(answer) = timeout(limit, &mut self.turn).await else {
             return Err(GateRejection {
                 reason: GateRejected::Timeout,
-                retry_after: self.gate.predicted_wait(&self.key),
+                retry_after: self.gate.predicted_wait(&self.share),
             });
         };
         self.has_left = true;
@@ -83,7 +83,7 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         self.alarms.leave();
         if !self.has_left {
-            self.gate.leave(self.position);
+            self.gate.leave(&self.position);
         }
     }
 }

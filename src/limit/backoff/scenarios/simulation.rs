@@ -6,7 +6,7 @@ use super::super::*;
 use super::origin::{Job, Origin, Outcome};
 use super::record::{Record, Seen};
 use super::scenario::Scenario;
-use crate::limit::{Admission, Gate, GateLimits};
+use crate::limit::{Admission, Cost, Gate, GateLimits, Share};
 
 /// When a simulation begins.
 const START: Moment = Moment::from_nanos(1_000_000_000_000);
@@ -112,7 +112,7 @@ impl Simulation {
             Event::Arrival => {
                 let number = self.requests.len();
                 self.requests.push(None);
-                if self.gate.join(&0, 1, 1, now, || number) == Admission::Passed {
+                if self.gate.join(&Share::of(0), Cost::ONE, now, || number) == Admission::Passed {
                     self.depart(number, now);
                 }
                 let gap = self.gap();

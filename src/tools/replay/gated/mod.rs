@@ -11,6 +11,7 @@ mod properties;
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -21,7 +22,7 @@ use super::line::Line;
 use super::outcome::{AtGate, Outcome};
 use super::request_keys::RequestKeys;
 use crate::config::{Route, Settings};
-use crate::limit::{Excess, Moment, Verdict};
+use crate::limit::{Excess, Moment, Share, Verdict};
 use crate::observe::metrics::{GateRejected, LimitStatus};
 
 /// The gateway's zones and its origins' gates, deciding on one request after the other.
@@ -63,8 +64,8 @@ impl Judged {
 struct Waiting<'a> {
     outcome: Outcome,
     route: &'a Route,
-    /// Its key at the gate.
-    key: Rc<[u8]>,
+    /// Its share of the gate.
+    share: Share<Rc<[u8]>>,
     /// How long it holds a place at the origin.
     holds: Duration,
     charges: Vec<Charged>,
@@ -112,8 +113,8 @@ impl<'a> GatedSimulator<'a> {
         let Some(route) = self.requests.route(line) else {
             return Judged::Unrouted;
         };
-        let key = self.gate_key(route, line);
-        if let Err(reason) = self.predict(route, &key, Duration::ZERO) {
+        let share = self.share(route, line);
+        if let Err(reason) = self.predict(route, &share, Duration::ZERO) {
             let outcome = Outcome::accepted(route, &[], self.now);
             return Judged::Known(rejected(outcome, self.now, reason, self.now));
         }
@@ -124,7 +125,7 @@ impl<'a> GatedSimulator<'a> {
         let request = Waiting {
             outcome,
             route,
-            key,
+            share,
             holds: self.holds(route, line),
             charges,
             turns,
@@ -150,11 +151,15 @@ impl<'a> GatedSimulator<'a> {
         self.known.drain(..)
     }
 
-    /// The key that shares the gate of the route's origin; empty if it has no `share`.
-    fn gate_key(&mut self, route: &Route, line: &Line) -> Rc<[u8]> {
+    /// The share of the gate of the route's origin. Its key is empty if the origin has no `share`.
+    fn share(&mut self, route: &Route, line: &Line) -> Share<Rc<[u8]>> {
         let share = self.gates.share(route.origin);
         let key = share.map(|zone| self.requests.of(self.zones.zone(zone), line));
-        key.unwrap_or_default().into()
+        Share {
+            class: Arc::clone(&route.class),
+            key: key.unwrap_or_default().into(),
+            weight: 1,
+        }
     }
 
     /// How long a request will hold a place at its origin.
@@ -252,7 +257,7 @@ impl<'a> GatedSimulator<'a> {
         request.outcome.departure = Some(self.now);
         request.since = self.now;
         let waited = self.now.since(request.outcome.time);
-        let outcome = match self.predict(request.route, &request.key, waited) {
+        let outcome = match self.predict(request.route, &request.share, waited) {
             Ok(()) => self.join_gate(number, request),
             Err(reason) => Some(self.reject(&request, reason)),
         };
@@ -260,11 +265,16 @@ impl<'a> GatedSimulator<'a> {
     }
 
     /// Whether a request that has waited so long may wait at its gate as well.
-    fn predict(&self, route: &Route, key: &Rc<[u8]>, waited: Duration) -> Result<(), GateRejected> {
+    fn predict(
+        &self,
+        route: &Route,
+        share: &Share<Rc<[u8]>>,
+        waited: Duration,
+    ) -> Result<(), GateRejected> {
         if !self.gates.has_gate(route.origin) {
             return Ok(());
         }
-        let predicted = self.gates.predict(route.origin, key, self.now)?;
+        let predicted = self.gates.predict(route.origin, share, self.now)?;
         // A dry run waits as long as the gate lets it.
         let most = route.max_wait.filter(|_| !route.dry_run);
         match most.map(|most| most.saturating_sub(waited)) {
@@ -282,7 +292,7 @@ impl<'a> GatedSimulator<'a> {
         let now = self.now;
         let joined = self
             .gates
-            .join(origin, &request.key, number, request.holds, now);
+            .join(origin, &request.share, number, request.holds, now);
         match joined {
             Ok(Joined::Passed) => Some(released(&request, now)),
             Ok(Joined::Waits) => {

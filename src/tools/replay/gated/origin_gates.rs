@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::config::{Origin, Settings};
-use crate::limit::{Admission, Full, Gate, Moment, Position};
+use crate::limit::{Admission, ClassPosition, Cost, Full, Gate, Moment, Share};
 use crate::observe::metrics::GateRejected;
 
 /// The gates in front of all origins, with those who wait there.
@@ -13,7 +13,7 @@ pub(super) struct OriginGates<'a> {
     /// `None` for an origin without a gate.
     gates: Vec<Option<Gate<Rc<[u8]>, Waiter>>>,
     /// When waiters give up, with their numbers; and where they wait.
-    timeouts: BTreeMap<(Moment, u64), (usize, Position)>,
+    timeouts: BTreeMap<(Moment, u64), (usize, ClassPosition)>,
     /// When places at which origin come free.
     returns: BinaryHeap<Reverse<(Moment, usize)>>,
 }
@@ -33,7 +33,11 @@ pub(super) enum Joined {
 
 impl<'a> OriginGates<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
-        let gate = |origin: &Origin| origin.gate().map(Gate::new);
+        let gate = |origin: &Origin| {
+            let mut gate = Gate::new(origin.gate()?);
+            gate.set_classes(&origin.classes);
+            Some(gate)
+        };
         Self {
             origins: &settings.origins,
             gates: settings.origins.iter().map(gate).collect(),
@@ -61,11 +65,11 @@ impl<'a> OriginGates<'a> {
     pub(super) fn predict(
         &self,
         origin: usize,
-        key: &Rc<[u8]>,
+        share: &Share<Rc<[u8]>>,
         now: Moment,
     ) -> Result<Duration, GateRejected> {
         let gate = self.gates[origin].as_ref();
-        gate.map_or(Ok(Duration::ZERO), |gate| gate.predict(key, now))
+        gate.map_or(Ok(Duration::ZERO), |gate| gate.predict(share, now))
             .map_err(reason)
     }
 
@@ -73,7 +77,7 @@ impl<'a> OriginGates<'a> {
     pub(super) fn join(
         &mut self,
         origin: usize,
-        key: &Rc<[u8]>,
+        share: &Share<Rc<[u8]>>,
         number: u64,
         holds: Duration,
         now: Moment,
@@ -87,7 +91,7 @@ impl<'a> OriginGates<'a> {
             gives_up,
             holds,
         };
-        match gate.join(key, 1, 1, now, waiter) {
+        match gate.join(share, Cost::ONE, now, waiter) {
             Admission::Passed => {
                 self.hold(origin, holds, now);
                 Ok(Joined::Passed)
@@ -136,7 +140,7 @@ impl<'a> OriginGates<'a> {
         }
         let (origin, position) = first.remove();
         if let Some(gate) = &mut self.gates[origin] {
-            gate.leave(position);
+            gate.leave(&position);
         }
         Some(number)
     }

@@ -88,7 +88,7 @@ impl<'a> ZoneQueues<'a> {
             Counter::Queue(queue) => queue.join(limit, Ticket(number), now, || number),
             Counter::Account(account) => {
                 let verdict = account.decide(rate, limit, now);
-                (verdict, Some(Charge::of_passing(now)))
+                (verdict, Some(Charge::of_passing(now, limit.cost)))
             }
         };
         self.reschedule(zone, key);
@@ -150,7 +150,7 @@ impl<'a> ZoneQueues<'a> {
             };
             match &mut known.counter {
                 Counter::Queue(queue) => queue.refund(*charge, now),
-                Counter::Account(account) => account.refund(rate, charge.at(), now),
+                Counter::Account(account) => account.refund(rate, *charge, now),
             }
             self.reschedule(*zone, key);
         }

@@ -1,0 +1,104 @@
+use super::{Fields, Node, values};
+use crate::config::{CostRule, RouteLimit, StoreKind, Zone};
+use crate::limit::Cost;
+
+const FORM: &str = "a whole number from 1 to 64, or a table with header, body_per or \
+                    response_header, such as { header = \"x-cost\", default = 1, max = 20 }";
+
+/// Reads a route's `cost`.
+pub(super) fn read(node: Node) -> Option<CostRule> {
+    if node.value.as_integer().is_some() {
+        return cost(node).map(CostRule::Fixed);
+    }
+    if node.value.as_table().is_none() {
+        return node.expected(FORM);
+    }
+    let mut fields = Fields::of(node, "cost".to_owned())?;
+    let [header, body_per, response] =
+        ["header", "body_per", "response_header"].map(|name| fields.get(name));
+    let max = fields.required("max", "20", cost);
+    let rule = match (header, body_per, response) {
+        (Some(header), None, None) => {
+            let default = fields.optional("default", Cost::ONE, cost);
+            name(header)
+                .zip(default)
+                .zip(max)
+                .map(|((name, default), max)| CostRule::Header { name, default, max })
+        }
+        (None, Some(size), None) => values::size_above_zero(size)
+            .zip(max)
+            .map(|(size, max)| CostRule::BodyPer { size, max }),
+        (None, None, Some(header)) => {
+            let estimate = fields.optional("estimate", Cost::ONE, cost);
+            name(header)
+                .zip(estimate)
+                .zip(max)
+                .map(|((name, estimate), max)| CostRule::ResponseHeader {
+                    name,
+                    estimate,
+                    max,
+                })
+        }
+        _ => {
+            node.wrong(&format!(
+                "expected {FORM}; found a table with none or several of these"
+            ));
+            None
+        }
+    };
+    if let Some((first, max)) = rule.as_ref().and_then(first_above_max) {
+        node.wrong(&format!(
+            "{first} is above max, which is {max}; raise max, or lower it"
+        ));
+    }
+    fields.finish();
+    rule
+}
+
+/// The name of the field whose cost is above `max`, if there is one.
+fn first_above_max(rule: &CostRule) -> Option<(&'static str, Cost)> {
+    match rule {
+        CostRule::Header { default, max, .. } => (default > max).then_some(("default", *max)),
+        CostRule::ResponseHeader { estimate, max, .. } => {
+            (estimate > max).then_some(("estimate", *max))
+        }
+        CostRule::Fixed(_) | CostRule::BodyPer { .. } => None,
+    }
+}
+
+/// Reports a problem if a limit would reject the costliest requests always.
+pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &[Option<Zone>]) {
+    let max = rule.max();
+    for RouteLimit { zone, limit } in limits {
+        let Some(zone) = zones.get(*zone).and_then(Option::as_ref) else {
+            continue;
+        };
+        if zone.store == StoreKind::Redis && *rule != CostRule::default() {
+            node.wrong(&format!(
+                "zone {} is kept in Redis, where each request counts as one; remove cost, or keep the zone in memory",
+                zone.name
+            ));
+        }
+        if max.above_one() > limit.burst {
+            let (name, most) = (&zone.name, u64::from(limit.burst) + 1);
+            node.wrong(&format!(
+                "a request of cost {max} would never pass the limit in zone {name}, which takes {most} at once; raise its burst to at least {}, or lower the cost",
+                max.above_one()
+            ));
+        }
+    }
+}
+
+fn cost(node: Node) -> Option<Cost> {
+    values::whole(1..=Cost::MAX)(node).and_then(Cost::new)
+}
+
+/// The name of a header field, in lowercase.
+fn name(node: Node) -> Option<String> {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let name = values::text(node)?;
+    if name.is_empty() || !name.bytes().all(is_token) {
+        return node.expected("the name of a header field such as \"x-cost\"");
+    }
+    Some(name.to_ascii_lowercase())
+}

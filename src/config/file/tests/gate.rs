@@ -1,0 +1,75 @@
+//! Classes, costs and refunds.
+
+use super::*;
+
+const ROUTE: &str = "origin = \"app\"";
+const SERVERS: &str = "[\"http://127.0.0.1:9000\"]";
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    // [origins.NAME.classes]
+    (SERVERS, "[\"http://a\"]\nclasses = 3",
+     "3:11: classes: expected a table of weights such as { interactive = 8, batch = 1 }; found 3"),
+    (SERVERS, "[\"http://a\"]\nclasses = {}",
+     "3:11: classes: the table is empty; write a table of weights such as { interactive = 8, batch = 1 }, or remove it"),
+    (SERVERS, "[\"http://a\"]\nclasses = { a = 0 }",
+     "3:17: a: expected a whole number from 1 to 1000; found 0"),
+    (SERVERS, "[\"http://a\"]\nclasses = { \"a b\" = 1001 }",
+     "3:21: a b: a name is made of letters, digits, _, - and .\n3:21: a b: expected a whole number from 1 to 1000; found 1001"),
+    (SERVERS, "[\"http://a\"]\nclasses = { a = 1, b = 1, c = 1, d = 1, e = 1, f = 1, g = 1, h = 1, i = 1 }",
+     "3:11: classes: an origin has at most 8 classes; found 9"),
+    // A route's class.
+    (ROUTE, "origin = \"app\"\nclass = 1",
+     "11:9: class: expected a text in quotes; found 1"),
+    (ROUTE, "origin = \"app\"\nclass = \"batch\"",
+     "11:9: class: the origin has no classes; add [origins.app.classes] with batch = 1"),
+    (SMALLEST, "[origins.app]\nservers = [\"http://a\"]\nclasses = { batch = 1, other = 2 }\n[[routes]]\npath = \"/\"\norigin = \"app\"\nclass = \"bach\"",
+     "7:9: class: [origins.app.classes] has no bach; did you mean \"batch\"?"),
+    (SMALLEST, "[origins.app]\nservers = [\"http://a\"]\nclasses = { batch = 1, other = 2 }\n[[routes]]\npath = \"/\"\norigin = \"app\"\nclass = \"x\"",
+     "7:9: class: [origins.app.classes] has no x; it has batch, other"),
+    // A route's cost.
+    (ROUTE, "origin = \"app\"\ncost = 0",
+     "11:8: cost: expected a whole number from 1 to 64; found 0"),
+    (ROUTE, "origin = \"app\"\ncost = 65",
+     "11:8: cost: expected a whole number from 1 to 64; found 65"),
+    (ROUTE, "origin = \"app\"\ncost = 1.5",
+     "11:8: cost: expected a whole number from 1 to 64, or a table with header, body_per or response_header, such as { header = \"x-cost\", default = 1, max = 20 }; found 1.5"),
+    (ROUTE, "origin = \"app\"\ncost = 22",
+     "11:8: cost: a request of cost 22 would never pass the limit in zone per_client, which takes 21 at once; raise its burst to at least 21, or lower the cost"),
+    (ROUTE, "origin = \"app\"\ncost = { header = \"x-cost\" }",
+     "11:8: cost has no max; add one such as max = 20"),
+    (ROUTE, "origin = \"app\"\ncost = { header = \"x cost\", max = 2 }",
+     "11:19: header: expected the name of a header field such as \"x-cost\"; found \"x cost\""),
+    (ROUTE, "origin = \"app\"\ncost = { header = \"x-cost\", default = 3, max = 2 }",
+     "11:8: cost: default is above max, which is 2; raise max, or lower it"),
+    (ROUTE, "origin = \"app\"\ncost = { header = \"x-cost\", estimate = 3, max = 20 }",
+     "11:29: \"estimate\" is not a field of cost, whose fields are header, body_per, response_header, max, default"),
+    (ROUTE, "origin = \"app\"\ncost = { body_per = \"0\", max = 20 }",
+     "11:21: body_per: expected a size above 0; found \"0\""),
+    (ROUTE, "origin = \"app\"\ncost = { body_per = \"64KB\", max = 22 }",
+     "11:8: cost: a request of cost 22 would never pass the limit in zone per_client, which takes 21 at once; raise its burst to at least 21, or lower the cost"),
+    (ROUTE, "origin = \"app\"\ncost = { header = \"a\", body_per = \"1KB\", max = 2 }",
+     "11:8: cost: expected a whole number from 1 to 64, or a table with header, body_per or response_header, such as { header = \"x-cost\", default = 1, max = 20 }; found a table with none or several of these"),
+    (ROUTE, "origin = \"app\"\ncost = { response_header = \"x-drip-cost\", estimate = 9, max = 2 }",
+     "11:8: cost: estimate is above max, which is 2; raise max, or lower it"),
+    // A route's refund.
+    (ROUTE, "origin = \"app\"\nrefund = \"2xx\"",
+     "11:10: refund: expected a list such as [\"2xx\"]; found \"2xx\""),
+    (ROUTE, "origin = \"app\"\nrefund = [\"1xx\"]",
+     "11:11: refund: a status is from 200 to 599, or one of \"2xx\", \"3xx\", \"4xx\", \"5xx\"; found \"1xx\""),
+    (ROUTE, "origin = \"app\"\nrefund = [200]",
+     "11:11: refund: expected a status such as \"404\" or \"2xx\"; found 200"),
+];
+
+#[test]
+fn a_route_without_a_class_is_of_the_first() {
+    let classes = "[\"http://a\"]\nclasses = { interactive = 8, batch = 1 }";
+    let settings = settings_with(SERVERS, classes);
+    assert_eq!(&*settings.routes[0].class, "interactive");
+    let weights: Vec<u32> = settings.origins[0]
+        .classes
+        .iter()
+        .map(|it| it.weight)
+        .collect();
+    assert_eq!(weights, [8, 1]);
+}

@@ -1,0 +1,201 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::config;
+
+fn queue(classes: &[(&str, u32)]) -> ClassQueue<char, usize> {
+    let mut queue = ClassQueue::default();
+    queue.set_classes(&named(classes));
+    queue
+}
+
+fn named(classes: &[(&str, u32)]) -> Vec<Class> {
+    let class = |(name, weight): &(&str, u32)| Class {
+        name: Arc::from(*name),
+        weight: *weight,
+    };
+    classes.iter().map(class).collect()
+}
+
+fn share(class: &str, key: char) -> Share<char> {
+    Share {
+        class: Arc::from(class),
+        ..Share::of(key)
+    }
+}
+
+fn join(queue: &mut ClassQueue<char, usize>, share: &Share<char>, count: usize) {
+    for nth in 0..count {
+        queue.join(share, 1, nth);
+    }
+}
+
+fn take(queue: &mut ClassQueue<char, usize>, most: usize) -> String {
+    let taken = std::iter::from_fn(|| queue.take());
+    taken.take(most).map(|next| next.key).collect()
+}
+
+#[test]
+fn classes_share_by_weight_and_nothing_starves() {
+    let mut queue = queue(&[("interactive", 8), ("batch", 1)]);
+    join(&mut queue, &share("interactive", 'i'), 100);
+    join(&mut queue, &share("batch", 'b'), 100);
+    let (mut interactive, mut batch) = (0, 0);
+    for key in take(&mut queue, 90).chars() {
+        *(if key == 'i' {
+            &mut interactive
+        } else {
+            &mut batch
+        }) += 1;
+        assert!(batch + 1 >= interactive / 8, "{interactive} and {batch}");
+        assert!(interactive + 8 >= 8 * batch, "{interactive} and {batch}");
+    }
+    assert_eq!((interactive, batch), (80, 10));
+    assert_eq!(queue.len(), 110);
+}
+
+#[test]
+fn keys_share_within_their_class() {
+    let mut queue = queue(&[("a", 1), ("b", 1)]);
+    let gold = Share {
+        weight: 3,
+        ..share("a", 'g')
+    };
+    join(&mut queue, &gold, 20);
+    join(&mut queue, &share("a", 'h'), 20);
+    join(&mut queue, &share("b", 'x'), 40);
+    let taken = take(&mut queue, 40);
+    let count = |key| taken.chars().filter(|it| *it == key).count();
+    assert_eq!((count('g'), count('h'), count('x')), (15, 5, 20));
+}
+
+#[test]
+fn a_class_that_is_idle_saves_nothing_up() {
+    let mut queue = queue(&[("a", 1), ("b", 1)]);
+    join(&mut queue, &share("a", 'a'), 10);
+    assert_eq!(take(&mut queue, 6), "aaaaaa");
+    join(&mut queue, &share("b", 'b'), 4);
+    assert_eq!(take(&mut queue, 8), "babababa");
+}
+
+#[test]
+fn a_class_that_is_not_there_is_the_first() {
+    let mut queue = queue(&[("a", 3), ("b", 1)]);
+    join(&mut queue, &share("gone", 'x'), 3);
+    let depths: Vec<usize> = queue.classes().map(|(_, depth)| depth).collect();
+    assert_eq!(depths, [3, 0]);
+    let mut queue = ClassQueue::default();
+    queue.join(&share("a", 'x'), 1, 0);
+    assert_eq!(queue.len(), 1);
+}
+
+#[test]
+fn those_who_wait_in_a_class_that_leaves_the_file_stay_in_it() {
+    let mut queue = queue(&[("a", 1), ("b", 1)]);
+    join(&mut queue, &share("a", 'a'), 2);
+    let first = queue.join(&share("b", 'b'), 1, 0);
+    join(&mut queue, &share("b", 'b'), 2);
+    queue.set_classes(&named(&[("a", 1), ("c", 1)]));
+    assert_eq!((queue.len(), queue.depth(&'b')), (5, 3));
+    assert_eq!(queue.leave(&first), Some(0));
+    assert_eq!(queue.leave(&first), None);
+    // A new request of that class is one of the first.
+    join(&mut queue, &share("b", 'n'), 1);
+    assert_eq!(take(&mut queue, 9), "abnba");
+    assert_eq!(queue.lanes.len(), 2);
+}
+
+#[test]
+fn a_lone_flood_takes_half_of_the_room() {
+    let fill = |keys: &str| {
+        let mut queue = ClassQueue::default();
+        let mut is_full = false;
+        while !std::mem::replace(&mut is_full, true) {
+            for key in keys.chars() {
+                if queue.has_room(&key, Some(usize::MAX), 1000) {
+                    queue.join(&Share::of(key), 1, 0);
+                    is_full = false;
+                }
+            }
+        }
+        let depth = |key: char| queue.depth(&key);
+        keys.chars().map(depth).collect::<Vec<_>>()
+    };
+    assert_eq!(fill("a"), [500]);
+    assert_eq!(fill("ab"), [334, 333]);
+    assert_eq!(fill("abcdefghi"), [100; 9]);
+    let mut queue = ClassQueue::default();
+    join(&mut queue, &Share::of('a'), 100);
+    assert!(!queue.has_room(&'a', Some(100), 1000));
+    assert!(queue.has_room(&'b', Some(100), 1000));
+}
+
+#[test]
+fn all_keys_are_seen_and_all_can_be_cleared() {
+    let mut queue = queue(&[("a", 1), ("b", 1)]);
+    join(&mut queue, &share("a", 'x'), 2);
+    join(&mut queue, &share("b", 'x'), 1);
+    join(&mut queue, &share("b", 'y'), 3);
+    let (mut seen, mut next) = (Vec::new(), Some((0, 0)));
+    while let Some(from) = next {
+        next = queue.depths(from, 1, |key, depth| seen.push((*key, depth)));
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, [('x', 1), ('x', 2), ('y', 3)]);
+    assert_eq!(queue.clear().len(), 6);
+    assert!(queue.is_empty());
+}
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Of two classes that always wait, neither gets ahead of its share by more than one request.
+    #[test]
+    fn two_classes_that_wait_keep_to_their_weights(
+        weights in prop::array::uniform3(1_u32..=MAX_CLASS_WEIGHT),
+        most in 1_usize..500,
+    ) {
+        let named: Vec<_> = NAMES.into_iter().zip(weights).collect();
+        let mut queue = queue(&named);
+        for (name, key) in NAMES.into_iter().zip("xyz".chars()) {
+            join(&mut queue, &share(name, key), most);
+        }
+        let mut counts = [0_u32; 3];
+        for key in take(&mut queue, most).chars() {
+            counts["xyz".find(key).unwrap()] += 1;
+            for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+                let share = |index: usize| f64::from(counts[index]) / f64::from(weights[index]);
+                let bound = 1.0 / f64::from(weights[one]) + 1.0 / f64::from(weights[other]);
+                let apart = (share(one) - share(other)).abs();
+                prop_assert!(apart <= bound + 1e-9, "{:?} of {:?}", counts, weights);
+            }
+        }
+    }
+
+    /// What is told of a new request's wait is what comes of it, if nobody else comes: never too
+    /// little, and too much by one for each other key at most, whose tag may be equal.
+    #[test]
+    fn the_requests_ahead_are_as_told(
+        weights in prop::array::uniform3(1_u32..20),
+        joins in prop::collection::vec((0_usize..3, 0_usize..4), 0..60),
+        taken in 0_usize..20,
+        class in 0_usize..3,
+        key in 0_usize..5,
+    ) {
+        let named: Vec<_> = NAMES.into_iter().zip(weights).collect();
+        let mut queue = queue(&named);
+        let keys: Vec<char> = "vwxyz".chars().collect();
+        for (class, key) in joins {
+            queue.join(&share(NAMES[class], keys[key]), 1, 0);
+        }
+        take(&mut queue, taken);
+        let share = share(NAMES[class], keys[key]);
+        let told = queue.ahead_of_new(&share);
+        queue.join(&share, 1, 7);
+        let ahead = std::iter::from_fn(|| queue.take()).take_while(|next| next.waiter != 7);
+        let ahead = ahead.count() as u64;
+        prop_assert!((ahead..=ahead + 14).contains(&told), "{} told, {} were ahead", told, ahead);
+    }
+}

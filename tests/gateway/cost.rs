@@ -1,0 +1,301 @@
+//! Requests that cost more than one, and charges that an answer changes.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{
+    Answer, Client, Exchange, Gateway, Origin, best_of_three, eventually, fetch, now,
+};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A file with routes for these paths, each with these fields; all are limited by the argument `key`.
+fn file(origin: &Origin, rate: &str, limit: &str, routes: &[(&str, &str)]) -> String {
+    let head = format!(
+        r#"trusted_proxies = ["127.0.0.1"]
+
+[log]
+format = "json"
+access = "access.log"
+
+[origins.app]
+servers = ["http://{}"]
+
+[zones.z]
+key = "$arg_key"
+rate = "{rate}"
+"#,
+        origin.address
+    );
+    let routes = routes.iter().map(|(path, fields)| {
+        let limit = format!("limits = [{{ zone = \"z\", {limit} }}]");
+        format!("\n[[routes]]\npath = \"{path}\"\norigin = \"app\"\n{limit}\n{fields}\n")
+    });
+    head + &routes.collect::<String>()
+}
+
+/// Answers with the status and fields that the request's `want-status` and `want-fields` name.
+fn obedient() -> Origin {
+    Origin::answering(|exchange: &mut Exchange| {
+        exchange.body()?;
+        let status = exchange.field("want-status").unwrap_or("200 OK").to_owned();
+        let fields = exchange.field("want-field").unwrap_or("x-none: 1");
+        let answer = format!("HTTP/1.1 {status}\r\n{fields}\r\nContent-Length: 2\r\n\r\nok");
+        exchange.send(answer.as_bytes())
+    })
+}
+
+fn ask(gateway: &Gateway, target: &str, fields: &str) -> Answer {
+    let mut client = Client::connect(gateway.address());
+    client.send(format!("GET {target} HTTP/1.1\r\nHost: test\r\n{fields}\r\n").as_bytes());
+    client.answer()
+}
+
+fn remaining(answer: &Answer) -> u64 {
+    answer.number("x-ratelimit-remaining")
+}
+
+#[test]
+fn a_cost_delays_those_who_come_later_as_in_the_worked_example() {
+    let origin = Origin::start();
+    let routes = [("/1", ""), ("/5", "cost = 5")];
+    let gateway = Gateway::start(&file(&origin, "10r/s", "burst = 10", &routes));
+    best_of_three(|attempt| {
+        let targets = ["/1", "/5", "/1", "/1"];
+        let mut clients: Vec<Client> = targets
+            .iter()
+            .map(|_| Client::connect(gateway.address()))
+            .collect();
+        for (client, path) in clients.iter_mut().zip(targets) {
+            client.get(&format!("{path}?key={attempt}"));
+            std::thread::sleep(3 * MS);
+        }
+        let refused = fetch(gateway.address(), &format!("/5?key={attempt}"));
+        assert_eq!(refused.status, 429);
+        assert!(clients.iter_mut().all(|it| it.answer().status == 200));
+        let moments = origin.moments(&format!("key={attempt}"));
+        let since = |moment| moment - moments[0];
+        let wanted = [0, 100, 600, 700].map(|millis| millis * MS);
+        for (moment, wanted) in moments.iter().zip(wanted) {
+            if since(*moment).abs_diff(wanted) > 15 * MS {
+                let all: Vec<_> = moments.iter().map(|it| since(*it)).collect();
+                return Err(format!("they arrived after {all:?}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_field_of_a_trusted_peer_names_the_cost() {
+    let origin = Origin::start();
+    let rule = "cost = { header = \"X-Cost\", default = 2, max = 6 }";
+    let text = file(
+        &origin,
+        "1r/h",
+        "burst = 10, nodelay = true",
+        &[("/", rule)],
+    );
+    let gateway = Gateway::start(&text);
+    let left = |key: &str, field: &str| remaining(&ask(&gateway, &format!("/?key={key}"), field));
+    assert_eq!(left("a", "x-cost: 5\r\n"), 6);
+    assert_eq!(left("b", ""), 9);
+    for (nth, odd) in ["0", "-1", "1.5", "many"].iter().enumerate() {
+        assert_eq!(
+            left(&format!("c{nth}"), &format!("x-cost: {odd}\r\n")),
+            9,
+            "{odd}"
+        );
+    }
+    assert_eq!(left("d", "x-cost: 1000\r\n"), 5);
+    // Eleven in all: the third of six does not fit.
+    assert_eq!(left("d", "x-cost: 5\r\n"), 0);
+    let refused = ask(&gateway, "/?key=d", "x-cost: 1\r\n");
+    assert_eq!((refused.status, refused.number("retry-after")), (429, 3600));
+
+    let untrusted = text.replace("trusted_proxies = [\"127.0.0.1\"]", "");
+    let gateway = Gateway::start(&untrusted);
+    assert_eq!(remaining(&ask(&gateway, "/?key=a", "x-cost: 5\r\n")), 9);
+}
+
+#[test]
+fn a_body_costs_by_its_length() {
+    let origin = obedient();
+    let rule = "cost = { body_per = \"64KB\", max = 5 }";
+    let limit = "burst = 10, nodelay = true";
+    let gateway = Gateway::start(&file(&origin, "1r/h", limit, &[("/", rule)]));
+    for (key, length, cost) in [
+        ("a", 0, 1),
+        ("b", 65_535, 1),
+        ("c", 65_536, 2),
+        ("d", 900_000, 5),
+    ] {
+        let mut client = Client::connect(gateway.address());
+        let head =
+            format!("POST /?key={key} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+        client.send(head.as_bytes());
+        client.send(&vec![b'x'; length]);
+        assert_eq!(remaining(&client.answer()), 11 - cost, "{length}");
+    }
+    let mut client = Client::connect(gateway.address());
+    client.send(b"POST /?key=e HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    assert_eq!(remaining(&client.answer()), 6, "its length was not known");
+}
+
+#[test]
+fn an_answer_bills_what_its_request_cost_and_nobody_else_is_told() {
+    let origin = obedient();
+    let rule = "cost = { response_header = \"X-Drip-Cost\", estimate = 2, max = 9 }";
+    let limit = "burst = 20, nodelay = true";
+    let gateway = Gateway::start(&file(&origin, "1r/h", limit, &[("/", rule)]));
+    // Answered costs, and what they count for at last.
+    let cases = [
+        ("5", 5),
+        ("1", 1),
+        ("2", 2),
+        ("100", 9),
+        ("0", 2),
+        ("nothing", 2),
+    ];
+    for (nth, (said, cost)) in cases.iter().enumerate() {
+        let target = format!("/?key={nth}");
+        let field = format!("want-field: x-drip-cost: {said}\r\n");
+        let answer = ask(&gateway, &target, &field);
+        assert_eq!((answer.status, remaining(&answer)), (200, 19));
+        assert_eq!(answer.field("x-drip-cost"), None, "it is removed");
+        // The next one is charged its estimate as well.
+        eventually("it is billed", || {
+            let probe = ask(
+                &gateway,
+                &format!("{target}&x"),
+                "want-field: x-drip-cost: 1\r\n",
+            );
+            let before = 19 - cost;
+            // Each look costs one.
+            (before - 3..=before).contains(&remaining(&probe))
+        });
+    }
+}
+
+#[test]
+fn an_answer_bills_the_gate_too() {
+    let origin = obedient();
+    let rule = "cost = { response_header = \"x-drip-cost\", max = 5 }";
+    let text = file(&origin, "1000r/s", "burst = 20", &[("/", rule)]);
+    let text = text.replace("[zones.z]", "rate = \"10r/s\"\n\n[zones.z]");
+    let gateway = Gateway::start(&text);
+    best_of_three(|attempt| {
+        let target = format!("/?key={attempt}");
+        let first = ask(&gateway, &target, "want-field: x-drip-cost: 5\r\n");
+        assert_eq!(first.status, 200);
+        let second = ask(&gateway, &target, "want-field: x-drip-cost: 1\r\n");
+        assert_eq!(second.status, 200);
+        let moments = origin.moments(&format!("key={attempt}"));
+        let gap = moments[1] - moments[0];
+        // The next attempt begins with an open gate.
+        std::thread::sleep(200 * MS);
+        if gap.abs_diff(500 * MS) < 25 * MS {
+            Ok(())
+        } else {
+            Err(format!("{gap:?} apart"))
+        }
+    });
+}
+
+#[test]
+fn only_failures_count_where_successes_are_refunded() {
+    let origin = obedient();
+    let limit = "burst = 4, nodelay = true";
+    let routes = [("/login", "refund = [\"2xx\", \"302\"]")];
+    let gateway = Gateway::start(&file(&origin, "5r/h", limit, &routes));
+    let wrong = "want-status: 401 Unauthorized\r\n";
+    let attack = std::thread::scope(|scope| {
+        let attack = scope.spawn(|| {
+            let mut statuses = Vec::new();
+            for _ in 0..1000 {
+                statuses.push(ask(&gateway, "/login?key=mallory", wrong).status);
+            }
+            statuses
+        });
+        for nth in 0..200 {
+            let target = format!("/login?key=user{}", nth % 4);
+            let status = if nth % 2 == 0 { "200 OK" } else { "302 Found" };
+            let answer = ask(&gateway, &target, &format!("want-status: {status}\r\n"));
+            assert!(answer.status < 400, "good users are never rejected");
+        }
+        attack.join().expect("no panic")
+    });
+    assert_eq!(attack[..5], [401; 5]);
+    assert!(attack[5..].iter().all(|status| *status == 429));
+    // A user who mistypes still has the other attempts.
+    for _ in 0..4 {
+        assert_eq!(ask(&gateway, "/login?key=user0", wrong).status, 401);
+    }
+    assert_eq!(ask(&gateway, "/login?key=user0", "").status, 200);
+    assert_eq!(ask(&gateway, "/login?key=user0", wrong).status, 401);
+    assert_eq!(ask(&gateway, "/login?key=user0", "").status, 429);
+}
+
+#[test]
+fn a_refund_moves_those_who_wait_up() {
+    let origin = Origin::answering(|exchange: &mut Exchange| {
+        if exchange.target().starts_with("/slow") {
+            std::thread::sleep(400 * MS);
+        }
+        exchange.reply(b"ok")
+    });
+    let routes = [("/", ""), ("/slow", "cost = 9\nrefund = [\"2xx\"]")];
+    let gateway = Gateway::start(&file(&origin, "10r/s", "burst = 20", &routes));
+    best_of_three(|attempt| {
+        let began = now();
+        let mut slow = Client::ask(gateway.address(), &format!("/slow?key={attempt}"));
+        gateway.admin("/healthz");
+        std::thread::sleep(20 * MS);
+        let mut next = Client::ask(gateway.address(), &format!("/?key={attempt}"));
+        assert_eq!(slow.answer().status, 200);
+        assert_eq!(next.answer().status, 200);
+        let took = began.elapsed();
+        // Without the refund it would have been let through after 0.9 s.
+        if (390 * MS..650 * MS).contains(&took) {
+            Ok(())
+        } else {
+            Err(format!("{took:?}"))
+        }
+    });
+}
+
+#[test]
+fn the_access_log_tells_what_was_charged() {
+    let origin = obedient();
+    let routes = [
+        ("/", ""),
+        ("/fixed", "cost = 3"),
+        (
+            "/billed",
+            "cost = { response_header = \"x-drip-cost\", max = 9 }",
+        ),
+        ("/refunded", "cost = 4\nrefund = [\"2xx\"]"),
+    ];
+    let limit = "burst = 20, nodelay = true";
+    let gateway = Gateway::start(&file(&origin, "1r/h", limit, &routes));
+    for (path, cost) in [
+        ("/", None),
+        ("/fixed", Some(3)),
+        ("/billed", Some(7)),
+        ("/refunded", Some(0)),
+    ] {
+        ask(&gateway, path, "want-field: x-drip-cost: 7\r\n");
+        let log = gateway.site.folder().join("access.log");
+        let find = || {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            let mut lines = text
+                .lines()
+                .map(|line| serde_json::from_str(line).expect("JSON"));
+            lines.find(|line: &Value| line["target"] == path)
+        };
+        eventually("it is logged", || find().is_some());
+        let line = find().expect("logged");
+        assert_eq!(line.get("cost").and_then(Value::as_u64), cost, "{line}");
+    }
+}
