@@ -140,6 +140,31 @@ fn every_vector_comes_out_as_nginx_has_it_without_its_rounding() {
 }
 
 #[test]
+fn costs_of_the_route_or_of_the_trace_come_out_as_in_the_worked_example() {
+    let zone = "[zones.z]\nkey = \"$remote_addr\"\nrate = \"10r/s\"\n";
+    let route = |path: &str, cost: u32| {
+        format!(
+            "[[routes]]\npath = \"{path}\"\norigin = \"app\"\ncost = {cost}\n\
+             limits = [{{ zone = \"z\", burst = 10 }}]\n"
+        )
+    };
+    let bench = Bench::new(&(zone.to_owned() + &route("/", 1) + &route("/5", 5)));
+    let departures = |trace: &str| -> Vec<String> {
+        let rows = bench.rows(trace);
+        let departure = |row: &String| row.split(',').nth(3).unwrap().to_owned();
+        rows.iter().map(departure).collect()
+    };
+    let first = ["0.000000000", "0.100000000", "0.600000000", "0.700000000"];
+    let last = ["", "0.800000000"];
+    let wanted = [&first[..], &last[..]].concat();
+    assert_eq!(departures("0,a\n0,a,/5\n0,a\n0,a\n0,a,/5\n0,a\n"), wanted);
+    assert_eq!(
+        departures("0,a\n0,a,/,5\n0,a\n0,a,/5,1\n0,a,,5\n0,a\n"),
+        wanted
+    );
+}
+
+#[test]
 fn rows_tell_time_key_verdict_departure_delay_and_excess() {
     let rows = one_zone("10r/s", "burst = 1").rows("time,key\n1.5,a\n1.5,a\n1.5,a\n1.5,b\n");
     let expected = [
@@ -232,7 +257,7 @@ fn bad_lines_are_named_and_the_rest_goes_on() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        told.contains("line 2: this is not time_seconds,key[,route_path]"),
+        told.contains("line 2: this is not time_seconds,key[,route_path[,cost]]"),
         "{told}"
     );
     assert!(told.contains("line 3: \"x\" is not a time"), "{told}");

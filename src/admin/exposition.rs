@@ -18,10 +18,10 @@ use crate::http::gateway::Gateway;
 use crate::http::upstream::BlockedBy;
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{
-    NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP,
-    ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP,
-    ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY,
-    ZONE_TOP_KEY_HELP,
+    NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP,
+    ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP,
+    ORIGIN_RATE, ORIGIN_RATE_HELP, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT,
+    ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
 };
 
 /// How many keys of a zone have a series of their own.
@@ -68,6 +68,15 @@ impl Exposition {
         family(out, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP);
         for (origin, state) in &gates {
             sample(out, ORIGIN_DEPTH, &[("origin", &origin.name)], state.depth);
+        }
+        if gates.iter().any(|(_, state)| !state.classes.is_empty()) {
+            family(out, ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP);
+        }
+        for (origin, state) in &gates {
+            for (class, depth) in &state.classes {
+                let labels = [("origin", origin.name.as_str()), ("class", &*class.name)];
+                sample(out, ORIGIN_CLASS_DEPTH, &labels, depth);
+            }
         }
         family(out, ORIGIN_RATE, ORIGIN_RATE_HELP);
         for (origin, state) in &gates {

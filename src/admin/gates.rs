@@ -5,13 +5,23 @@ use std::collections::BTreeMap;
 use super::views::{self, Plain};
 use crate::config::{self, BackoffMode};
 use crate::http::upstream::{BlockedBy, BlockedTimes, OriginGate};
-use crate::limit::{Cut, Lowered, Moment};
+use crate::limit::{Class, Cut, Lowered, Moment};
 use crate::observe::metrics::{BackoffReason, GateRejected};
 
 /// Rejections since the start, by reason.
 pub(super) fn rejections(gate: &OriginGate) -> BTreeMap<Plain, u64> {
     let count = |why: GateRejected| (why.label().into(), gate.metrics().rejected(why));
     GateRejected::ALL.into_iter().map(count).collect()
+}
+
+/// The classes of a gate, each with its number of waiters.
+pub(super) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
+    let view = |(class, depth): &(Class, usize)| views::GateClass {
+        class: Plain::new(&class.name),
+        weight: class.weight,
+        queue_depth: *depth as u64,
+    };
+    classes.iter().map(view).collect()
 }
 
 /// How long any request has waited, by cause.

@@ -83,7 +83,7 @@ fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
             "queue_depth": 6,
             "rate": {"file": "30r/m", "now": "30r/m"},
             "max_in_flight": {"file": 50, "now": 50},
-            "share": "key", "queue": 5, "max_queue": 8,
+            "share": "key", "queue": 5, "max_queue": 8, "classes": [],
             "rejections": {"queue": 1, "max_queue": 0, "timeout": 0, "max_wait": 0, "stopping": 0},
             "blocked_seconds": null, "backing_off": null, "deepest": null,
         })
@@ -113,6 +113,26 @@ fn a_gate_with_places_alone_has_no_rate_and_shares_with_nobody() {
     eventually("its time counts for the places", || {
         number(&self::gate(&gateway)["blocked_seconds"]["in_flight"]) > 0.0
     });
+}
+
+#[test]
+fn classes_are_told_with_those_who_wait_in_them() {
+    let origin = Origin::start();
+    let classes = "rate = \"1r/m\"\nclasses = { interactive = 8, batch = 1 }";
+    let text = gated(&origin, classes)
+        + "[[routes]]\npath = \"/batch\"\norigin = \"app\"\nclass = \"batch\"\n";
+    let gateway = Gateway::start(&text);
+    let _waiting = crowd(&gateway, "xab");
+    let _batch = Client::ask(gateway.address(), "/batch?key=a");
+    wait_for_depth(&gateway, 3);
+    let classes = value!([
+        { "class": "interactive", "weight": 8, "queue_depth": 2 },
+        { "class": "batch", "weight": 1, "queue_depth": 1 },
+    ]);
+    assert_eq!(gate(&gateway)["classes"], classes);
+    let labels = [("origin", "app"), ("class", "batch")];
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.count("drip_origin_class_queue_depth", &labels), 1);
 }
 
 #[test]

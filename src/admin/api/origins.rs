@@ -67,6 +67,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
         share: share.map(|zone| Plain::new(&zone.name)),
         queue: settings.share.map(|_| settings.queue.get() as u64),
         max_queue: settings.max_queue.get() as u64,
+        classes: gates::classes(&state.classes),
         rejections: gates::rejections(gate),
         blocked_seconds: gates::blocked_seconds(&state.blocked),
         backing_off: gates::backing_off(settings, &state.lowered, now),

@@ -83,6 +83,7 @@ class GatePanel {
       places && ["places ", ...places],
       settings && (settings.share ? ["share ", { bold: settings.share }, "  queue ", { bold: count(settings.queue) }] : ["one queue for all"]),
       settings && ["max_queue ", { bold: count(settings.max_queue) }],
+      ...(gate.classes ?? []).map((it) => ["class ", { bold: it.class }, ` weight ${it.weight}, ${whole(it.queue_depth)} waiting`]),
     ].filter(Boolean);
     while (this.settings.children.length > chips.length) this.settings.lastChild.remove();
     chips.forEach((parts, i) => say(this.settings.children[i] ?? this.settings.appendChild(make("li")), ...parts));

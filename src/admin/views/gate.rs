@@ -20,6 +20,8 @@ pub struct Gate {
     pub queue: Option<u64>,
     /// Requests of all keys that may wait.
     pub max_queue: u64,
+    /// The classes that share the gate, in the order of the file; empty if there is one for all.
+    pub classes: Vec<GateClass>,
     /// Rejections since the gateway started, by reason.
     pub rejections: BTreeMap<Plain, u64>,
     /// How long any request has waited, by what the first one waited for.
@@ -36,6 +38,15 @@ pub struct Gate {
 pub struct FileAndNow<T> {
     pub file: Option<T>,
     pub now: Option<T>,
+}
+
+/// A class of traffic at a gate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateClass {
+    pub class: Plain,
+    pub weight: u32,
+    pub queue_depth: u64,
 }
 
 /// A key with requests that wait at a gate.
@@ -75,6 +86,8 @@ pub struct GateSample {
     pub wait_p50: Option<f64>,
     pub wait_p99: Option<f64>,
     pub backing_off: Option<BackingOff>,
+    /// The classes that share the gate, in the order of the file.
+    pub classes: Vec<GateClass>,
     /// The keys with the most waiting requests, deepest first.
     pub deepest: Vec<GateKeySample>,
 }

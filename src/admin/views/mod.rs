@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use gate::{BackingOff, FileAndNow, Gate, GateKey, GateKeySample, GateSample};
+pub use gate::{BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateSample};
 pub use plain::Plain;
 
 /// `/api/zones`.

@@ -98,9 +98,10 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
         host,
         methods,
     } = taken?;
-    let mut limits = limits?;
+    let (mut limits, cost) = (limits?, cost?);
     for limit in &mut limits {
         limit.limit.max_wait = max_wait;
+        limit.limit.cost = cost.usual();
     }
     Some(Route {
         path,
@@ -108,7 +109,7 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
         methods,
         origin: origin?,
         class: class.unwrap_or_default(),
-        cost: cost?,
+        cost,
         refund,
         limits,
         max_wait,

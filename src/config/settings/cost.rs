@@ -49,6 +49,17 @@ impl CostRule {
         }
     }
 
+    /// What a request counts for of which nothing is known.
+    #[must_use]
+    pub fn usual(&self) -> Cost {
+        match self {
+            Self::Fixed(cost) => *cost,
+            Self::Header { default, .. } => *default,
+            Self::BodyPer { .. } => Cost::ONE,
+            Self::ResponseHeader { estimate, .. } => *estimate,
+        }
+    }
+
     /// The cost that a field names: a whole number from 1, at most `max`.
     #[must_use]
     pub fn parse(value: &[u8], max: Cost) -> Option<Cost> {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{CostRule, Statuses};
-use crate::limit::Limit;
+use crate::limit::{Cost, Limit};
 
 /// One of the `[[routes]]`. No two have the same path, host and methods.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,8 +108,19 @@ impl fmt::Display for PathPattern {
 pub struct RouteLimit {
     /// Index into [`super::Settings::zones`].
     pub zone: usize,
-    /// The limit's values. `delay` is never above `burst`; `max_wait` is the route's.
+    /// The limit's values. `delay` is never above `burst`; `max_wait` is the route's, and `cost`
+    /// is that of a request of which nothing is known.
     pub limit: Limit,
+}
+
+impl RouteLimit {
+    /// The same limit for a request of this cost, if it is known.
+    #[must_use]
+    pub fn costing(self, cost: Option<Cost>) -> Self {
+        let cost = cost.unwrap_or(self.limit.cost);
+        let limit = Limit { cost, ..self.limit };
+        Self { limit, ..self }
+    }
 }
 
 /// Header fields that tell a client about its limits.

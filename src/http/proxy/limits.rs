@@ -14,7 +14,7 @@ use super::request_info::RequestInfo;
 use crate::actors::{Grant, Joining, Key, Outlook, Probing, Rejection, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
-use crate::limit::{Cost, Excess, Limit, Moment};
+use crate::limit::{Cost, Excess, Moment};
 use crate::observe::metrics::{LimitStatus, Rejected};
 
 /// The verdict of one limit about a request.
@@ -152,11 +152,7 @@ fn pending(
 ) -> (Option<PendingLimit>, Vec<PendingLimit>) {
     let mut pending = route.limits.iter().filter_map(|wanted| {
         let key = key::take(gateway.zone(wanted.zone).settings(), info)?;
-        let limit = Limit {
-            cost,
-            ..wanted.limit
-        };
-        let wanted = RouteLimit { limit, ..*wanted };
+        let wanted = wanted.costing(Some(cost));
         Some(PendingLimit { wanted, key })
     });
     (pending.next(), pending.collect())

@@ -14,6 +14,10 @@ use crate::limit::Cuts;
 pub const ORIGIN_DEPTH: &str = "drip_origin_queue_depth";
 /// Help text of [`ORIGIN_DEPTH`].
 pub const ORIGIN_DEPTH_HELP: &str = "Requests waiting at the origin's gate.";
+/// Requests of a class waiting at an origin's gate.
+pub const ORIGIN_CLASS_DEPTH: &str = "drip_origin_class_queue_depth";
+/// Help text of [`ORIGIN_CLASS_DEPTH`].
+pub const ORIGIN_CLASS_DEPTH_HELP: &str = "Requests of a class waiting at the origin's gate.";
 /// The pace of an origin's gate.
 pub const ORIGIN_RATE: &str = "drip_origin_rate";
 /// Help text of [`ORIGIN_RATE`].

@@ -24,9 +24,9 @@ pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
 pub use config::ConfigMetrics;
 pub use gate::{
-    BackoffReason, GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_DEPTH,
-    ORIGIN_DEPTH_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE,
-    ORIGIN_RATE_HELP,
+    BackoffReason, GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP,
+    ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP,
+    ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP,
 };
 pub use histograms::Histograms;
 pub use log::count_dropped_line;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::limit::Moment;
+use crate::limit::{Cost, Moment};
 
 mod csv;
 mod json;
@@ -14,7 +14,7 @@ mod time;
 /// The format of a trace's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `time_seconds,key[,route_path]`.
+    /// `time_seconds,key[,route_path[,cost]]`.
     Csv,
     /// nginx's `combined` access log, with or without more fields after it.
     Combined,
@@ -31,6 +31,8 @@ pub struct Line<'a> {
     pub key: Option<Cow<'a, [u8]>>,
     /// The path, not decoded; `/` if the trace has none.
     pub path: Cow<'a, str>,
+    /// What the request counts for, if the trace tells; otherwise its route says.
+    pub cost: Option<Cost>,
     /// Further data from an access log.
     pub recorded: Option<Recorded<'a>>,
 }
@@ -64,7 +66,7 @@ pub struct Recorded<'a> {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum LineError {
     /// Not CSV.
-    #[error("this is not time_seconds,key[,route_path]")]
+    #[error("this is not time_seconds,key[,route_path[,cost]]")]
     Csv,
     /// Not the combined format.
     #[error(
@@ -79,6 +81,9 @@ pub enum LineError {
         "{0:?} is not a time; write seconds since the Unix epoch, such as 12 or 1795232027.349"
     )]
     Seconds(String),
+    /// The cost is not valid.
+    #[error("{0:?} is not a cost; write a whole number from 1 to 64")]
+    Cost(String),
     /// The time of an access log is not valid.
     #[error("{0:?} is not a time of an access log")]
     Time(String),
@@ -190,6 +195,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         time,
         key: None,
         path: path_of(target).into(),
+        cost: None,
         recorded: Some(recorded),
     })
 }
@@ -287,6 +293,33 @@ mod tests {
             assert_eq!(read.key.as_deref(), Some(key.as_bytes()), "{line}");
             assert_eq!(read.path, path, "{line}");
         }
+    }
+
+    #[test]
+    fn a_number_behind_the_path_is_the_cost() {
+        let cases = [
+            ("1,a,/x,5", "/x", Some(5)),
+            ("1,a,\"/x,5\",64", "/x,5", Some(64)),
+            ("1,a,/x,y,5", "/x,y", Some(5)),
+            ("1,a,,5", "/", Some(5)),
+            ("1,a,/x,", "/x,", None),
+            ("1,a,\"/x\"", "/x", None),
+            ("1,a", "/", None),
+        ];
+        for (line, path, cost) in cases {
+            let read = Form::Csv.read(line).unwrap();
+            assert_eq!(
+                (&*read.path, read.cost.map(Cost::get)),
+                (path, cost),
+                "{line}"
+            );
+        }
+        for cost in ["0", "65", "99999999999"] {
+            let line = format!("1,a,/x,{cost}");
+            assert_eq!(Form::Csv.read(&line), Err(LineError::Cost(cost.to_owned())));
+        }
+        let json = "{\"time\":\"2026-11-21T03:33:47Z\",\"cost\":7}";
+        assert_eq!(Form::of(json).read(json).unwrap().cost, Cost::new(7));
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl<'a> Simulator<'a> {
         let route = self.requests.route(line)?;
         let mut asked = Vec::with_capacity(route.limits.len());
         let mut refused = None;
-        for wanted in &route.limits {
+        for wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = &self.settings.zones[wanted.zone];
             let Some(key) = self.requests.limited(zone, line) else {
                 continue;
@@ -61,7 +61,7 @@ impl<'a> Simulator<'a> {
             let refusal =
                 known.and_then(|known| known.account.refuses(zone.rate, wanted.limit, now));
             refused = refused.or(refusal.map(|refusal| refusal.excess));
-            asked.push((*wanted, key));
+            asked.push((wanted, key));
         }
         // A request that one limit rejects is charged by none. But its keys count as used.
         if let Some(excess) = refused {

@@ -22,7 +22,7 @@ use super::line::Line;
 use super::outcome::{AtGate, Outcome};
 use super::request_keys::RequestKeys;
 use crate::config::{Route, Settings};
-use crate::limit::{Excess, Moment, Share, Verdict};
+use crate::limit::{Cost, Excess, Moment, Share, Verdict};
 use crate::observe::metrics::{GateRejected, LimitStatus};
 
 /// The gateway's zones and its origins' gates, deciding on one request after the other.
@@ -64,8 +64,9 @@ impl Judged {
 struct Waiting<'a> {
     outcome: Outcome,
     route: &'a Route,
-    /// Its share of the gate.
+    /// Its share of the gate, and what it costs there.
     share: Share<Rc<[u8]>>,
+    cost: Cost,
     /// How long it holds a place at the origin.
     holds: Duration,
     charges: Vec<Charged>,
@@ -126,6 +127,7 @@ impl<'a> GatedSimulator<'a> {
             outcome,
             route,
             share,
+            cost: line.cost.unwrap_or(route.cost.usual()),
             holds: self.holds(route, line),
             charges,
             turns,
@@ -184,7 +186,7 @@ impl<'a> GatedSimulator<'a> {
         let rejected = |excess| (Outcome::rejected(route, excess, now), Vec::new(), 0);
         let mut asked = Vec::with_capacity(route.limits.len());
         let mut refused = None;
-        for wanted in &route.limits {
+        for wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = self.zones.zone(wanted.zone);
             let Some(key) = self.requests.limited(zone, line) else {
                 continue;
@@ -192,9 +194,9 @@ impl<'a> GatedSimulator<'a> {
             if !self.zones.remember(wanted.zone, &key, now) {
                 return rejected(Excess::default());
             }
-            let refusal = self.zones.refuses(*wanted, &key, now);
+            let refusal = self.zones.refuses(wanted, &key, now);
             refused = refused.or(refusal);
-            asked.push((*wanted, Rc::from(key)));
+            asked.push((wanted, Rc::from(key)));
         }
         if let Some(excess) = refused {
             return rejected(excess);
@@ -290,9 +292,14 @@ impl<'a> GatedSimulator<'a> {
             return Some(request.outcome);
         }
         let now = self.now;
-        let joined = self
-            .gates
-            .join(origin, &request.share, number, request.holds, now);
+        let joined = self.gates.join(
+            origin,
+            &request.share,
+            request.cost,
+            number,
+            request.holds,
+            now,
+        );
         match joined {
             Ok(Joined::Passed) => Some(released(&request, now)),
             Ok(Joined::Waits) => {

@@ -78,6 +78,7 @@ impl<'a> OriginGates<'a> {
         &mut self,
         origin: usize,
         share: &Share<Rc<[u8]>>,
+        cost: Cost,
         number: u64,
         holds: Duration,
         now: Moment,
@@ -91,7 +92,7 @@ impl<'a> OriginGates<'a> {
             gives_up,
             holds,
         };
-        match gate.join(share, Cost::ONE, now, waiter) {
+        match gate.join(share, cost, now, waiter) {
             Admission::Passed => {
                 self.hold(origin, holds, now);
                 Ok(Joined::Passed)

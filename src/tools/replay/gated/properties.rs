@@ -31,6 +31,7 @@ fn line((at, key, holds): Request, path: &'static str) -> Line<'static> {
         time: Moment::from_nanos(at * 1_000_000),
         key: Some(vec![b'a' + key].into()),
         path: path.into(),
+        cost: None,
         recorded: Some(Recorded {
             client: None,
             method: "GET".into(),

@@ -1,28 +1,40 @@
-//! Traces as CSV: `time_seconds,key[,route_path]`.
+//! Traces as CSV: `time_seconds,key[,route_path[,cost]]`.
 
 use std::borrow::Cow;
 
 use super::{Line, LineError, shown, time};
-use crate::limit::Moment;
+use crate::limit::{Cost, Moment};
 
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
     let (time, rest) = field(line);
     let rest = rest.ok_or(LineError::Csv)?;
     let nanos = time::seconds(&time).ok_or_else(|| LineError::Seconds(shown(&time)))?;
     let (key, rest) = field(rest);
-    let path = match rest.map(str::trim).unwrap_or_default() {
-        "" => "/".into(),
-        quoted if quoted.starts_with('"') => field(quoted).0,
-        // The last field may have commas without quotes.
-        plain => plain.into(),
+    let rest = rest.map(str::trim).unwrap_or_default();
+    let (path, cost) = if rest.starts_with('"') {
+        field(rest)
+    } else {
+        // A path may have commas without quotes. A number behind the last one is a cost.
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let split = rest.rsplit_once(',');
+        let split = split.filter(|(_, cost)| !cost.trim().is_empty() && is_number(cost.trim()));
+        split.map_or((rest.into(), None), |(path, cost)| {
+            (path.trim().into(), Some(cost))
+        })
     };
+    let cost = cost.map(str::trim).filter(|cost| !cost.is_empty());
+    let cost = cost.map(|cost| {
+        let number = cost.parse().ok().and_then(Cost::new);
+        number.ok_or_else(|| LineError::Cost(shown(cost)))
+    });
     Ok(Line {
         time: Moment::from_nanos(nanos),
         key: Some(match key {
             Cow::Borrowed(key) => Cow::Borrowed(key.as_bytes()),
             Cow::Owned(key) => Cow::Owned(key.into_bytes()),
         }),
-        path,
+        path: if path.is_empty() { "/".into() } else { path },
+        cost: cost.transpose()?,
         recorded: None,
     })
 }

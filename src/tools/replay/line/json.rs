@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use super::{
     Line, LineError, Recorded, asked, canonical, path_of, shown, spans, time, without_host,
 };
+use crate::limit::Cost;
 
 /// The fields that are read. A line may have several fields with the same meaning.
 #[derive(Default, Deserialize)]
@@ -43,6 +44,7 @@ struct Json<'a> {
     origin_seconds: Said<'a>,
     request_time: Said<'a>,
     upstream_response_time: Said<'a>,
+    cost: Said<'a>,
 }
 
 pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
@@ -86,6 +88,7 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         bare if bare.len() == target.len() => target,
         bare => bare.to_owned().into(),
     };
+    let cost = json.cost.text();
     let client = json.client.or(json.remote_addr).text();
     let recorded = Recorded {
         client: client.and_then(|client| client.parse().ok().map(canonical)),
@@ -102,6 +105,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         time: ended.before(took),
         key: None,
         path: path_of(&recorded.target).to_owned().into(),
+        // What was given back counts as its route says.
+        cost: cost.and_then(|cost| cost.parse().ok().and_then(Cost::new)),
         recorded: Some(recorded),
     })
 }
