@@ -92,7 +92,7 @@ fn bad_lines_are_named_by_log_and_line_and_the_rest_goes_on() {
     assert!(output.status.success());
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.contains("bad.csv: line 2: this is not time_seconds,key[,route_path]\n"),
+        said.contains("bad.csv: line 2: this is not time_seconds,key[,route_path[,cost]]\n"),
         "{said}"
     );
     assert!(

@@ -31,7 +31,7 @@ pub struct Wanted {
     /// Draw over time the requests that arrive, wait and go on
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// CSV lines `time_seconds,key[,route_path]`, or an access log; plain or compressed by gzip; -
+    /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log; plain or compressed by gzip; -
     /// for standard input
     trace: PathBuf,
 }
