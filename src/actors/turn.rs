@@ -149,19 +149,30 @@ impl<'z> Turn<'z> {
         &self.grant
     }
 
-    /// Uses the turn: the charge stays, unless something is done about it.
+    /// Uses the turn: the charge stays. Returns what the actor knew when it granted the turn.
     #[allow(
         clippy::must_use_candidate,
-        reason = "for most requests nothing is done about the charge"
+        reason = "most callers have read the grant before"
     )]
-    pub fn take(mut self) -> UsedTurn<'z> {
-        self.used = true;
-        self.shards.metrics().count(self.grant.status(self.dry_run));
+    pub fn take(mut self) -> Grant {
+        self.use_up();
+        self.grant
+    }
+
+    /// Uses the turn. What it was charged can still be changed.
+    #[must_use]
+    pub fn take_unsettled(mut self) -> UsedTurn<'z> {
+        self.use_up();
         UsedTurn {
             shards: self.shards,
             key: Key::clone(&self.key),
             charge: self.grant.charge,
         }
+    }
+
+    fn use_up(&mut self) {
+        self.used = true;
+        self.shards.metrics().count(self.grant.status(self.dry_run));
     }
 }
 

@@ -279,6 +279,7 @@ fn tuning(zone: &config::Zone, shard: usize, shards: usize, sharing: Option<Shar
     Tuning {
         algorithm: zone.algorithm,
         rate: zone.rate,
+        plans: zone.plans.clone(),
         max_keys,
         idle_timeout: zone.idle_timeout,
         sharing,

@@ -25,9 +25,9 @@ pub use problem::{LoadError, Problem, Problems};
 pub(crate) use settings::cut;
 pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
-    HostRule, Level, Listen, Log, OnStoreFailure, Origin, PathPattern, RatelimitHeaders, Redis,
-    Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Statuses, StoreKind, Tls, Trouble,
-    Zone,
+    HostRule, Level, Listen, Log, OnStoreFailure, Origin, PathPattern, Plan, Plans,
+    RatelimitHeaders, Redis, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Statuses,
+    StoreKind, Tls, Trouble, Zone,
 };
 pub use show::show;
 pub(crate) use size::show_size;

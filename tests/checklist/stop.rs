@@ -30,7 +30,7 @@ fn stop(bed: &mut Bed) {
 
 #[test]
 fn line_24_what_is_in_flight_is_finished_and_then_it_ends() {
-    let mut bed = stopping("workers = 1");
+    let mut bed = stopping("");
     let mut idle = bed.client();
     let mut get = bed.ask(GET);
     let mut one = bed.origin.accept();

@@ -19,6 +19,7 @@ mod live;
 mod operator;
 mod origins;
 mod pacing;
+mod plans;
 mod queue;
 mod retune;
 mod servers;

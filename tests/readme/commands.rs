@@ -245,6 +245,7 @@ fn each_part_of_a_file_passes_the_check() {
     ];
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("gateway.toml");
+    fs::write(folder.path().join("gold.txt"), "carol\n").expect("a file of keys");
     let mut checked = 0;
     let files = blocks().into_iter().filter(|block| block.kind == "toml");
     // The certificates of an example are nowhere.

@@ -27,7 +27,7 @@ impl Handler<StoreReply> for ZoneSupervisor {
 impl ZoneSupervisor {
     /// Decides a join.
     pub(super) fn decide(&mut self, join: Join, now: Moment) {
-        let rate = self.tuning.rate;
+        let rate = self.rates.wanted(&join.key);
         let Some(account) = self.account(&join.key, now) else {
             return Self::reject(join, Rejected::Keys);
         };
@@ -87,7 +87,7 @@ impl ZoneSupervisor {
     pub(super) fn take_back(&mut self, key: &Key, charge: Charge, now: Moment) {
         match charge {
             Charge::Own(charge) => {
-                let rate = self.tuning.rate;
+                let rate = self.rates.of(key);
                 if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
                     account.refund(rate, charge, now);
                 }
@@ -106,7 +106,7 @@ impl ZoneSupervisor {
         let Charge::Own(charge) = charge else {
             return;
         };
-        let rate = self.tuning.rate;
+        let rate = self.rates.of(key);
         if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
             account.settle(rate, *charge, *cost, now);
         }
@@ -119,7 +119,7 @@ impl ZoneSupervisor {
             index
         } else if self.has_room() || self.evict() {
             let account = Account::new(self.tuning.algorithm);
-            self.keys.add(key, State::Parked(account), now)
+            self.add(key, State::Parked(account), now)
         } else {
             return None;
         };

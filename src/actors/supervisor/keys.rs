@@ -14,7 +14,7 @@ use crate::limit::{Account, Moment};
 /// Most keys, for example any IP address, are stored in the table itself. A key with an allocation
 /// of its own, made between the allocations of short-lived actors, leaves holes in memory that fit
 /// nothing else.
-type Name = SmallVec<[u8; 40]>;
+pub(super) type Name = SmallVec<[u8; 40]>;
 
 /// Stands for no index.
 const NONE: u32 = u32::MAX;
@@ -112,6 +112,12 @@ impl<A> Keys<A> {
         self.parked.len
     }
 
+    /// The key at an index.
+    pub(super) fn name(&self, index: u32) -> Name {
+        let entry = self.known.get_index(index as usize);
+        entry.map(|(name, _)| name.clone()).unwrap_or_default()
+    }
+
     pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
         self.known.get_index_of(key).map(narrow)
     }
@@ -196,8 +202,9 @@ impl<A> Keys<A> {
             .filter_map(|(_, known)| known.active())
     }
 
-    pub(super) fn each_parked_mut(&mut self) -> impl Iterator<Item = &mut Account> {
-        self.known.values_mut().filter_map(Known::parked_mut)
+    pub(super) fn each_parked_mut(&mut self) -> impl Iterator<Item = (&[u8], &mut Account)> {
+        let known = self.known.iter_mut();
+        known.filter_map(|(name, known)| Some((name.as_slice(), known.parked_mut()?)))
     }
 
     /// Up to `most` keys from just before index `end` towards the front.

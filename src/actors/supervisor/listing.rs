@@ -22,14 +22,14 @@ impl Handler<CollectStats> for ZoneSupervisor {
             before,
             reply,
         } = request;
-        let (now, rate) = (self.shard.pacer.now(), self.tuning.rate);
+        let now = self.shard.pacer.now();
         if before == FROM_THE_END {
             count.depth += self.shard.depth();
             count.active += self.keys.active();
             count.parked += self.keys.parked();
         }
         let before = self.shard.walk(before, WALK_MOST, |snapshot| {
-            let state = snapshot.state(rate, now);
+            let state = snapshot.state(self.rates.of(&snapshot.key), now);
             count.depth_max = count.depth_max.max(state.depth);
             count.oldest_wait = count.oldest_wait.max(state.oldest_wait);
             count.top.show(state);
@@ -48,15 +48,15 @@ impl Handler<ListKeys> for ZoneSupervisor {
             before,
             reply,
         } = request;
-        let (now, rate) = (self.shard.pacer.now(), self.tuning.rate);
+        let now = self.shard.pacer.now();
         let (keys, before) = self.keys.walk(before, WALK_MOST);
         for (key, known) in keys {
             top.show(match &known.state {
-                State::Active(active) => active.snapshot.state(rate, now),
+                State::Active(active) => active.snapshot.state(self.rates.of(key), now),
                 State::Parked(account) => KeyState {
                     key: Key::from(key),
                     depth: 0,
-                    excess: account.excess(rate, now).requests(),
+                    excess: account.excess(self.rates.of(key), now).requests(),
                     oldest_wait: Duration::ZERO,
                     active: false,
                 },
@@ -81,7 +81,7 @@ impl Handler<Forget> for ZoneSupervisor {
             return active.tell(ForgetKey { waiters, reply });
         }
         let elsewhere = self.shard.sharing().map(|zone| zone.forget(&key, None));
-        let parked = known.and_then(|index| self.keys.remove(index));
+        let parked = known.and_then(|index| self.remove(index));
         // The caller may have gone.
         let _gone = reply.send(parked.map(|_| 0).or(elsewhere.map(|()| 0)));
     }

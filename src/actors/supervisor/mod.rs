@@ -5,6 +5,7 @@ mod crash;
 mod immediate;
 mod keys;
 mod listing;
+mod rates;
 mod sweep;
 mod tuning;
 
@@ -20,12 +21,13 @@ use super::messages::{End, Join, Leave, Probe, Refund, RejectAll, Retire, Retune
 use super::restart::{self, Restart};
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;
-use crate::limit::{Account, Bucket, Excess, Limit, Moment, Refusal};
+use crate::limit::{Account, Bucket, Excess, Limit, Moment, Rate, Refusal};
 use crate::observe::metrics::{ActorKind, Rejected, ZoneMetrics};
 use crate::time::pacer::{Alarm, Bell, Pacer};
 #[cfg(test)]
 pub(crate) use crash::Crash;
 use keys::{Keys, Known, State};
+use rates::Rates;
 pub(super) use tuning::{Retune, Tuning};
 
 /// Owns a zone's keys on one worker.
@@ -37,6 +39,7 @@ pub(super) struct ZoneSupervisor {
     tuning: Tuning,
     shard: Rc<Shard>,
     keys: Keys<Active>,
+    rates: Rates,
     alarm: Alarm,
     /// Taken when the actor starts.
     bell: Option<Bell>,
@@ -73,6 +76,7 @@ impl ZoneSupervisor {
         let shard = shard(&zone, &tuning, pacer, metrics);
         Self {
             zone,
+            rates: Rates::new(tuning.rate, tuning.plans.clone()),
             tuning,
             shard,
             keys: Keys::default(),
@@ -99,11 +103,11 @@ impl ZoneSupervisor {
             None => return None,
         };
         let snapshot = Rc::new(Snapshot::new(Key::clone(key), bucket));
-        let actor = KeyActor::new(
-            self.tuning.rate,
-            Rc::clone(&self.shard),
-            Rc::clone(&snapshot),
-        );
+        let rate = match known {
+            Some(_) => self.rates.of(key),
+            None => self.rates.wanted(key),
+        };
+        let actor = KeyActor::new(rate, Rc::clone(&self.shard), Rc::clone(&snapshot));
         let actor = restart::start(actor);
         let active = State::Active(Active { actor, snapshot });
         self.park_some_of_many(now);
@@ -112,9 +116,46 @@ impl ZoneSupervisor {
             self.keys.touch(index, now);
             index
         } else {
-            self.keys.add(key, active, now)
+            self.add(key, active, now)
         };
         self.keys[index].active()
+    }
+
+    /// Adds an unknown key, at the rate of its plan.
+    fn add(&mut self, key: &Key, state: State<Active>, now: Moment) -> u32 {
+        if !self.rates.are_all_the_same() {
+            let rate = self.rates.wanted(key);
+            self.rates.set(key, rate);
+        }
+        self.keys.add(key, state, now)
+    }
+
+    /// Forgets a key.
+    fn remove(&mut self, index: u32) -> Option<State<Active>> {
+        if !self.rates.are_all_the_same() {
+            let name = self.keys.name(index);
+            self.rates.forget(&name);
+        }
+        self.keys.remove(index)
+    }
+
+    /// Gives a known key the rate of its plan, if it has another one.
+    fn follow_plan(&mut self, key: &Key, now: Moment) {
+        if self.rates.are_all_the_same() {
+            return;
+        }
+        let Some(known) = self.keys.get_mut(key) else {
+            return;
+        };
+        let (had, wanted) = (self.rates.of(key), self.rates.wanted(key));
+        if had == wanted {
+            return;
+        }
+        match &mut known.state {
+            State::Parked(account) => account.retune(had, wanted, now),
+            State::Active(active) => active.tell(RetuneKey(wanted)),
+        }
+        self.rates.set(key, wanted);
     }
 
     /// Tells the actor of a key that is known, and wakes it if it is parked.
@@ -145,12 +186,12 @@ impl ZoneSupervisor {
     /// Uses the bucket that the key's actor last published, unless a message is pending there that
     /// may change it. A rejection changes nothing, so a flood of rejections need not take the
     /// actor's time.
-    fn refuses(&self, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
+    fn refuses(&self, key: &Key, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
         // Local state of a shared zone may be out of date.
         if self.shard.sharing().is_some() {
             return None;
         }
-        let rate = self.tuning.rate;
+        let rate = self.rates.of(key);
         match &self.keys[index].state {
             State::Parked(account) => account.refuses(rate, limit, now),
             State::Active(active) if active.snapshot.pending.get() == 0 => {
@@ -255,6 +296,7 @@ impl Handler<Join> for ZoneSupervisor {
             return Self::reject(join, Rejected::Stopping);
         }
         let now = self.shard.pacer.now();
+        self.follow_plan(&join.key, now);
         if !self.tuning.algorithm.queues() {
             return match self.shard.sharing() {
                 None => self.decide(join, now),
@@ -263,7 +305,7 @@ impl Handler<Join> for ZoneSupervisor {
         }
         let known = self.keys.find(&join.key);
         if let Some(index) = known
-            && let Some(refusal) = self.refuses(index, join.limit, now)
+            && let Some(refusal) = self.refuses(&join.key, index, join.limit, now)
         {
             answer_rejected(join.reply, refusal.into_rejection(now));
             return self.keys.touch(index, now);
@@ -291,8 +333,10 @@ impl Handler<Probe> for ZoneSupervisor {
             let _gone = probe.reply.send(None);
             return;
         }
+        self.follow_plan(&probe.key, now);
         let known = self.keys.find(&probe.key);
-        let refuses = |account: &Account| account.refuses(self.tuning.rate, probe.limit, now);
+        let rate = self.rates.wanted(&probe.key);
+        let refuses = |account: &Account| account.refuses(rate, probe.limit, now);
         let refusal = match known.map(|index| (index, &self.keys[index].state)) {
             Some((index, State::Active(active))) => {
                 active.tell(probe);
@@ -354,15 +398,29 @@ impl Handler<Retune> for ZoneSupervisor {
         self.shard.share(shared(&self.zone, &tuning, &self.shard));
         let before = std::mem::replace(&mut self.tuning, tuning);
         let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
-        // Actors of a shared zone also adopt other changes of its settings.
-        if before.rate != rate || self.tuning.sharing.is_some() {
-            for active in self.keys.each_active() {
-                active.tell(RetuneKey(rate));
+        let known = |active: &Active| {
+            let key = Key::clone(&active.snapshot.key);
+            (self.rates.of(&key), key)
+        };
+        let active: Vec<(Rate, Key)> = self.keys.each_active().map(known).collect();
+        if before.rate != rate {
+            for (key, account) in self.keys.each_parked_mut() {
+                // Others follow their plan when they are used again.
+                if !self.rates.has_own(key) {
+                    account.retune(before.rate, rate, now);
+                }
             }
         }
-        if before.rate != rate {
-            for account in self.keys.each_parked_mut() {
-                account.retune(before.rate, rate, now);
+        self.rates.adopt(rate, self.tuning.plans.clone());
+        for (had, key) in active {
+            let wanted = self.rates.wanted(&key);
+            self.rates.set(&key, wanted);
+            // Actors of a shared zone also adopt other changes of its settings.
+            if had == wanted && self.tuning.sharing.is_none() {
+                continue;
+            }
+            if let Some(active) = self.keys.get(&key).and_then(Known::active) {
+                active.tell(RetuneKey(wanted));
             }
         }
         while self.keys.len() > max_keys && self.evict() {}

@@ -33,7 +33,7 @@ impl ZoneSupervisor {
         let Some(index) = oldest.or_else(|| self.oldest_quiet()) else {
             return false;
         };
-        if let Some(State::Active(evicted)) = self.keys.remove(index) {
+        if let Some(State::Active(evicted)) = self.remove(index) {
             evicted.end();
         }
         self.shard.metrics.evicted_lru.add(1);
@@ -109,17 +109,24 @@ impl ZoneSupervisor {
         let Tuning {
             rate, idle_timeout, ..
         } = self.tuning;
+        let rate_of = |index| {
+            if self.rates.are_all_the_same() {
+                rate
+            } else {
+                self.rates.of(&self.keys.name(index))
+            }
+        };
         let oldest = self.keys.from(self.keys.oldest_parked());
         let idle = oldest.take_while(|(_, known)| now.since(known.used) >= idle_timeout);
-        let is_drained = |account: &Account| account.drained_at(rate) <= now;
-        let drained = idle
-            .take(MOST)
-            .filter(|(_, known)| known.parked().is_some_and(is_drained));
+        let drained = idle.take(MOST).filter(|(index, known)| {
+            let account = known.parked();
+            account.is_some_and(|account| account.drained_at(rate_of(*index)) <= now)
+        });
         let mut drained: Vec<u32> = drained.map(|(index, _)| index).collect();
         // From the back on: the last key moves into each slot that becomes free.
         drained.sort_unstable_by(|one, other| other.cmp(one));
         for index in &drained {
-            self.keys.remove(*index);
+            self.remove(*index);
         }
         self.shard.metrics.evicted_idle.add(drained.len() as u64);
         drained.len() < MOST
@@ -159,6 +166,7 @@ impl ZoneSupervisor {
     /// Ends all actors and forgets all keys.
     pub(super) fn end_all(&mut self) {
         let keys = std::mem::take(&mut self.keys);
+        self.rates.forget_all();
         keys.into_active().for_each(|active| active.end());
         self.show_keys();
     }

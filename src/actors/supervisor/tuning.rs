@@ -4,6 +4,7 @@ use std::time::Duration;
 use actix::Message;
 
 use super::super::store_link::Sharing;
+use crate::config::Plans;
 use crate::limit::{Algorithm, Rate};
 
 /// A supervisor's settings. They can change while it runs.
@@ -11,8 +12,10 @@ use crate::limit::{Algorithm, Rate};
 pub struct Tuning {
     /// How the requests of each key are counted. Never changes.
     pub algorithm: Algorithm,
-    /// The rate of each key.
+    /// The rate of each key without a plan.
     pub rate: Rate,
+    /// Other rates for some keys.
+    pub plans: Plans,
     /// The most keys that this supervisor may remember.
     pub max_keys: NonZeroUsize,
     /// A drained key is forgotten after it was not used for this long.

@@ -2,6 +2,7 @@ mod eviction;
 mod listing;
 mod model;
 mod panics;
+mod plans;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -89,10 +90,12 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         exempt: Vec::new(),
         store: config::StoreKind::Memory,
         on_store_failure: config::OnStoreFailure::Local,
+        plans: config::Plans::default(),
     };
     let tuning = Tuning {
         algorithm: settings.algorithm,
         rate: settings.rate,
+        plans: settings.plans.clone(),
         max_keys: settings.max_keys,
         idle_timeout: settings.idle_timeout,
         sharing: None,

@@ -79,12 +79,19 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
                 zone.name
             ));
         }
-        if max.above_one() > limit.burst {
-            let (name, most) = (&zone.name, u64::from(limit.burst) + 1);
-            node.wrong(&format!(
-                "a request of cost {max} would never pass the limit in zone {name}, which takes {most} at once; raise its burst to at least {}, or lower the cost",
-                max.above_one()
-            ));
+        let too_low = |burst: u32, whose: String| {
+            if max.above_one() > burst {
+                let (name, most) = (&zone.name, u64::from(burst) + 1);
+                node.wrong(&format!(
+                    "a request of cost {max} would never pass the limit in zone {name}{whose}, which takes {most} at once; raise its burst to at least {}, or lower the cost",
+                    max.above_one()
+                ));
+            }
+        };
+        too_low(limit.burst, String::new());
+        for plan in zone.plans.iter().filter(|plan| plan.burst.is_some()) {
+            let whose = format!(" for plan {}", plan.name);
+            too_low(plan.apply(*limit, zone.algorithm).burst, whose);
         }
     }
 }

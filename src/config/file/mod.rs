@@ -5,6 +5,7 @@ mod cost;
 mod limits;
 mod log;
 mod origins;
+mod plans;
 mod redis;
 mod routes;
 mod server;
@@ -28,7 +29,7 @@ use toml::de::DeTable;
 
 use super::read::{Fields, Node, Report};
 use super::suggest::nearest;
-use super::{LoadError, Problem, Problems, Settings};
+use super::{LoadError, Origin, Problem, Problems, Settings};
 
 /// Reads and checks a file.
 ///
@@ -105,10 +106,15 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     let folder = absolute.parent().unwrap_or(&absolute);
     let server = server::read(file.section("server"), folder, admin_token);
     let (origins, zones) = (file.get("origins"), file.get("zones"));
-    let (zone_names, zones) = zones.map(zones::read).unwrap_or_default();
+    let (zone_names, zones, classes) = zones
+        .map(|node| zones::read(node, folder))
+        .unwrap_or_default();
     let (origin_names, origins) = origins
         .map(|node| origins::read(node, folder, &zone_names))
         .unwrap_or_default();
+    for node in classes {
+        is_class(node, &origins);
+    }
     let redis = redis::read(file.section("redis"));
     let routes = file
         .get("routes")
@@ -181,6 +187,23 @@ fn is_name(entry: Node) {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     if entry.name.is_empty() || !entry.name.chars().all(fits) {
         entry.wrong("a name is made of letters, digits, _, - and .");
+    }
+}
+
+/// Reports a problem if no origin has the class that this value names.
+fn is_class(node: Node, origins: &[Option<Origin>]) {
+    let Some(name) = node.value.as_str() else {
+        return;
+    };
+    let classes = || origins.iter().flatten().flat_map(|origin| &origin.classes);
+    if classes().all(|class| *class.name != *name) {
+        let mut known: Vec<&str> = classes().map(|class| &*class.name).collect();
+        known.dedup();
+        let known = match known[..] {
+            [] => "none has classes".to_owned(),
+            _ => format!("there are {}", list(&known)),
+        };
+        node.missing(&format!("no origin has a class {name}; {known}"));
     }
 }
 

@@ -1,20 +1,36 @@
+use std::cell::RefCell;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::Duration;
 
-use super::{Fields, Names, Node, named, values};
-use crate::config::{OnStoreFailure, StoreKind, Zone};
+use super::{Fields, Names, Node, named, plans, values};
+use crate::config::{OnStoreFailure, Plans, StoreKind, Zone};
 use crate::limit::{Algorithm, Moment, Rate};
 use crate::store::Pace;
 
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 const MOST_KEYS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
 
-/// Reads `[zones]`.
-pub(super) fn read(node: Node) -> (Names, Vec<Option<Zone>>) {
-    named(node, zone)
+/// Reads `[zones]`. Names of files are relative to `folder`.
+///
+/// Also returns the values that name classes of origins.
+pub(super) fn read<'r>(
+    node: Node<'r>,
+    folder: &Path,
+) -> (Names<'r>, Vec<Option<Zone>>, Vec<Node<'r>>) {
+    let classes = RefCell::new(Vec::new());
+    let (names, zones) = named(node, |fields, name| {
+        zone(fields, name, folder, &mut classes.borrow_mut())
+    });
+    (names, zones, classes.into_inner())
 }
 
-fn zone(mut fields: Fields, name: String) -> Option<Zone> {
+fn zone<'r>(
+    mut fields: Fields<'r>,
+    name: String,
+    folder: &Path,
+    classes: &mut Vec<Node<'r>>,
+) -> Option<Zone> {
     let key = fields.required("key", "\"$remote_addr\"", |node| {
         values::parsed(node, "variables such as \"$remote_addr\"", str::parse)
     });
@@ -46,6 +62,18 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
     let ipv6_prefix = fields.or("ipv6_prefix", 64, values::whole(0..=128));
     let networks = values::list("[\"192.0.2.0/24\"]", values::network);
     let exempt = fields.or("exempt", Vec::new(), networks);
+    let plans = fields.get("plans").map_or(Some(Plans::default()), |node| {
+        if store == StoreKind::Redis {
+            node.wrong("a zone in Redis has no plans; keep the zone in memory, or remove them");
+        }
+        let of_zone = plans::OfZone {
+            name: &name,
+            algorithm,
+            fits: &|node, rate| fits(node, algorithm, rate),
+            folder,
+        };
+        plans::read(node, &of_zone, classes)
+    });
     fields.finish();
     Some(Zone {
         name,
@@ -58,6 +86,7 @@ fn zone(mut fields: Fields, name: String) -> Option<Zone> {
         exempt,
         store,
         on_store_failure,
+        plans: plans?,
     })
 }
 

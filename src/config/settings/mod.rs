@@ -1,6 +1,7 @@
 mod backoff;
 mod cost;
 mod origin;
+mod plan;
 mod route;
 mod server;
 mod status;
@@ -16,13 +17,14 @@ use ipnet::IpNet;
 pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
 pub use origin::{Health, Host, HostRule, Origin, Scheme, ServerUrl};
+pub use plan::{Plan, Plans};
 pub use route::{PathPattern, RatelimitHeaders, Route, RouteLimit};
 pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
 pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
 
 use super::KeyTemplate;
-use crate::limit::{Algorithm, Rate};
+use crate::limit::{Algorithm, Limit, Rate};
 
 /// The checked settings from a gateway's file.
 ///
@@ -88,6 +90,13 @@ impl Settings {
         settings
     }
 
+    /// The files that the plans of the zones name. They are read with the file.
+    #[must_use]
+    pub fn plan_files(&self) -> Vec<PathBuf> {
+        let plans = self.zones.iter().flat_map(|zone| zone.plans.iter());
+        plans.filter_map(|plan| plan.file.clone()).collect()
+    }
+
     /// Names of the fields that differ from `started_with` and take effect only after a restart.
     #[must_use]
     pub fn needing_restart(&self, started_with: &Self) -> Vec<&'static str> {
@@ -133,9 +142,25 @@ pub struct Zone {
     pub store: StoreKind,
     /// What happens when the store fails. Has no effect on a zone in memory.
     pub on_store_failure: OnStoreFailure,
+    /// Other numbers for some keys.
+    pub plans: Plans,
 }
 
 impl Zone {
+    /// The rate of a key.
+    #[must_use]
+    pub fn rate_of(&self, key: &[u8]) -> Rate {
+        let plan = self.plans.of(key);
+        plan.and_then(|plan| plan.rate).unwrap_or(self.rate)
+    }
+
+    /// A limit in this zone as it applies to a key.
+    #[must_use]
+    pub fn limit_of(&self, key: &[u8], limit: Limit) -> Limit {
+        let plan = self.plans.of(key);
+        plan.map_or(limit, |plan| plan.apply(limit, self.algorithm))
+    }
+
     /// Whether requests of this client are never limited in this zone.
     #[must_use]
     pub fn is_exempt(&self, client: IpAddr) -> bool {

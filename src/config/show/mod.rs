@@ -8,8 +8,8 @@ use std::path::Path;
 use super::size::show_size;
 use super::toml_string::toml_string;
 use super::{
-    Access, Backoff, CostRule, Format, ForwardedHeader, HostRule, Level, Origin, RatelimitHeaders,
-    Redis, Route, RouteLimit, Settings, Zone,
+    Access, Backoff, CostRule, Format, ForwardedHeader, HostRule, Level, Origin, Plan,
+    RatelimitHeaders, Redis, Route, RouteLimit, Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -180,6 +180,31 @@ fn show_zone(out: &mut Page, zone: &Zone) {
         "on_store_failure",
         toml_string(zone.on_store_failure.name()),
     );
+    for plan in zone.plans.iter() {
+        show_plan(out, zone, plan);
+    }
+}
+
+fn show_plan(out: &mut Page, zone: &Zone, plan: &Plan) {
+    out.title(format!(
+        "[zones.{}.plans.{}]",
+        key(&zone.name),
+        key(&plan.name)
+    ));
+    out.field("keys", quoted(&plan.keys));
+    if let Some(file) = &plan.file {
+        out.field("file", toml_string(&file.display().to_string()));
+    }
+    if let Some(rate) = plan.rate {
+        out.field("rate", toml_string(&rate.to_string()));
+    }
+    if let Some(burst) = plan.burst {
+        out.field("burst", burst);
+    }
+    out.field("weight", plan.weight);
+    if let Some(class) = &plan.class {
+        out.field("class", toml_string(class));
+    }
 }
 
 fn show_redis(out: &mut Page, redis: &Redis) {

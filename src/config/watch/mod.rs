@@ -1,4 +1,4 @@
-//! Watches the configuration file for changes.
+//! Watches the configuration file for changes, and the files that it names.
 //!
 //! An event in the folders around the file is only a reason to look at the file. Its [`Stamp`]
 //! decides whether it changed. So every way of saving a file works, and a log that grows in the
@@ -46,6 +46,8 @@ pub struct Watcher {
     read_at: Option<Stamp>,
     /// Stamp of the file at the last look.
     seen: Stamp,
+    /// The files that it names, with their stamps when the file was last read.
+    others: Vec<(PathBuf, Stamp)>,
     inotify: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
     /// Notified by events. It keeps one notification, which is enough.
@@ -88,6 +90,7 @@ impl Watcher {
             path,
             text: Some(text),
             read_at: None,
+            others: Vec::new(),
             inotify,
             watched: BTreeSet::new(),
             changed_hint,
@@ -100,10 +103,22 @@ impl Watcher {
         Ok(this)
     }
 
+    /// Watches these files too, which the file names: a change of one counts as its own.
+    pub fn follow(&mut self, others: Vec<PathBuf>) {
+        let known = std::mem::take(&mut self.others);
+        let with_stamp = |path: PathBuf| {
+            let known = known.iter().find(|(known, _)| *known == path);
+            let stamp = known.map_or_else(|| Stamp::of(&path), |(_, stamp)| *stamp);
+            (path, stamp)
+        };
+        self.others = others.into_iter().map(with_stamp).collect();
+        self.look();
+    }
+
     /// Waits until the file has changed and been quiet for 50 ms; returns its text.
     ///
-    /// The text is never the same as the one returned last, but after an error any text counts as
-    /// changed. Dropping the future loses no change.
+    /// The text is never the same as the one returned last, unless a file that it names has
+    /// changed. After an error any text counts as changed. Dropping the future loses no change.
     ///
     /// # Errors
     ///
@@ -111,11 +126,11 @@ impl Watcher {
     /// once, until the file changes.
     pub async fn changed(&mut self) -> Result<String, LoadError> {
         loop {
-            if Some(self.look()) == self.read_at {
+            if Some(self.look()) == self.read_at && self.knows_others() {
                 self.wait_for_hint().await;
                 continue;
             }
-            let stamp = self.settle().await;
+            let (stamp, others) = self.settle().await;
             let told = self.text.take();
             let found = read(&self.path);
             if Stamp::of(&self.path) != stamp {
@@ -125,7 +140,8 @@ impl Watcher {
             }
             self.read_at = Some(stamp);
             self.text = found.as_ref().ok().cloned();
-            if self.text.is_none() || self.text != told {
+            let has_other_changed = self.note(others);
+            if self.text.is_none() || self.text != told || has_other_changed {
                 return found;
             }
         }
@@ -140,6 +156,8 @@ impl Watcher {
     /// Returns an error if the file cannot be read.
     pub fn read(&mut self) -> Result<String, LoadError> {
         let stamp = Stamp::of(&self.path);
+        let others = self.stamps();
+        self.note(others);
         let found = read(&self.path);
         // The text may be incomplete if the file is being written, although `stamp` is that of the
         // complete file. So after a success `changed` must read again.
@@ -148,13 +166,35 @@ impl Watcher {
         found
     }
 
-    /// Waits until the file has not changed for [`QUIET`].
-    async fn settle(&mut self) -> Stamp {
-        let mut stamp = self.look();
+    /// The stamps of the files that it names, now.
+    fn stamps(&self) -> Vec<Stamp> {
+        let others = self.others.iter();
+        others.map(|(path, _)| Stamp::of(path)).collect()
+    }
+
+    /// Whether the files that it names are as they were when the file was last read.
+    fn knows_others(&self) -> bool {
+        let mut others = self.others.iter();
+        others.all(|(path, stamp)| Stamp::of(path) == *stamp)
+    }
+
+    /// Notes that the files that it names are read. Returns whether one has changed.
+    fn note(&mut self, stamps: Vec<Stamp>) -> bool {
+        let mut has_changed = false;
+        for ((_, known), stamp) in self.others.iter_mut().zip(stamps) {
+            has_changed |= *known != stamp;
+            *known = stamp;
+        }
+        has_changed
+    }
+
+    /// Waits until neither the file nor one that it names has changed for [`QUIET`].
+    async fn settle(&mut self) -> (Stamp, Vec<Stamp>) {
+        let mut stamp = (self.look(), self.stamps());
         let mut quiet_at = Instant::now() + QUIET;
         loop {
             let quiet = timeout_at(quiet_at, self.wait_for_hint()).await.is_err();
-            let now = self.look();
+            let now = (self.look(), self.stamps());
             if now != stamp {
                 stamp = now;
                 quiet_at = Instant::now() + QUIET;
@@ -173,7 +213,10 @@ impl Watcher {
 
     /// Looks at the file, and renews the watches if its folders have been replaced.
     fn look(&mut self) -> Stamp {
-        let folders = folders(&self.path);
+        let mut folders = folders(&self.path);
+        for (path, _) in &self.others {
+            folders.extend(self::folders::folders(path));
+        }
         let stamp = Stamp::of(&self.path);
         if folders == self.watched && stamp.is_same_file(self.seen) {
             self.seen = stamp;

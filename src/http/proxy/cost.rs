@@ -2,7 +2,7 @@
 
 use super::request_info::RequestInfo;
 use crate::actors::UsedTurn;
-use crate::config::{CostRule, Route};
+use crate::config::CostRule;
 use crate::http::message::{BodyLength, ResponseHead};
 use crate::limit::Cost;
 
@@ -49,16 +49,9 @@ pub(super) fn tells(rule: &CostRule, field: &[u8]) -> bool {
 
 /// The turns that a request has used, as long as its answer may change what they cost.
 #[derive(Debug, Default)]
-pub(super) struct UsedTurns<'r>(Vec<UsedTurn<'r>>);
+pub(super) struct UsedTurns<'r>(pub(super) Vec<UsedTurn<'r>>);
 
-impl<'r> UsedTurns<'r> {
-    /// Keeps the turns if an answer on this route can change anything.
-    pub(super) fn keep(turns: impl Iterator<Item = UsedTurn<'r>>, route: &Route) -> Self {
-        // The other turns must be used, too.
-        let turns = turns.filter(|_| route.settles());
-        Self(turns.collect())
-    }
-
+impl UsedTurns<'_> {
     /// Gives all charges back.
     pub(super) fn refund(&mut self) {
         self.0.drain(..).for_each(UsedTurn::refund);

@@ -3,9 +3,9 @@
 use std::io;
 use std::pin::pin;
 
+use super::admitted::Admitted;
 use super::cost::UsedTurns;
 use super::gate::AtGate;
-use super::handler::Admitted;
 use super::heads;
 use super::record::RequestRecord;
 use super::request_info::RequestInfo;

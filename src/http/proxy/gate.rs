@@ -107,13 +107,14 @@ impl<'a> GateRequest<'a> {
     /// The share of the gate that the request takes. Its key is empty if the origin names no zone.
     fn share(&self) -> Share<Key> {
         let share = self.gateway.origin(self.route.origin).settings().share;
-        let key = share.map_or_else(Key::default, |zone| {
-            key::shared(self.gateway.zone(zone).settings(), self.info)
-        });
+        let zone = share.map(|zone| self.gateway.zone(zone).settings());
+        let key = zone.map_or_else(Key::default, |zone| key::shared(zone, self.info));
+        let plan = zone.and_then(|zone| zone.plans.of(&key));
+        let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
-            class: Arc::clone(&self.route.class),
+            class: Arc::clone(class.unwrap_or(&self.route.class)),
             key,
-            weight: 1,
+            weight: plan.map_or(1, |plan| plan.weight),
         }
     }
 }

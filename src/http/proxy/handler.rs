@@ -3,8 +3,9 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use super::admitted::Admitted;
 use super::client::Client;
-use super::cost::{self, UsedTurns};
+use super::cost;
 use super::forward::{Failure, Forward};
 use super::gate::{AtGate, GateRequest};
 use super::limits::{self, LimitOutcome};
@@ -12,14 +13,12 @@ use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
-use crate::config::Route;
 use crate::http::downstream::{
     Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
 };
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::http::message::sender::Then;
-use crate::http::upstream::Place;
 use crate::limit::Moment;
 use crate::time::pacer::Priority;
 
@@ -92,15 +91,6 @@ impl RequestService for Worker {
     fn poll_admission(&self, task: &mut Priority, cx: &mut Context<'_>) -> Poll<Moment> {
         self.pacer.poll_departures_first(task, cx)
     }
-}
-
-/// A request that may go to its origin.
-pub(super) struct Admitted<'r> {
-    pub(super) route: &'r Route,
-    /// Its place at the origin; `None` if there is no gate.
-    pub(super) place: Option<Place>,
-    /// The turns that it has used in its zones.
-    pub(super) used: UsedTurns<'r>,
 }
 
 /// Finds the route of a request, and waits for its turn in its zones and at its origin's gate.

@@ -69,7 +69,13 @@ pub(super) struct Turns<'r>(SmallVec<[Turn<'r>; 1]>);
 impl<'r> Turns<'r> {
     /// Uses all turns: their charges stay, unless the answer on this route changes them.
     pub(super) fn take(self, route: &Route) -> UsedTurns<'r> {
-        UsedTurns::keep(self.0.into_iter().map(Turn::take), route)
+        if route.settles() {
+            return UsedTurns(self.0.into_iter().map(Turn::take_unsettled).collect());
+        }
+        for turn in self.0 {
+            turn.take();
+        }
+        UsedTurns::default()
     }
 }
 
@@ -151,8 +157,10 @@ fn pending(
     cost: Cost,
 ) -> (Option<PendingLimit>, Vec<PendingLimit>) {
     let mut pending = route.limits.iter().filter_map(|wanted| {
-        let key = key::take(gateway.zone(wanted.zone).settings(), info)?;
-        let wanted = wanted.costing(Some(cost));
+        let zone = gateway.zone(wanted.zone).settings();
+        let key = key::take(zone, info)?;
+        let mut wanted = wanted.costing(Some(cost));
+        wanted.limit = zone.limit_of(&key, wanted.limit);
         Some(PendingLimit { wanted, key })
     });
     (pending.next(), pending.collect())

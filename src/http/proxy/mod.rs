@@ -2,6 +2,7 @@
 //!
 //! The gateway finds its route, takes its key, waits for its turn, and forwards it to the origin.
 
+mod admitted;
 mod answer;
 mod client;
 mod cost;

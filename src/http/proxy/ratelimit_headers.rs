@@ -95,10 +95,10 @@ fn x_ratelimit_fields(put: Put<'_>, wanted: &RouteLimit, remaining: u32, retry_a
 /// limits say.
 fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
     let (mut policies, mut states) = (String::new(), String::new());
-    let mut add = |wanted: &RouteLimit, remaining: u32, next: Duration| {
+    let mut add = |wanted: &RouteLimit, key: &[u8], remaining: u32, next: Duration| {
         let settings = record.gateway.zone(wanted.zone).settings();
         let (name, quota) = (&settings.name, u64::from(wanted.limit.burst) + 1);
-        let window = whole_seconds(settings.rate.time_for(quota)).max(1);
+        let window = whole_seconds(settings.rate_of(key).time_for(quota)).max(1);
         let next = whole_seconds(next);
         let comma = if policies.is_empty() { "" } else { ", " };
         // A write to a string does not fail.
@@ -107,12 +107,13 @@ fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &
     };
     if let Some(rejection) = record.gate_rejection() {
         for wanted in &route.limits {
-            add(wanted, 0, rejection.retry_after);
+            add(wanted, &[], 0, rejection.retry_after);
         }
     } else {
         for verdict in &outcome.verdicts {
             let outlook = verdict.outlook;
-            add(&verdict.wanted, outlook.remaining, outlook.one_more_in);
+            let (wanted, key) = (&verdict.wanted, &verdict.key);
+            add(wanted, key, outlook.remaining, outlook.one_more_in);
         }
     }
     if !policies.is_empty() {

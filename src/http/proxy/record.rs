@@ -128,6 +128,10 @@ impl<'r> RequestRecord<'r> {
     /// If the client left while the request waited, this says so.
     fn limited(&self) -> Option<access::Limited<'_>> {
         let zone = |index| self.gateway.zone(index).settings().name.as_str();
+        let plan = |index, key: &[u8]| {
+            let plans = &self.gateway.zone(index).settings().plans;
+            plans.of(key).map(|plan| &*plan.name)
+        };
         if let Some(WaitingPlace {
             zone: index, key, ..
         }) = &self.waiting
@@ -138,6 +142,7 @@ impl<'r> RequestRecord<'r> {
                 key,
                 status,
                 excess,
+                plan: plan(*index, key),
             });
         }
         let LimitVerdict {
@@ -161,6 +166,7 @@ impl<'r> RequestRecord<'r> {
                 *status
             },
             excess: Some(*excess),
+            plan: plan(wanted.zone, key),
         })
     }
 

@@ -54,6 +54,38 @@ fn departures_are_an_interval_apart_and_idle_time_is_lost() {
 }
 
 #[test]
+fn a_bill_delays_those_who_leave_later_and_a_credit_moves_them_up() {
+    let mut gate = Gate::new(limits("10r/s"));
+    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
+    assert!(matches!(join(&mut gate, 'b', 10), Admission::Waiting(_)));
+    gate.bill(4, at(50));
+    assert_eq!(gate.due(), Some(at(500)));
+    gate.credit(2, at(60));
+    assert_eq!(gate.due(), Some(at(300)));
+    gate.credit(3, at(150));
+    assert_eq!(gate.due(), Some(at(150)), "time that has passed is lost");
+    assert_eq!(taken(&mut gate, 150), [('b', 150)]);
+    // Nobody has left for long: a bill counts from now on.
+    gate.bill(2, at(5000));
+    assert!(matches!(join(&mut gate, 'c', 5000), Admission::Waiting(_)));
+    assert_eq!(gate.due(), Some(at(5200)));
+}
+
+#[test]
+fn a_cost_delays_the_next_departure() {
+    let mut gate = Gate::<char, u32>::new(limits("10r/s"));
+    let join = |gate: &mut Gate<char, u32>, cost, millis| {
+        let cost = Cost::new(cost).unwrap();
+        gate.join(&Share::of('a'), cost, at(millis), || cost.get())
+    };
+    assert_eq!(join(&mut gate, 5, 0), Admission::Passed);
+    for cost in [3, 1] {
+        assert!(matches!(join(&mut gate, cost, 10), Admission::Waiting(_)));
+    }
+    assert_eq!(taken(&mut gate, 2000), [('a', 500), ('a', 800)]);
+}
+
+#[test]
 fn a_request_leaves_when_a_place_is_free_and_its_slot_has_come() {
     let mut gate = Gate::new(GateLimits {
         max_in_flight: Some(1),

@@ -93,6 +93,8 @@ pub struct Limited<'a> {
     pub status: LimitStatus,
     /// The excess including this request; `None` if it is not known.
     pub excess: Option<Excess>,
+    /// The plan of the key, if it has one.
+    pub plan: Option<&'a str>,
 }
 
 impl AccessLog {
@@ -187,6 +189,7 @@ pub(crate) fn text(entry: &Entry) -> String {
         key,
         status,
         excess,
+        ..
     }) = &entry.limited
     {
         let (key, status) = (escape(key), status.label());
@@ -207,6 +210,10 @@ pub(crate) fn text(entry: &Entry) -> String {
     }
     if let Some(reason) = entry.origin_rejected {
         let _ = write!(line, " origin_rejected={reason}");
+    }
+    let plan = entry.limited.as_ref().and_then(|limited| limited.plan);
+    if let Some(plan) = plan {
+        let _ = write!(line, " plan={plan}");
     }
     if let Some(class) = entry.class {
         let _ = write!(line, " class={class}");
@@ -251,6 +258,8 @@ struct Json<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     origin_rejected: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<u32>,
@@ -285,6 +294,7 @@ pub(crate) fn json(entry: &Entry) -> String {
         queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
         origin_queue_seconds: entry.origin_queue.map(|span| span.as_secs_f64()),
         origin_rejected: entry.origin_rejected,
+        plan: entry.limited.as_ref().and_then(|limited| limited.plan),
         class: entry.class,
         cost: entry.cost,
         origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
@@ -330,6 +340,7 @@ mod tests {
                 key: b"a\n\xff\\",
                 status: LimitStatus::Delayed,
                 excess: Some(Excess::default()),
+                plan: Some("gold"),
             }),
             queue: Some(Duration::from_micros(950_200)),
             origin_queue: Some(Duration::from_millis(3)),
@@ -350,7 +361,7 @@ mod tests {
             "192.0.2.1 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?b=\\x22c\\x22 HTTP/1.1\" 200 66 \"-\" \
              \"curl\\x0D\\x0A\\x228\\x22\" zone=\"per_client\" key=\"a\\x0A\\xFF\\\\\" limit_status=delayed excess=0.000 \
              queue=0.950200 origin_queue=0.003000 origin=0.012000 duration=0.963000 origin_rejected=queue \
-             class=batch cost=5"
+             plan=gold class=batch cost=5"
         );
     }
 

@@ -47,19 +47,20 @@ impl<'a> Simulator<'a> {
         let route = self.requests.route(line)?;
         let mut asked = Vec::with_capacity(route.limits.len());
         let mut refused = None;
-        for wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
+        for mut wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = &self.settings.zones[wanted.zone];
             let Some(key) = self.requests.limited(zone, line) else {
                 continue;
             };
+            wanted.limit = zone.limit_of(&key, wanted.limit);
             let keys = &mut self.zones[wanted.zone];
             let new = || Key::new(zone.algorithm, now);
             if !keys.remember(&key, |oldest| oldest.busy_until > now, new) {
                 return Some(Outcome::rejected(route, Excess::default(), now));
             }
             let known = keys.peek(&key);
-            let refusal =
-                known.and_then(|known| known.account.refuses(zone.rate, wanted.limit, now));
+            let refusal = known
+                .and_then(|known| known.account.refuses(zone.rate_of(&key), wanted.limit, now));
             refused = refused.or(refusal.map(|refusal| refusal.excess));
             asked.push((wanted, key));
         }
@@ -69,7 +70,7 @@ impl<'a> Simulator<'a> {
         }
         let mut verdicts = Vec::with_capacity(asked.len());
         for (RouteLimit { zone, limit }, key) in &asked {
-            let rate = self.settings.zones[*zone].rate;
+            let rate = self.settings.zones[*zone].rate_of(key);
             if let Some(known) = self.zones[*zone].peek_mut(key) {
                 verdicts.push(known.account.decide(rate, *limit, now));
             }

@@ -1,5 +1,6 @@
 mod gate;
 mod origins;
+mod plans;
 mod server;
 
 use super::*;
@@ -121,7 +122,7 @@ const CASES: &[Case] = &[
     ("", "redis.host = \"a\"\n",
      r#"1:7: "host" is not a field of [redis], whose fields are url, timeout, prefix"#),
     ("\"10r/s\"", "\"1r/s\"\nburst = 5",
-     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, max_keys, idle_timeout, ipv6_prefix, exempt"#),
+     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, max_keys, idle_timeout, ipv6_prefix, exempt, plans"#),
     // [[routes]]
     ("path   = \"/\"\n", "",
      r#"8:1: this route has no path; add one such as path = "/""#),
@@ -200,7 +201,15 @@ const CASES: &[Case] = &[
 
 #[test]
 fn each_problem_is_told_with_its_place() {
-    for (from, to, expected) in [CASES, server::CASES, origins::CASES, gate::CASES].concat() {
+    for (from, to, expected) in [
+        CASES,
+        server::CASES,
+        origins::CASES,
+        gate::CASES,
+        plans::CASES,
+    ]
+    .concat()
+    {
         let text = SMALLEST.replacen(from, to, 1);
         assert_ne!(text, SMALLEST, "{from}");
         let found = problems(&text).replace("/etc/drip/gateway.toml:", "");

@@ -155,12 +155,16 @@ impl<'a> GatedSimulator<'a> {
 
     /// The share of the gate of the route's origin. Its key is empty if the origin has no `share`.
     fn share(&mut self, route: &Route, line: &Line) -> Share<Rc<[u8]>> {
-        let share = self.gates.share(route.origin);
-        let key = share.map(|zone| self.requests.of(self.zones.zone(zone), line));
+        let zone = self.gates.share(route.origin);
+        let zone = zone.map(|zone| self.zones.zone(zone));
+        let key = zone.map(|zone| self.requests.of(zone, line));
+        let key = key.unwrap_or_default();
+        let plan = zone.and_then(|zone| zone.plans.of(&key));
+        let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
-            class: Arc::clone(&route.class),
-            key: key.unwrap_or_default().into(),
-            weight: 1,
+            class: Arc::clone(class.unwrap_or(&route.class)),
+            weight: plan.map_or(1, |plan| plan.weight),
+            key: key.into(),
         }
     }
 
@@ -186,11 +190,12 @@ impl<'a> GatedSimulator<'a> {
         let rejected = |excess| (Outcome::rejected(route, excess, now), Vec::new(), 0);
         let mut asked = Vec::with_capacity(route.limits.len());
         let mut refused = None;
-        for wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
+        for mut wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = self.zones.zone(wanted.zone);
             let Some(key) = self.requests.limited(zone, line) else {
                 continue;
             };
+            wanted.limit = zone.limit_of(&key, wanted.limit);
             if !self.zones.remember(wanted.zone, &key, now) {
                 return rejected(Excess::default());
             }

@@ -57,13 +57,13 @@ impl<'a> ZoneQueues<'a> {
         self.keys[zone].remember(
             key,
             |oldest| oldest.waiting > 0,
-            || Known::new(settings, now),
+            || Known::new(settings, key, now),
         )
     }
 
     /// The level at which a request would be rejected, if it would.
     pub(super) fn refuses(&self, wanted: RouteLimit, key: &[u8], now: Moment) -> Option<Excess> {
-        let rate = self.zones[wanted.zone].rate;
+        let rate = self.zones[wanted.zone].rate_of(key);
         let refusal = match &self.keys[wanted.zone].peek(key)?.counter {
             Counter::Queue(queue) => queue.bucket().refuses(rate, wanted.limit, now),
             Counter::Account(account) => account.refuses(rate, wanted.limit, now),
@@ -81,7 +81,7 @@ impl<'a> ZoneQueues<'a> {
         now: Moment,
     ) -> Option<(Verdict, Charged)> {
         let RouteLimit { zone, limit } = wanted;
-        let rate = self.zones[zone].rate;
+        let rate = self.zones[zone].rate_of(key);
         let known = self.keys[zone].peek_mut(key)?;
         let (verdict, charge) = match &mut known.counter {
             Counter::Queue(queue) if passes => queue.charge(limit, now),
@@ -144,7 +144,7 @@ impl<'a> ZoneQueues<'a> {
     /// Gives the charges of a request back. The waiters behind it move up.
     pub(super) fn refund(&mut self, charges: &[Charged], now: Moment) {
         for Charged { zone, key, charge } in charges {
-            let rate = self.zones[*zone].rate;
+            let rate = self.zones[*zone].rate_of(key);
             let Some(known) = self.keys[*zone].peek_mut(key) else {
                 continue;
             };
@@ -175,9 +175,10 @@ impl<'a> ZoneQueues<'a> {
 }
 
 impl Known {
-    fn new(zone: &Zone, now: Moment) -> Self {
+    fn new(zone: &Zone, key: &[u8], now: Moment) -> Self {
+        let rate = zone.rate_of(key);
         let counter = match Account::new(zone.algorithm) {
-            Account::Bucket(bucket) => Counter::Queue(Box::new(Queue::new(zone.rate, bucket, now))),
+            Account::Bucket(bucket) => Counter::Queue(Box::new(Queue::new(rate, bucket, now))),
             meter @ Account::Meter(_) => Counter::Account(meter),
         };
         Self {

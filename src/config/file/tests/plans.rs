@@ -1,0 +1,115 @@
+//! Plans, and their files of keys.
+
+use std::fs;
+
+use super::*;
+use crate::limit::Delay::{Above, Never};
+
+const RATE: &str = "rate = \"10r/s\"";
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    (RATE, "rate = \"10r/s\"\nplans = 1",
+     "7:9: plans: expected a table for each, such as [zones.per_client.plans.gold]; found 1"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = {}",
+     "7:14: gold: the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = \"alice\" }",
+     "7:23: keys: expected a list such as [\"alice\", \"bob\"]; found \"alice\""),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\", \"a\"] }",
+     "7:29: keys: \"a\" is listed twice; remove one"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"\"] }",
+     "7:23: keys: a key is empty; no request has that key"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"] }\nplans.silver = { keys = [\"b\", \"a\"] }",
+     "8:25: keys: the key \"a\" is in the plans gold and silver; remove it from one"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], rate = \"0r/s\" }",
+     "7:37: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as \"1r/d\"; found \"0r/s\""),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], weight = 65 }",
+     "7:39: weight: expected a whole number from 1 to 64; found 65"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], class = \"batch\" }",
+     "7:38: class: no origin has a class batch; none has classes"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], brust = 1 }",
+     "7:30: \"brust\" is not a field of [zones.per_client.plans.gold], whose fields are keys, file, rate, burst, weight, class; did you mean burst?"),
+    (RATE, "rate = \"10r/s\"\nstore = \"redis\"\nplans.gold = { keys = [\"a\"] }",
+     "8:1: plans: a zone in Redis has no plans; keep the zone in memory, or remove them"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { file = \"no/gold.txt\" }",
+     "7:23: file: /etc/drip/no/gold.txt cannot be read: No such file or directory (os error 2)"),
+];
+
+fn in_folder(plans: &str, files: &[(&str, &str)]) -> Result<Settings, String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let text = SMALLEST.replacen(RATE, &format!("{RATE}\n{plans}"), 1);
+    let parsed = parse(&text, &folder.path().join("gateway.toml"), false);
+    parsed.map_err(|problems| problems.to_string())
+}
+
+#[test]
+fn keys_come_from_the_file_itself_and_from_files_of_keys() {
+    let plans = "plans.gold = { keys = [\"alice\"], file = \"gold.txt\", rate = \"100r/s\", weight = 8 }\n\
+                 plans.silver = { file = \"silver.txt\" }";
+    let files = [
+        ("gold.txt", "# the best\nbob\ncarol # new\r\n\n"),
+        ("silver.txt", "dave"),
+    ];
+    let settings = in_folder(plans, &files).unwrap();
+    let zone = &settings.zones[0];
+    let name = |key: &str| {
+        zone.plans
+            .of(key.as_bytes())
+            .map(|plan| plan.name.to_string())
+    };
+    for key in ["alice", "bob", "carol"] {
+        assert_eq!(name(key).as_deref(), Some("gold"), "{key}");
+        assert_eq!(zone.rate_of(key.as_bytes()).to_string(), "100r/s");
+    }
+    assert_eq!(name("dave").as_deref(), Some("silver"));
+    assert_eq!(zone.rate_of(b"dave").to_string(), "10r/s");
+    assert_eq!(name("eve"), None);
+    assert_eq!(settings.plan_files().len(), 2);
+}
+
+#[test]
+fn what_is_wrong_in_a_file_of_keys_is_told_with_its_line() {
+    let plans = "plans.gold = { file = \"gold.txt\" }\nplans.silver = { file = \"silver.txt\" }";
+    let files = [("gold.txt", "a\nb\n"), ("silver.txt", "c\n\nb\n")];
+    let problems = in_folder(plans, &files).unwrap_err();
+    let (_, told) = problems.split_once("gateway.toml:").unwrap();
+    assert_eq!(
+        told,
+        "8:25: file: silver.txt, line 3: the key \"b\" is in the plans gold and silver; remove it from one"
+    );
+}
+
+#[test]
+fn a_plan_changes_what_a_limit_lets_through() {
+    let limit = |zone: &str, limit: &str, plan: &str| {
+        let text = SMALLEST
+            .replacen(
+                RATE,
+                &format!("{RATE}\n{zone}\nplans.gold = {{ keys = [\"a\"], {plan} }}"),
+                1,
+            )
+            .replacen(", burst = 20", limit, 1);
+        let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+        let wanted = settings.routes[0].limits[0].limit;
+        let limit = settings.zones[0].limit_of(b"a", wanted);
+        assert_eq!(settings.zones[0].limit_of(b"b", wanted), wanted);
+        (limit.burst, limit.delay)
+    };
+    assert_eq!(limit("", ", burst = 20", "burst = 50"), (50, Above(0)));
+    assert_eq!(
+        limit("", ", burst = 20, delay = 8", "burst = 5"),
+        (5, Above(5))
+    );
+    assert_eq!(
+        limit("", ", burst = 20, nodelay = true", "rate = \"1r/s\""),
+        (20, Never)
+    );
+    let token = "algorithm = \"token_bucket\"";
+    assert_eq!(limit(token, ", burst = 20", "burst = 50"), (49, Never));
+    let window = "algorithm = \"fixed_window\"";
+    assert_eq!(limit(window, "", "rate = \"30r/s\""), (29, Never));
+    assert_eq!(limit(window, "", "weight = 2"), (9, Never));
+}

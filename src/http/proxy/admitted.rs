@@ -1,0 +1,12 @@
+use super::cost::UsedTurns;
+use crate::config::Route;
+use crate::http::upstream::Place;
+
+/// A request that may go to its origin.
+pub(super) struct Admitted<'r> {
+    pub(super) route: &'r Route,
+    /// Its place at the origin; `None` if there is no gate.
+    pub(super) place: Option<Place>,
+    /// The turns that it has used in its zones.
+    pub(super) used: UsedTurns<'r>,
+}

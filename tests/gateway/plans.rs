@@ -1,0 +1,194 @@
+//! Plans: other numbers for some keys, from the file and from files of keys.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, fetch, now};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// A zone of one request an hour, `burst` 4, with these plans.
+fn file(origin: &Origin, plans: &str) -> String {
+    format!(
+        r#"
+[origins.app]
+servers = ["http://{}"]
+
+[zones.z]
+key = "$arg_key"
+rate = "1r/h"
+
+{plans}
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{{ zone = "z", burst = 4, nodelay = true }}]
+"#,
+        origin.address
+    )
+}
+
+fn ask(gateway: &Gateway, key: &str) -> Answer {
+    fetch(gateway.address(), &format!("/?key={key}"))
+}
+
+fn remaining(gateway: &Gateway, key: &str) -> u64 {
+    ask(gateway, key).number("x-ratelimit-remaining")
+}
+
+#[test]
+fn a_plan_gives_its_keys_their_own_rate_and_burst() {
+    let origin = Origin::start();
+    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\", \"bob\"]\nrate = \"20r/s\"\nburst = 9\n\
+                 [zones.z.plans.silver]\nkeys = [\"carol\"]\nburst = 6\n";
+    let gateway = Gateway::start(&file(&origin, plans));
+    for (key, burst) in [("alice", 9), ("bob", 9), ("carol", 6), ("dave", 4)] {
+        let first = ask(&gateway, key);
+        assert_eq!(first.number("x-ratelimit-limit"), burst + 1, "{key}");
+        for left in (0..burst).rev() {
+            let left_now = remaining(&gateway, key);
+            // The bucket of gold leaks while this goes on.
+            assert!(left_now == left || (burst == 9 && left_now > left), "{key}");
+        }
+    }
+    assert_eq!(ask(&gateway, "carol").status, 429);
+    assert_eq!(ask(&gateway, "dave").status, 429);
+    // A twentieth of a second is enough for gold.
+    thread::sleep(300 * MS);
+    assert_eq!(ask(&gateway, "alice").status, 200);
+}
+
+#[test]
+fn a_file_of_keys_that_changes_takes_effect_and_paces_those_who_wait() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let list = site.folder().join("gold.txt");
+    fs::write(&list, "# nobody yet\n").expect("a file");
+    let plans = "[zones.z.plans.gold]\nfile = \"gold.txt\"\nrate = \"20r/s\"\n";
+    site.write(&file(&origin, plans).replace(", nodelay = true", ""));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let mut clients: Vec<Client> = ["alice", "eve"]
+        .iter()
+        .flat_map(|key| (0..4).map(move |_| key))
+        .map(|key| Client::ask(gateway.address(), &format!("/?key={key}")))
+        .collect();
+    eventually("three of each wait", || {
+        gateway.zone("drip_zone_queue_depth") == 6
+    });
+    let before = origin.arrivals().len();
+    assert_eq!(before, 2);
+    // What has leaked stays: less than a thousandth of a request, so the next leaves after 50 ms.
+    let began = now();
+    fs::write(&list, "alice\n").expect("a file");
+    origin.wait_for(5);
+    assert!(began.elapsed() > 100 * MS, "they keep their pace");
+    for client in &mut clients[..4] {
+        assert_eq!(client.answer().status, 200);
+    }
+    // Nobody else has moved.
+    assert_eq!(gateway.zone("drip_zone_queue_depth"), 3);
+    let arrivals = origin.arrivals();
+    let of_eve = arrivals.iter().filter(|it| it.target.ends_with("eve"));
+    assert_eq!(of_eve.count(), 1);
+}
+
+#[test]
+fn a_broken_file_of_keys_changes_nothing_and_is_told_by_its_line() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let list = site.folder().join("gold.txt");
+    fs::write(&list, "alice\n").expect("a file");
+    let plans = "[zones.z.plans.gold]\nfile = \"gold.txt\"\nburst = 9\n\
+                 [zones.z.plans.silver]\nkeys = [\"bob\"]\nburst = 6\n";
+    site.write(&file(&origin, plans));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let limit = |key| ask(&gateway, key).number("x-ratelimit-limit");
+    assert_eq!((limit("alice"), limit("bob")), (10, 7));
+    fs::write(&list, "alice\n\nbob\n").expect("a file");
+    let told = gateway.wait_for_line("gold.txt, line 3");
+    assert!(
+        told.contains("the key \\\"bob\\\" is in the plans")
+            || told.contains("\"bob\" is in the plans"),
+        "{told}"
+    );
+    assert_eq!((limit("alice"), limit("bob")), (10, 7));
+    fs::write(&list, "carol\n").expect("a file");
+    eventually("it is in force", || limit("carol") == 10);
+    assert_eq!((limit("alice"), limit("bob")), (5, 7));
+    fs::remove_file(&list).expect("it is there");
+    gateway.wait_for_line("cannot be read");
+    assert_eq!(limit("carol"), 10);
+}
+
+#[test]
+fn a_hundred_thousand_keys_are_reloaded_while_others_are_served() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let list = site.folder().join("gold.txt");
+    let keys = |from: u32| {
+        let mut text = String::new();
+        for key in from..from + 100_000 {
+            writeln!(text, "key-{key}").expect("memory");
+        }
+        text
+    };
+    fs::write(&list, keys(0)).expect("a file");
+    let plans = "[zones.z.plans.gold]\nfile = \"gold.txt\"\nrate = \"1r/m\"\nburst = 99\n";
+    site.write(&file(&origin, plans));
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let limit = |key: &str| ask(&gateway, key).number("x-ratelimit-limit");
+    assert_eq!(
+        (limit("key-0"), limit("key-99999"), limit("key-100000")),
+        (100, 100, 5)
+    );
+    let spent = remaining(&gateway, "key-60000");
+    let own = remaining(&gateway, "eve");
+    let draft = site_draft(&gateway);
+    fs::write(&draft, keys(50_000)).expect("a file");
+    fs::rename(draft, list).expect("a file");
+    eventually("it is in force", || limit("key-149999") == 100);
+    assert_eq!(limit("key-0"), 5);
+    // Keys that keep their plan, or have none, go on where they were.
+    assert_eq!(remaining(&gateway, "key-60000"), spent - 1);
+    assert_eq!(remaining(&gateway, "eve"), own - 1);
+}
+
+fn site_draft(gateway: &Gateway) -> std::path::PathBuf {
+    gateway.site.folder().join("gold.new")
+}
+
+#[test]
+fn a_plan_has_its_weight_and_class_at_the_gate() {
+    let origin = Origin::start();
+    let plans = "[zones.z.plans.gold]\nkeys = [\"a\"]\nweight = 3\n\
+                 [zones.z.plans.slow]\nkeys = [\"c\"]\nclass = \"batch\"\n";
+    let text = file(&origin, plans).replace(
+        "[zones.z]",
+        "rate = \"40r/s\"\nshare = \"z\"\nqueue_timeout = \"60s\"\n\
+         classes = { interactive = 4, batch = 1 }\n\n[zones.z]",
+    );
+    let text = text.replace("limits = [{ zone = \"z\", burst = 4, nodelay = true }]", "");
+    let gateway = Gateway::start(&text);
+    let mut clients: Vec<Client> = (0..30)
+        .flat_map(|_| ["a", "b", "c"])
+        .map(|key| Client::ask(gateway.address(), &format!("/?key={key}")))
+        .collect();
+    assert!(clients.iter_mut().all(|it| it.answer().status == 200));
+    // While all wait: a has three turns for each of b, and both together four for each of c.
+    let arrivals = origin.arrivals();
+    let of = |key: &str| {
+        let taken = arrivals[5..35].iter();
+        taken.filter(|it| it.target.ends_with(key)).count()
+    };
+    let (a, b, c) = (of("=a"), of("=b"), of("=c"));
+    assert!(
+        a.abs_diff(18) <= 3 && b.abs_diff(6) <= 2 && c.abs_diff(6) <= 2,
+        "{a} {b} {c}"
+    );
+}
