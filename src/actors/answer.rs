@@ -26,6 +26,18 @@ pub enum Charge {
     Nothing,
 }
 
+impl Charge {
+    /// What was charged.
+    pub(super) fn cost(&self) -> Cost {
+        match self {
+            Self::Own(charge) => charge.cost(),
+            Self::Store(charge) => charge.cost(),
+            Self::Alone(cost) => *cost,
+            Self::Nothing => Cost::ONE,
+        }
+    }
+}
+
 /// The answer to a [`Join`].
 #[derive(Debug)]
 pub enum Answer {

@@ -123,14 +123,16 @@ impl<W, C> ExternalSchedule<W, C> {
 
     /// Removes a waiter that leaves before its turn; `None` if it does not wait (any more).
     ///
-    /// The waiters behind it move up. Returns the charge of the last time, for the caller to give
-    /// back.
-    pub fn leave(&mut self, ticket: Ticket) -> Option<C> {
+    /// The waiters behind it move up. Returns the charge of the last time that `is_of` accepts as
+    /// that of such a waiter, for the caller to give back.
+    pub fn leave(&mut self, ticket: Ticket, is_of: impl Fn(&W, &C) -> bool) -> Option<C> {
         let (delay, place) = self.seats.remove(&ticket)?;
         let found = self.lanes.iter().position(|lane| lane.delay == delay)?;
         let lane = &mut self.lanes[found];
-        lane.waiters.remove(&place);
-        let last = lane.times.pop_back();
+        let left = lane.waiters.remove(&place)?;
+        let mut times = lane.times.iter();
+        let last = times.rposition(|(_, charge)| is_of(&left.waiter, charge));
+        let last = last.and_then(|last| lane.times.remove(last));
         if lane.waiters.is_empty() {
             self.lanes.swap_remove(found);
         }
@@ -260,9 +262,33 @@ mod tests {
         for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
             seat(&mut line, name, ticket, ticket * 100);
         }
-        assert_eq!(line.leave(Ticket(1)), Some(300));
-        assert_eq!(line.leave(Ticket(1)), None);
+        assert_eq!(line.leave(Ticket(1), |_, _| true), Some(300));
+        assert_eq!(line.leave(Ticket(1), |_, _| true), None);
         assert_eq!(leaves(&mut line, 1000), [("b", 100), ("c", 200)]);
+    }
+
+    #[test]
+    fn one_who_leaves_gives_back_a_charge_as_its_own() {
+        let mut line = ExternalSchedule::default();
+        // The waiters are costs, and so are the charges.
+        for (ticket, cost) in [(1, 5), (2, 1), (3, 5), (4, 1)] {
+            line.seat(
+                0,
+                Ticket(ticket),
+                at(ticket),
+                cost,
+                (at(ticket * 100), cost),
+            );
+        }
+        assert_eq!(
+            line.leave(Ticket(1), |cost, charge| cost == charge),
+            Some(5)
+        );
+        let gone = std::iter::from_fn(|| line.take_due(at(1000)));
+        let gone: Vec<_> = gone
+            .map(|gone| (gone.waiter, gone.due, gone.charge))
+            .collect();
+        assert_eq!(gone, [(1, at(100), 5), (5, at(200), 1), (1, at(400), 1)]);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use super::pace::{ticks, whole_micros};
 use super::stored_state::StoredState;
 use super::{Error, Join, Pace, Retune};
 use crate::limit::{
-    Account, Algorithm, Allowance, Bucket, Delay, Excess, FixedWindow, Limit, Meter, Moment, Rate,
-    Reason, Refusal, SlidingWindowCounter, Verdict,
+    Account, Algorithm, Allowance, Bucket, Cost, Delay, Excess, FixedWindow, Limit, Meter, Moment,
+    Rate, Reason, Refusal, SlidingWindowCounter, Verdict,
 };
 
 /// The store's answer to a [`Join`]. All moments are on Redis's clock.
@@ -39,6 +39,16 @@ pub struct Charge {
     pub(super) place: u64,
     /// When it was charged.
     pub(super) at: Moment,
+    /// How many places it took: the first one, and those behind it.
+    pub(super) cost: Cost,
+}
+
+impl Charge {
+    /// What was charged.
+    #[must_use]
+    pub fn cost(&self) -> Cost {
+        self.cost
+    }
 }
 
 /// The rate at which a key is paced, whatever the gateway's own file says.
@@ -135,6 +145,7 @@ pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<StoreAnswer, Error
         charge: (accepted == 1).then(|| Charge {
             place: found.last().copied().unwrap_or_default(),
             at: now,
+            cost: join.limit.cost,
         }),
         in_force,
         state,
@@ -202,7 +213,7 @@ fn verdict(
         (Algorithm::SlidingWindowLog, [counting, one_more_at]) => {
             let (count, one_more_at) = (small(*counting), moment(*one_more_at));
             let excess = Excess::of(count).and(cost);
-            if *counting >= u64::from(most) {
+            if *counting >= u64::from(allowance.for_cost(cost).most) {
                 let refusal = Refusal {
                     reason: Reason::Burst,
                     excess,
@@ -211,7 +222,7 @@ fn verdict(
                 let state = StoredState::Log { count, one_more_at };
                 (Verdict::Reject(refusal), state)
             } else {
-                let count = count.saturating_add(1);
+                let count = count.saturating_add(cost.get());
                 let state = StoredState::Log { count, one_more_at };
                 (Verdict::Pass { excess }, state)
             }

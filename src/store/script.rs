@@ -82,6 +82,7 @@ pub(super) fn join(join: &Join<'_>, prefix: &[u8], by: By) -> Cmd {
         .arg(join.pace.since().as_nanos() / 1000);
     if join.algorithm.has_windows() {
         command.arg(u64::from(join.limit.burst) + 1);
+        command.arg(join.limit.cost.get());
         return command;
     }
     let (delay, patience) = match (join.algorithm, join.limit.delay) {
@@ -97,6 +98,7 @@ pub(super) fn join(join: &Join<'_>, prefix: &[u8], by: By) -> Cmd {
         .filter(|micros| *micros < 1 << 52);
     let patience = patience.unwrap_or(-1);
     command.arg(join.limit.burst).arg(delay).arg(patience);
+    command.arg(join.limit.cost.get());
     command
 }
 
@@ -111,6 +113,7 @@ pub(super) fn refund(refund: &Refund<'_>, prefix: &[u8], by: By) -> Cmd {
         Algorithm::TokenBucket => command.arg(""),
         _ => command.arg(micros(Some(refund.charge.at))),
     };
+    command.arg(refund.charge.cost.get());
     command
 }
 
@@ -121,7 +124,8 @@ pub(super) fn forget_behind(last: &Refund, prefix: &[u8], by: By) -> Cmd {
     command
         .arg(last.pace.text())
         .arg(last.pace.since().as_nanos() / 1000)
-        .arg(last.charge.place);
+        .arg(last.charge.place)
+        .arg(last.charge.cost.get());
     command
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Moment, Rate, Verdict};
+use drip::limit::{Algorithm, Cost, Moment, Rate, Verdict};
 use drip::store::{Join, Pace, Refund, Store, StoreAnswer};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -260,4 +260,36 @@ fn no_time_is_handed_out_twice_whoever_gives_back() {
         })
     });
     outcome.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_cost_takes_as_many_places_and_gives_them_all_back() {
+    let server = Server::start();
+    run(async {
+        let (store, key) = (server.store(), server.key());
+        let pace = pace("10r/s", LEAKY, 0);
+        let now = Some(at(0));
+        let costing = |cost| {
+            let mut join = join(&key, &pace, 10, now);
+            join.limit.cost = Cost::new(cost).expect("small");
+            join
+        };
+        let answers = store.decide(&[1, 5, 1, 1, 5].map(costing)).await;
+        let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+        let dues: Vec<_> = answers[..4].iter().map(millis).collect();
+        assert_eq!(dues, [0, 100, 600, 700]);
+        assert!(answers[4].charge.is_none(), "only two are left");
+        let refund = Refund {
+            key: &key,
+            algorithm: LEAKY,
+            pace: &pace,
+            charge: answers[1].charge.expect("accepted"),
+            at: now,
+        };
+        assert_eq!(store.refund(&[refund, refund]).await, [Ok(true), Ok(false)]);
+        // Its five places are free, for requests that cost one.
+        let next = store.decide(&[1, 1, 1, 1, 1, 1].map(costing)).await;
+        let dues: Vec<_> = next.iter().map(|it| millis(it.as_ref().unwrap())).collect();
+        assert_eq!(dues, [100, 200, 300, 400, 500, 800]);
+    });
 }

@@ -33,11 +33,13 @@ fn limit() -> impl Strategy<Value = Limit> {
     ];
     let burst = prop_oneof![0..10u32, Just(u32::MAX - 1)];
     let max_wait = prop::option::of((0..3_000_000u64).prop_map(Duration::from_micros));
-    (burst, delay, max_wait).prop_map(|(burst, delay, max_wait)| Limit {
+    let cost = prop_oneof![2 => Just(1), 1 => 1..12u32];
+    (burst, delay, max_wait, cost).prop_map(|(burst, delay, max_wait, cost)| Limit {
         burst,
         delay,
         max_wait,
-        cost: Cost::ONE,
+        // No file has a cost that does not fit.
+        cost: Cost::new(cost.min(burst + 1)).expect("small"),
     })
 }
 

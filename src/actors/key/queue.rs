@@ -237,16 +237,17 @@ impl SharedQueue {
     ///
     /// Until these waiters have times on the shared schedule, they leave in addition to the
     /// waiters that do.
-    pub(super) fn take_unplaced(&mut self) -> Vec<u32> {
+    pub(super) fn take_unplaced(&mut self) -> Vec<(u32, Cost)> {
         if !self.alone || self.placing > 0 || self.zone.is_out() {
             return Vec::new();
         }
         let alone = self.line.times();
         let alone = alone.filter(|(.., charge)| matches!(charge, Charge::Alone(_)));
-        let delays: Vec<u32> = alone.take(MOST_PLACED).map(|(delay, ..)| delay).collect();
-        self.placing = delays.len();
-        self.alone = !delays.is_empty();
-        delays
+        let unplaced = alone.map(|(delay, _, charge)| (delay, charge.cost()));
+        let unplaced: Vec<_> = unplaced.take(MOST_PLACED).collect();
+        self.placing = unplaced.len();
+        self.alone = !unplaced.is_empty();
+        unplaced
     }
 
     /// The store has answered one of these requests, or failed to.
@@ -261,7 +262,8 @@ impl SharedQueue {
 
     /// Replaces a time that this gateway assigned alone by one from the store.
     pub(super) fn exchange(&mut self, delay: u32, due: Moment, charge: Charge) {
-        let is_old = |charge: &Charge| matches!(charge, Charge::Alone(_));
+        let new = charge.cost();
+        let is_old = |charge: &Charge| matches!(charge, Charge::Alone(cost) if *cost == new);
         if let Err(charge) = self.line.exchange(delay, is_old, (due, charge)) {
             self.refund(charge);
         }
@@ -275,11 +277,12 @@ impl SharedQueue {
             _ => None,
         });
         let last = told.max_by_key(|(due, ..)| *due);
-        self.bucket = last.map_or_else(Bucket::new, |(due, delay, _)| {
+        self.bucket = last.map_or_else(Bucket::new, |(due, delay, charge)| {
             let rate = self.rate;
             let waits = i128::try_from(due.since(now).as_nanos()).unwrap_or(i128::MAX);
             let level = waits.saturating_mul(rate.ticks_per_nano());
-            let free = (i128::from(delay) + 1) * rate.ticks_per_request();
+            let cost = i128::from(charge.cost().get());
+            let free = (i128::from(delay) + cost) * rate.ticks_per_request();
             Bucket::next_at_level(rate, level.saturating_add(free), now)
         });
         let last = last.map(|(.., charge)| charge);
@@ -287,7 +290,8 @@ impl SharedQueue {
     }
 
     fn leave(&mut self, ticket: Ticket) {
-        if let Some(charge) = self.line.leave(ticket) {
+        let is_of = |waiter: &Waiter, charge: &Charge| charge.cost() == waiter.limit.cost;
+        if let Some(charge) = self.line.leave(ticket, is_of) {
             self.refund(charge);
         }
     }

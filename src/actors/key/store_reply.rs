@@ -71,10 +71,10 @@ impl KeyActor {
         let KeyQueue::Shared(queue) = &mut self.queue else {
             return;
         };
-        let (delays, zone) = (queue.take_unplaced(), Rc::clone(queue.zone()));
-        for delay in delays {
+        let (unplaced, zone) = (queue.take_unplaced(), Rc::clone(queue.zone()));
+        for (delay, cost) in unplaced {
             self.add_pending();
-            zone.place(&self.snapshot.key, delay, ctx.address().recipient());
+            zone.place(&self.snapshot.key, delay, cost, ctx.address().recipient());
         }
     }
 

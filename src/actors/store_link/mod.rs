@@ -150,13 +150,19 @@ impl StoreLink {
     /// Asks the store for a time for a waiter that was accepted without it.
     ///
     /// `reply_to` receives the answer.
-    pub(super) fn place(self: &Rc<Self>, key: &Key, delay: u32, reply_to: Recipient<Placed>) {
+    pub(super) fn place(
+        self: &Rc<Self>,
+        key: &Key,
+        delay: u32,
+        cost: Cost,
+        reply_to: Recipient<Placed>,
+    ) {
         // The request was accepted already, so nothing may reject it.
         let limit = Limit {
             burst: u32::MAX,
             delay: Delay::Above(delay),
             max_wait: None,
-            cost: Cost::ONE,
+            cost,
         };
         let (key, since) = (self.name(key), self.batcher.now());
         let reply_to = ReplyTo::Place(delay, reply_to);

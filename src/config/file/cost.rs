@@ -73,9 +73,9 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
         let Some(zone) = zones.get(*zone).and_then(Option::as_ref) else {
             continue;
         };
-        if zone.store == StoreKind::Redis && *rule != CostRule::default() {
+        if zone.store == StoreKind::Redis && matches!(rule, CostRule::ResponseHeader { .. }) {
             node.wrong(&format!(
-                "zone {} is kept in Redis, where each request counts as one; remove cost, or keep the zone in memory",
+                "zone {} is kept in Redis, where no response changes what was charged; use another cost, or keep the zone in memory",
                 zone.name
             ));
         }

@@ -1,14 +1,17 @@
 -- The leaky bucket and the token bucket.
 --
--- join:    ARGV[5] burst; ARGV[6] the level from which on one waits (-1: never); ARGV[7] max_wait in us (-1: none)
+-- join:    ARGV[5] burst; ARGV[6] the level from which on one waits (-1: never); ARGV[7] max_wait in us (-1: none);
+--          ARGV[8] cost
 --          reply: ..., level with it in requests and ticks, its time on the schedule (as a level) in both, its place
--- refund:  ARGV[5] the place; "" (of a token bucket): any
--- forget:  ARGV[5] the place of the last who waits: what is behind it is forgotten; all, if its time has passed
+-- refund:  ARGV[5] the place; "" (of a token bucket): any; ARGV[6] cost
+-- forget:  ARGV[5] the place of the last who waits, ARGV[6] its cost: what is behind it is forgotten; all, if its time
+--          has passed
 -- retune:  nothing but the rate, for those who wait
 --
 -- State: "requests|ticks|at|next place|free places|rate|since|retuned". The first two are the level that a request at `at`
 -- would make; zero: drained. Accepted requests stand on the schedule one request apart, at places that count up; while a
 -- place's time is to come, its level now is that of the next place less one request for each place between them.
+-- A request that costs more takes as many places, one behind the other, and its time is that of the first.
 -- A place that is given back is free, and the next join takes the first free one; if it is the last, the schedule ends
 -- before it. So no time is handed out twice, whoever gives it back. Places begin at the microsecond of the first request;
 -- as no rate is above one a microsecond, no place comes again after the key has vanished.
@@ -65,8 +68,8 @@ local function save()
         force.rate.text, force.since, force.retuned)
 end
 
-local function take_one_off()
-    requests = requests - 1
+local function take_off(cost)
+    requests = requests - cost
     if requests < 0 then
         requests, ticks = 0, 0
     end
@@ -76,29 +79,32 @@ if ARGV[1] == "refund" then
     if not stored then
         return answer(false, force)
     end
+    local cost = tonumber(ARGV[6])
     if ARGV[5] == "" then
         local charged = requests > 0 or ticks > 0
-        take_one_off()
+        take_off(cost)
         save()
         return answer(charged, force)
     end
     local place = tonumber(ARGV[5])
     local given = false
-    if place == next_place - 1 then
+    if place + cost == next_place then
         given, next_place = true, place
-        take_one_off()
+        take_off(cost)
         while free[#free] == next_place - 1 do
             next_place = table.remove(free)
-            take_one_off()
+            take_off(1)
         end
-    elseif place < next_place and ahead(place) and #free < MOST_FREE then
-        local index = 1
-        while free[index] and free[index] < place do
-            index = index + 1
-        end
-        if free[index] ~= place then
-            table.insert(free, index, place)
-            given = true
+    elseif place < next_place then
+        for each = place, place + cost - 1 do
+            local index = 1
+            while free[index] and free[index] < each do
+                index = index + 1
+            end
+            if free[index] ~= each and ahead(each) and #free < MOST_FREE then
+                table.insert(free, index, each)
+                given = true
+            end
         end
     end
     if given then
@@ -108,12 +114,12 @@ if ARGV[1] == "refund" then
 end
 
 if ARGV[1] == "forget" then
-    local place = tonumber(ARGV[5])
+    local place, cost = tonumber(ARGV[5]), tonumber(ARGV[6])
     if not stored or place >= next_place or not ahead(place) then
         redis.call("DEL", KEYS[1])
         return answer(true, force)
     end
-    requests, next_place = requests - (next_place - 1 - place), place + 1
+    requests, next_place = requests - (next_place - cost - place), place + cost
     while free[#free] and free[#free] >= next_place do
         free[#free] = nil
     end
@@ -130,6 +136,8 @@ end
 
 -- Up to which level it is accepted: neither above `burst`, nor later than `max_wait`.
 local burst, undelayed, patience = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local cost = tonumber(ARGV[8])
+burst = burst - (cost - 1)
 local most, most_ticks = burst, 0
 if undelayed >= 0 and patience >= 0 then
     local waits, waits_ticks = muldiv(patience, force.rate.leak, force.rate.request)
@@ -142,11 +150,11 @@ local level = requests - #free
 local accepted = level < most or (level == most and ticks <= most_ticks)
 local place, stands = next_place, requests
 if accepted then
-    if free[1] then
+    if cost == 1 and free[1] then
         place = table.remove(free, 1)
         stands = requests - (next_place - place)
     else
-        next_place, requests = next_place + 1, requests + 1
+        next_place, requests = next_place + cost, requests + cost
     end
 end
 local reply = answer(accepted, force, level, ticks, stands, ticks, place)

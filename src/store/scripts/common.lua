@@ -92,6 +92,11 @@ local function allowed(force, most)
     return most
 end
 
+-- The count below which a request of this cost is accepted where so many are allowed.
+local function allowed_for(cost, most)
+    return max(most - (cost - 1), 1)
+end
+
 -- Milliseconds until something in microseconds from now is over. Where tests pass the time, it passes more slowly.
 local function lifetime(micros)
     local millis = min(floor(micros / 1000) + 2, 1000000000000000)

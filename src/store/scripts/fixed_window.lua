@@ -1,8 +1,8 @@
 -- So many in each period; periods begin at multiples of their length since the Unix epoch.
 --
--- join:    ARGV[5] how many in a window
+-- join:    ARGV[5] how many in a window; ARGV[6] cost
 --          reply: ..., window, how many came in it before
--- refund:  ARGV[5] when the request was accepted, in us
+-- refund:  ARGV[5] when the request was accepted, in us; ARGV[6] cost
 --
 -- State: "window|count|rate|since|retuned".
 local count, counted, force = 0, 0, nil
@@ -22,7 +22,7 @@ end
 if ARGV[1] == "refund" then
     local given = counted == window_of(tonumber(ARGV[5])) and count > 0
     if given then
-        count = count - 1
+        count = max(count - tonumber(ARGV[6]), 0)
         write((counted + 1) * force.rate.period - now, counted, count, force.rate.text, force.since, force.retuned)
     end
     return answer(given, force)
@@ -37,10 +37,11 @@ local before = settle(force)
 if before then
     window = window_of(now)
 end
-local accepted = count < allowed(force, tonumber(ARGV[5]))
+local cost = tonumber(ARGV[6])
+local accepted = count < allowed_for(cost, allowed(force, tonumber(ARGV[5])))
 local found = count
 if accepted then
-    count = count + 1
+    count = count + cost
 end
 if accepted or before then
     write((window + 1) * force.rate.period - now, window, count, force.rate.text, force.since, force.retuned)

@@ -1,8 +1,8 @@
 -- This window's count, and a part of the one before's: floor(current + previous * (1 - elapsed / period)).
 --
--- join:    ARGV[5] how many in a window
+-- join:    ARGV[5] how many in a window; ARGV[6] cost
 --          reply: ..., window, how many came in the one before it, and in it
--- refund:  ARGV[5] when the request was accepted, in us
+-- refund:  ARGV[5] when the request was accepted, in us; ARGV[6] cost
 --
 -- State: "window|previous|current|rate|since|retuned".
 local counted, previous, current, force = 0, 0, 0, nil
@@ -41,11 +41,11 @@ end
 
 if ARGV[1] == "refund" then
     local came = window_of(tonumber(ARGV[5]))
-    local given = false
+    local given, cost = false, tonumber(ARGV[6])
     if came == window and current > 0 then
-        given, current = true, current - 1
+        given, current = true, max(current - cost, 0)
     elseif came + 1 == window and previous > 0 then
-        given, previous = true, previous - 1
+        given, previous = true, max(previous - cost, 0)
     end
     if given then
         save(window)
@@ -58,10 +58,11 @@ local before = settle(force)
 if before and before.period ~= force.rate.period then
     window, previous, current = window_of(now), 0, counting
 end
-local accepted = estimate(window) < allowed(force, tonumber(ARGV[5]))
+local cost = tonumber(ARGV[6])
+local accepted = estimate(window) < allowed_for(cost, allowed(force, tonumber(ARGV[5])))
 local reply = answer(accepted, force, window, previous, current)
 if accepted then
-    current = current + 1
+    current = current + cost
 end
 if accepted or before then
     save(window)

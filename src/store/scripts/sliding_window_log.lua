@@ -1,8 +1,8 @@
 -- When each accepted request of the last period came: never more than so many in any period.
 --
--- join:    ARGV[5] how many in a period
---          reply: ..., how many of those before count, when one more is accepted in us
--- refund:  ARGV[5] when the request was accepted, in us
+-- join:    ARGV[5] how many in a period; ARGV[6] cost
+--          reply: ..., how many of those before count, when one more is accepted in us: of this cost if it is not
+-- refund:  ARGV[5] when the request was accepted, in us; ARGV[6] cost
 --
 -- State: a list of "rate|since|retuned", and the moments in us, the oldest first.
 local force
@@ -15,7 +15,7 @@ else
 end
 
 if ARGV[1] == "refund" then
-    return answer(redis.call("LREM", KEYS[1], -1, ARGV[5]) > 0, force)
+    return answer(redis.call("LREM", KEYS[1], -tonumber(ARGV[6]), ARGV[5]) > 0, force)
 end
 
 local before = settle(force)
@@ -32,8 +32,8 @@ if oldest and oldest + force.rate.period <= now then
 end
 
 local counting = max(redis.call("LLEN", KEYS[1]) - 1, 0)
-local most = allowed(force, tonumber(ARGV[5]))
-local accepted = counting < most
+local most, cost = allowed(force, tonumber(ARGV[5])), tonumber(ARGV[6])
+local accepted = counting < allowed_for(cost, most)
 local one_more_at = now
 if accepted then
     -- A clock that was set back stays where it was.
@@ -43,9 +43,13 @@ if accepted then
     if redis.call("LLEN", KEYS[1]) == 0 then
         redis.call("RPUSH", KEYS[1], "-")
     end
-    redis.call("RPUSH", KEYS[1], string.format("%.0f", now))
+    for _ = 1, cost do
+        redis.call("RPUSH", KEYS[1], string.format("%.0f", now))
+    end
+else
+    most = allowed_for(cost, most)
 end
-local others = counting + (accepted and 1 or 0)
+local others = counting + (accepted and cost or 0)
 if others >= most then
     one_more_at = tonumber(redis.call("LINDEX", KEYS[1], others + 1 - most)) + force.rate.period
 end

@@ -52,6 +52,8 @@ pub(super) const CASES: &[Case] = &[
      "11:8: cost: expected a whole number from 1 to 64, or a table with header, body_per or response_header, such as { header = \"x-cost\", default = 1, max = 20 }; found a table with none or several of these"),
     (ROUTE, "origin = \"app\"\ncost = { response_header = \"x-drip-cost\", estimate = 9, max = 2 }",
      "11:8: cost: estimate is above max, which is 2; raise max, or lower it"),
+    (SMALLEST, "[origins.app]\nservers = [\"http://a\"]\n[zones.z]\nkey = \"k\"\nrate = \"1r/s\"\nstore = \"redis\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 9 }]\ncost = { response_header = \"x-drip-cost\", max = 2 }",
+     "11:8: cost: zone z is kept in Redis, where no response changes what was charged; use another cost, or keep the zone in memory"),
     // A route's refund.
     (ROUTE, "origin = \"app\"\nrefund = \"2xx\"",
      "11:10: refund: expected a list such as [\"2xx\"]; found \"2xx\""),

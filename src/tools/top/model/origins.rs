@@ -61,6 +61,20 @@ impl<'a> GateNow<'a> {
             .map_or(self.gate.queue_depth, |second| second.depth)
     }
 
+    /// How many wait of each class, such as ` (interactive 12, batch 3)`; empty without classes.
+    pub(in crate::tools::top) fn classes(&self) -> String {
+        let classes = self.second.map_or(&self.gate.classes, |it| &it.classes);
+        let told = classes
+            .iter()
+            .map(|it| format!("{} {}", it.class, it.queue_depth));
+        let told: Vec<String> = told.collect();
+        if told.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", told.join(", "))
+        }
+    }
+
     /// Requests that were rejected in the last second.
     pub(in crate::tools::top) fn rejected(&self) -> u64 {
         let reasons = self

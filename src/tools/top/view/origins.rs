@@ -46,8 +46,9 @@ fn name(origin: &Origin) -> String {
 fn waiting(view: &View, gate: GateNow) -> Line<'static> {
     let p99 = gate.p99().map(|p99| format!(", p99 {}", wait(p99)));
     let mut spans = vec![Span::raw(format!(
-        "  gate: {} waiting{}",
+        "  gate: {} waiting{}{}",
         gate.depth(),
+        gate.classes(),
         p99.unwrap_or_default()
     ))];
     let rejected = gate.rejected();
