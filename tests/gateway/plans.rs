@@ -5,6 +5,8 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, fetch, now};
 
 const MS: Duration = Duration::from_millis(1);
@@ -54,6 +56,21 @@ fn a_plan_gives_its_keys_their_own_rate_and_burst() {
             assert!(left_now == left || (burst == 9 && left_now > left), "{key}");
         }
     }
+    let listed = gateway
+        .admin("/api/zones/z/keys")
+        .expect("an admin port")
+        .text();
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let plan = |key: &str| {
+        let keys = listed["keys"].as_array().expect("a list");
+        let found = keys
+            .iter()
+            .find(|it| it["key"] == key)
+            .expect("it is known");
+        found.get("plan").and_then(Value::as_str).map(str::to_owned)
+    };
+    assert_eq!(plan("alice").as_deref(), Some("gold"));
+    assert_eq!(plan("dave"), None);
     assert_eq!(ask(&gateway, "carol").status, 429);
     assert_eq!(ask(&gateway, "dave").status, 429);
     // A twentieth of a second is enough for gold.

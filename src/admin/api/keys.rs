@@ -45,6 +45,9 @@ struct KeyView {
     excess: f64,
     oldest_wait_seconds: f64,
     state: &'static str,
+    /// The name of its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -88,7 +91,9 @@ pub(super) async fn list(
         Sort::OldestWait => Order::OldestWait,
     };
     let states = zone.keys(order, listing.limit).await.into_iter();
+    let plans = &zone.settings().plans;
     let keys = states.map(|state| KeyView {
+        plan: plans.of(&state.key).map(|plan| plan.name.to_string()),
         key: escape_unquoted(&state.key),
         depth: state.depth,
         excess: state.excess,
