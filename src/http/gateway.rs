@@ -27,8 +27,10 @@ pub struct Gateway {
     events: Vec<Events>,
     /// Zones that left the file while they had waiters.
     retired: Vec<Arc<Zone>>,
-    /// Gates of origins that left the file, or need none any more, while they had waiters.
-    retired_gates: Vec<Arc<OriginGate>>,
+    /// Gates that were in use when their origin left the file, with its name.
+    ///
+    /// If it comes back, it has the same gate again.
+    retired_gates: Vec<(String, Arc<OriginGate>)>,
     routes: Vec<Arc<RouteMetrics>>,
     /// For requests that matched no route.
     no_route: Arc<RouteMetrics>,
@@ -143,21 +145,25 @@ impl Gateway {
                 .origins
                 .iter()
                 .find(|origin| origin.settings().name == wanted.name);
+            let mut retired = self.retired_gates.iter();
+            let gate = retired.find(|(name, _)| *name == wanted.name);
+            let gate = gate.map(|(_, gate)| gate);
             known.map_or_else(
-                || Origin::new(wanted.clone(), self.lifecycle.dialer.clone()),
+                || Origin::behind(gate, wanted.clone(), self.lifecycle.dialer.clone()),
                 |origin| origin.reload(wanted.clone()),
             )
         };
         let origins = settings.origins.iter().map(origin).collect();
+        let is_in_file = |name: &str| settings.origins.iter().any(|it| it.name == *name);
         let mut retired_gates = self.retired_gates.clone();
         for origin in &self.origins {
             let name = &origin.settings().name;
-            if !settings.origins.iter().any(|wanted| wanted.name == *name) {
+            if !is_in_file(name) {
                 origin.retire();
-                retired_gates.extend(origin.gate().cloned());
+                retired_gates.extend(origin.gate().map(|it| (name.clone(), Arc::clone(it))));
             }
         }
-        retired_gates.retain(|gate| gate.has_waiters());
+        retired_gates.retain(|(name, gate)| !is_in_file(name) && gate.is_in_use());
         let mut gateway = Self::new(
             settings,
             origins,
@@ -324,7 +330,7 @@ impl Gateway {
             zone.reject_all();
         }
         let gates = self.origins.iter().filter_map(Origin::gate);
-        for gate in gates.chain(&self.retired_gates) {
+        for gate in gates.chain(self.retired_gates.iter().map(|(_, gate)| gate)) {
             gate.close();
         }
     }

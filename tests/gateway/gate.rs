@@ -1,5 +1,8 @@
 //! The gate of an origin over real sockets and four workers: one even stream, shared fairly.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -491,6 +494,41 @@ fn the_file_changes_while_requests_wait_and_none_is_lost() {
             );
         }
     }
+}
+
+#[test]
+fn an_origin_that_leaves_the_file_and_comes_back_has_the_same_gate() {
+    let (now_there, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counted, highest) = (Arc::clone(&now_there), Arc::clone(&most));
+    let origin = Origin::answering(move |exchange| {
+        highest.fetch_max(counted.fetch_add(1, SeqCst) + 1, SeqCst);
+        thread::sleep(60 * MS);
+        counted.fetch_sub(1, SeqCst);
+        exchange.reply(b"ok")
+    });
+    let text = gated(&origin, "max_in_flight = 1\nqueue_timeout = \"60s\"", true);
+    let gateway = Gateway::start(&text);
+    let mut clients = connect(&gateway, 16);
+    ask(&mut clients[..8], &keyed("aaaabbbb", 0), MS);
+    eventually("they wait", || {
+        gauge(&gateway, "drip_origin_queue_depth") > 3
+    });
+    let reloads = || {
+        let labels = [("result", "success")];
+        gateway
+            .metrics()
+            .count("drip_config_reloads_total", &labels)
+    };
+    let renamed = text
+        .replace("[origins.app]", "[origins.other]")
+        .replace("origin = \"app\"", "origin = \"other\"");
+    gateway.site.write(&renamed);
+    eventually("it has left the file", || reloads() == 1);
+    gateway.site.write(&text);
+    eventually("it is back", || reloads() == 2);
+    ask(&mut clients[8..], &keyed("aaaabbbb", 1), MS);
+    assert_eq!(statuses(&mut clients), [200; 16]);
+    assert_eq!(most.load(SeqCst), 1);
 }
 
 #[test]

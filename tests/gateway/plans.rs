@@ -176,6 +176,30 @@ fn a_hundred_thousand_keys_are_reloaded_while_others_are_served() {
     assert_eq!(remaining(&gateway, "eve"), own - 1);
 }
 
+#[test]
+fn a_file_of_keys_that_would_never_end_is_an_error_and_nothing_hangs() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&file(&origin, ""));
+    let list = gateway.site.folder().join("gold.txt");
+    let made = std::process::Command::new("mkfifo").arg(&list).status();
+    assert!(made.expect("mkfifo").success());
+    let plans = |name: &str| format!("[zones.z.plans.gold]\nfile = \"{name}\"\nburst = 9\n");
+    for name in ["gold.txt", "/dev/zero", "."] {
+        gateway.site.write(&file(&origin, &plans(name)));
+        gateway.wait_for_line("it is not a regular file");
+        assert_eq!(
+            ask(&gateway, "alice").number("x-ratelimit-limit"),
+            5,
+            "{name}"
+        );
+    }
+    fs::write(gateway.site.folder().join("real.txt"), "alice\n").expect("a file");
+    gateway.site.write(&file(&origin, &plans("real.txt")));
+    eventually("it is in force", || {
+        ask(&gateway, "alice").number("x-ratelimit-limit") == 10
+    });
+}
+
 fn site_draft(gateway: &Gateway) -> std::path::PathBuf {
     gateway.site.folder().join("gold.new")
 }

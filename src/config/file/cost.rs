@@ -1,5 +1,5 @@
 use super::{Fields, Node, values};
-use crate::config::{CostRule, RouteLimit, StoreKind, Zone};
+use crate::config::{CostRule, Plan, RouteLimit, StoreKind, Zone};
 use crate::limit::Cost;
 
 const FORM: &str = "a whole number from 1 to 64, or a table with header, body_per or \
@@ -16,6 +16,12 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
     let mut fields = Fields::of(node, "cost".to_owned())?;
     let [header, body_per, response] =
         ["header", "body_per", "response_header"].map(|name| fields.get(name));
+    if [header, body_per, response].iter().flatten().count() != 1 {
+        node.wrong(&format!(
+            "expected {FORM}; found a table with none or several of these"
+        ));
+        return None;
+    }
     let max = fields.required("max", "20", cost);
     let rule = match (header, body_per, response) {
         (Some(header), None, None) => {
@@ -39,12 +45,7 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
                     max,
                 })
         }
-        _ => {
-            node.wrong(&format!(
-                "expected {FORM}; found a table with none or several of these"
-            ));
-            None
-        }
+        _ => None,
     };
     if let Some((first, max)) = rule.as_ref().and_then(first_above_max) {
         node.wrong(&format!(
@@ -82,14 +83,21 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
         let too_low = |burst: u32, whose: String| {
             if max.above_one() > burst {
                 let (name, most) = (&zone.name, u64::from(burst) + 1);
+                let raise = match zone.algorithm {
+                    it if it.has_windows() => {
+                        format!("raise the count of its rate to at least {max}")
+                    }
+                    it if it.queues() => format!("raise its burst to at least {}", max.above_one()),
+                    _ => format!("raise its burst to at least {max}"),
+                };
                 node.wrong(&format!(
-                    "a request of cost {max} would never pass the limit in zone {name}{whose}, which takes {most} at once; raise its burst to at least {}, or lower the cost",
-                    max.above_one()
+                    "a request of cost {max} would never pass the limit in zone {name}{whose}, which takes {most} at once; {raise}, or lower the cost"
                 ));
             }
         };
         too_low(limit.burst, String::new());
-        for plan in zone.plans.iter().filter(|plan| plan.burst.is_some()) {
+        let has_own = |plan: &&Plan| plan.burst.is_some() || plan.rate.is_some();
+        for plan in zone.plans.iter().filter(has_own) {
             let whose = format!(" for plan {}", plan.name);
             too_low(plan.apply(*limit, zone.algorithm).burst, whose);
         }

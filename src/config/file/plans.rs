@@ -1,11 +1,13 @@
 //! Reads the plans of a zone, and their files of keys.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use rustix::fs::{Mode, OFlags};
 
 use super::{Fields, Node, is_name, values};
 use crate::config::toml_string::toml_string;
@@ -16,6 +18,8 @@ use crate::limit::{Algorithm, MAX_WEIGHT, Rate};
 const MOST_KEYS: usize = 1_000_000;
 /// Longest key, as in a zone.
 const LONGEST: usize = 65_535;
+/// Largest file of keys, in bytes.
+const LARGEST: u64 = 100 * 1024 * 1024;
 /// How many wrong lines of one file are reported.
 const MOST_WRONG: usize = 10;
 
@@ -69,7 +73,8 @@ fn plan<'r>(
     classes: &mut Vec<Node<'r>>,
 ) -> Option<Plan> {
     let (keys_node, file_node) = (fields.get("keys"), fields.get("file"));
-    if keys_node.is_none() && file_node.is_none() {
+    let is_empty = |node: &Node| node.items().is_some_and(|items| items.is_empty());
+    if keys_node.as_ref().is_none_or(is_empty) && file_node.is_none() {
         entry.wrong("the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line");
     }
     let written = keys_node.map_or(Some(Vec::new()), |node| keys.read_list(node, index));
@@ -178,7 +183,7 @@ impl Keys<'_> {
             return;
         };
         let path = folder.join(name);
-        let text = match fs::read(&path) {
+        let text = match content(&path) {
             Ok(text) => text,
             Err(error) => {
                 return node.wrong(&format!("{} cannot be read: {error}", path.display()));
@@ -199,6 +204,21 @@ impl Keys<'_> {
             }
         }
     }
+}
+
+/// The content of a file of keys. Only regular files are read: others may never end, or wait.
+fn content(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(io::Error::other("it is larger than 100 MB"));
+    }
+    Ok(text)
 }
 
 /// The key in a line: what stands before a comment, without blanks.

@@ -206,7 +206,11 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
         self.continued |= head.status == 100;
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            heads::each_passing(head, false, |_| false, put);
+            heads::each_passing(head, false, |_| false, &mut |name, value| {
+                if !cost::tells(&self.route.cost, name) {
+                    put(name, value);
+                }
+            });
         };
         self.client.interim(head.status, head.reason(), &fields);
     }

@@ -51,6 +51,14 @@ impl<'a> GateRequest<'a> {
         })
     }
 
+    /// The class that the plan of the request's key gives it, if the log has to tell.
+    pub(super) fn class_of_plan(&self) -> Option<Arc<str>> {
+        let share = self.gateway.origin(self.route.origin).settings().share?;
+        let plans = &self.gateway.zone(share).settings().plans;
+        let has_classes = plans.iter().any(|plan| plan.class.is_some());
+        has_classes.then(|| self.share().class)
+    }
+
     /// Returns why the gate would reject the request now, if it would.
     ///
     /// This is asked before any zone is joined, so a hopeless request is charged nowhere.

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::gate::AtGate;
@@ -34,6 +35,8 @@ pub(super) struct RequestRecord<'r> {
     pub(super) at_gate: Option<AtGate>,
     /// What the request counts for, as far as it is known.
     pub(super) cost: Cost,
+    /// The class that the plan of its key gives the request; `None`: that of its route.
+    pub(super) class: Option<Arc<str>>,
     /// Whether its charges were given back for its answer's status.
     pub(super) is_refunded: bool,
     /// The server that was asked. `origin_took` is the time until the head of its response.
@@ -65,6 +68,7 @@ impl<'r> RequestRecord<'r> {
             at_gate: None,
             outcome: None,
             cost: Cost::ONE,
+            class: None,
             is_refunded: false,
             server: None,
             origin_took: None,
@@ -172,7 +176,18 @@ impl<'r> RequestRecord<'r> {
 
     /// Returns what the request was charged in its zones, as far as it is known.
     fn charged(&self) -> u32 {
-        if self.is_refunded { 0 } else { self.cost.get() }
+        let limited = self.limited();
+        let is_given_back = limited.is_some_and(|limited| {
+            matches!(
+                limited.status,
+                LimitStatus::Rejected | LimitStatus::RejectedDryRun | LimitStatus::Cancelled
+            )
+        });
+        if self.is_refunded || is_given_back {
+            0
+        } else {
+            self.cost.get()
+        }
     }
 
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
@@ -204,7 +219,11 @@ impl<'r> RequestRecord<'r> {
             },
             origin_queue: self.waited_at_gate(|| now),
             origin_rejected: self.gate_rejection().map(|it| it.reason.label()),
-            class: route.map(|route| &*route.class).filter(|it| !it.is_empty()),
+            class: self
+                .class
+                .as_deref()
+                .or(route.map(|route| &*route.class))
+                .filter(|it| !it.is_empty()),
             cost: route
                 .filter(|route| route.has_cost())
                 .map(|_| self.charged()),

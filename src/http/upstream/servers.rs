@@ -43,12 +43,28 @@ impl Origin {
     /// `dialer` opens the connections to them.
     #[must_use]
     pub fn new(settings: config::Origin, dialer: Dialer) -> Self {
+        Self::behind(None, settings, dialer)
+    }
+
+    /// Returns an origin that had left the file and comes back, with the gate that it had.
+    #[must_use]
+    pub fn behind(
+        known: Option<&Arc<OriginGate>>,
+        settings: config::Origin,
+        dialer: Dialer,
+    ) -> Self {
         let servers = settings
             .servers
             .iter()
             .map(|url| Arc::new(Server::new(&settings.name, url)))
             .collect();
-        let gate = OriginGate::of(&settings);
+        let gate = match known {
+            None => OriginGate::of(&settings),
+            Some(gate) => {
+                gate.reload(&settings);
+                settings.gate().map(|_| Arc::clone(gate))
+            }
+        };
         Self {
             settings,
             servers,

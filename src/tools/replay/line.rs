@@ -314,7 +314,7 @@ mod tests {
                 "{line}"
             );
         }
-        for cost in ["0", "65", "99999999999"] {
+        for cost in ["0", "65", "99999999999", "-1", "1.5"] {
             let line = format!("1,a,/x,{cost}");
             assert_eq!(Form::Csv.read(&line), Err(LineError::Cost(cost.to_owned())));
         }

@@ -135,9 +135,10 @@ impl OriginGate {
         drop(waiters);
     }
 
-    /// Returns whether requests wait here.
-    pub(crate) fn has_waiters(&self) -> bool {
-        self.lock().gate.depth() > 0
+    /// Returns whether requests wait here or are at the origin.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let state = self.lock();
+        state.gate.depth() > 0 || state.gate.in_flight() > 0
     }
 
     /// The gate's metrics.

@@ -15,9 +15,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         field(rest)
     } else {
         // A path may have commas without quotes. A number behind the last one is a cost.
-        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let split = rest.rsplit_once(',');
-        let split = split.filter(|(_, cost)| !cost.trim().is_empty() && is_number(cost.trim()));
+        let split = split.filter(|(_, cost)| cost.trim().parse::<f64>().is_ok());
         split.map_or((rest.into(), None), |(path, cost)| {
             (path.trim().into(), Some(cost))
         })
