@@ -10,8 +10,8 @@
 //!   wait.
 //! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
-//! - [`FairQueue`] shares one stream of departures between keys, and [`ClassQueue`] between classes
-//!   of them.
+//! - [`FairQueue`] shares one stream of departures between keys.
+//! - [`ClassQueue`] shares it between classes of traffic first.
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
 //! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.

@@ -7,30 +7,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, fetch, now};
+use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, fetch, now, one_zone};
 
 const MS: Duration = Duration::from_millis(1);
 
 /// A zone of one request an hour, `burst` 4, with these plans.
 fn file(origin: &Origin, plans: &str) -> String {
-    format!(
-        r#"
-[origins.app]
-servers = ["http://{}"]
-
-[zones.z]
-key = "$arg_key"
-rate = "1r/h"
-
-{plans}
-
-[[routes]]
-path = "/"
-origin = "app"
-limits = [{{ zone = "z", burst = 4, nodelay = true }}]
-"#,
-        origin.address
-    )
+    one_zone(origin, "1r/h", "burst = 4, nodelay = true") + plans
 }
 
 fn ask(gateway: &Gateway, key: &str) -> Answer {

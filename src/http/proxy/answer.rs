@@ -206,11 +206,12 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
         self.continued |= head.status == 100;
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
-            heads::each_passing(head, false, |_| false, &mut |name, value| {
-                if !cost::tells(&self.route.cost, name) {
-                    put(name, value);
-                }
-            });
+            heads::each_passing(
+                head,
+                false,
+                |_| false,
+                &mut cost::hiding(&self.route.cost, put),
+            );
         };
         self.client.interim(head.status, head.reason(), &fields);
     }
@@ -253,11 +254,12 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         }
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             let announced = trailers && head.length == BodyLength::Chunked;
-            heads::each_passing(head, announced, replaced, &mut |name, value| {
-                if !cost::tells(&route.cost, name) {
-                    put(name, value);
-                }
-            });
+            heads::each_passing(
+                head,
+                announced,
+                replaced,
+                &mut cost::hiding(&route.cost, put),
+            );
             if let Some(outcome) = outcome {
                 ratelimit_headers::write(put, route, record, outcome);
             }

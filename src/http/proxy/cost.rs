@@ -39,11 +39,20 @@ pub(super) fn billed(rule: &CostRule, answer: &ResponseHead<'_>) -> Option<Cost>
     }
 }
 
-/// Whether this is the field of an answer that tells its cost, which the client does not get.
-pub(super) fn tells(rule: &CostRule, field: &[u8]) -> bool {
-    match rule {
-        CostRule::ResponseHeader { name, .. } => field.eq_ignore_ascii_case(name.as_bytes()),
-        CostRule::Fixed(_) | CostRule::Header { .. } | CostRule::BodyPer { .. } => false,
+/// Calls `put` with each field of an answer but that which tells its cost: the client does not get
+/// it.
+pub(super) fn hiding(
+    rule: &CostRule,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+) -> impl FnMut(&[u8], &[u8]) {
+    let hidden = match rule {
+        CostRule::ResponseHeader { name, .. } => Some(name.as_bytes()),
+        CostRule::Fixed(_) | CostRule::Header { .. } | CostRule::BodyPer { .. } => None,
+    };
+    move |name, value| {
+        if hidden.is_none_or(|hidden| !name.eq_ignore_ascii_case(hidden)) {
+            put(name, value);
+        }
     }
 }
 

@@ -86,7 +86,9 @@ struct PendingLimit {
     key: Key,
 }
 
-/// Joins all zones of the route at once for a request of this cost, and waits for all turns or the first rejection.
+/// Joins all zones of the route at once for a request of this cost.
+///
+/// Waits for all turns or the first rejection.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
 /// there are several zones, they are probed first, so that this is rare. While the request waits,

@@ -275,8 +275,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.note_free_place(was_full, now);
     }
 
-    /// How long one more request of this share would wait, if nobody else comes and places come free as
-    /// fast as they did lately.
+    /// How long one more request of this share would wait, if nobody else comes and places come
+    /// free as fast as they did lately.
     ///
     /// # Errors
     ///

@@ -255,9 +255,9 @@ impl<W> Queue<W> {
     /// refunded since or not, found a level of at least its cost. Otherwise the bucket would have
     /// been empty for a while without this request, and what leaked in that time cannot be given
     /// back. Then only what has certainly not leaked that way is given back: its cost minus what
-    /// has leaked since it joined. So a refund never gives back more than if the
-    /// request had never joined. It gives back nothing if only an earlier queue or an earlier rate
-    /// could tell how much.
+    /// has leaked since it joined. So a refund never gives back more than if the request had never
+    /// joined. It gives back nothing if only an earlier queue or an earlier rate could tell how
+    /// much.
     ///
     /// The waiters behind it may become due before now: take them at once.
     pub fn refund(&mut self, charge: Charge, now: Moment) {
