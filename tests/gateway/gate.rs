@@ -565,7 +565,10 @@ fn a_stop_answers_who_waits() {
     let text = "shutdown_timeout = \"500ms\"\n".to_owned() + &gated(&origin, gate, true);
     let mut gateway = Gateway::start(&text);
     let mut clients = connect(&gateway, 5);
-    ask(&mut clients, &keyed("xabca", 0), MS);
+    let targets = keyed("xabca", 0);
+    ask(&mut clients[..1], &targets, MS);
+    eventually("one has passed", || origin.arrivals().len() == 1);
+    ask(&mut clients[1..], &targets[1..], MS);
     eventually("four wait", || {
         gauge(&gateway, "drip_origin_queue_depth") == 4
     });

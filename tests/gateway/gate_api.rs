@@ -19,13 +19,22 @@ fn gated(origin: &Origin, gate: &str) -> String {
 }
 
 /// Requests of these keys, one after another, which stay open.
-fn crowd(gateway: &Gateway, keys: &str) -> Vec<Client> {
-    let ask = |key| {
+///
+/// Each is at the gate, rejected there, or at its origin, before the next one asks.
+fn crowd(gateway: &Gateway, origin: &Origin, keys: &str) -> Vec<Client> {
+    let count = |value: &Value| value.as_u64().expect("a number");
+    let at_gate = || {
+        let gate = gate(gateway);
+        count(&gate["queue_depth"]) + count(&gate["rejections"]["queue"])
+    };
+    let ask = |(nth, key)| {
         let client = Client::ask(gateway.address(), &format!("/?key={key}"));
-        thread::sleep(Duration::from_millis(2));
+        eventually("it is there", || {
+            at_gate() + origin.arrivals().len() as u64 > nth
+        });
         client
     };
-    keys.chars().map(ask).collect()
+    (0_u64..).zip(keys.chars()).map(ask).collect()
 }
 
 fn gate(gateway: &Gateway) -> Value {
@@ -57,7 +66,7 @@ fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
     let text = "rate = \"30r/m\"\nmax_in_flight = 50\nshare = \"key\"\nqueue = 5\nmax_queue = 8\nqueue_timeout = \"60s\"";
     let gateway = Gateway::start(&gated(&origin, text));
     // The first passes. A lone key may have four of eight.
-    let _waiting = crowd(&gateway, "xaaaabc");
+    let _waiting = crowd(&gateway, &origin, "xaaaabc");
     wait_for_depth(&gateway, 6);
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
 
@@ -97,7 +106,7 @@ fn a_gate_with_places_alone_has_no_rate_and_shares_with_nobody() {
         exchange.reply(b"late")
     });
     let gateway = Gateway::start(&gated(&origin, "max_in_flight = 1"));
-    let _waiting = crowd(&gateway, "ab");
+    let _waiting = crowd(&gateway, &origin, "ab");
     wait_for_depth(&gateway, 1);
     let gate = gate(&gateway);
     assert_eq!(gate["rate"], value!({"file": null, "now": null}));
@@ -122,7 +131,7 @@ fn classes_are_told_with_those_who_wait_in_them() {
     let text = gated(&origin, classes)
         + "[[routes]]\npath = \"/batch\"\norigin = \"app\"\nclass = \"batch\"\n";
     let gateway = Gateway::start(&text);
-    let _waiting = crowd(&gateway, "xab");
+    let _waiting = crowd(&gateway, &origin, "xab");
     let _batch = Client::ask(gateway.address(), "/batch?key=a");
     wait_for_depth(&gateway, 3);
     let classes = value!([
@@ -140,7 +149,7 @@ fn ten_keys_are_named_and_none_breaks_its_line() {
     let origin = Origin::start();
     let text = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"60s\"";
     let gateway = Gateway::start(&gated(&origin, text).replace("\"$arg_key\"", "\"$arg_key$uri\""));
-    let _waiting = crowd(&gateway, "xabcdefghijkl");
+    let _waiting = crowd(&gateway, &origin, "xabcdefghijkl");
     let _odd: Vec<_> = (0..2)
         .map(|_| Client::ask(gateway.address(), "/%0A%FF"))
         .collect();
@@ -188,6 +197,7 @@ fn each_second_of_a_gate_is_told() {
     listener.history();
     let _clients = crowd(
         &gateway,
+        &origin,
         &("x".to_owned() + &"a".repeat(25) + &"b".repeat(10)),
     );
     let (mut rejected, mut blocked, mut last) = (0, 0.0, Value::Null);
