@@ -41,6 +41,7 @@ const PASS: Limit = Limit {
     delay: Delay::Never,
     max_wait: None,
     cost: Cost::ONE,
+    in_flight: None,
 };
 const WAIT: Limit = Limit {
     delay: Delay::Above(0),

@@ -17,6 +17,7 @@ const LIMIT: Limit = Limit {
     delay: Delay::Above(0),
     max_wait: None,
     cost: Cost::ONE,
+    in_flight: None,
 };
 
 fn rate(text: &str) -> Rate {

@@ -85,6 +85,7 @@ impl Asker {
                     delay: Delay::Never,
                     max_wait: None,
                     cost: Cost::ONE,
+                    in_flight: None,
                 };
                 let join = |key| Join {
                     key,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::limit::{self, Account, Cost, Excess, Limit, Moment, Rate};
+use crate::limit::{self, Account, Cost, Excess, Limit, Moment, Rate, Ticket};
 use crate::observe::metrics::{LimitStatus, Rejected};
 use crate::store;
 
@@ -58,6 +58,8 @@ pub struct Grant {
     pub excess: Excess,
     /// What the client may do next.
     pub outlook: Outlook,
+    /// Set if the request has taken a place among the running ones of its key.
+    pub place: Option<Ticket>,
 }
 
 /// What a client may do next at a key.

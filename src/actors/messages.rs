@@ -55,6 +55,16 @@ pub struct Refund {
     pub charge: Charge,
 }
 
+/// A request that was given a place has ended, or never used it.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct FreePlace {
+    /// The key of the place.
+    pub key: Key,
+    /// The ticket of its join.
+    pub ticket: Ticket,
+}
+
 /// A turn was used, and its request turned out to have another cost than it was charged.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]

@@ -30,5 +30,5 @@ pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::StoreHealth;
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
-pub use turn::{Joining, Probing, Turn, UsedTurn};
+pub use turn::{HeldPlace, Joining, Probing, Turn, UsedTurn};
 pub use zone::Zone;

@@ -23,6 +23,10 @@ pub(super) struct Shard {
     waiting: RefCell<Vec<Rc<Snapshot>>>,
     /// Number of waiters of all keys together.
     depth: Cell<usize>,
+    /// Number of running requests of all keys together, of those that a limit bounds.
+    running: Cell<usize>,
+    /// Number of keys that have waiters or running requests.
+    busy: Cell<usize>,
     /// Set for a zone that is kept in a store.
     sharing: RefCell<Option<Rc<StoreLink>>>,
 }
@@ -34,6 +38,8 @@ impl Shard {
             metrics,
             waiting: RefCell::default(),
             depth: Cell::new(0),
+            running: Cell::new(0),
+            busy: Cell::new(0),
             sharing: RefCell::default(),
         }
     }
@@ -48,14 +54,19 @@ impl Shard {
         self.sharing.replace(zone);
     }
 
-    /// Number of keys that have waiters.
+    /// Number of keys that have waiters or running requests.
     pub(super) fn busy(&self) -> usize {
-        self.waiting.borrow().len()
+        self.busy.get()
     }
 
     /// Number of waiters of all keys together.
     pub(super) fn depth(&self) -> usize {
         self.depth.get()
+    }
+
+    /// Number of running requests of all keys together, of those that a limit bounds.
+    pub(super) fn running(&self) -> usize {
+        self.running.get()
     }
 
     /// Shows up to `most` keys that have waiters, from just before index `end` towards the front.
@@ -70,22 +81,21 @@ impl Shard {
         start
     }
 
-    /// Records that one key now has `after` waiters.
-    #[allow(clippy::cast_precision_loss)]
-    pub(super) fn count_waiters(&self, snapshot: &Rc<Snapshot>, after: usize) {
-        let before = snapshot.depth.replace(after);
-        match (before, after) {
-            (0, 0) => return,
+    /// Records how many waiters and running requests one key has now.
+    pub(super) fn count(&self, snapshot: &Rc<Snapshot>, waiting: usize, running: usize) {
+        let was_busy = snapshot.is_busy();
+        let before = snapshot.depth.replace(waiting);
+        match (before, waiting) {
+            (0, 0) => {}
             (0, _) => self.add(snapshot),
             (_, 0) => self.remove(snapshot),
             _ => {}
         }
-        self.depth
-            .set((self.depth.get() + after).saturating_sub(before));
-        match after.checked_sub(before) {
-            Some(more) => self.metrics.depth.increment(more as f64),
-            None => self.metrics.depth.decrement((before - after) as f64),
-        }
+        count_change(&self.depth, &self.metrics.depth, before, waiting);
+        let before = snapshot.running.replace(running);
+        count_change(&self.running, &self.metrics.in_flight, before, running);
+        let busy = self.busy.get() + usize::from(snapshot.is_busy());
+        self.busy.set(busy.saturating_sub(usize::from(was_busy)));
     }
 
     fn add(&self, snapshot: &Rc<Snapshot>) {
@@ -106,10 +116,25 @@ impl Shard {
 }
 
 impl Drop for Shard {
-    /// The waiters that are left, after a panic, are answered but not counted one by one.
+    /// What is left after a panic is not counted one by one: the waiters, which are answered, and
+    /// the running requests, which go on.
     #[allow(clippy::cast_precision_loss)]
     fn drop(&mut self) {
         self.metrics.depth.decrement(self.depth.get() as f64);
+        self.metrics.in_flight.decrement(self.running.get() as f64);
+    }
+}
+
+/// Records that a part of a total, which is also shown, has changed.
+#[allow(clippy::cast_precision_loss)]
+fn count_change(total: &Cell<usize>, shown: &metrics::Gauge, before: usize, after: usize) {
+    if before == after {
+        return;
+    }
+    total.set((total.get() + after).saturating_sub(before));
+    match after.checked_sub(before) {
+        Some(more) => shown.increment(more as f64),
+        None => shown.decrement((before - after) as f64),
     }
 }
 
@@ -123,7 +148,9 @@ pub(super) struct Snapshot {
     pub(super) pending: Cell<usize>,
     /// Number of waiters at this key.
     pub(super) depth: Cell<usize>,
-    /// What these waiters were charged together.
+    /// Number of running requests of this key, of those that a limit bounds.
+    pub(super) running: Cell<usize>,
+    /// What the waiters were charged together.
     pub(super) costs: Cell<u64>,
     pub(super) bucket: Cell<Bucket>,
     /// When the waiter that has waited longest joined.
@@ -138,6 +165,7 @@ impl Snapshot {
             key,
             pending: Cell::new(0),
             depth: Cell::new(0),
+            running: Cell::new(0),
             costs: Cell::new(0),
             bucket: Cell::new(bucket),
             oldest: Cell::new(None),
@@ -150,14 +178,20 @@ impl Snapshot {
         KeyState {
             key: Key::clone(&self.key),
             depth: self.depth.get(),
+            in_flight: self.running.get(),
             excess: self.bucket.get().excess(rate, now).requests(),
             oldest_wait: self.oldest.get().map_or(Duration::ZERO, |it| now.since(it)),
             active: true,
         }
     }
 
-    /// Whether nothing waits and no message is pending. The snapshot is then up to date.
+    /// Whether nothing waits or runs and no message is pending. The snapshot is then up to date.
     pub(super) fn is_quiet(&self) -> bool {
-        self.pending.get() == 0 && self.depth.get() == 0
+        self.pending.get() == 0 && !self.is_busy()
+    }
+
+    /// Whether anything waits or runs.
+    fn is_busy(&self) -> bool {
+        self.depth.get() > 0 || self.running.get() > 0
     }
 }

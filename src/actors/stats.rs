@@ -13,6 +13,8 @@ pub struct KeyState {
     pub key: Key,
     /// Number of waiters.
     pub depth: usize,
+    /// Number of running requests, of those that a limit with `in_flight` bounds.
+    pub in_flight: usize,
     /// The level, in requests.
     pub excess: f64,
     /// How long the oldest waiter has waited.
@@ -129,6 +131,8 @@ pub struct ZoneStats {
     pub depth: usize,
     /// Number of waiters at the deepest key.
     pub depth_max: usize,
+    /// Number of running requests, of those that a limit with `in_flight` bounds.
+    pub in_flight: usize,
     /// How long the oldest waiter has waited.
     pub oldest_wait: Duration,
     /// Number of keys with an actor.
@@ -144,6 +148,7 @@ pub struct ZoneStats {
 pub(super) struct Count {
     pub(super) depth: usize,
     pub(super) depth_max: usize,
+    pub(super) in_flight: usize,
     pub(super) oldest_wait: Duration,
     pub(super) active: usize,
     pub(super) parked: usize,
@@ -155,6 +160,7 @@ impl Count {
         Self {
             depth: 0,
             depth_max: 0,
+            in_flight: 0,
             oldest_wait: Duration::ZERO,
             active: 0,
             parked: 0,
@@ -166,6 +172,7 @@ impl Count {
         ZoneStats {
             depth: self.depth,
             depth_max: self.depth_max,
+            in_flight: self.in_flight,
             oldest_wait: self.oldest_wait,
             active: self.active,
             parked: self.parked,
@@ -182,6 +189,7 @@ mod tests {
         KeyState {
             key: key.as_bytes().into(),
             depth,
+            in_flight: 0,
             excess,
             oldest_wait: Duration::ZERO,
             active: true,

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Key, RETRY_SOON, Rejection};
-use super::messages::{Join, Leave, Probe, Refund, Settle};
+use super::messages::{FreePlace, Join, Leave, Probe, Refund, Settle};
 use super::shards::Shards;
 use crate::limit::{Cost, Excess, Limit, Ticket};
 use crate::observe::metrics::Rejected;
@@ -90,7 +90,7 @@ impl Drop for Joining<'_> {
         // Close first: the actor can then answer no more, so exactly one of these cases applies.
         answer.close();
         match answer.try_recv() {
-            Ok(Answer::Turn(grant)) => self.shards.send(&self.key, refund(&self.key, &grant)),
+            Ok(Answer::Turn(grant)) => give_back(self.shards, &self.key, &grant),
             Ok(Answer::Rejected(_)) => {}
             Err(_) => self.shards.send(
                 &self.key,
@@ -149,20 +149,25 @@ impl<'z> Turn<'z> {
         &self.grant
     }
 
-    /// Uses the turn: the charge stays. Returns what the actor knew when it granted the turn.
+    /// Uses the turn: the charge stays.
+    ///
+    /// Returns the place of the request among the running ones of its key, if it has one.
     #[allow(
         clippy::must_use_candidate,
-        reason = "most callers have read the grant before"
+        reason = "a place that nobody holds is free again"
     )]
-    pub fn take(mut self) -> Grant {
+    pub fn take(mut self) -> Option<HeldPlace<'z>> {
         self.use_up();
-        self.grant
+        self.grant.place.map(|ticket| HeldPlace {
+            shards: self.shards,
+            key: Key::clone(&self.key),
+            ticket,
+        })
     }
 
-    /// Uses the turn. What it was charged can still be changed.
+    /// What this turn was charged, to be changed once the turn was used.
     #[must_use]
-    pub fn take_unsettled(mut self) -> UsedTurn<'z> {
-        self.use_up();
+    pub fn used(&self) -> UsedTurn<'z> {
         UsedTurn {
             shards: self.shards,
             key: Key::clone(&self.key),
@@ -201,17 +206,42 @@ impl UsedTurn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.used {
-            self.shards.send(&self.key, refund(&self.key, &self.grant));
+            give_back(self.shards, &self.key, &self.grant);
             self.shards.count_cancelled();
         }
     }
 }
 
-fn refund(key: &Key, grant: &Grant) -> Refund {
-    Refund {
-        key: Key::clone(key),
-        charge: grant.charge,
+/// A request's place among the running ones of its key, until this is dropped.
+#[derive(Debug)]
+pub struct HeldPlace<'z> {
+    shards: &'z Shards,
+    key: Key,
+    ticket: Ticket,
+}
+
+impl Drop for HeldPlace<'_> {
+    fn drop(&mut self) {
+        free(self.shards, &self.key, self.ticket);
     }
+}
+
+/// Gives an unused turn back.
+fn give_back(shards: &Shards, key: &Key, grant: &Grant) {
+    let charge = grant.charge;
+    let refund = Refund {
+        key: Key::clone(key),
+        charge,
+    };
+    shards.send(key, refund);
+    if let Some(ticket) = grant.place {
+        free(shards, key, ticket);
+    }
+}
+
+fn free(shards: &Shards, key: &Key, ticket: Ticket) {
+    let key = Key::clone(key);
+    shards.send(&Key::clone(&key), FreePlace { key, ticket });
 }
 
 /// Returns a ticket that is unique in this process: each thread counts up from its own start.

@@ -143,7 +143,7 @@ impl Sampler {
         let wait = |q| passed.waits.quantile(q).map(seconds);
         let sample = ZoneSample {
             name: Plain::new(&settings.name),
-            rate: settings.rate.per_second(),
+            rate: (!settings.rate.is_unlimited()).then(|| settings.rate.per_second()),
             passed: passed.passed,
             delayed: passed.delayed,
             rejected: passed.rejected,

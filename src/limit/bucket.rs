@@ -101,7 +101,8 @@ impl Bucket {
         let request = rate.ticks_per_request();
         let level = (self.tail - line(rate, now)).max(-request);
         let room = Ceiling::new(rate, limit.for_one()).accepted - level;
-        u32::try_from(room.max(0) / request).unwrap_or(u32::MAX)
+        let requests = room.max(0).checked_div(request);
+        requests.map_or(u32::MAX, |room| u32::try_from(room).unwrap_or(u32::MAX))
     }
 
     /// The first moment, `now` or later, at which one more request would be accepted.

@@ -10,6 +10,7 @@
 //!   wait.
 //! - [`Account`] is a bucket or a meter: what a zone keeps for a key.
 //! - [`Queue`] keeps the requests that a bucket told to wait, in order of departure.
+//! - [`Places`] bounds how many requests of a key run at the same time, and keeps those that wait.
 //! - [`FairQueue`] shares one stream of departures between keys.
 //! - [`ClassQueue`] shares it between classes of traffic first.
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
@@ -30,6 +31,7 @@ mod gate;
 mod meter;
 mod moment;
 mod percent;
+mod places;
 mod queue;
 mod rate;
 mod verdict;
@@ -48,6 +50,7 @@ pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;
 pub use percent::{Percent, PercentError};
+pub use places::{Places, Terms};
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
 pub use verdict::{Delay, Excess, Limit, Reason, Refusal, Verdict};

@@ -13,7 +13,8 @@ const MAX_PER_SECOND: u128 = 1_000_000;
 /// It keeps a level of four thousand million requests far from overflow.
 const MAX_PERIOD_DAYS: u64 = 366;
 
-/// How fast a bucket leaks, exactly: `count` requests in each `period`.
+/// How fast a bucket leaks, exactly: `count` requests in each `period`, or [no
+/// limit](Rate::UNLIMITED).
 ///
 /// Written `10r/s`, `30r/m`, `100r/h`, `5r/d` or `5r/250ms`. The count may be a decimal: `0.5r/s`.
 ///
@@ -26,7 +27,8 @@ pub struct Rate {
     digits: NonZeroU64,
     /// Ten to the power of the number of decimals: the count is `digits / scale`.
     scale: NonZeroU64,
-    period_nanos: NonZeroU64,
+    /// Zero if there is no limit: a request takes no time.
+    period_nanos: u64,
     /// How the period was written, so that it prints the same way.
     unit: Unit,
 }
@@ -83,10 +85,27 @@ impl fmt::Display for RateError {
 impl std::error::Error for RateError {}
 
 impl Rate {
+    /// No limit: a request has no ticks, so no request ever raises a level.
+    ///
+    /// Printed as `none`. No text is parsed as this: whoever reads a rate decides whether `none`
+    /// is allowed there.
+    pub const UNLIMITED: Self = Self {
+        digits: NonZeroU64::MIN,
+        scale: NonZeroU64::MIN,
+        period_nanos: 0,
+        unit: Unit::Spelled,
+    };
+
+    /// Whether there is no limit.
+    #[must_use]
+    pub fn is_unlimited(self) -> bool {
+        self.period_nanos == 0
+    }
+
     /// Ticks in one request of level.
     #[must_use]
     pub fn ticks_per_request(self) -> i128 {
-        i128::from(self.period_nanos.get()) * i128::from(self.scale.get())
+        i128::from(self.period_nanos) * i128::from(self.scale.get())
     }
 
     /// Ticks that leak in one nanosecond.
@@ -95,11 +114,12 @@ impl Rate {
         i128::from(self.digits.get())
     }
 
-    /// Requests a second as a floating-point number, for people and metrics.
+    /// Requests a second as a floating-point number, for people and metrics; infinite if there is
+    /// no limit.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn per_second(self) -> f64 {
-        self.count() / (self.period_nanos.get() as f64 / NANOS_PER_SECOND as f64)
+        self.count() / (self.period_nanos as f64 / NANOS_PER_SECOND as f64)
     }
 
     /// The count, as written before `r/`.
@@ -125,7 +145,7 @@ impl Rate {
     /// The period, as written after `r/`.
     #[must_use]
     pub fn period(self) -> Duration {
-        Duration::from_nanos(self.period_nanos.get())
+        Duration::from_nanos(self.period_nanos)
     }
 
     /// The time that `requests` requests take at this rate, rounded up to a nanosecond.
@@ -161,7 +181,7 @@ impl FromStr for Rate {
         Ok(Self {
             digits,
             scale,
-            period_nanos,
+            period_nanos: period_nanos.get(),
             unit,
         })
     }
@@ -202,6 +222,9 @@ fn parse_period(text: &str) -> Result<(Unit, NonZeroU64), RateError> {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unlimited() {
+            return f.write_str("none");
+        }
         let (digits, scale) = (self.digits.get(), self.scale.get());
         write!(f, "{}", digits / scale)?;
         if scale > 1 {

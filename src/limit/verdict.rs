@@ -1,3 +1,4 @@
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{Cost, Moment, Rate};
@@ -15,6 +16,10 @@ pub struct Limit {
     pub max_wait: Option<Duration>,
     /// What the request counts for.
     pub cost: Cost,
+    /// How many requests of the key may run at the same time; `None` means no limit.
+    ///
+    /// A bucket alone does not look at it: see [`Places`](super::Places).
+    pub in_flight: Option<NonZeroU32>,
 }
 
 impl Limit {
@@ -48,7 +53,10 @@ pub struct Excess(f64);
 impl Excess {
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn from_ticks(ticks: i128, rate: Rate) -> Self {
-        Self(ticks.max(0) as f64 / rate.ticks_per_request() as f64)
+        if ticks <= 0 {
+            return Self::default();
+        }
+        Self(ticks as f64 / rate.ticks_per_request() as f64)
     }
 
     /// A level of this many requests.
@@ -123,4 +131,6 @@ pub enum Reason {
     Burst,
     /// The request would have waited longer than `max_wait`.
     MaxWait,
+    /// As many requests of the key run as may, and as many wait as may.
+    InFlight,
 }

@@ -253,6 +253,7 @@ impl Model {
                     delay: *delay,
                     max_wait: None,
                     cost: Cost::ONE,
+                    in_flight: None,
                 };
                 (id, bucket, case.rate(*zone), limit)
             })

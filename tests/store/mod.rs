@@ -21,6 +21,7 @@ fn nodelay(burst: u32) -> Limit {
         delay: Delay::Never,
         max_wait: None,
         cost: Cost::ONE,
+        in_flight: None,
     }
 }
 

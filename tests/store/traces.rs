@@ -40,6 +40,7 @@ fn limit() -> impl Strategy<Value = Limit> {
         max_wait,
         // No file has a cost that does not fit.
         cost: Cost::new(cost.min(burst + 1)).expect("small"),
+        in_flight: None,
     })
 }
 

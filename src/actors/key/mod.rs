@@ -1,5 +1,6 @@
 #[cfg(test)]
 mod crash;
+mod places;
 mod queue;
 mod store_reply;
 
@@ -8,24 +9,25 @@ use std::rc::Rc;
 use actix::{Actor, ActorContext, Context, Handler, StreamHandler, Supervised};
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
+use super::answer::{Answer, Charge, Grant, Key, Rejection};
 use super::messages::{
-    End, ForgetKey, Join, Leave, Probe, Refund, RejectAll, RetuneKey, Settle, Waiters,
+    End, ForgetKey, FreePlace, Join, Leave, Probe, Refund, RejectAll, RetuneKey, Settle, Waiters,
 };
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
-use crate::limit::{
-    Account, Delay, Departure, Excess, Limit, Moment, Queue, Rate, Refusal, Verdict,
-};
+use crate::limit::{Delay, Departure, Moment, Places, Queue, Rate, Refusal, Verdict};
 use crate::observe::metrics::{ActorKind, Rejected};
 use crate::time::pacer::Alarm;
 #[cfg(test)]
 pub(super) use crash::CrashKey;
+use places::DueWaiter;
 use queue::{KeyQueue, SharedQueue, Waiter};
 
 /// Owns one key's bucket and queue, and releases its waiters one by one, each when it is due.
 pub(super) struct KeyActor {
     queue: KeyQueue,
+    /// Those who run, and those whose time has come but who must wait until fewer run.
+    places: Places<DueWaiter>,
     shard: Rc<Shard>,
     snapshot: Rc<Snapshot>,
     /// Created when the first request waits. Most keys never have a waiter.
@@ -46,6 +48,7 @@ impl KeyActor {
         };
         Self {
             queue,
+            places: Places::default(),
             shard,
             snapshot,
             alarm: None,
@@ -54,6 +57,9 @@ impl KeyActor {
     }
 
     fn join(&mut self, join: Join, now: Moment, ctx: &mut Context<Self>) {
+        if let Some(refusal) = self.refuses_place(join.limit, join.dry_run, now) {
+            return answer_rejected(join.reply, refusal.into_rejection(now));
+        }
         let queue = match &mut self.queue {
             KeyQueue::Own(queue) => queue,
             KeyQueue::Shared(queue) => {
@@ -69,26 +75,35 @@ impl KeyActor {
             ..
         } = join;
         let (verdict, charge) = queue.charge(limit, now);
-        match (verdict, charge, limit.delay) {
-            (Verdict::Delay { excess, .. }, Some(charge), Delay::Above(delay)) if !dry_run => {
-                let waiter = Waiter {
-                    since: now,
-                    limit,
-                    excess,
-                    reply,
-                };
+        let (until, excess, charge) = match (verdict, charge) {
+            (Verdict::Pass { excess }, Some(charge)) => (None, excess, charge),
+            (Verdict::Delay { until, excess }, Some(charge)) => (Some(until), excess, charge),
+            (Verdict::Reject(refusal), _) => {
+                return answer_rejected(reply, refusal.into_rejection(now));
+            }
+            // Every request that is not rejected is charged.
+            (_, None) => return,
+        };
+        let waiter = Waiter {
+            since: now,
+            limit,
+            excess,
+            ticket,
+            reply,
+        };
+        match (until, limit.delay) {
+            (Some(_), Delay::Above(delay)) if !dry_run => {
                 queue.seat(charge, delay, ticket, waiter);
                 self.ensure_alarm(ctx);
             }
-            (Verdict::Pass { excess }, Some(charge), _) => {
-                self.grant(reply, limit, Charge::Own(charge), excess, None, now);
+            _ if dry_run => {
+                let waits = until.or_else(|| self.lacks_place(limit).then_some(now));
+                self.grant(waiter, Charge::Own(charge), waits, now);
             }
-            (Verdict::Delay { excess, until }, Some(charge), _) => {
-                self.grant(reply, limit, Charge::Own(charge), excess, Some(until), now);
+            _ => {
+                self.pass(waiter, Charge::Own(charge), until, now);
+                self.ensure_alarm_for_places(ctx);
             }
-            (Verdict::Reject(refusal), ..) => answer_rejected(reply, refusal.into_rejection(now)),
-            // Every request that is not rejected is charged.
-            (_, None, _) => {}
         }
     }
 
@@ -101,7 +116,7 @@ impl KeyActor {
         }
     }
 
-    /// Releases all waiters that are due.
+    /// Releases all waiters that are due and have a place.
     fn drain(&mut self, now: Moment) {
         while let Some(Departure {
             due,
@@ -109,40 +124,36 @@ impl KeyActor {
             waiter,
         }) = self.queue.take_due(now)
         {
-            let Waiter {
-                since,
-                limit,
-                excess,
-                reply,
-            } = waiter;
-            self.shard.metrics.waited(now.since(since));
             self.shard.metrics.lateness.record(now.since(due));
-            self.grant(reply, limit, charge, excess, Some(due), now);
+            self.pass(waiter, charge, Some(due), now);
         }
+        self.drain_places(now);
     }
 
-    /// Grants a turn. If the receiver has gone, gives the charge back.
-    fn grant(
-        &mut self,
-        reply: oneshot::Sender<Answer>,
-        limit: Limit,
-        charge: Charge,
-        excess: Excess,
-        due: Option<Moment>,
-        now: Moment,
-    ) {
-        let account = Account::Bucket(self.queue.bucket());
-        let outlook = Outlook::of(&account, self.queue.rate(), limit, now);
-        if reply
-            .send(Answer::Turn(Grant {
-                charge,
-                due,
-                excess,
-                outlook,
-            }))
-            .is_err()
-        {
+    /// Grants a turn, and a place if the limit bounds the running requests. If the receiver has
+    /// gone, gives both back.
+    fn grant(&mut self, waiter: Waiter, charge: Charge, due: Option<Moment>, now: Moment) {
+        let Waiter {
+            limit,
+            excess,
+            ticket,
+            reply,
+            ..
+        } = waiter;
+        let place = limit.in_flight.map(|_| ticket);
+        if let Some(ticket) = place {
+            self.places.take(ticket);
+        }
+        let grant = Grant {
+            charge,
+            due,
+            excess,
+            outlook: self.outlook(limit, now),
+            place,
+        };
+        if reply.send(Answer::Turn(grant)).is_err() {
             self.queue.refund(charge, now);
+            self.places.free(ticket);
         }
     }
 
@@ -156,7 +167,8 @@ impl KeyActor {
         event(self, now);
         self.drain(now);
         if let Some(alarm) = &self.alarm {
-            alarm.set(self.queue.due());
+            let next = self.queue.due().into_iter().chain(self.places.expires());
+            alarm.set(next.min());
         }
         self.publish(now);
     }
@@ -174,9 +186,24 @@ impl KeyActor {
 
     fn publish(&self, now: Moment) {
         self.snapshot.bucket.set(self.queue.bucket_of_file(now));
-        self.snapshot.oldest.set(self.queue.oldest());
+        let oldest = self.queue.oldest().into_iter().chain(self.places.oldest());
+        self.snapshot.oldest.set(oldest.min());
         self.snapshot.costs.set(self.queue.costs());
-        self.shard.count_waiters(&self.snapshot, self.queue.depth());
+        let (waiting, running) = (self.depth(), self.places.running());
+        self.shard.count(&self.snapshot, waiting, running);
+    }
+
+    /// Number of requests that wait for their time or for a place.
+    fn depth(&self) -> usize {
+        self.queue.depth() + self.places.depth()
+    }
+
+    /// Removes and returns all waiters. Their charges stay.
+    fn take_waiters(&mut self) -> Vec<Waiter> {
+        let mut waiters = self.queue.reject_all();
+        let due = self.places.reject_all().into_iter();
+        waiters.extend(due.map(|due| due.waiter));
+        waiters
     }
 
     /// Rejects these waiters. Returns how many of them were still there.
@@ -202,7 +229,7 @@ impl Actor for KeyActor {
 impl Supervised for KeyActor {
     /// Continues from the last published bucket, as if all waiters had left.
     ///
-    /// They are answered when the old queue is dropped.
+    /// They are answered when the old queue is dropped. Those who run go on.
     fn restarting(&mut self, _: &mut Self::Context) {
         let (rate, now) = (self.queue.rate_of_file(), self.shard.pacer.now());
         let mut bucket = self.snapshot.bucket.get();
@@ -211,6 +238,7 @@ impl Supervised for KeyActor {
         let (shard, snapshot) = (Rc::clone(&self.shard), Rc::clone(&self.snapshot));
         *self = Self {
             rejects_all: self.rejects_all,
+            places: std::mem::take(&mut self.places).without_waiters(),
             ..Self::new(rate, shard, snapshot)
         };
         self.publish(now);
@@ -244,6 +272,7 @@ impl Handler<Probe> for KeyActor {
         self.at_now(|actor, now| {
             let (bucket, rate) = (actor.queue.bucket(), actor.queue.rate());
             let refusal = bucket.refuses(rate, probe.limit, now);
+            let refusal = refusal.or_else(|| actor.refuses_place(probe.limit, false, now));
             // The caller may have gone.
             let _gone = probe
                 .reply
@@ -257,9 +286,21 @@ impl Handler<Leave> for KeyActor {
 
     fn handle(&mut self, leave: Leave, _: &mut Context<Self>) {
         self.message_handled();
-        self.at_now(|actor, _| {
+        self.at_now(|actor, now| {
             actor.queue.leave(leave.ticket);
+            if let Some(due) = actor.places.leave(leave.ticket) {
+                actor.queue.refund(due.charge, now);
+            }
         });
+    }
+}
+
+impl Handler<FreePlace> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, free: FreePlace, _: &mut Context<Self>) {
+        self.message_handled();
+        self.at_now(|actor, _| actor.places.free(free.ticket));
     }
 }
 
@@ -300,7 +341,7 @@ impl Handler<RejectAll> for KeyActor {
         self.message_handled();
         self.rejects_all = true;
         self.at_now(|actor, now| {
-            let waiters = actor.queue.reject_all();
+            let waiters = actor.take_waiters();
             actor.reject_waiters(waiters, now);
         });
     }
@@ -314,7 +355,7 @@ impl Handler<ForgetKey> for KeyActor {
         self.at_now(|actor, now| {
             let waiters = match forget.waiters {
                 Waiters::Stay => Vec::new(),
-                Waiters::Rejected => actor.queue.reject_all(),
+                Waiters::Rejected => actor.take_waiters(),
             };
             actor.queue.forget(now);
             let rejected = actor.reject_waiters(waiters, now);

@@ -15,6 +15,7 @@ pub(super) struct Waiter {
     pub(super) since: Moment,
     pub(super) limit: Limit,
     pub(super) excess: Excess,
+    pub(super) ticket: Ticket,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
@@ -114,7 +115,7 @@ impl KeyQueue {
         }
     }
 
-    /// Removes a waiter that leaves before its turn. The waiters behind it move up.
+    /// Removes a waiter that leaves before its turn, if it waits here. Those behind it move up.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         match self {
             Self::Own(queue) => {
@@ -216,15 +217,8 @@ impl SharedQueue {
         self.line.is_busy(delay)
     }
 
-    pub(super) fn seat(
-        &mut self,
-        delay: u32,
-        ticket: Ticket,
-        waiter: Waiter,
-        due: Moment,
-        charge: Charge,
-    ) {
-        let has_gone = waiter.reply.is_closed();
+    pub(super) fn seat(&mut self, delay: u32, waiter: Waiter, due: Moment, charge: Charge) {
+        let (ticket, has_gone) = (waiter.ticket, waiter.reply.is_closed());
         self.alone |= matches!(charge, Charge::Alone(_)) && self.zone.is_out();
         self.line
             .seat(delay, ticket, waiter.since, waiter, (due, charge));

@@ -144,24 +144,25 @@ impl KeyActor {
             reply,
             ..
         } = join;
+        let waiter = Waiter {
+            since,
+            limit,
+            excess,
+            ticket,
+            reply,
+        };
         match limit.delay {
             // First in, first out: a request that may pass still waits behind earlier waiters.
             Delay::Above(delay) if !dry_run && (due.is_some() || queue.is_busy(delay)) => {
-                let waiter = Waiter {
-                    since,
-                    limit,
-                    excess,
-                    reply,
-                };
                 if self.rejects_all {
                     self.queue.refund(charge, now);
                     self.reject_waiters(vec![waiter], now);
                     return;
                 }
-                queue.seat(delay, ticket, waiter, due.unwrap_or(now), charge);
+                queue.seat(delay, waiter, due.unwrap_or(now), charge);
                 self.ensure_alarm(ctx);
             }
-            _ => self.grant(reply, limit, charge, excess, due, now),
+            _ => self.grant(waiter, charge, due, now),
         }
     }
 }

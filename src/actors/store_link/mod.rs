@@ -163,6 +163,7 @@ impl StoreLink {
             delay: Delay::Above(delay),
             max_wait: None,
             cost,
+            in_flight: None,
         };
         let (key, since) = (self.name(key), self.batcher.now());
         let reply_to = ReplyTo::Place(delay, reply_to);

@@ -143,6 +143,7 @@ fn answer(
             due: None,
             excess,
             outlook: Outlook::of(account, rate, limit, now),
+            place: None,
         }),
     }
 }

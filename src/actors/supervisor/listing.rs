@@ -25,6 +25,7 @@ impl Handler<CollectStats> for ZoneSupervisor {
         let now = self.shard.pacer.now();
         if before == FROM_THE_END {
             count.depth += self.shard.depth();
+            count.in_flight += self.shard.running();
             count.active += self.keys.active();
             count.parked += self.keys.parked();
         }
@@ -56,6 +57,7 @@ impl Handler<ListKeys> for ZoneSupervisor {
                 State::Parked(account) => KeyState {
                     key: Key::from(key),
                     depth: 0,
+                    in_flight: 0,
                     excess: account.excess(self.rates.of(key), now).requests(),
                     oldest_wait: Duration::ZERO,
                     active: false,

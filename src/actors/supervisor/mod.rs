@@ -17,7 +17,9 @@ use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 
 use super::answer::{Key, RETRY_SOON, Rejection};
 use super::key::{KeyActor, answer_rejected};
-use super::messages::{End, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey, Settle};
+use super::messages::{
+    End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey, Settle,
+};
 use super::restart::{self, Restart};
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;
@@ -360,6 +362,17 @@ impl Handler<Leave> for ZoneSupervisor {
         // has no waiters.
         if let Some(active) = self.keys.get(&leave.key).and_then(Known::active) {
             active.tell(leave);
+        }
+    }
+}
+
+impl Handler<FreePlace> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, free: FreePlace, _: &mut Context<Self>) {
+        // A key that is not active has no running requests.
+        if let Some(active) = self.keys.get(&free.key).and_then(Known::active) {
+            active.tell(free);
         }
     }
 }

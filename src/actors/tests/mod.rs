@@ -1,4 +1,5 @@
 mod eviction;
+mod in_flight;
 mod listing;
 mod model;
 mod panics;
@@ -109,6 +110,7 @@ fn burst(burst: u32) -> Limit {
         delay: Delay::Above(0),
         max_wait: None,
         cost: Cost::ONE,
+        in_flight: None,
     }
 }
 

@@ -21,6 +21,7 @@ fn limits() -> [Limit; 5] {
         delay,
         max_wait,
         cost: Cost::ONE,
+        in_flight: None,
     };
     [
         burst(5),

@@ -7,13 +7,13 @@ use super::*;
 use crate::time::clock;
 
 impl Bench {
-    async fn crash_key(&self, key: &str) {
+    pub(super) async fn crash_key(&self, key: &str) {
         let key = Key::from(key.as_bytes());
         self.zone.crash(&key, Crash::Key(Key::clone(&key)));
         Self::settle().await;
     }
 
-    async fn crash_supervisor(&self) {
+    pub(super) async fn crash_supervisor(&self) {
         self.zone.crash(&Key::from(&b"any"[..]), Crash::Supervisor);
         Self::settle().await;
     }

@@ -42,6 +42,8 @@ struct Keys {
 struct KeyView {
     key: String,
     depth: usize,
+    /// Running requests, of those that a limit with `in_flight` bounds.
+    in_flight: usize,
     excess: f64,
     oldest_wait_seconds: f64,
     state: &'static str,
@@ -96,6 +98,7 @@ pub(super) async fn list(
         plan: plans.of(&state.key).map(|plan| plan.name.to_string()),
         key: escape_unquoted(&state.key),
         depth: state.depth,
+        in_flight: state.in_flight,
         excess: state.excess,
         oldest_wait_seconds: state.oldest_wait.as_secs_f64(),
         state: if state.active { "active" } else { "parked" },

@@ -74,7 +74,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
         store: settings.store.name().into(),
         on_store_failure: settings.on_store_failure.name().into(),
         rate: Plain::new(&settings.rate.to_string()),
-        rate_per_second: settings.rate.per_second(),
+        rate_per_second: (!settings.rate.is_unlimited()).then(|| settings.rate.per_second()),
         max_keys: settings.max_keys.get() as u64,
         idle_timeout_seconds: settings.idle_timeout.as_secs_f64(),
         limits: limits(gateway, index),
@@ -89,6 +89,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
         rejections: rejections.collect(),
         depth: stats.depth as u64,
         depth_max: stats.depth_max as u64,
+        in_flight: stats.in_flight as u64,
         oldest_wait_seconds: stats.oldest_wait.as_secs_f64(),
         keys: Keys {
             active: stats.active as u64,
@@ -113,6 +114,7 @@ fn limits(gateway: &Gateway, zone: usize) -> Vec<Limit> {
                 delay,
                 nodelay: delay.is_none(),
                 max_wait_seconds: asked.limit.max_wait.map(|span| span.as_secs_f64()),
+                in_flight: asked.limit.in_flight.map(|most| most.get().into()),
                 dry_run: route.dry_run,
             });
         }

@@ -22,7 +22,7 @@ function span(values) {
 /** The longest wait that a zone's settings allow. */
 function longestWait(settings) {
   const waits = settings.limits
-    .filter((limit) => !limit.nodelay)
+    .filter((limit) => !limit.nodelay && settings.rate_per_second !== null)
     .map((limit) => Math.min((limit.burst - (limit.delay ?? 0)) / settings.rate_per_second, limit.max_wait_seconds ?? Infinity));
   return waits.length ? Math.max(...waits) : 0;
 }
@@ -33,6 +33,10 @@ function turnFor(zone, settings, reason) {
   const bursts = settings.limits.map((limit) => limit.burst);
   const burst = [{ code: "burst" }, ` (${span(bursts)})`];
   if (reason === "max_wait") return ["Raise ", ...rate, " to let requests leave sooner, or raise ", { code: "max_wait" }, " to let them wait longer."];
+  const places = settings.limits.flatMap((limit) => limit.in_flight ?? []);
+  if (reason === "in_flight" || (places.length && settings.rate_per_second === null)) {
+    return ["If the origin can handle more at once, raise ", { code: "in_flight" }, ` (${span(places)}). Otherwise raise `, ...burst, ": more requests then wait instead of being rejected."];
+  }
   if (reason === "keys") return ["Raise ", { code: "max_keys" }, ` (${count(settings.max_keys)}) to hold more keys.`];
   if (reason === "store" || reason === "restart" || reason === "stopping") return [];
   const longest = longestWait(settings);

@@ -136,6 +136,7 @@ class ZoneCard {
       const parts = [{ code: limit.route }, "  burst ", { bold: count(limit.burst) }];
       if (limit.nodelay) parts.push({ bold: "  nodelay" });
       else parts.push("  delay ", { bold: count(limit.delay ?? 0) });
+      if (limit.in_flight !== null) parts.push("  in_flight ", { bold: count(limit.in_flight) });
       if (limit.max_wait_seconds !== null) parts.push("  max_wait ", { bold: seconds(limit.max_wait_seconds) });
       if (limit.dry_run) parts.push({ bold: "  dry run" });
       return item(...parts);

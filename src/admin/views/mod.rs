@@ -29,7 +29,8 @@ pub struct Zone {
     pub store: Plain,
     pub on_store_failure: Plain,
     pub rate: Plain,
-    pub rate_per_second: f64,
+    /// `None` if the zone has no rate.
+    pub rate_per_second: Option<f64>,
     pub max_keys: u64,
     pub idle_timeout_seconds: f64,
     pub limits: Vec<Limit>,
@@ -39,6 +40,8 @@ pub struct Zone {
     pub rejections: BTreeMap<Plain, u64>,
     pub depth: u64,
     pub depth_max: u64,
+    /// Running requests, of those that a limit with `in_flight` bounds.
+    pub in_flight: u64,
     pub oldest_wait_seconds: f64,
     pub keys: Keys,
 }
@@ -54,6 +57,8 @@ pub struct Limit {
     pub delay: Option<u64>,
     pub nodelay: bool,
     pub max_wait_seconds: Option<f64>,
+    /// How many requests of a key may run at the same time; `None`: any number.
+    pub in_flight: Option<u64>,
     pub dry_run: bool,
 }
 
@@ -166,8 +171,8 @@ pub struct Sample {
 #[serde(default)]
 pub struct ZoneSample {
     pub name: Plain,
-    /// The rate in force for each key, in requests a second.
-    pub rate: f64,
+    /// The rate in force for each key, in requests a second; `None` if the zone has no rate.
+    pub rate: Option<f64>,
     pub passed: u64,
     pub delayed: u64,
     pub rejected: u64,

@@ -1,6 +1,6 @@
 use super::{Fields, Node, values};
 use crate::config::{CostRule, Plan, RouteLimit, StoreKind, Zone};
-use crate::limit::Cost;
+use crate::limit::{Cost, Rate};
 
 const FORM: &str = "a whole number from 1 to 64, or a table with header, body_per or \
                     response_header, such as { header = \"x-cost\", default = 1, max = 20 }";
@@ -80,8 +80,8 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
                 zone.name
             ));
         }
-        let too_low = |burst: u32, whose: String| {
-            if max.above_one() > burst {
+        let too_low = |rate: Rate, burst: u32, whose: String| {
+            if !rate.is_unlimited() && max.above_one() > burst {
                 let (name, most) = (&zone.name, u64::from(burst) + 1);
                 let raise = match zone.algorithm {
                     it if it.has_windows() => {
@@ -95,11 +95,12 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
                 ));
             }
         };
-        too_low(limit.burst, String::new());
+        too_low(zone.rate, limit.burst, String::new());
         let has_own = |plan: &&Plan| plan.burst.is_some() || plan.rate.is_some();
         for plan in zone.plans.iter().filter(has_own) {
             let whose = format!(" for plan {}", plan.name);
-            too_low(plan.apply(*limit, zone.algorithm).burst, whose);
+            let rate = plan.rate.unwrap_or(zone.rate);
+            too_low(rate, plan.apply(*limit, zone.algorithm).burst, whose);
         }
     }
 }

@@ -1,5 +1,7 @@
+use std::num::NonZeroU32;
+
 use super::{Fields, Node, index, values};
-use crate::config::{RouteLimit, Zone};
+use crate::config::{RouteLimit, StoreKind, Zone};
 use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
 
 /// The zones that limits can name: all names, and the zones without problems.
@@ -27,6 +29,16 @@ pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
             ));
         }
         taken.extend(zone);
+        let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
+        if let (Some(known), Some(limit)) = (known, &limit)
+            && known.limits_no_rate()
+            && limit.in_flight.is_none()
+        {
+            item.wrong(&format!(
+                "zone {} has no rate, so this limit limits nothing; give it in_flight, such as in_flight = 2, or remove it",
+                known.name
+            ));
+        }
         limits.push(
             zone.zip(limit)
                 .map(|(zone, limit)| RouteLimit { zone, limit }),
@@ -42,18 +54,19 @@ fn limit(mut fields: Fields, zones: &Zones) -> (Option<usize>, Option<Limit>) {
     let known = zone.and_then(|zone| zones.zones.get(zone)?.as_ref());
     let limit = match known {
         Some(zone) if !zone.algorithm.queues() => metered(&mut fields, zone.algorithm, zone.rate),
-        _ => queued(&mut fields),
+        known => queued(&mut fields, known),
     };
     fields.finish();
     (zone, limit)
 }
 
-/// Reads a limit of a zone in which requests wait.
-fn queued(fields: &mut Fields) -> Option<Limit> {
+/// Reads a limit of a zone in which requests wait; `zone` is `None` if it has problems.
+fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
     let burst = fields.optional("burst", 0, values::whole(0..=u32::MAX));
-    let delay_node = fields.get("delay");
+    let [delay_node, nodelay_node, in_flight_node] =
+        ["delay", "nodelay", "in_flight"].map(|name| fields.get(name));
     let delay = delay_node.map_or(Some(0), values::whole(0..=u32::MAX));
-    let nodelay = fields.or("nodelay", false, values::boolean);
+    let nodelay = nodelay_node.and_then(values::boolean).unwrap_or(false);
     if let (Some(node), true) = (delay_node, nodelay) {
         node.wrong("with nodelay = true nothing waits; remove delay or nodelay");
     } else if let (Some(node), Some((delay, burst))) = (delay_node, delay.zip(burst))
@@ -63,6 +76,25 @@ fn queued(fields: &mut Fields) -> Option<Limit> {
             "delay {delay} is above burst {burst}, so nothing would wait; lower it to at most {burst}, raise burst, or write nodelay = true instead"
         ));
     }
+    if let Some(zone) = zone.filter(|zone| zone.limits_no_rate())
+        && let Some(node) = delay_node.or(nodelay_node)
+    {
+        node.wrong(&format!(
+            "zone {} has no rate, so nothing waits for its time; remove delay and nodelay",
+            zone.name
+        ));
+    }
+    if let (Some(zone), Some(node)) = (zone, in_flight_node)
+        && zone.store == StoreKind::Redis
+    {
+        node.wrong(&format!(
+            "zone {} is kept in Redis, but each gateway knows only what runs through itself; remove in_flight, or bound what runs by another zone that is kept in memory",
+            zone.name
+        ));
+    }
+    let in_flight = in_flight_node.map_or(Some(None), |node| {
+        values::whole(1..=u32::MAX)(node).map(NonZeroU32::new)
+    });
     let delay = delay?;
     Some(Limit {
         burst: burst?,
@@ -73,6 +105,7 @@ fn queued(fields: &mut Fields) -> Option<Limit> {
         },
         max_wait: None,
         cost: Cost::ONE,
+        in_flight: in_flight?,
     })
 }
 
@@ -80,7 +113,7 @@ fn queued(fields: &mut Fields) -> Option<Limit> {
 ///
 /// The resulting `burst` is the number of allowed requests minus one.
 fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limit> {
-    for name in ["delay", "nodelay"] {
+    for name in ["delay", "nodelay", "in_flight"] {
         if let Some(node) = fields.get(name) {
             node.wrong(&format!(
                 "the zone counts by {algorithm}, which makes nothing wait; remove {name}, or choose algorithm = \"leaky_bucket\""
@@ -106,5 +139,6 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
         delay: Delay::Never,
         max_wait: None,
         cost: Cost::ONE,
+        in_flight: None,
     })
 }

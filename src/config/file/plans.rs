@@ -81,7 +81,7 @@ fn plan<'r>(
     let file = file_node.map(|node| file(node, zone.folder));
     keys.files.extend(file_node.map(|node| (node, index)));
     let rate = fields.get("rate").map(|node| {
-        let rate = values::parsed(node, "a rate such as \"100r/s\"", str::parse);
+        let rate = values::rate_or_unlimited(node);
         rate.filter(|rate| (zone.fits)(node, *rate))
     });
     let burst = fields.get("burst").map(|node| burst(node, zone.algorithm));

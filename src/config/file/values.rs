@@ -140,6 +140,14 @@ pub(super) fn rate_or_none(node: Node) -> Option<Rate> {
     parsed(node, "\"none\", or a rate such as \"10r/s\"", str::parse)
 }
 
+/// A rate, or `"none"`, which gives [`Rate::UNLIMITED`].
+pub(super) fn rate_or_unlimited(node: Node) -> Option<Rate> {
+    if node.value.as_str() == Some("none") {
+        return Some(Rate::UNLIMITED);
+    }
+    parsed(node, "\"none\", or a rate such as \"10r/s\"", str::parse)
+}
+
 /// One of a few words.
 pub(super) fn choice<T: Clone>(words: &[(&str, T)]) -> impl Fn(Node) -> Option<T> {
     move |node| {

@@ -37,7 +37,7 @@ fn zone<'r>(
     let mut rate_node = None;
     let rate = fields.required("rate", "\"10r/s\"", |node| {
         rate_node = Some(node);
-        values::parsed(node, "a rate such as \"10r/s\"", str::parse)
+        values::rate_or_unlimited(node)
     });
     let algorithm = fields.or(
         "algorithm",
@@ -98,6 +98,12 @@ const LONGEST_LOG: u32 = 100_000;
 
 /// Whether the algorithm can count at this rate: windows count whole requests.
 fn fits(node: Node, algorithm: Algorithm, rate: Rate) -> bool {
+    if rate.is_unlimited() && !algorithm.queues() {
+        node.wrong(&format!(
+            "a zone that counts by {algorithm} needs a rate; remove algorithm, or give a rate such as \"10r/s\""
+        ));
+        return false;
+    }
     if !algorithm.has_windows() {
         return true;
     }
@@ -121,6 +127,10 @@ fn fits(node: Node, algorithm: Algorithm, rate: Rate) -> bool {
 fn can_be_kept(node: Node, store: StoreKind, algorithm: Algorithm, rate: Rate) -> bool {
     match store {
         StoreKind::Memory => true,
+        StoreKind::Redis if rate.is_unlimited() => {
+            node.wrong("without a rate there is nothing to keep in Redis; remove store, or give a rate such as \"10r/s\"");
+            false
+        }
         StoreKind::Redis => match Pace::new(rate, algorithm, Moment::default()) {
             Ok(_) => true,
             Err(unkept) => {

@@ -127,6 +127,8 @@ pub struct Zone {
     /// What distinguishes one bucket from another.
     pub key: KeyTemplate,
     /// How fast each bucket leaks. For windows: requests in each window, and its length.
+    ///
+    /// Unlimited only with the leaky bucket, in memory.
     pub rate: Rate,
     /// How the requests of a key are counted.
     pub algorithm: Algorithm,
@@ -152,6 +154,13 @@ impl Zone {
     pub fn rate_of(&self, key: &[u8]) -> Rate {
         let plan = self.plans.of(key);
         plan.and_then(|plan| plan.rate).unwrap_or(self.rate)
+    }
+
+    /// Whether no key has a rate: the zone names keys, or bounds their running requests.
+    #[must_use]
+    pub fn limits_no_rate(&self) -> bool {
+        let mut rates = self.plans.iter().filter_map(|plan| plan.rate);
+        self.rate.is_unlimited() && rates.all(Rate::is_unlimited)
     }
 
     /// A limit in this zone as it applies to a key.

@@ -15,7 +15,8 @@ pub struct Plan {
     pub keys: Vec<String>,
     /// The absolute path of a file with further keys.
     pub file: Option<PathBuf>,
-    /// How fast the bucket of each key leaks; `None`: as those of the zone.
+    /// How fast the bucket of each key leaks; `None`: as those of the zone. Unlimited only with the
+    /// leaky bucket.
     pub rate: Option<Rate>,
     /// The burst of each key, as a limit has it; `None`: that of the limit.
     pub burst: Option<u32>,

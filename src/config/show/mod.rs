@@ -279,16 +279,21 @@ fn cost(rule: &CostRule) -> String {
 }
 
 fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
-    let zone = toml_string(&zones[limit.zone].name);
+    let of = &zones[limit.zone];
+    let (zone, algorithm) = (toml_string(&of.name), of.algorithm);
     let burst = limit.limit.burst;
-    let algorithm = zones[limit.zone].algorithm;
+    let in_flight = limit.limit.in_flight;
+    let in_flight = in_flight.map_or(String::new(), |most| format!(", in_flight = {most}"));
     match limit.limit.delay {
         _ if algorithm.has_windows() => format!("{{ zone = {zone} }}"),
         _ if !algorithm.queues() => {
             format!("{{ zone = {zone}, burst = {} }}", u64::from(burst) + 1)
         }
-        Delay::Above(delay) => format!("{{ zone = {zone}, burst = {burst}, delay = {delay} }}"),
-        Delay::Never => format!("{{ zone = {zone}, burst = {burst}, nodelay = true }}"),
+        _ if of.limits_no_rate() => format!("{{ zone = {zone}, burst = {burst}{in_flight} }}"),
+        Delay::Above(delay) => {
+            format!("{{ zone = {zone}, burst = {burst}, delay = {delay}{in_flight} }}")
+        }
+        Delay::Never => format!("{{ zone = {zone}, burst = {burst}, nodelay = true{in_flight} }}"),
     }
 }
 

@@ -1,4 +1,5 @@
 use super::cost::UsedTurns;
+use super::limits::HeldPlaces;
 use crate::config::Route;
 use crate::http::upstream::Place;
 
@@ -9,4 +10,6 @@ pub(super) struct Admitted<'r> {
     pub(super) place: Option<Place>,
     /// The turns that it has used in its zones.
     pub(super) used: UsedTurns<'r>,
+    /// Its places among the running requests of its keys.
+    pub(super) held: HeldPlaces<'r>,
 }

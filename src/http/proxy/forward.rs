@@ -7,6 +7,7 @@ use super::admitted::Admitted;
 use super::cost::UsedTurns;
 use super::gate::AtGate;
 use super::heads;
+use super::limits::HeldPlaces;
 use super::record::RequestRecord;
 use super::request_info::RequestInfo;
 use super::upload::Upload;
@@ -48,6 +49,9 @@ pub(super) struct Forward<'a, 'r, C> {
     place: Option<Place>,
     /// What it was charged in its zones, if its answer may change that.
     pub(super) used: UsedTurns<'r>,
+    /// Its places among the running requests of its keys, until the last byte of the response has
+    /// arrived.
+    pub(super) held: HeldPlaces<'r>,
     /// When the request left for its origin.
     pub(super) began: Moment,
     /// When it had a connection to be sent on.
@@ -90,7 +94,12 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Creates the forwarding of a request that has passed its limits.
     pub(super) fn new(
         worker: &'a Worker,
-        Admitted { route, place, used }: Admitted<'r>,
+        Admitted {
+            route,
+            place,
+            used,
+            held,
+        }: Admitted<'r>,
         info: &'a RequestInfo<'a>,
         context: &'a ConnectionContext,
         client: &'a mut C,
@@ -112,6 +121,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             record,
             place,
             used,
+            held,
             began,
             sent: began,
             continued: false,

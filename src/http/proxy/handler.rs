@@ -142,7 +142,7 @@ async fn admit<'a>(
         let origin = gateway.origin(route.origin);
         // Nobody waits for an origin that cannot be asked.
         if let Err(error) = origin.pick(None, worker.pacer.now()) {
-            turns.take(route);
+            let _used = turns.take(route);
             origin.tell_unanswered(&error, worker.pacer.now());
             return Err(Reply::unanswered(&error));
         }
@@ -150,8 +150,13 @@ async fn admit<'a>(
         // The turns of a request that is rejected here are given back.
         place = Some(passed.map_err(|rejection| Reply::rejected_at_gate(route, &rejection))?);
     }
-    let used = turns.take(route);
-    Ok(Admitted { route, place, used })
+    let (used, held) = turns.take(route);
+    Ok(Admitted {
+        route,
+        place,
+        used,
+        held,
+    })
 }
 
 /// Returns the response for a failed request, if the client can still receive one.

@@ -11,7 +11,7 @@ use super::Worker;
 use super::cost::UsedTurns;
 use super::key;
 use super::request_info::RequestInfo;
-use crate::actors::{Grant, Joining, Key, Outlook, Probing, Rejection, Turn};
+use crate::actors::{Grant, HeldPlace, Joining, Key, Outlook, Probing, Rejection, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::{Cost, Excess, Moment};
@@ -68,16 +68,20 @@ pub(super) struct Turns<'r>(SmallVec<[Turn<'r>; 1]>);
 
 impl<'r> Turns<'r> {
     /// Uses all turns: their charges stay, unless the answer on this route changes them.
-    pub(super) fn take(self, route: &Route) -> UsedTurns<'r> {
-        if route.settles() {
-            return UsedTurns(self.0.into_iter().map(Turn::take_unsettled).collect());
-        }
-        for turn in self.0 {
-            turn.take();
-        }
-        UsedTurns::default()
+    ///
+    /// The request holds the returned places as long as it runs.
+    pub(super) fn take(self, route: &Route) -> (UsedTurns<'r>, HeldPlaces<'r>) {
+        let used = if route.settles() {
+            UsedTurns(self.0.iter().map(Turn::used).collect())
+        } else {
+            UsedTurns::default()
+        };
+        (used, self.0.into_iter().filter_map(Turn::take).collect())
     }
 }
+
+/// The places that a running request holds in its zones.
+pub(super) type HeldPlaces<'r> = Vec<HeldPlace<'r>>;
 
 /// A limit that counts the request, with its key there.
 struct PendingLimit {
@@ -86,9 +90,12 @@ struct PendingLimit {
     key: Key,
 }
 
-/// Joins all zones of the route at once for a request of this cost.
+/// Joins all zones of the route for a request of this cost.
 ///
-/// Waits for all turns or the first rejection.
+/// Waits for all turns or the first rejection. All zones are joined at once, but those that bound
+/// the running requests of a key: they come after the others, one after another in the order of the
+/// file's zones. So a request that holds a place in one of them only waits for zones further on,
+/// and no two requests can wait for each other.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
 /// there are several zones, they are probed first, so that this is rare. While the request waits,
@@ -123,7 +130,10 @@ pub(super) async fn wait<'r>(
         }
     } else {
         // Boxed: most routes have one limit, and a waiting request should be small.
-        Box::pin(join_all(gateway, route, first, others)).await
+        Box::pin(join_all(gateway, route, first, others, || {
+            worker.pacer.now().since(began)
+        }))
+        .await
     };
     *place = None;
     let now = worker.pacer.now();
@@ -174,9 +184,15 @@ async fn join_all<'r>(
     route: &'r Route,
     first: PendingLimit,
     others: Vec<PendingLimit>,
+    waited: impl Fn() -> Duration,
 ) -> Result<(Verdicts, Turns<'r>), (PendingLimit, Rejection)> {
     let mut pending = others;
     pending.insert(0, first);
+    // Those without `in_flight` come first, in their order.
+    let turn_order =
+        |PendingLimit { wanted, .. }: &PendingLimit| wanted.limit.in_flight.map(|_| wanted.zone);
+    pending.sort_by_key(turn_order);
+    let at_once = pending.partition_point(|asked| turn_order(asked).is_none());
     if let Some((index, rejection)) = probe(gateway, &pending, route.dry_run).await {
         return Err((pending.swap_remove(index), rejection));
     }
@@ -184,11 +200,20 @@ async fn join_all<'r>(
         let (zone, limit) = (gateway.zone(asked.wanted.zone), asked.wanted.limit);
         zone.join(Key::clone(&asked.key), limit, route.dry_run)
     };
-    let joining = pending.iter().map(join).collect();
-    let turns = match turns(joining).await {
+    let mut turns = match turns(pending[..at_once].iter().map(join).collect()).await {
         Ok(turns) => turns,
         Err((index, rejection)) => return Err((pending.swap_remove(index), rejection)),
     };
+    for index in at_once..pending.len() {
+        let asked = &mut pending[index];
+        if let Some(max) = &mut asked.wanted.limit.max_wait {
+            *max = max.saturating_sub(waited());
+        }
+        match join(asked).await {
+            Ok(turn) => turns.0.push(turn),
+            Err(rejection) => return Err((pending.swap_remove(index), rejection)),
+        }
+    }
     let mut longest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
     for (asked, turn) in pending.into_iter().zip(&turns.0) {

@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::limits::{LimitOutcome, LimitVerdict};
+use super::limits::LimitOutcome;
 use super::record::RequestRecord;
 use crate::config::{RatelimitHeaders, Route, RouteLimit};
 use crate::http::message::FieldName;
 use crate::http::upstream::GateRejection;
+use crate::limit::Rate;
 
 /// Writes a field, given its name and its value.
 type Put<'a> = &'a mut dyn FnMut(&[u8], &[u8]);
@@ -32,8 +33,8 @@ pub(super) fn write(
     let which = route.headers;
     if which.x_ratelimit {
         match record.gate_rejection() {
-            Some(rejection) => x_ratelimit_of_gate(put, route, rejection),
-            None => x_ratelimit(put, outcome),
+            Some(rejection) => x_ratelimit_of_gate(put, route, record, rejection),
+            None => x_ratelimit(put, record, outcome),
         }
     }
     if which.ratelimit {
@@ -46,35 +47,50 @@ pub(super) fn write(
 
 /// Writes the `X-RateLimit-…` fields of a request that the origin's gate rejected: none would be
 /// accepted before its time, whatever the limits say.
-fn x_ratelimit_of_gate(put: Put<'_>, route: &Route, rejection: &GateRejection) {
-    if let Some(wanted) = route.limits.first() {
+fn x_ratelimit_of_gate(
+    put: Put<'_>,
+    route: &Route,
+    record: &RequestRecord<'_>,
+    rejection: &GateRejection,
+) {
+    let mut quotas = route.limits.iter();
+    if let Some((quota, _)) = quotas.find_map(|wanted| quota(record, wanted, &[])) {
         let retry_after = whole_seconds(rejection.retry_after).max(1);
-        x_ratelimit_fields(put, wanted, 0, retry_after);
+        x_ratelimit_fields(put, quota, 0, retry_after);
     }
+}
+
+/// How many requests a key without any may send at once, and the rate at which they are forgotten;
+/// `None` if nothing limits this key.
+fn quota(record: &RequestRecord<'_>, wanted: &RouteLimit, key: &[u8]) -> Option<(u64, Rate)> {
+    let rate = record.gateway.zone(wanted.zone).settings().rate_of(key);
+    let at_once = if rate.is_unlimited() {
+        wanted.limit.in_flight?.get()
+    } else {
+        1
+    };
+    Some((u64::from(wanted.limit.burst) + u64::from(at_once), rate))
 }
 
 /// Writes the `X-RateLimit-…` fields for the tightest limit.
 ///
 /// It is the limit that lets the fewest requests through, or makes them wait longest.
-fn x_ratelimit(put: Put<'_>, outcome: &LimitOutcome) {
-    let tightness = |verdict: &&LimitVerdict| {
-        let outlook = verdict.outlook;
-        (outlook.remaining, Reverse(outlook.one_more_in))
-    };
-    let tightest = outcome.verdicts.iter().min_by_key(tightness);
-    let Some(LimitVerdict {
-        wanted, outlook, ..
-    }) = tightest
-    else {
-        return;
-    };
-    let retry_after = whole_seconds(outlook.retry_after());
-    x_ratelimit_fields(put, wanted, outlook.remaining, retry_after);
+fn x_ratelimit(put: Put<'_>, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
+    let limiting = outcome.verdicts.iter().filter_map(|verdict| {
+        let (quota, _) = quota(record, &verdict.wanted, &verdict.key)?;
+        Some((quota, verdict.outlook))
+    });
+    let tightest =
+        limiting.min_by_key(|(_, outlook)| (outlook.remaining, Reverse(outlook.one_more_in)));
+    if let Some((quota, outlook)) = tightest {
+        let retry_after = whole_seconds(outlook.retry_after());
+        x_ratelimit_fields(put, quota, outlook.remaining, retry_after);
+    }
 }
 
-fn x_ratelimit_fields(put: Put<'_>, wanted: &RouteLimit, remaining: u32, retry_after: u64) {
+fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64) {
     for (name, number) in [
-        ("X-RateLimit-Limit", u64::from(wanted.limit.burst) + 1),
+        ("X-RateLimit-Limit", quota),
         ("X-RateLimit-Remaining", remaining.into()),
         ("X-RateLimit-Retry-After", retry_after),
     ] {
@@ -88,7 +104,8 @@ fn x_ratelimit_fields(put: Put<'_>, wanted: &RouteLimit, remaining: u32, retry_a
 /// Writes the fields of draft-ietf-httpapi-ratelimit-headers-11.
 ///
 /// The quota is the number of requests that an empty bucket accepts at once, its window the time
-/// that a full bucket takes to empty. `t` is the time until one more request than remain is
+/// that a full bucket takes to empty. Where only the running requests are bounded, the window is one
+/// second: when they end is not known. `t` is the time until one more request than remain is
 /// possible.
 ///
 /// If the origin's gate rejected the request, no request is possible before its time, whatever the
@@ -96,9 +113,11 @@ fn x_ratelimit_fields(put: Put<'_>, wanted: &RouteLimit, remaining: u32, retry_a
 fn ratelimit(put: Put<'_>, route: &Route, record: &RequestRecord<'_>, outcome: &LimitOutcome) {
     let (mut policies, mut states) = (String::new(), String::new());
     let mut add = |wanted: &RouteLimit, key: &[u8], remaining: u32, next: Duration| {
-        let settings = record.gateway.zone(wanted.zone).settings();
-        let (name, quota) = (&settings.name, u64::from(wanted.limit.burst) + 1);
-        let window = whole_seconds(settings.rate_of(key).time_for(quota)).max(1);
+        let Some((quota, rate)) = quota(record, wanted, key) else {
+            return;
+        };
+        let name = &record.gateway.zone(wanted.zone).settings().name;
+        let window = whole_seconds(rate.time_for(quota)).max(1);
         let next = whole_seconds(next);
         let comma = if policies.is_empty() { "" } else { ", " };
         // A write to a string does not fail.

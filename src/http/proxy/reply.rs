@@ -54,7 +54,7 @@ impl<'a> Reply<'a> {
         retry_after: Option<Duration>,
     ) -> Self {
         let reply = match reason {
-            Rejected::Burst | Rejected::MaxWait => {
+            Rejected::Burst | Rejected::MaxWait | Rejected::InFlight => {
                 Self::plain(route.reject_status, route.reject_body.as_str())
             }
             Rejected::Keys | Rejected::Store | Rejected::Restart | Rejected::Stopping => {

@@ -17,6 +17,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
         delay,
         max_wait: None,
         cost: Cost::ONE,
+        in_flight: None,
     }
 }
 
@@ -106,6 +107,7 @@ fn the_extremes_do_not_overflow() {
                 delay: Delay::Above(u32::MAX),
                 max_wait: Some(Duration::MAX),
                 cost: Cost::ONE,
+                in_flight: None,
             };
             assert!(accepted(bucket.decide(rate, unlimited, at(now))));
             bucket.tail += i128::from(u32::MAX - 1) * rate.ticks_per_request();
@@ -216,6 +218,7 @@ fn any_limit() -> impl Strategy<Value = Limit> {
             delay,
             max_wait,
             cost: Cost::ONE,
+            in_flight: None,
         }
     })
 }
@@ -278,7 +281,7 @@ proptest! {
         millis in 0..5_000u64,
     ) {
         let max_wait = Some(Duration::from_millis(millis));
-        let limit = Limit { burst, delay: Delay::Above(free), max_wait, cost: Cost::ONE };
+        let limit = Limit { burst, delay: Delay::Above(free), max_wait, cost: Cost::ONE, in_flight: None };
         let mut bucket = bucket;
         let remaining = bucket.remaining(rate, limit, now);
         let one_more = bucket.accepts_at(rate, limit, remaining, now);

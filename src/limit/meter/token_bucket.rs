@@ -21,6 +21,7 @@ fn limit(allowance: Allowance) -> Limit {
         delay: Delay::Never,
         max_wait: None,
         cost: Cost::ONE,
+        in_flight: None,
     }
 }
 

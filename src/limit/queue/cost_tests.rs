@@ -19,6 +19,7 @@ fn limit(of: u32) -> Limit {
         delay: Delay::Above(0),
         max_wait: None,
         cost: cost(of),
+        in_flight: None,
     }
 }
 

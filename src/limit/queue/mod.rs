@@ -19,7 +19,7 @@ use ledger::Ledger;
 /// Identifies one join at one queue.
 ///
 /// The caller chooses it. No two requests that wait at the same time have the same ticket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
 /// What an accepted request was charged. It is needed to give an unused charge back.
@@ -173,7 +173,9 @@ impl<W> Queue<W> {
         self.next += 1;
         self.last = now;
         let request = self.rate.ticks_per_request();
-        let level = (self.tail_before(limit.cost) - line(self.rate, now)) / request;
+        let level = self.tail_before(limit.cost) - line(self.rate, now);
+        // At an unlimited rate no request has ticks, and no level rises.
+        let level = level.checked_div(request).unwrap_or_default();
         self.ledger
             .charge(charge.place, usize::try_from(level).unwrap_or(usize::MAX));
         (verdict, Some(charge))

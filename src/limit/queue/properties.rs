@@ -70,6 +70,7 @@ fn limits() -> impl Strategy<Value = Vec<Limit>> {
             delay,
             max_wait,
             cost: Cost::new(cost.min(burst + 1)).expect("small"),
+            in_flight: None,
         }),
         1..4,
     )
@@ -526,7 +527,7 @@ proptest! {
             for (ticket, (gap, delay)) in (0..).zip(&joins) {
                 *now = *now + Duration::from_nanos(gap / count);
                 while queue.take_due(*now).is_some() {}
-                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None, cost: Cost::ONE };
+                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None, cost: Cost::ONE, in_flight: None };
                 queue.join(limit, Ticket(ticket), *now, || ticket);
             }
             for leave in &leaves {

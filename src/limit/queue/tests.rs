@@ -16,6 +16,7 @@ fn limit(burst: u32, delay: Delay) -> Limit {
         delay,
         max_wait: None,
         cost: Cost::ONE,
+        in_flight: None,
     }
 }
 

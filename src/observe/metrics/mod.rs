@@ -50,6 +50,7 @@ const REQUEST_SECONDS: &str = "drip_request_duration_seconds";
 const ZONE_REQUESTS: &str = "drip_zone_requests_total";
 const ZONE_REJECTIONS: &str = "drip_zone_rejections_total";
 const ZONE_DEPTH: &str = "drip_zone_queue_depth";
+const ZONE_IN_FLIGHT: &str = "drip_zone_in_flight";
 /// Requests waiting at a zone's deepest key.
 ///
 /// This metric and the next two are collected from the zones when Prometheus asks, and written by
@@ -111,6 +112,10 @@ pub fn describe() {
         ZONE_DEPTH,
         "Requests waiting in the zone, all keys together."
     );
+    describe_gauge!(
+        ZONE_IN_FLIGHT,
+        "Running requests of the zone that a limit with in_flight bounds."
+    );
     describe_histogram!(
         ZONE_WAIT,
         Unit::Seconds,
@@ -123,7 +128,7 @@ pub fn describe() {
     );
     describe_gauge!(
         ZONE_RATE,
-        "The rate in force, in requests a second for each key."
+        "The rate in force, in requests a second for each key; NaN without a rate."
     );
     describe_gauge!(
         ZONE_KEYS,

@@ -7,8 +7,8 @@ use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::store::StoreResult;
 use super::tally::Tally;
 use super::{
-    STORE_OPERATIONS, ZONE_DEPTH, ZONE_EVICTIONS, ZONE_KEYS, ZONE_LATENESS, ZONE_RATE,
-    ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
+    STORE_OPERATIONS, ZONE_DEPTH, ZONE_EVICTIONS, ZONE_IN_FLIGHT, ZONE_KEYS, ZONE_LATENESS,
+    ZONE_RATE, ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
 };
 use crate::limit::{Rate, Reason};
 
@@ -61,6 +61,8 @@ pub struct ZoneMetrics {
     statuses: [Tally; LimitStatus::ALL.len()],
     /// Requests that wait.
     pub depth: Gauge,
+    /// Running requests, of those that a limit with `in_flight` bounds.
+    pub in_flight: Gauge,
     wait: Histogram,
     /// The same waits as in `wait`, for readers that need their quantiles each second.
     waits: AtomicHistogram,
@@ -87,8 +89,10 @@ pub struct ZoneMetrics {
 pub enum Rejected {
     /// The bucket or the queue was full.
     Burst,
-    /// The request would have waited longer than `max_wait`.
+    /// The request would have waited longer than `max_wait`, or has waited that long for a place.
     MaxWait,
+    /// As many requests of the key ran as may, and as many waited as may.
+    InFlight,
     /// The zone was full, and each of its keys had waiters.
     Keys,
     /// The store did not decide, and `on_store_failure` is `closed`.
@@ -101,9 +105,10 @@ pub enum Rejected {
 
 impl Rejected {
     /// All reasons.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Burst,
         Self::MaxWait,
+        Self::InFlight,
         Self::Keys,
         Self::Store,
         Self::Restart,
@@ -116,6 +121,7 @@ impl Rejected {
         match self {
             Self::Burst => "burst",
             Self::MaxWait => "max_wait",
+            Self::InFlight => "in_flight",
             Self::Keys => "keys",
             Self::Store => "store",
             Self::Restart => "restart",
@@ -129,6 +135,7 @@ impl From<Reason> for Rejected {
         match reason {
             Reason::Burst => Self::Burst,
             Reason::MaxWait => Self::MaxWait,
+            Reason::InFlight => Self::InFlight,
         }
     }
 }
@@ -149,6 +156,7 @@ impl ZoneMetrics {
                 )
             }),
             depth: gauge!(ZONE_DEPTH, "zone" => name.clone()),
+            in_flight: gauge!(ZONE_IN_FLIGHT, "zone" => name.clone()),
             wait: histogram!(ZONE_WAIT, "zone" => name.clone()),
             waits: AtomicHistogram::default(),
             lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
@@ -216,7 +224,12 @@ impl ZoneMetrics {
 
     /// Reports the rate now in force.
     pub fn show_rate(&self, rate: Rate) {
-        self.rate.set(rate.per_second());
+        let is_limited = !rate.is_unlimited();
+        self.rate.set(if is_limited {
+            rate.per_second()
+        } else {
+            f64::NAN
+        });
     }
 
     /// Reports the counts to Prometheus.

@@ -51,6 +51,7 @@ impl Buckets {
                 delay: Delay::Above(0),
                 max_wait: None,
                 cost: Cost::ONE,
+                in_flight: None,
             },
         }
     }

@@ -175,7 +175,7 @@ impl Model {
             let at = sample.time - end;
             course.depth.push((at, second.depth as f64));
             course.out.push((at, second.out() as f64));
-            course.rate.push((at, second.rate));
+            course.rate.extend(second.rate.map(|rate| (at, rate)));
             if last.is_some_and(|reload| reload != sample.reload) {
                 course.retunes.push(at);
             }

@@ -91,7 +91,7 @@ const CASES: &[Case] = &[
     ("\"10r/s\"", "\"10/s\"",
      r#"6:8: rate: a rate is a count and a period, such as "10r/s", "30r/m" or "5r/250ms"; found "10/s""#),
     ("\"10r/s\"", "10",
-     r#"6:8: rate: expected a rate such as "10r/s"; found 10"#),
+     r#"6:8: rate: expected "none", or a rate such as "10r/s"; found 10"#),
     ("\"10r/s\"", "\"1r/s\"\nalgorithm = \"token_bukket\"",
      r#"7:13: algorithm: expected "leaky_bucket" or "token_bucket" or "fixed_window" or "sliding_window_log" or "sliding_window_counter"; found "token_bukket"; did you mean "token_bucket"?"#),
     ("\"10r/s\"", "\"10r/s\"\nalgorithm = \"fixed_window\"",
@@ -181,7 +181,7 @@ const CASES: &[Case] = &[
     (LIMIT, "{ zone = \"per_client\", burst = 4294967296 }",
      "11:42: burst: expected a whole number from 0 to 4294967295; found 4294967296"),
     (LIMIT, "{ zone = \"per_client\", brust = 1 }",
-     r#"11:34: "brust" is not a field of this limit, whose fields are zone, burst, delay, nodelay; did you mean burst?"#),
+     r#"11:34: "brust" is not a field of this limit, whose fields are zone, burst, delay, nodelay, in_flight; did you mean burst?"#),
     (LIMIT, "{ zone = \"per_client\", burst = 20, delay = 21 }",
      "11:54: delay: delay 21 is above burst 20, so nothing would wait; lower it to at most 20, raise burst, or write nodelay = true instead"),
     (LIMIT, "{ zone = \"per_client\", delay = 1 }",
@@ -242,7 +242,7 @@ level = "é"; format = "xml"
 5:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s"
 7:1: é: a name is made of letters, digits, _, - and .
 8:7: key: expected variables such as "$remote_addr"; found a table
-9:8: rate: expected a rate such as "10r/s"; found 1
+9:8: rate: expected "none", or a rate such as "10r/s"; found 1
 11:1: this route has no origin; add one such as origin = "app"
 13:33: burst: expected a whole number from 0 to 4294967295; found "1"
 13:60: zone: there is no [zones.b]; the file has a, é

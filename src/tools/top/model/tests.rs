@@ -9,7 +9,7 @@ fn sample(seq: u32, depth: u64) -> Sample {
         time: 1000.0 + f64::from(seq),
         zones: vec![ZoneSample {
             name: Plain::new("a"),
-            rate: 10.0,
+            rate: Some(10.0),
             delayed: 10,
             depth,
             ..ZoneSample::default()

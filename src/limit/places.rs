@@ -1,0 +1,216 @@
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::{Moment, Ticket};
+
+/// The running requests of one key, and those that wait until fewer run.
+///
+/// This is nginx's `limit_conn`, but a request may wait instead of being refused. A request runs
+/// from the moment it [takes](Self::take) a place until it [frees](Self::free) it.
+///
+/// Requests with the same terms wait in one *lane*, in the order in which they joined the key's
+/// queue. Of the lanes with a free place, the one whose first waiter joined first comes first. A
+/// key has one lane for each `in_flight` and `max_wait` in use among the routes that share its
+/// zone: nearly always one.
+///
+/// Takes no memory until the first request runs or waits.
+#[derive(Debug)]
+pub struct Places<W>(Option<Box<State<W>>>);
+
+#[derive(Debug)]
+struct State<W> {
+    running: HashSet<Ticket>,
+    lanes: Vec<Lane<W>>,
+    /// Where each waiter is in its lane.
+    joined: HashMap<Ticket, Moment>,
+}
+
+/// The waiters with the same terms.
+#[derive(Debug)]
+struct Lane<W> {
+    terms: Terms,
+    waiters: BTreeMap<(Moment, Ticket), W>,
+}
+
+/// Until when a request waits for a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// It leaves once fewer requests of the key than this run.
+    pub in_flight: NonZeroU32,
+    /// It is rejected once it has waited this long since it joined.
+    pub max_wait: Option<Duration>,
+}
+
+impl<W> Default for Places<W> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<W> Places<W> {
+    /// Number of running requests.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.0.as_ref().map_or(0, |state| state.running.len())
+    }
+
+    /// Number of requests that wait for a place.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.0.as_ref().map_or(0, |state| state.joined.len())
+    }
+
+    /// Whether one more request may run where `in_flight` may.
+    #[must_use]
+    pub fn is_free(&self, in_flight: NonZeroU32) -> bool {
+        self.running() < most(in_flight)
+    }
+
+    /// A request runs from now on, whether a place was free or not.
+    pub fn take(&mut self, ticket: Ticket) {
+        self.state().running.insert(ticket);
+    }
+
+    /// A request has ended. Does nothing if it did not run.
+    ///
+    /// A waiter may have a place now: [take](Self::take_next) it at once.
+    pub fn free(&mut self, ticket: Ticket) {
+        if let Some(state) = &mut self.0 {
+            state.running.remove(&ticket);
+        }
+        self.shrink();
+    }
+
+    /// Makes a request wait for a place. It joined the key's queue at `joined`.
+    pub fn wait(&mut self, terms: Terms, ticket: Ticket, joined: Moment, waiter: W) {
+        let state = self.state();
+        state.joined.insert(ticket, joined);
+        let lane = state.lanes.iter_mut().find(|lane| lane.terms == terms);
+        if let Some(lane) = lane {
+            lane.waiters.insert((joined, ticket), waiter);
+        } else {
+            let waiters = BTreeMap::from([((joined, ticket), waiter)]);
+            state.lanes.push(Lane { terms, waiters });
+        }
+    }
+
+    /// Removes a waiter that leaves before its turn; `None` if it does not wait.
+    pub fn leave(&mut self, ticket: Ticket) -> Option<W> {
+        let state = self.0.as_mut()?;
+        let at = (state.joined.remove(&ticket)?, ticket);
+        let mut lanes = state.lanes.iter_mut();
+        let left = lanes.find_map(|lane| lane.waiters.remove(&at));
+        self.shrink();
+        left
+    }
+
+    /// Takes the next waiter for which a place is free. The waiter does not run yet.
+    pub fn take_next(&mut self) -> Option<W> {
+        let running = self.running();
+        self.first(|lane| {
+            let (at, _) = lane.waiters.first_key_value()?;
+            (running < most(lane.terms.in_flight)).then_some(*at)
+        })
+    }
+
+    /// Takes a waiter that has waited for its `max_wait` at `now`.
+    pub fn take_expired(&mut self, now: Moment) -> Option<W> {
+        self.first(|lane| {
+            let at = lane.waiters.first_key_value()?.0;
+            (lane.expires()? <= now).then_some(*at)
+        })
+    }
+
+    /// When the next waiter has waited for its `max_wait`.
+    #[must_use]
+    pub fn expires(&self) -> Option<Moment> {
+        self.lanes().filter_map(Lane::expires).min()
+    }
+
+    /// When the waiter that has waited longest joined.
+    #[must_use]
+    pub fn oldest(&self) -> Option<Moment> {
+        let first = |lane: &Lane<W>| Some(lane.waiters.first_key_value()?.0.0);
+        self.lanes().filter_map(first).min()
+    }
+
+    /// Removes and returns all waiters.
+    pub fn reject_all(&mut self) -> Vec<W> {
+        let Some(state) = &mut self.0 else {
+            return Vec::new();
+        };
+        state.joined.clear();
+        let lanes = std::mem::take(&mut state.lanes).into_iter();
+        let waiters = lanes.flat_map(|lane| lane.waiters.into_values()).collect();
+        self.shrink();
+        waiters
+    }
+
+    /// Continues with the requests that ran here before, without those that waited.
+    #[must_use]
+    pub fn without_waiters(mut self) -> Self {
+        self.reject_all();
+        self
+    }
+
+    /// Removes the first of the waiters that `at` names, one of each lane at most.
+    fn first(&mut self, at: impl Fn(&Lane<W>) -> Option<(Moment, Ticket)>) -> Option<W> {
+        let state = self.0.as_mut()?;
+        let found = state
+            .lanes
+            .iter_mut()
+            .filter_map(|lane| Some((at(lane)?, lane)));
+        let (at, lane) = found.min_by_key(|(at, _)| *at)?;
+        let waiter = lane.waiters.remove(&at);
+        state.joined.remove(&at.1);
+        self.shrink();
+        waiter
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = &Lane<W>> {
+        self.0.iter().flat_map(|state| state.lanes.iter())
+    }
+
+    fn state(&mut self) -> &mut State<W> {
+        self.0.get_or_insert_default()
+    }
+
+    /// Gives back the memory of lanes without waiters, and all if nothing is left.
+    fn shrink(&mut self) {
+        let Some(state) = &mut self.0 else {
+            return;
+        };
+        state.lanes.retain(|lane| !lane.waiters.is_empty());
+        if state.running.is_empty() && state.joined.is_empty() {
+            self.0 = None;
+        }
+    }
+}
+
+impl<W> Default for State<W> {
+    fn default() -> Self {
+        Self {
+            running: HashSet::new(),
+            lanes: Vec::new(),
+            joined: HashMap::new(),
+        }
+    }
+}
+
+impl<W> Lane<W> {
+    /// When the first waiter, which joined first, has waited for its `max_wait`.
+    fn expires(&self) -> Option<Moment> {
+        let ((joined, _), _) = self.waiters.first_key_value()?;
+        Some(*joined + self.terms.max_wait?)
+    }
+}
+
+fn most(in_flight: NonZeroU32) -> usize {
+    usize::try_from(in_flight.get()).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,133 @@
+//! Random runs beside a naive model: all waiters in one list, searched from the front.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Places, Terms};
+use crate::limit::{Moment, Ticket};
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A request whose time has come joined this long ago, in milliseconds.
+    Come {
+        in_flight: u32,
+        ago: u64,
+        max_wait: Option<u64>,
+    },
+    /// The running request at this index, of those that run, ends.
+    End(usize),
+    /// The waiter at this index, of those that wait, leaves.
+    Leave(usize),
+    /// Time passes, in milliseconds.
+    Pass(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let max_wait = prop_oneof![Just(None), (1..200_u64).prop_map(Some)];
+    prop_oneof![
+        4 => (1..4_u32, 0..20_u64, max_wait)
+            .prop_map(|(in_flight, ago, max_wait)| Step::Come { in_flight, ago, max_wait }),
+        3 => (0..8_usize).prop_map(Step::End),
+        1 => (0..8_usize).prop_map(Step::Leave),
+        2 => (1..60_u64).prop_map(Step::Pass),
+    ]
+}
+
+struct Waiting {
+    terms: Terms,
+    joined: Moment,
+    ticket: u64,
+}
+
+#[derive(Default)]
+struct Model {
+    running: Vec<u64>,
+    waiting: Vec<Waiting>,
+}
+
+impl Model {
+    fn is_free(&self, in_flight: NonZeroU32) -> bool {
+        self.running.len() < in_flight.get() as usize
+    }
+
+    /// Lets all go that can, and returns their tickets.
+    fn start(&mut self) -> Vec<u64> {
+        let mut started = Vec::new();
+        self.waiting
+            .sort_by_key(|waiting| (waiting.joined, waiting.ticket));
+        while let Some(index) = self
+            .waiting
+            .iter()
+            .position(|waiting| self.is_free(waiting.terms.in_flight))
+        {
+            let ticket = self.waiting.remove(index).ticket;
+            self.running.push(ticket);
+            started.push(ticket);
+        }
+        started
+    }
+
+    fn expire(&mut self, now: Moment) -> Vec<u64> {
+        let is_over = |waiting: &Waiting| {
+            let max = waiting.terms.max_wait;
+            max.is_some_and(|max| waiting.joined + max <= now)
+        };
+        let over = self.waiting.extract_if(.., |waiting| is_over(waiting));
+        let mut over: Vec<u64> = over.map(|waiting| waiting.ticket).collect();
+        over.sort_unstable();
+        over
+    }
+}
+
+proptest! {
+    #[test]
+    fn places_do_as_the_naive_model_does(steps in vec(step(), 1..200)) {
+        let (mut places, mut model) = (Places::default(), Model::default());
+        let mut now = Moment::default() + Duration::from_secs(1);
+        for (ticket, step) in (0_u64..).zip(steps) {
+            match step {
+                Step::Come { in_flight, ago, max_wait } => {
+                    let in_flight = NonZeroU32::new(in_flight).expect("not zero");
+                    let joined = Moment::from_nanos(now.as_nanos() - ago * 1_000_000);
+                    let max_wait = max_wait.map(Duration::from_millis);
+                    prop_assert_eq!(places.is_free(in_flight), model.is_free(in_flight));
+                    if places.is_free(in_flight) {
+                        places.take(Ticket(ticket));
+                        model.running.push(ticket);
+                    } else {
+                        let terms = Terms { in_flight, max_wait };
+                        places.wait(terms, Ticket(ticket), joined, ticket);
+                        model.waiting.push(Waiting { terms, joined, ticket });
+                    }
+                }
+                Step::End(index) if index < model.running.len() => {
+                    places.free(Ticket(model.running.remove(index)));
+                }
+                Step::Leave(index) if index < model.waiting.len() => {
+                    let ticket = model.waiting.remove(index).ticket;
+                    prop_assert_eq!(places.leave(Ticket(ticket)), Some(ticket));
+                }
+                Step::Pass(millis) => now = now + Duration::from_millis(millis),
+                Step::End(_) | Step::Leave(_) => {}
+            }
+            let mut over: Vec<u64> =
+                std::iter::from_fn(|| places.take_expired(now)).collect();
+            over.sort_unstable();
+            prop_assert_eq!(over, model.expire(now));
+            let started: Vec<u64> = std::iter::from_fn(|| {
+                let ticket = places.take_next()?;
+                places.take(Ticket(ticket));
+                Some(ticket)
+            })
+            .collect();
+            prop_assert_eq!(started, model.start());
+            prop_assert_eq!(places.running(), model.running.len());
+            prop_assert_eq!(places.depth(), model.waiting.len());
+            let oldest = model.waiting.iter().map(|waiting| waiting.joined).min();
+            prop_assert_eq!(places.oldest(), oldest);
+        }
+    }
+}
