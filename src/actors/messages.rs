@@ -1,5 +1,8 @@
 //! The messages that the actors of a zone take.
 
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
 use actix::Message;
 use tokio::sync::oneshot;
 
@@ -143,6 +146,12 @@ pub(super) struct ForgetKey {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct RetuneKey(pub Rate);
+
+/// Supervisor to key actor: waiters that wait until fewer of the key run than the first number of a
+/// pair wait for the second one from now on.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct ChangeInFlight(pub Arc<[(NonZeroU32, NonZeroU32)]>);
 
 /// Supervisor to key actor: end. The supervisor has taken its bucket back.
 #[derive(Clone, Copy, Debug, Message)]

@@ -1,4 +1,4 @@
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 
 #[cfg(test)]
@@ -75,8 +75,15 @@ impl Zone {
     }
 
     /// The same zone under new settings. It keeps its keys and waiters.
+    ///
+    /// `in_flight` pairs what a limit in this zone had with what it has now, where it has changed.
     #[must_use]
-    pub fn retune(&self, settings: config::Zone, store_health: Option<Arc<StoreHealth>>) -> Self {
+    pub fn retune(
+        &self,
+        settings: config::Zone,
+        in_flight: Vec<(NonZeroU32, NonZeroU32)>,
+        store_health: Option<Arc<StoreHealth>>,
+    ) -> Self {
         let since = match &self.sharing {
             Some(known) if known.pace.rate() == settings.rate => known.pace.since(),
             _ => clock::now(),
@@ -88,11 +95,15 @@ impl Zone {
             divergence.start_again();
         }
         let new = sharing(&settings, since, store_health, divergence);
-        if settings != self.settings || new != self.sharing {
+        if settings != self.settings || new != self.sharing || !in_flight.is_empty() {
+            let in_flight: Arc<[_]> = in_flight.into();
             let supervisors = self.shards.supervisors();
             let shards = supervisors.len();
             for (shard, supervisor) in supervisors.iter().enumerate() {
-                supervisor.do_send(Retune(tuning(&settings, shard, shards, new.clone())));
+                supervisor.do_send(Retune {
+                    tuning: tuning(&settings, shard, shards, new.clone()),
+                    in_flight: Arc::clone(&in_flight),
+                });
             }
         }
         // Otherwise leave the shown rate: another gateway's may be in force.

@@ -123,7 +123,9 @@ impl Gateway {
                 .iter()
                 .position(|zone| zone.carries_over_to(wanted));
             if let Some(index) = known {
-                let known = self.zones[index].retune(wanted.clone(), store_health.clone());
+                let in_flight = settings.in_flight_changes(&self.settings, &wanted.name);
+                let known = &self.zones[index];
+                let known = known.retune(wanted.clone(), in_flight, store_health.clone());
                 zones.push(Arc::new(known));
                 kept.push(index);
             } else {

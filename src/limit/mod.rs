@@ -50,7 +50,7 @@ pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;
 pub use percent::{Percent, PercentError};
-pub use places::{Places, Terms};
+pub use places::{Places, Terms, changed};
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
 pub use verdict::{Delay, Excess, Limit, Reason, Refusal, Verdict};

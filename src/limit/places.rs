@@ -91,13 +91,7 @@ impl<W> Places<W> {
     pub fn wait(&mut self, terms: Terms, ticket: Ticket, joined: Moment, waiter: W) {
         let state = self.state();
         state.joined.insert(ticket, joined);
-        let lane = state.lanes.iter_mut().find(|lane| lane.terms == terms);
-        if let Some(lane) = lane {
-            lane.waiters.insert((joined, ticket), waiter);
-        } else {
-            let waiters = BTreeMap::from([((joined, ticket), waiter)]);
-            state.lanes.push(Lane { terms, waiters });
-        }
+        state.lane(terms).insert((joined, ticket), waiter);
     }
 
     /// Removes a waiter that leaves before its turn; `None` if it does not wait.
@@ -125,6 +119,23 @@ impl<W> Places<W> {
             let at = lane.waiters.first_key_value()?.0;
             (lane.expires()? <= now).then_some(*at)
         })
+    }
+
+    /// Those who wait for the first number of each pair wait for the second from now on.
+    ///
+    /// Some may have a place now: [take](Self::take_next) them at once.
+    pub fn change(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
+        let Some(state) = &mut self.0 else {
+            return;
+        };
+        for lane in std::mem::take(&mut state.lanes) {
+            let in_flight = changed(lane.terms.in_flight, changes);
+            let terms = Terms {
+                in_flight,
+                ..lane.terms
+            };
+            state.lane(terms).append(&mut { lane.waiters });
+        }
     }
 
     /// When the next waiter has waited for its `max_wait`.
@@ -193,6 +204,19 @@ impl<W> Places<W> {
     }
 }
 
+impl<W> State<W> {
+    /// The waiters with these terms.
+    fn lane(&mut self, terms: Terms) -> &mut BTreeMap<(Moment, Ticket), W> {
+        let found = self.lanes.iter().position(|lane| lane.terms == terms);
+        let index = found.unwrap_or_else(|| {
+            let waiters = BTreeMap::new();
+            self.lanes.push(Lane { terms, waiters });
+            self.lanes.len() - 1
+        });
+        &mut self.lanes[index].waiters
+    }
+}
+
 impl<W> Default for State<W> {
     fn default() -> Self {
         Self {
@@ -209,6 +233,13 @@ impl<W> Lane<W> {
         let ((joined, _), _) = self.waiters.first_key_value()?;
         Some(*joined + self.terms.max_wait?)
     }
+}
+
+/// The second number of the pair that begins with this one, or else this one.
+#[must_use]
+pub fn changed(in_flight: NonZeroU32, changes: &[(NonZeroU32, NonZeroU32)]) -> NonZeroU32 {
+    let change = changes.iter().find(|(before, _)| *before == in_flight);
+    change.map_or(in_flight, |(_, after)| *after)
 }
 
 fn most(in_flight: NonZeroU32) -> usize {

@@ -2,6 +2,7 @@
 
 mod client;
 mod gateway;
+mod holding;
 mod metrics;
 pub mod nginx;
 mod origin;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 pub use client::{Client, fetch};
 pub use gateway::{Gateway, Site, drip, free_address};
+pub use holding::HoldingOrigin;
 pub use origin::{Exchange, Origin};
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
 pub use watch::{BUSY, best_of_three, longest_pause, note_pauses, watching};

@@ -11,7 +11,8 @@ use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Key, Rejection};
 use super::messages::{
-    End, ForgetKey, FreePlace, Join, Leave, Probe, Refund, RejectAll, RetuneKey, Settle, Waiters,
+    ChangeInFlight, End, ForgetKey, FreePlace, Join, Leave, Probe, Refund, RejectAll, RetuneKey,
+    Settle, Waiters,
 };
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
@@ -330,6 +331,22 @@ impl Handler<RetuneKey> for KeyActor {
         self.at_now(|actor, now| match &mut actor.queue {
             KeyQueue::Own(queue) => queue.retune(rate, now),
             KeyQueue::Shared(_) => actor.adopt_settings(now, ctx),
+        });
+    }
+}
+
+impl Handler<ChangeInFlight> for KeyActor {
+    type Result = ();
+
+    fn handle(&mut self, ChangeInFlight(changes): ChangeInFlight, _: &mut Context<Self>) {
+        self.message_handled();
+        self.at_now(|actor, _| {
+            if let KeyQueue::Own(queue) = &mut actor.queue {
+                queue
+                    .waiters_mut()
+                    .for_each(|it| it.change_in_flight(&changes));
+            }
+            actor.places.change(&changes);
         });
     }
 }

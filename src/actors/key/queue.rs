@@ -1,3 +1,4 @@
+use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -6,8 +7,8 @@ use tokio::sync::oneshot;
 use super::super::answer::{Answer, Charge, Key};
 use super::super::store_link::{Decision, InForce, StoreLink};
 use crate::limit::{
-    Account, Bucket, Cost, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate, Ticket,
-    Verdict,
+    self, Account, Bucket, Cost, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate,
+    Ticket, Verdict,
 };
 
 /// A request that waits for its turn.
@@ -17,6 +18,14 @@ pub(super) struct Waiter {
     pub(super) excess: Excess,
     pub(super) ticket: Ticket,
     pub(super) reply: oneshot::Sender<Answer>,
+}
+
+impl Waiter {
+    /// Adopts what has become of the number that bounds the running requests.
+    pub(super) fn change_in_flight(&mut self, changes: &[(NonZeroU32, NonZeroU32)]) {
+        let in_flight = &mut self.limit.in_flight;
+        *in_flight = in_flight.map(|most| limit::changed(most, changes));
+    }
 }
 
 /// A key's level and waiters.

@@ -18,7 +18,8 @@ use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 use super::answer::{Key, RETRY_SOON, Rejection};
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{
-    End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey, Settle,
+    ChangeInFlight, End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey,
+    Settle,
 };
 use super::restart::{self, Restart};
 use super::snapshot::{Shard, Snapshot};
@@ -406,7 +407,7 @@ impl Handler<Settle> for ZoneSupervisor {
 impl Handler<Retune> for ZoneSupervisor {
     type Result = ();
 
-    fn handle(&mut self, Retune(tuning): Retune, _: &mut Context<Self>) {
+    fn handle(&mut self, Retune { tuning, in_flight }: Retune, _: &mut Context<Self>) {
         let now = self.shard.pacer.now();
         self.shard.share(shared(&self.zone, &tuning, &self.shard));
         let before = std::mem::replace(&mut self.tuning, tuning);
@@ -425,6 +426,10 @@ impl Handler<Retune> for ZoneSupervisor {
             }
         }
         self.rates.adopt(rate, self.tuning.plans.clone());
+        if !in_flight.is_empty() {
+            let busy = self.keys.each_active();
+            busy.for_each(|active| active.tell(ChangeInFlight(Arc::clone(&in_flight))));
+        }
         for (had, key) in active {
             let wanted = self.rates.wanted(&key);
             self.rates.set(&key, wanted);

@@ -1,4 +1,5 @@
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Message;
@@ -27,4 +28,9 @@ pub struct Tuning {
 /// The zone's settings have changed.
 #[derive(Clone, Debug, Message)]
 #[rtype(result = "()")]
-pub struct Retune(pub Tuning);
+pub struct Retune {
+    /// The settings from now on.
+    pub tuning: Tuning,
+    /// What `in_flight` was in a limit in this zone, and what it is now, where it has changed.
+    pub in_flight: Arc<[(NonZeroU32, NonZeroU32)]>,
+}

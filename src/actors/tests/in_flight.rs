@@ -302,3 +302,25 @@ fn a_zone_that_leaves_the_file_ends_once_nothing_runs() {
         assert!(bench.zone.has_ended());
     });
 }
+
+#[test]
+fn a_new_number_applies_to_those_who_wait() {
+    run(async {
+        let mut bench = Bench::new("10r/s", 10);
+        let mut joins: Vec<_> = (0..5).map(|_| bench.join("a", at_most(1, 9))).collect();
+        Bench::settle().await;
+        let mut places = vec![now(&mut joins[0]).await.expect("runs").expect("a turn")];
+        bench.advance(Duration::from_millis(200)).await;
+        assert_eq!(bench.state("a").await, (1, 4), "two are due");
+        let changes = vec![(NonZeroU32::MIN, NonZeroU32::new(4).unwrap())];
+        let settings = bench.zone.settings().clone();
+        bench.zone = Box::leak(Box::new(bench.zone.retune(settings, changes, None)));
+        Bench::settle().await;
+        for joining in &mut joins[1..3] {
+            places.push(now(joining).await.expect("runs").expect("a turn"));
+        }
+        bench.advance(Duration::from_millis(200)).await;
+        places.push(now(&mut joins[3]).await.expect("runs").expect("a turn"));
+        assert!(now(&mut joins[4]).await.is_none());
+    });
+}

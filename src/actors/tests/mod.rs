@@ -58,7 +58,7 @@ impl Bench {
             rate,
             ..self.zone.settings().clone()
         };
-        self.zone = Box::leak(Box::new(self.zone.retune(settings, None)));
+        self.zone = Box::leak(Box::new(self.zone.retune(settings, Vec::new(), None)));
     }
 
     fn join(&self, key: &str, limit: Limit) -> Joining<'static> {

@@ -16,7 +16,7 @@ impl Bench {
             plans: plans(part),
             ..self.zone.settings().clone()
         };
-        self.zone = Box::leak(Box::new(self.zone.retune(settings, None)));
+        self.zone = Box::leak(Box::new(self.zone.retune(settings, Vec::new(), None)));
     }
 
     /// Who of these waiters has a turn by now.

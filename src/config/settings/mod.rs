@@ -8,7 +8,7 @@ mod status;
 mod store;
 
 use std::net::IpAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -95,6 +95,27 @@ impl Settings {
     pub fn plan_files(&self) -> Vec<PathBuf> {
         let plans = self.zones.iter().flat_map(|zone| zone.plans.iter());
         plans.filter_map(|plan| plan.file.clone()).collect()
+    }
+
+    /// What `in_flight` was in the limits of the zone of this name, and what it is now, for routes
+    /// where it has changed. A limit that is gone has the highest number.
+    #[must_use]
+    pub fn in_flight_changes(&self, before: &Self, zone: &str) -> Vec<(NonZeroU32, NonZeroU32)> {
+        let in_flight = |settings: &Self, route: &Route| {
+            let mut limits = route.limits.iter();
+            let limit = limits.find(|limit| settings.zones[limit.zone].name == zone)?;
+            limit.limit.in_flight
+        };
+        let changes = before.routes.iter().filter_map(|old| {
+            let had = in_flight(before, old)?;
+            let mut routes = self.routes.iter();
+            let new = routes.find(|new| {
+                (&new.path, &new.host, &new.methods) == (&old.path, &old.host, &old.methods)
+            });
+            let has = new.and_then(|new| in_flight(self, new));
+            Some((had, has.unwrap_or(NonZeroU32::MAX)))
+        });
+        changes.filter(|(had, has)| had != has).collect()
     }
 
     /// Names of the fields that differ from `started_with` and take effect only after a restart.

@@ -104,3 +104,15 @@ fn nothing_is_kept_once_nothing_runs_or_waits() {
     places.free(Ticket(0));
     assert!(places.0.is_none());
 }
+
+#[test]
+fn a_changed_number_joins_the_lanes_that_have_become_the_same() {
+    let mut places = running(2);
+    places.wait(terms(1), Ticket(10), at(10), "first");
+    places.wait(terms(2), Ticket(11), at(20), "second");
+    places.change(&[(most(1), most(2))]);
+    assert_eq!(places.take_next(), None);
+    places.free(Ticket(0));
+    assert_eq!(places.take_next(), Some("first"));
+    assert_eq!((places.depth(), places.take_next()), (1, Some("second")));
+}

@@ -58,6 +58,14 @@ impl<W> Lane<W> {
             .map(|(_, waiter)| waiter)
     }
 
+    pub(super) fn waiters_mut(&mut self) -> impl Iterator<Item = &mut W> {
+        let waiters = self
+            .entries
+            .iter_mut()
+            .filter_map(|entry| entry.waiter.as_mut());
+        waiters.map(|(_, waiter)| waiter)
+    }
+
     /// The position on the tick line at which the head leaves, and the head's place.
     ///
     /// The head is always a waiter.

@@ -151,6 +151,11 @@ impl<W> Queue<W> {
         self.lanes.iter().flat_map(Lane::waiters)
     }
 
+    /// All waiters, to be changed, lane by lane, each lane in its order.
+    pub fn waiters_mut(&mut self) -> impl Iterator<Item = &mut W> {
+        self.lanes.iter_mut().flat_map(Lane::waiters_mut)
+    }
+
     /// Judges a request and charges it unless it is rejected. Does not make it wait.
     ///
     /// All waiters that are due by `now` must have been [taken](Self::take_due) before: a new

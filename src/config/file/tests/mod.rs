@@ -1,4 +1,5 @@
 mod gate;
+mod in_flight;
 mod origins;
 mod plans;
 mod server;
@@ -206,6 +207,7 @@ fn each_problem_is_told_with_its_place() {
         server::CASES,
         origins::CASES,
         gate::CASES,
+        in_flight::CASES,
         plans::CASES,
     ]
     .concat()

@@ -1,0 +1,113 @@
+//! Limits on the running requests of a key, and zones without a rate.
+
+use std::num::NonZeroU32;
+
+use super::*;
+
+const LIMITED: &str = "rate = \"10r/s\"\n\n[[routes]]\npath   = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 20 }]";
+
+/// A zone without a rate, with these lines, and one route with this limit.
+macro_rules! without_rate {
+    ($zone:literal, $limit:literal) => {
+        concat!(
+            "rate = \"none\"\n",
+            $zone,
+            "[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\"",
+            $limit,
+            " }]"
+        )
+    };
+}
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    ("burst = 20", "burst = 20, in_flight = 0",
+     "11:58: in_flight: expected a whole number from 1 to 4294967295; found 0"),
+    ("burst = 20", "in_flight = \"two\"",
+     "11:46: in_flight: expected a whole number from 1 to 4294967295; found \"two\""),
+    ("rate = \"10r/s\"", "rate = \"nothing\"",
+     "6:8: rate: a rate is a count and a period, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; found \"nothing\""),
+    (LIMITED, without_rate!("", ", burst = 20"),
+     "10:11: limits: zone per_client has no rate, so this limit limits nothing; give it in_flight, such as in_flight = 2, or remove it"),
+    (LIMITED, without_rate!("", ", delay = 0, in_flight = 2"),
+     "10:42: delay: zone per_client has no rate, so nothing waits for its time; remove delay and nodelay"),
+    (LIMITED, without_rate!("algorithm = \"token_bucket\"\n", ""),
+     "6:8: rate: a zone that counts by token_bucket needs a rate; remove algorithm, or give a rate such as \"10r/s\""),
+    (LIMITED, without_rate!("store = \"redis\"\n", ", in_flight = 2"),
+     "6:8: rate: without a rate there is nothing to keep in Redis; remove store, or give a rate such as \"10r/s\""),
+    (LIMITED, "rate = \"10r/s\"\nstore = \"redis\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", in_flight = 2 }]",
+     "11:46: in_flight: zone per_client is kept in Redis, but each gateway knows only what runs through itself; remove in_flight, or bound what runs by another zone that is kept in memory"),
+    (LIMITED, "rate = \"10r/s\"\nalgorithm = \"fixed_window\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", in_flight = 2 }]",
+     "11:46: in_flight: the zone counts by fixed_window, which makes nothing wait; remove in_flight, or choose algorithm = \"leaky_bucket\""),
+];
+
+#[test]
+fn a_limit_bounds_what_runs_with_a_rate_or_without() {
+    let with = settings_with("burst = 20", "burst = 20, in_flight = 3");
+    let without = settings_with(LIMITED, without_rate!("", ", burst = 20, in_flight = 3"));
+    for settings in [&with, &without] {
+        let limit = settings.routes[0].limits[0].limit;
+        assert_eq!(limit.in_flight, NonZeroU32::new(3));
+        assert_eq!(limit.burst, 20);
+    }
+    assert!(without.zones[0].rate.is_unlimited());
+}
+
+#[test]
+fn what_is_shown_reads_back_the_same() {
+    let limits = [", in_flight = 2", ", burst = 4, in_flight = 2"];
+    for limit in limits {
+        let with = format!("zone = \"per_client\"{limit}");
+        let settings = settings_with("zone = \"per_client\", burst = 20", &with);
+        assert_reads_back(&settings);
+    }
+    assert_reads_back(&settings_with(
+        LIMITED,
+        without_rate!("plans.gold = { keys = [\"a\"] }\n", ", in_flight = 9"),
+    ));
+}
+
+fn assert_reads_back(settings: &Settings) {
+    let shown = crate::config::show(settings);
+    let again = parse(&shown, Path::new("/etc/drip/gateway.toml"), false);
+    assert_eq!(again.as_ref(), Ok(settings), "{shown}");
+}
+
+#[test]
+fn keys_of_a_plan_can_have_a_rate_where_the_zone_has_none_and_none_where_it_has_one() {
+    let plan = without_rate!(
+        "plans.slow = { keys = [\"a\"], rate = \"1r/s\" }\n",
+        ", burst = 5, delay = 2"
+    );
+    let zone = &settings_with(LIMITED, plan).zones[0];
+    assert!(zone.rate_of(b"b").is_unlimited());
+    assert_eq!(zone.rate_of(b"a").to_string(), "1r/s");
+    let free = "rate = \"10r/s\"\nplans.free = { keys = [\"a\"], rate = \"none\" }";
+    let zone = &settings_with("rate = \"10r/s\"", free).zones[0];
+    assert!(zone.rate_of(b"a").is_unlimited());
+    assert_eq!(zone.rate_of(b"b").to_string(), "10r/s");
+}
+
+#[test]
+fn a_cost_may_exceed_the_burst_where_no_rate_counts_it() {
+    let limit = without_rate!("", ", in_flight = 2").replace("limits", "cost = 9\nlimits");
+    assert_eq!(settings_with(LIMITED, &limit).routes.len(), 1);
+}
+
+#[test]
+fn changed_numbers_are_found_by_their_routes() {
+    let before = settings_with("burst = 20", "in_flight = 2");
+    let after = settings_with("burst = 20", "in_flight = 5");
+    let none = settings_with("burst = 20", "burst = 20");
+    let [two, five] = [2, 5].map(|most| NonZeroU32::new(most).expect("not zero"));
+    assert_eq!(
+        after.in_flight_changes(&before, "per_client"),
+        [(two, five)]
+    );
+    assert_eq!(after.in_flight_changes(&after, "per_client"), []);
+    assert_eq!(
+        none.in_flight_changes(&before, "per_client"),
+        [(two, NonZeroU32::MAX)]
+    );
+    assert_eq!(after.in_flight_changes(&none, "per_client"), []);
+}
