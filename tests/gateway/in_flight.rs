@@ -197,7 +197,7 @@ fn a_request_waits_for_its_time_then_for_a_place_and_no_longer_than_max_wait() {
         let lines = text
             .lines()
             .map(|line| serde_json::from_str(line).expect("JSON"));
-        let mut lines = lines.filter(|line: &Value| line["uri"] == "/second?key=a");
+        let mut lines = lines.filter(|line: &Value| line["target"] == "/second?key=a");
         lines.any(|line| line["limit_status"] == "delayed")
     });
 }
