@@ -336,7 +336,44 @@ fn a_place_is_held_for_the_time_at_the_origin_that_the_log_tells() {
     assert_eq!(text.matches(",passed,").count(), 3);
     let told = String::from_utf8(output.stderr).unwrap();
     let expected = "3 requests have no time at the origin in the trace: they hold no place of \
-                    max_in_flight\n";
+                    max_in_flight or in_flight\n";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn running_requests_of_a_key_hold_its_places_for_the_time_that_the_log_tells() {
+    let bench = Bench::new(
+        "[zones.key]\nkey = \"$remote_addr\"\nrate = \"none\"\n[[routes]]\npath = \"/\"\n\
+         origin = \"app\"\nmax_wait = \"500ms\"\n\
+         limits = [{ zone = \"key\", burst = 2, in_flight = 1 }]\n",
+    );
+    // All come at 1000 s, and each runs longer than the one before.
+    let line = |nth: u32, key: u32| {
+        let (end, span) = (250 * nth, f64::from(nth) / 4.0);
+        format!(
+            "{{\"msec\":1000.{end:03},\"remote_addr\":\"192.0.2.{key}\",\"request_time\":{span}}}\n"
+        )
+    };
+    let trace = [line(1, 1), line(2, 1), line(3, 1), line(3, 1), line(3, 2)].concat();
+    let output = bench.simulate(trace);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let told: Vec<(&str, &str)> = text
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            (cells[2], cells[4])
+        })
+        .collect();
+    let expected = [
+        ("passed", "0.000000000"),
+        ("delayed", "0.250000000"),
+        // Its place would be free at 0.75 s.
+        ("rejected", ""),
+        // As many wait as may.
+        ("rejected", ""),
+        ("passed", "0.000000000"),
+    ];
     assert_eq!(told, expected);
 }
 

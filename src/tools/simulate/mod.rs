@@ -53,12 +53,13 @@ pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
     }
     let names = names(&all);
     let runs: Vec<Run> = all.iter().map(|(_, settings)| Run::new(settings)).collect();
-    let is_gated = runs.iter().any(Run::is_gated);
+    let has_gate = runs.iter().any(Run::has_gate);
+    let is_eventual = runs.iter().any(Run::is_eventual);
     let mut replay = Replay {
         runs,
         keys: Keys::new(all.len()),
-        rows: wanted.against.is_empty().then(|| Rows::new(is_gated)),
-        pending: is_gated.then(Pending::new),
+        rows: wanted.against.is_empty().then(|| Rows::new(has_gate)),
+        pending: is_eventual.then(Pending::new),
         is_drawn: wanted.plot.is_some(),
         read: 0,
         bad: 0,
@@ -249,7 +250,7 @@ impl Replay<'_> {
         if let Some(untimed) = untimed.filter(|untimed| *untimed > 0) {
             eprintln!(
                 "{untimed} requests have no time at the origin in the trace: they hold no place of \
-                 max_in_flight"
+                 max_in_flight or in_flight"
             );
         }
         if self.rows.is_none() {

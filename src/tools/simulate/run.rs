@@ -2,39 +2,51 @@
 
 use super::compare::Total;
 use super::flow::Flow;
-use crate::config::{Origin, Settings};
+use crate::config::Settings;
 use crate::tools::replay::{GatedSimulator, Judged, Line, Outcome, Simulator};
 
 /// One file and the results of replaying the trace under it.
 pub(super) struct Run<'a> {
     simulator: Engine<'a>,
+    has_gate: bool,
     pub(super) total: Total,
     pub(super) flow: Flow,
 }
 
 enum Engine<'a> {
-    /// No origin has a gate, so each outcome is known at once.
+    /// No request waits for another one to leave, so each outcome is known at once.
     Zones(Box<Simulator<'a>>),
     Gates(Box<GatedSimulator<'a>>),
 }
 
 impl<'a> Run<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
-        let has_gate = |origin: &Origin| origin.gate().is_some();
-        let simulator = if settings.origins.iter().any(has_gate) {
+        let has_gate = settings
+            .origins
+            .iter()
+            .any(|origin| origin.gate().is_some());
+        let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
+        let has_places = limits.any(|limit| limit.limit.in_flight.is_some());
+        let simulator = if has_gate || has_places {
             Engine::Gates(Box::new(GatedSimulator::new(settings)))
         } else {
             Engine::Zones(Box::new(Simulator::new(settings)))
         };
         Self {
             simulator,
+            has_gate,
             total: Total::new(),
             flow: Flow::new(),
         }
     }
 
     /// Whether an origin has a gate.
-    pub(super) fn is_gated(&self) -> bool {
+    pub(super) fn has_gate(&self) -> bool {
+        self.has_gate
+    }
+
+    /// Whether the outcome of a request may be known only later.
+    pub(super) fn is_eventual(&self) -> bool {
         matches!(self.simulator, Engine::Gates(_))
     }
 
@@ -77,7 +89,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Requests that came to `max_in_flight` without a time at the origin.
+    /// Requests that came to `max_in_flight` or `in_flight` without a time at the origin.
     pub(super) fn untimed(&self) -> u64 {
         match &self.simulator {
             Engine::Zones(_) => 0,

@@ -1,14 +1,17 @@
-//! Replays requests through zones and the gates in front of origins, event by event.
+//! Replays requests through zones, the places of their keys, and the gates in front of origins,
+//! event by event.
 //!
-//! At a gate the departures of all requests depend on each other, and so on those that come
-//! later. A request's outcome is therefore known only when it has left.
+//! There the departures of all requests depend on each other, and so on those that come later. A
+//! request's outcome is therefore known only when it has left.
 
+mod key_places;
 mod origin_gates;
 mod zone_queues;
 
 #[cfg(test)]
 mod properties;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,6 +19,7 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 
+use self::key_places::{KeyPlaces, Wanted};
 use self::origin_gates::{Joined, OriginGates};
 use self::zone_queues::{Charged, ZoneQueues};
 use super::line::Line;
@@ -29,7 +33,10 @@ use crate::observe::metrics::{GateRejected, LimitStatus};
 pub struct GatedSimulator<'a> {
     requests: RequestKeys<'a>,
     zones: ZoneQueues<'a>,
+    places: KeyPlaces,
     gates: OriginGates<'a>,
+    /// The requests that were given a place for which they waited, and have not gone on yet.
+    granted: Vec<u64>,
     /// The requests that wait, by their numbers.
     waiting: HashMap<u64, Waiting<'a>, RandomState>,
     /// Outcomes that nobody has taken yet.
@@ -72,6 +79,8 @@ struct Waiting<'a> {
     charges: Vec<Charged>,
     /// The turns that it still waits for.
     turns: usize,
+    /// The places that it still needs then, the next one last.
+    wanted: Vec<Wanted>,
     /// When it came to the gate. Before that, when it came at all.
     since: Moment,
 }
@@ -83,7 +92,9 @@ impl<'a> GatedSimulator<'a> {
         Self {
             requests: RequestKeys::new(settings),
             zones: ZoneQueues::new(settings),
+            places: KeyPlaces::default(),
             gates: OriginGates::new(settings),
+            granted: Vec::new(),
             waiting: HashMap::default(),
             known: Vec::new(),
             now: Moment::default(),
@@ -98,9 +109,9 @@ impl<'a> GatedSimulator<'a> {
         self.requests.untold()
     }
 
-    /// How many requests came to a gate with `max_in_flight` without a time at the origin.
+    /// How many requests came to `max_in_flight` or `in_flight` without a time at the origin.
     ///
-    /// They took no place there.
+    /// They held no place.
     #[must_use]
     pub fn untimed(&self) -> u64 {
         self.untimed
@@ -119,7 +130,12 @@ impl<'a> GatedSimulator<'a> {
             let outcome = Outcome::accepted(route, &[], self.now);
             return Judged::Known(rejected(outcome, self.now, reason, self.now));
         }
-        let (outcome, charges, turns) = self.join_zones(number, route, line);
+        let ZonesJoined {
+            outcome,
+            charges,
+            turns,
+            wanted,
+        } = self.join_zones(number, route, line);
         if outcome.status == LimitStatus::Rejected {
             return Judged::Known(outcome);
         }
@@ -131,12 +147,13 @@ impl<'a> GatedSimulator<'a> {
             holds: self.holds(route, line),
             charges,
             turns,
+            wanted,
             since: self.now,
         };
         if turns == 0 {
-            return self
-                .join_gate(number, request)
-                .map_or(Judged::Waits, Judged::Known);
+            let outcome = self.go_on(number, request);
+            self.run_granted();
+            return outcome.map_or(Judged::Waits, Judged::Known);
         }
         self.zones.begin(&request.charges);
         self.waiting.insert(number, request);
@@ -170,7 +187,9 @@ impl<'a> GatedSimulator<'a> {
 
     /// How long a request will hold a place at its origin.
     fn holds(&mut self, route: &Route, line: &Line) -> Duration {
-        if !self.gates.has_places(route.origin) {
+        let mut limits = route.limits.iter();
+        let is_bounded = limits.any(|limit| limit.limit.in_flight.is_some());
+        if !is_bounded && !self.gates.has_places(route.origin) {
             return Duration::ZERO;
         }
         let recorded = line.recorded.as_ref();
@@ -179,16 +198,11 @@ impl<'a> GatedSimulator<'a> {
         holds.unwrap_or_default()
     }
 
-    /// Joins all zones of the route, or none. Returns what they charged and the turns to wait for.
-    fn join_zones(
-        &mut self,
-        number: u64,
-        route: &Route,
-        line: &Line,
-    ) -> (Outcome, Vec<Charged>, usize) {
+    /// Joins all zones of the route, or none.
+    fn join_zones(&mut self, number: u64, route: &Route, line: &Line) -> ZonesJoined {
         let now = self.now;
-        let rejected = |excess| (Outcome::rejected(route, excess, now), Vec::new(), 0);
-        let mut asked = Vec::with_capacity(route.limits.len());
+        let rejected = |excess| ZonesJoined::rejected(Outcome::rejected(route, excess, now));
+        let (mut asked, mut places) = (Vec::with_capacity(route.limits.len()), Vec::new());
         let mut refused = None;
         for mut wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
             let zone = self.zones.zone(wanted.zone);
@@ -201,7 +215,16 @@ impl<'a> GatedSimulator<'a> {
             }
             let refusal = self.zones.refuses(wanted, &key, now);
             refused = refused.or(refusal);
-            asked.push((wanted, Rc::from(key)));
+            let key = Rc::from(key);
+            // A dry run takes no places: see the documentation of `simulate`.
+            let place = Wanted::of(wanted.zone, &key, wanted.limit).filter(|_| !route.dry_run);
+            if let Some(place) = place {
+                let (waits, queued, excess) = self.zones.outlook(wanted, &key, now);
+                let is_refused = self.places.refuses(&place, wanted.limit, waits, queued);
+                refused = refused.or(is_refused.then_some(excess));
+                places.push(place);
+            }
+            asked.push((wanted, key));
         }
         if let Some(excess) = refused {
             return rejected(excess);
@@ -216,36 +239,54 @@ impl<'a> GatedSimulator<'a> {
         }
         let waits = |verdict: &&Verdict| matches!(verdict, Verdict::Delay { .. });
         let turns = verdicts.iter().filter(waits).count();
-        let outcome = Outcome::accepted(route, &verdicts, now);
-        (outcome, charges, if route.dry_run { 0 } else { turns })
+        places.sort_by_key(|place| Reverse(place.owner.0));
+        ZonesJoined {
+            outcome: Outcome::accepted(route, &verdicts, now),
+            charges,
+            turns: if route.dry_run { 0 } else { turns },
+            wanted: places,
+        }
     }
 
     /// Everything happens that is due by `until`, in order of time.
     ///
     /// At one moment places come free first. Then requests leave gates, then those who have waited
-    /// too long give up, then zones give turns.
+    /// too long are rejected, then zones give turns.
     fn run_until(&mut self, until: Moment) {
         loop {
-            let next = [self.gates.due(), self.zones.due()].into_iter().flatten();
+            let next = [self.places.due(), self.gates.due(), self.zones.due()];
+            let next = next.into_iter().flatten();
             let Some(next) = next.min().filter(|next| *next <= until) else {
                 return;
             };
             self.now = self.now.max(next);
             let now = self.now;
+            self.granted.extend(self.places.take_ended(now));
+            self.run_granted();
             while let Some(number) = self.gates.take(now) {
                 if let Some(request) = self.waiting.remove(&number) {
+                    self.places.end_at(number, now + request.holds);
                     self.known.push((number, released(&request, now)));
                 }
             }
             while let Some(number) = self.gates.take_timeout(now) {
                 if let Some(request) = self.waiting.remove(&number) {
-                    let outcome = self.reject(&request, GateRejected::Timeout);
+                    let outcome = self.reject(number, &request, GateRejected::Timeout);
+                    self.known.push((number, outcome));
+                }
+            }
+            while let Some(number) = self.places.take_expired(now) {
+                if let Some(request) = self.waiting.remove(&number) {
+                    self.give_back(number, &request);
+                    let Outcome { time, excess, .. } = request.outcome;
+                    let outcome = Outcome::rejected(request.route, excess, time);
                     self.known.push((number, outcome));
                 }
             }
             for number in self.zones.take_due(now) {
                 self.turn(number);
             }
+            self.run_granted();
         }
     }
     /// A zone gives a request its turn. With the last one it goes on to the gate.
@@ -257,18 +298,46 @@ impl<'a> GatedSimulator<'a> {
         if request.turns > 0 {
             return;
         }
-        let Some(mut request) = self.waiting.remove(&number) else {
+        let Some(request) = self.waiting.remove(&number) else {
             return;
         };
         self.zones.end(&request.charges);
+        let outcome = self.go_on(number, request);
+        self.known.extend(outcome.map(|outcome| (number, outcome)));
+    }
+
+    /// Requests that were given a place go on.
+    fn run_granted(&mut self) {
+        while let Some(number) = self.granted.pop() {
+            if let Some(mut request) = self.waiting.remove(&number) {
+                request.wanted.pop();
+                let outcome = self.go_on(number, request);
+                self.known.extend(outcome.map(|outcome| (number, outcome)));
+            }
+        }
+    }
+
+    /// A request that has all its turns takes its places and goes to its gate. Returns its outcome
+    /// unless it waits.
+    fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
+        let time = request.outcome.time;
+        while let Some(place) = request.wanted.last() {
+            if !self.places.take(place, number, time) {
+                self.waiting.insert(number, request);
+                return None;
+            }
+            request.wanted.pop();
+        }
+        let waited = self.now.since(time);
+        if !waited.is_zero() && request.outcome.status == LimitStatus::Passed {
+            request.outcome.status = LimitStatus::Delayed;
+        }
         request.outcome.departure = Some(self.now);
         request.since = self.now;
-        let waited = self.now.since(request.outcome.time);
-        let outcome = match self.predict(request.route, &request.share, waited) {
+        match self.predict(request.route, &request.share, waited) {
             Ok(()) => self.join_gate(number, request),
-            Err(reason) => Some(self.reject(&request, reason)),
-        };
-        self.known.extend(outcome.map(|outcome| (number, outcome)));
+            Err(reason) => Some(self.reject(number, &request, reason)),
+        }
     }
 
     /// Whether a request that has waited so long may wait at its gate as well.
@@ -293,10 +362,11 @@ impl<'a> GatedSimulator<'a> {
     /// A request comes to its gate. Returns its outcome unless it waits there.
     fn join_gate(&mut self, number: u64, request: Waiting<'a>) -> Option<Outcome> {
         let origin = request.route.origin;
+        let now = self.now;
         if !self.gates.has_gate(origin) {
+            self.places.end_at(number, now + request.holds);
             return Some(request.outcome);
         }
-        let now = self.now;
         let joined = self.gates.join(
             origin,
             &request.share,
@@ -306,19 +376,48 @@ impl<'a> GatedSimulator<'a> {
             now,
         );
         match joined {
-            Ok(Joined::Passed) => Some(released(&request, now)),
+            Ok(Joined::Passed) => {
+                self.places.end_at(number, now + request.holds);
+                Some(released(&request, now))
+            }
             Ok(Joined::Waits) => {
                 self.waiting.insert(number, request);
                 None
             }
-            Err(reason) => Some(self.reject(&request, reason)),
+            Err(reason) => Some(self.reject(number, &request, reason)),
         }
     }
 
-    /// The gate rejects a request. Its zones get their charges back.
-    fn reject(&mut self, request: &Waiting, reason: GateRejected) -> Outcome {
-        self.zones.refund(&request.charges, self.now);
+    /// The gate rejects a request. Its zones get their charges and places back.
+    fn reject(&mut self, number: u64, request: &Waiting, reason: GateRejected) -> Outcome {
+        self.give_back(number, request);
         rejected(request.outcome, request.since, reason, self.now)
+    }
+
+    fn give_back(&mut self, number: u64, request: &Waiting) {
+        self.zones.refund(&request.charges, self.now);
+        self.granted.extend(self.places.end(number));
+    }
+}
+
+/// What became of a request in its zones.
+struct ZonesJoined {
+    outcome: Outcome,
+    charges: Vec<Charged>,
+    /// The turns to wait for.
+    turns: usize,
+    /// The places to take then, the first one last.
+    wanted: Vec<Wanted>,
+}
+
+impl ZonesJoined {
+    fn rejected(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            charges: Vec::new(),
+            turns: 0,
+            wanted: Vec::new(),
+        }
     }
 }
 

@@ -71,6 +71,26 @@ impl<'a> ZoneQueues<'a> {
         refusal.map(|refusal| refusal.excess)
     }
 
+    /// Whether a request would wait for its time, how many of its key do, and the level with it.
+    pub(super) fn outlook(
+        &self,
+        wanted: RouteLimit,
+        key: &[u8],
+        now: Moment,
+    ) -> (bool, usize, Excess) {
+        let known = self.keys[wanted.zone].peek(key);
+        let Some(Counter::Queue(queue)) = known.map(|known| &known.counter) else {
+            return (false, 0, Excess::default());
+        };
+        let rate = self.zones[wanted.zone].rate_of(key);
+        let (waits, excess) = match queue.bucket().decide(rate, wanted.limit, now) {
+            Verdict::Pass { excess } => (false, excess),
+            Verdict::Delay { excess, .. } => (true, excess),
+            Verdict::Reject(refusal) => (true, refusal.excess),
+        };
+        (waits, queue.depth(), excess)
+    }
+
     /// Charges a request that is not refused. It waits for its turn unless `passes`.
     pub(super) fn join(
         &mut self,
