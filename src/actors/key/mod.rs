@@ -288,7 +288,7 @@ impl Handler<RetuneKey> for KeyActor {
         self.message_handled();
         self.at_now(|actor, now| match &mut actor.queue {
             KeyQueue::Own(queue) => queue.retune(rate, now),
-            KeyQueue::Shared(_) => actor.adopt_settings(now, ctx),
+            KeyQueue::Shared(_) => actor.adopt_settings(rate, now, ctx),
         });
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct SharedQueue {
     ///
     /// Charges made here since then, while the store was unavailable, are added.
     bucket: Bucket,
+    /// The rate of this gateway's file.
+    own: Rate,
     /// The rate in force.
     rate: Rate,
     /// Whether any waiter has a time that was assigned while the store was unavailable.
@@ -65,7 +67,7 @@ impl KeyQueue {
     pub(super) fn rate_of_file(&self) -> Rate {
         match self {
             Self::Own(queue) => queue.rate(),
-            Self::Shared(queue) => queue.zone.rate(),
+            Self::Shared(queue) => queue.own,
         }
     }
 
@@ -75,9 +77,9 @@ impl KeyQueue {
     pub(super) fn bucket_of_file(&self, now: Moment) -> Bucket {
         let mut bucket = self.bucket();
         if let Self::Shared(queue) = self
-            && queue.rate != queue.zone.rate()
+            && queue.rate != queue.own
         {
-            bucket.retune(queue.rate, queue.zone.rate(), now);
+            bucket.retune(queue.rate, queue.own, now);
         }
         bucket
     }
@@ -179,6 +181,7 @@ impl SharedQueue {
             key,
             line: ExternalSchedule::default(),
             bucket,
+            own: rate,
             rate,
             alone: false,
             placing: 0,
@@ -189,9 +192,14 @@ impl SharedQueue {
         &self.zone
     }
 
-    /// Adopts the zone's new settings.
-    pub(super) fn adopt(&mut self, zone: Rc<StoreLink>) {
-        self.zone = zone;
+    /// The rate of this gateway's file.
+    pub(super) fn own(&self) -> Rate {
+        self.own
+    }
+
+    /// Adopts the zone's new settings, in which the key has this rate.
+    pub(super) fn adopt(&mut self, zone: Rc<StoreLink>, own: Rate) {
+        (self.zone, self.own) = (zone, own);
     }
 
     /// Takes over what the store reported: the rate in force and the key's state.

@@ -46,7 +46,9 @@ impl ZoneSupervisor {
     /// Applies the store's decision, or the zone's fallback if there is none.
     fn apply_reply(&mut self, StoreReply { join, decision, .. }: StoreReply, now: Moment) {
         let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
-        let own = self.tuning.rate;
+        // The settings may have changed since it was asked.
+        self.follow_plan(&join.key, now);
+        let own = self.rates.wanted(&join.key);
         match (decision, on_failure.unwrap_or_default()) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);

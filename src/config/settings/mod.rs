@@ -154,6 +154,12 @@ impl Zone {
         plan.and_then(|plan| plan.rate).unwrap_or(self.rate)
     }
 
+    /// Whether each key has the same rate as under other settings.
+    #[must_use]
+    pub fn has_rates_of(&self, other: &Self) -> bool {
+        self.rate == other.rate && self.plans.have_rates_of(&other.plans)
+    }
+
     /// A limit in this zone as it applies to a key.
     #[must_use]
     pub fn limit_of(&self, key: &[u8], limit: Limit) -> Limit {
