@@ -3,6 +3,7 @@
 mod cluster;
 mod failures;
 mod others;
+mod plans;
 mod relay;
 mod retune;
 mod stream;
