@@ -45,7 +45,10 @@ impl Zone {
     ) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
-        let files = settings.plans.iter().filter_map(|plan| plan.file.as_deref());
+        let files = settings
+            .plans
+            .iter()
+            .filter_map(|plan| plan.file.as_deref());
         let since = files.filter_map(clock::changed).fold(since, Moment::max);
         let (shards, paused) = (workers.len(), Paused::default());
         let sharing = sharing(&settings, since, store_health, Arc::default());

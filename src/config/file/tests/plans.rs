@@ -136,7 +136,10 @@ fn plans_have_the_same_rates_until_a_rate_or_a_key_changes() {
     let gold = |keys: &str, more: &str| format!("plans.gold = {{ keys = [{keys}]{more} }}");
     let before = zone("10r/s", &gold("\"a\"", ", rate = \"1r/s\""));
     for (same, after) in [
-        (true, zone("10r/s", &gold("\"a\"", ", rate = \"1r/s\", burst = 9"))),
+        (
+            true,
+            zone("10r/s", &gold("\"a\"", ", rate = \"1r/s\", burst = 9")),
+        ),
         (false, zone("10r/s", &gold("\"a\"", ", rate = \"2r/s\""))),
         (false, zone("10r/s", &gold("\"a\"", ""))),
         (false, zone("10r/s", &gold("\"b\"", ", rate = \"1r/s\""))),
