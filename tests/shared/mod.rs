@@ -1,5 +1,6 @@
 //! Zones that gateways share, on real Redis servers: several programs, one origin, and a store that fails in every way.
 
+mod bills;
 mod cluster;
 mod failures;
 mod others;

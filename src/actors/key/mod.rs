@@ -1,6 +1,7 @@
 #[cfg(test)]
 mod crash;
 mod queue;
+mod settle;
 mod store_reply;
 
 use std::rc::Rc;
@@ -9,9 +10,7 @@ use actix::{Actor, ActorContext, Context, Handler, StreamHandler, Supervised};
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
-use super::messages::{
-    End, ForgetKey, Join, Leave, Probe, Refund, RejectAll, RetuneKey, Settle, Waiters,
-};
+use super::messages::{End, ForgetKey, Join, Leave, Probe, Refund, RejectAll, RetuneKey, Waiters};
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
 use crate::limit::{
@@ -269,15 +268,6 @@ impl Handler<Refund> for KeyActor {
     fn handle(&mut self, refund: Refund, _: &mut Context<Self>) {
         self.message_handled();
         self.at_now(|actor, now| actor.queue.refund(refund.charge, now));
-    }
-}
-
-impl Handler<Settle> for KeyActor {
-    type Result = ();
-
-    fn handle(&mut self, settle: Settle, _: &mut Context<Self>) {
-        self.message_handled();
-        self.at_now(|actor, now| actor.queue.settle(settle.charge, settle.cost, now));
     }
 }
 

@@ -53,10 +53,7 @@ impl Handler<Placed> for KeyActor {
                 return queue.stays_alone();
             };
             queue.learn(&decision, now);
-            let due = match decision.verdict {
-                Verdict::Delay { until, .. } => until,
-                Verdict::Pass { .. } | Verdict::Reject(_) => now,
-            };
+            let due = decision.due(now);
             if let Some(charge) = decision.charge {
                 queue.exchange(delay, due, Charge::Store(charge));
             }

@@ -2,12 +2,12 @@
 
 use actix::Recipient;
 
-use super::{Decision, InForce, NoReply, Placed, Retuned, SharedKey, StoreReply};
+use super::{Bill, Billed, Decision, InForce, NoReply, Placed, Retuned, SharedKey, StoreReply};
 use crate::actors::messages::Join;
 use crate::limit::{Limit, Moment};
 use crate::store::{self, Charge, Refund, Retune};
 
-/// A join for the store to decide.
+/// A join for the store to decide, or another charge.
 pub(super) struct Ask {
     pub(super) key: SharedKey,
     pub(super) limit: Limit,
@@ -22,6 +22,9 @@ pub(super) enum ReplyTo {
     Join(Join, Recipient<StoreReply>),
     /// For a waiter with this `delay`, which needs a new time.
     Place(u32, Recipient<Placed>),
+    Bill(Bill, Recipient<Billed>),
+    /// The charge stays whatever is told.
+    Nobody,
 }
 
 pub(super) struct PendingRefund {
@@ -58,7 +61,8 @@ impl Ask {
                 decision,
             }),
             Some(ReplyTo::Place(delay, reply_to)) => reply_to.do_send(Placed { delay, decision }),
-            None => {}
+            Some(ReplyTo::Bill(bill, reply_to)) => reply_to.do_send(Billed { bill, decision }),
+            Some(ReplyTo::Nobody) | None => {}
         }
     }
 

@@ -22,12 +22,12 @@ use std::sync::Arc;
 
 use actix::{Message, Recipient};
 
-use super::answer::Key;
+use super::answer::{Charge, Key};
 use super::messages::Join;
 use crate::config::OnStoreFailure;
 use crate::limit::{Account, Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
-use crate::store::Charge;
+use crate::store;
 use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
@@ -61,8 +61,18 @@ pub(super) struct Decision {
     /// The key's state after the decision.
     pub(super) account: Account,
     /// The charge; `None` if the request was rejected.
-    pub(super) charge: Option<Charge>,
+    pub(super) charge: Option<store::Charge>,
     pub(super) in_force: InForce,
+}
+
+impl Decision {
+    /// When a request that was not rejected is due.
+    pub(super) fn due(&self, now: Moment) -> Moment {
+        match self.verdict {
+            Verdict::Delay { until, .. } => until,
+            Verdict::Pass { .. } | Verdict::Reject(_) => now,
+        }
+    }
 }
 
 /// The rate at which the store paces a key.
@@ -94,6 +104,32 @@ pub(super) struct StoreReply {
 pub(super) struct Placed {
     /// The waiter's delay.
     pub(super) delay: u32,
+    pub(super) decision: Result<Decision, NoReply>,
+}
+
+/// What a used turn cost more than it was charged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bill {
+    /// What it was charged.
+    pub(super) charge: Charge,
+    /// How much more it cost.
+    pub(super) more: Cost,
+    /// The `delay` of the waiters that it moves back.
+    pub(super) delay: u32,
+}
+
+impl Bill {
+    /// It is charged in full, whatever the level.
+    pub(super) fn limit(&self) -> Limit {
+        Limit::unlimited(Delay::Above(self.delay), self.more)
+    }
+}
+
+/// The answer to a bill.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Billed {
+    pub(super) bill: Bill,
     pub(super) decision: Result<Decision, NoReply>,
 }
 
@@ -134,11 +170,8 @@ impl StoreLink {
 
     /// Asks the store to decide a join. `reply_to` receives the answer.
     pub(super) fn ask(self: &Rc<Self>, join: Join, reply_to: Recipient<StoreReply>) {
-        let key = SharedKey::new(self, &join.key);
-        let (limit, since) = (join.limit, self.batcher.now());
-        let reply_to = ReplyTo::Join(join, reply_to);
-        let ask = Ask::new(key, limit, since, reply_to);
-        self.batcher.ask(ask);
+        let (key, limit) = (Key::clone(&join.key), join.limit);
+        self.charge(&key, limit, ReplyTo::Join(join, reply_to));
     }
 
     /// Whether the store is unavailable and is not asked at present.
@@ -157,20 +190,33 @@ impl StoreLink {
         reply_to: Recipient<Placed>,
     ) {
         // The request was accepted already, so nothing may reject it.
-        let limit = Limit {
-            burst: u32::MAX,
-            delay: Delay::Above(delay),
-            max_wait: None,
-            cost,
-        };
-        let (key, since) = (SharedKey::new(self, key), self.batcher.now());
-        let reply_to = ReplyTo::Place(delay, reply_to);
-        let ask = Ask::new(key, limit, since, reply_to);
-        self.batcher.ask(ask);
+        let limit = Limit::unlimited(Delay::Above(delay), cost);
+        self.charge(key, limit, ReplyTo::Place(delay, reply_to));
     }
 
-    /// Gives back the charge of an unused turn.
-    pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: Charge) {
+    /// Charges what a used turn cost more. `reply_to` receives the answer.
+    pub(super) fn bill(self: &Rc<Self>, key: &Key, bill: Bill, reply_to: Recipient<Billed>) {
+        self.charge(key, bill.limit(), ReplyTo::Bill(bill, reply_to));
+    }
+
+    /// Changes what a used turn of a key without waiters was charged.
+    pub(super) fn settle(self: &Rc<Self>, key: &Key, charge: store::Charge, cost: Cost) {
+        if let Some(less) = charge.too_much(cost) {
+            self.refund(key, less);
+        }
+        if let Some(more) = cost.above(charge.cost()) {
+            let limit = Limit::unlimited(Delay::Never, more);
+            self.charge(key, limit, ReplyTo::Nobody);
+        }
+    }
+
+    fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply_to: ReplyTo) {
+        let (key, since) = (SharedKey::new(self, key), self.batcher.now());
+        self.batcher.ask(Ask::new(key, limit, since, reply_to));
+    }
+
+    /// Gives back a charge or a part of it.
+    pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: store::Charge) {
         self.batcher.refund(SharedKey::new(self, key), charge);
     }
 
@@ -183,7 +229,7 @@ impl StoreLink {
     ///
     /// If requests wait here, forgets only what was charged behind `last`, the charge of the last
     /// waiter.
-    pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<Charge>) {
+    pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<store::Charge>) {
         self.batcher.forget(SharedKey::new(self, key), last);
     }
 

@@ -105,12 +105,19 @@ impl ZoneSupervisor {
 
     /// Changes what a used turn was charged.
     pub(super) fn settle(&mut self, Settle { key, charge, cost }: &Settle, now: Moment) {
-        let Charge::Own(charge) = charge else {
-            return;
-        };
-        let rate = self.rates.of(key);
-        if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
-            account.settle(rate, *charge, *cost, now);
+        match charge {
+            Charge::Own(charge) => {
+                let rate = self.rates.of(key);
+                if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
+                    account.settle(rate, *charge, *cost, now);
+                }
+            }
+            Charge::Store(charge) => {
+                if let Some(zone) = self.shard.sharing() {
+                    zone.settle(key, *charge, *cost);
+                }
+            }
+            Charge::Alone(_) | Charge::Nothing => {}
         }
     }
 
