@@ -36,6 +36,24 @@ impl Charge {
             Self::Nothing => Cost::ONE,
         }
     }
+
+    /// No more of it than a request of this cost was charged.
+    pub(super) fn at_most(self, cost: Cost) -> Self {
+        match self {
+            Self::Store(charge) if charge.cost() > cost => Self::Store(charge.part(0, cost)),
+            Self::Alone(charged) => Self::Alone(charged.min(cost)),
+            _ => self,
+        }
+    }
+
+    /// What was charged too much for a request that costs this; `None` if nothing was.
+    pub(super) fn too_much(&self, cost: Cost) -> Option<Self> {
+        match self {
+            Self::Store(charge) => charge.too_much(cost).map(Self::Store),
+            Self::Alone(charged) => charged.above(cost).map(Self::Alone),
+            Self::Own(_) | Self::Nothing => None,
+        }
+    }
 }
 
 /// The answer to a [`Join`].

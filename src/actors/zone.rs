@@ -12,7 +12,7 @@ use super::messages::{CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, R
 use super::restart::{self, Paused};
 use super::shards::Shards;
 use super::stats::{Count, KeyState, Order, Top, ZoneStats};
-use super::store_link::{RateDivergence, Sharing, StoreHealth};
+use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
 use super::supervisor::{Retune, Tuning, ZoneSupervisor};
@@ -20,7 +20,6 @@ use super::turn::{Joining, Probing};
 use crate::config;
 use crate::limit::{Limit, Moment};
 use crate::observe::metrics::ZoneMetrics;
-use crate::store::Pace;
 use crate::time::clock;
 use crate::time::pacer::Pacer;
 
@@ -35,8 +34,8 @@ pub struct Zone {
 impl Zone {
     /// Starts the zone's supervisors, one on each of `workers`.
     ///
-    /// `since` is when the file got its present rate. `store_health` is that of the store, if the
-    /// zone is kept in one.
+    /// `since` is when the file got its present rates; a file of keys may be newer. `store_health`
+    /// is that of the store, if the zone is kept in one.
     #[must_use]
     pub fn start(
         settings: config::Zone,
@@ -46,6 +45,11 @@ impl Zone {
     ) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
+        let files = settings
+            .plans
+            .iter()
+            .filter_map(|plan| plan.file.as_deref());
+        let since = files.filter_map(clock::changed).fold(since, Moment::max);
         let (shards, paused) = (workers.len(), Paused::default());
         let sharing = sharing(&settings, since, store_health, Arc::default());
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
@@ -84,13 +88,13 @@ impl Zone {
         in_flight: Vec<(NonZeroU32, NonZeroU32)>,
         store_health: Option<Arc<StoreHealth>>,
     ) -> Self {
+        let is_retuned = !self.settings.has_rates_of(&settings);
         let since = match &self.sharing {
-            Some(known) if known.pace.rate() == settings.rate => known.pace.since(),
+            Some(known) if !is_retuned => known.paces.since(),
             _ => clock::now(),
         };
         let known = self.sharing.as_ref().map(|known| &known.divergence);
         let divergence = known.cloned().unwrap_or_default();
-        let is_retuned = self.settings.rate != settings.rate;
         if is_retuned {
             divergence.start_again();
         }
@@ -263,7 +267,7 @@ impl Zone {
 
 /// How a zone is shared, if it is.
 ///
-/// The check of the file guarantees that its rate can be kept in the store.
+/// The check of the file guarantees that its rates can be kept in the store.
 fn sharing(
     zone: &config::Zone,
     since: Moment,
@@ -275,7 +279,7 @@ fn sharing(
     }
     Some(Sharing {
         store_health: store_health?,
-        pace: Pace::new(zone.rate, zone.algorithm, since).ok()?,
+        paces: Paces::new(zone, since).ok()?,
         on_failure: zone.on_store_failure,
         divergence,
     })

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::{Departure, Moment, Ticket};
+use super::{Cost, Departure, Moment, Ticket};
 
 /// The waiters of a key whose schedule is kept elsewhere, with the departure times assigned there.
 ///
@@ -72,6 +72,12 @@ impl<W, C> ExternalSchedule<W, C> {
     #[must_use]
     pub fn is_busy(&self, delay: u32) -> bool {
         self.lanes.iter().any(|lane| lane.delay == delay)
+    }
+
+    /// The `delay` of the waiter that is due next; `None` if nothing waits.
+    #[must_use]
+    pub fn next_delay(&self) -> Option<u32> {
+        self.first().map(|(_, found)| self.lanes[found].delay)
     }
 
     /// Adds a waiter behind the others with this `delay`, and adds its assigned time.
@@ -169,6 +175,58 @@ impl<W, C> ExternalSchedule<W, C> {
         lane.times.remove(old);
         lane.add(due, charge);
         Ok(())
+    }
+
+    /// Moves waiters with this `delay` back: their first times are left unused, and later ones are
+    /// added, as many as before.
+    ///
+    /// The times left unused cost `most` together, or as much below it as whole times can.
+    /// `cost_of` is what a charge costs, or `None` if its time stays. `later` makes a time of this
+    /// cost, from the part of `most` with this index on; what is over of `most` comes first.
+    pub fn postpone(
+        &mut self,
+        delay: u32,
+        most: Cost,
+        cost_of: impl Fn(&C) -> Option<Cost>,
+        later: impl Fn(u32, Cost) -> (Moment, C),
+    ) {
+        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.delay == delay) else {
+            return;
+        };
+        let (mut left, mut unused, mut index) = (most.get(), Vec::new(), 0);
+        while let Some((_, charge)) = lane.times.get(index) {
+            let Some(cost) = cost_of(charge) else {
+                index += 1;
+                continue;
+            };
+            let Some(less) = left.checked_sub(cost.get()) else {
+                break;
+            };
+            left = less;
+            unused.push(cost);
+            lane.times.remove(index);
+        }
+        for cost in unused {
+            let (due, charge) = later(left, cost);
+            lane.add(due, charge);
+            left += cost.get();
+        }
+    }
+
+    /// Replaces each time for which `change` has another one, lane by lane in their order.
+    pub fn exchange_some(&mut self, mut change: impl FnMut(Moment, &C) -> Option<(Moment, C)>) {
+        for lane in &mut self.lanes {
+            let mut is_changed = false;
+            for time in &mut lane.times {
+                if let Some(new) = change(time.0, &time.1) {
+                    *time = new;
+                    is_changed = true;
+                }
+            }
+            if is_changed {
+                lane.times.make_contiguous().sort_by_key(|(due, _)| *due);
+            }
+        }
     }
 
     /// Changes all times. `change` must keep their order.
@@ -304,6 +362,47 @@ mod tests {
         let times: Vec<_> = line.times().map(|(.., charge)| *charge).collect();
         assert_eq!(times, [200, 250, 300]);
         assert_eq!(leaves(&mut line, 250), [("a", 200), ("b", 250)]);
+    }
+
+    #[test]
+    fn first_times_are_left_unused_and_later_ones_taken_instead() {
+        let cost = |cost: u32| Cost::new(cost).unwrap();
+        // Charges are costs; the places of the bill begin at 1000 and are 10 apart.
+        let postponed = |costs: &[u32], most: u32| {
+            let mut line = ExternalSchedule::default();
+            for (ticket, cost) in (1..).zip(costs) {
+                line.seat(0, Ticket(ticket), at(0), (), (at(ticket * 100), *cost));
+            }
+            let later = |from: u32, cost: Cost| (at(1000 + u64::from(from) * 10), cost.get());
+            let cost_of = |charge: &u32| Cost::new(*charge);
+            line.postpone(7, cost(most), cost_of, later);
+            line.postpone(0, cost(most), cost_of, later);
+            let times = line.times();
+            let times = times.map(|(_, due, charge)| (due.as_nanos() / 1_000_000, *charge));
+            times.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            postponed(&[1, 1, 1], 2),
+            [(300, 1), (1000, 1), (1010, 1)],
+            "each is as many behind"
+        );
+        assert_eq!(postponed(&[1, 1], 5), [(1030, 1), (1040, 1)]);
+        assert_eq!(postponed(&[2, 2, 2], 5), [(300, 2), (1010, 2), (1030, 2)]);
+        assert_eq!(postponed(&[5, 1], 4), [(100, 5), (200, 1)]);
+        // 0 is no cost: that time stays.
+        assert_eq!(postponed(&[0, 1, 1], 1), [(100, 0), (300, 1), (1000, 1)]);
+        assert_eq!(postponed(&[], 3), []);
+    }
+
+    #[test]
+    fn times_that_are_exchanged_are_in_order_again() {
+        let mut line = ExternalSchedule::default();
+        for (ticket, name) in [(1, "a"), (2, "b"), (3, "c")] {
+            seat(&mut line, name, ticket, ticket * 100);
+        }
+        line.exchange_some(|_, charge| (*charge == 300).then_some((at(150), 150)));
+        assert_eq!(leaves(&mut line, 150), [("a", 100), ("b", 150)]);
+        assert_eq!((line.next_delay(), line.due()), (Some(0), Some(at(200))));
     }
 
     #[test]

@@ -159,6 +159,14 @@ impl Rate {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
+    /// How many whole requests leak in `span`.
+    #[must_use]
+    pub fn count_in(self, span: Duration) -> u64 {
+        let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
+        let ticks = nanos.saturating_mul(self.ticks_per_nano());
+        u64::try_from(ticks / self.ticks_per_request()).unwrap_or(u64::MAX)
+    }
+
     /// The time between two departures, rounded up to a nanosecond.
     #[must_use]
     pub fn interval(self) -> Duration {

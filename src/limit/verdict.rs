@@ -23,6 +23,23 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// A limit that no request exceeds: the cost is charged whatever the level.
+    #[must_use]
+    pub fn unlimited(delay: Delay, cost: Cost) -> Self {
+        Self {
+            burst: u32::MAX,
+            delay,
+            max_wait: None,
+            cost,
+            in_flight: None,
+        }
+    }
+
+    /// Whether it is [`unlimited`](Self::unlimited).
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.burst == u32::MAX
+    }
+
     /// The same limit for a request of cost 1.
     #[must_use]
     pub fn for_one(self) -> Self {

@@ -49,6 +49,46 @@ impl Charge {
     pub fn cost(&self) -> Cost {
         self.cost
     }
+
+    /// So many of its places, from the one with this index on.
+    #[must_use]
+    pub fn part(&self, from: u32, cost: Cost) -> Self {
+        Self {
+            place: self.place + u64::from(from),
+            cost,
+            ..*self
+        }
+    }
+
+    /// What was charged too much for a request that costs this: the last places.
+    ///
+    /// `None` if nothing was.
+    #[must_use]
+    pub fn too_much(&self, cost: Cost) -> Option<Self> {
+        let less = self.cost.above(cost)?;
+        Some(self.part(cost.get(), less))
+    }
+
+    /// The same number of places, so many earlier.
+    #[must_use]
+    pub fn moved_up(&self, by: Cost) -> Self {
+        Self {
+            place: self.place.saturating_sub(by.get().into()),
+            ..*self
+        }
+    }
+
+    /// Whether its places are behind those of another charge.
+    #[must_use]
+    pub fn is_behind(&self, other: &Self) -> bool {
+        self.place > other.place
+    }
+
+    /// Whether its places come next to those of another charge.
+    #[must_use]
+    pub fn follows(&self, other: &Self) -> bool {
+        self.place == other.place + u64::from(other.cost.get())
+    }
 }
 
 /// The rate at which a key is paced, whatever the gateway's own file says.
@@ -160,7 +200,8 @@ fn verdict(
     found: &[u64],
 ) -> Option<(Verdict, StoredState)> {
     let own = join.limit.burst.saturating_add(1);
-    let most = rate.whole_count().filter(|_| differs).unwrap_or(own);
+    let goes_by_rate = differs && !join.limit.is_unlimited();
+    let most = rate.whole_count().filter(|_| goes_by_rate).unwrap_or(own);
     let allowance = Allowance { rate, most };
     let cost = join.limit.cost;
     let next = |level: i128, verdict: Verdict| match verdict {

@@ -22,6 +22,11 @@
 //! back, because its departure is spent. The in-memory queue can move all waiters up, so it gives
 //! back more in that case.
 //!
+//! **Settling.** What a used turn cost less is [given back](Charge::too_much). What it cost more is
+//! a join with a limit that nothing [exceeds](Limit::unlimited): it takes places at the end of the
+//! schedule. The waiters of its gateway take these, and leave as many of their first ones unused.
+//! So no departure is added, and those of other gateways keep their times.
+//!
 //! **The rate in force** is the rate of the gateway whose file changed last ([`Pace::new`]'s
 //! `since`). A join with an older rate does not change it: the join is decided by the rate in
 //! force, and the answer says so. The answer also says since when, in Redis's time. Waiters from

@@ -1,8 +1,10 @@
 //! Zones that gateways share, on real Redis servers: several programs, one origin, and a store that fails in every way.
 
+mod bills;
 mod cluster;
 mod failures;
 mod others;
+mod plans;
 mod relay;
 mod retune;
 mod stream;

@@ -1,8 +1,10 @@
 //! The store against a real Redis: the same verdicts as in memory, for many gateways at once.
 
 mod live;
+mod replay;
 mod schedule;
 mod server;
+mod settling;
 mod suite;
 mod traces;
 

@@ -1,92 +1,40 @@
 //! One suite for memory and Redis: worked examples of each algorithm.
 
-use std::collections::HashMap;
+use drip::limit::{Algorithm, Limit, Verdict};
 
-use drip::limit::{Account, Algorithm, Limit, Moment, Rate, Verdict};
-use drip::store::{Join, Pace};
-
-use super::server::{Server, run};
+use super::replay::{Memory, Redis, Replays, Step};
 use super::{at, nodelay, pace, waiting};
-
-/// Decides joins of one key.
-pub trait Decides {
-    fn decide(&self, algorithm: Algorithm, joins: &[(Moment, &Pace, Limit)]) -> Vec<Verdict>;
-}
-
-/// The functions of `limit`.
-#[derive(Default)]
-pub struct Memory;
-
-impl Decides for Memory {
-    fn decide(&self, algorithm: Algorithm, joins: &[(Moment, &Pace, Limit)]) -> Vec<Verdict> {
-        let mut kept: HashMap<(), (Account, Rate)> = HashMap::new();
-        let decide = |(now, pace, limit): &(Moment, &Pace, Limit)| {
-            let new = || (Account::new(algorithm), pace.rate());
-            let (account, rate) = kept.entry(()).or_insert_with(new);
-            if *rate != pace.rate() {
-                account.retune(*rate, pace.rate(), *now);
-                *rate = pace.rate();
-            }
-            account.decide(*rate, *limit, *now)
-        };
-        joins.iter().map(decide).collect()
-    }
-}
-
-/// The scripts.
-pub struct Redis(Server);
-
-impl Default for Redis {
-    fn default() -> Self {
-        Self(Server::start())
-    }
-}
-
-impl Decides for Redis {
-    fn decide(&self, algorithm: Algorithm, joins: &[(Moment, &Pace, Limit)]) -> Vec<Verdict> {
-        // Each call has its own runtime, and so its own connection.
-        let (store, key) = (self.0.store(), self.0.key());
-        let joins: Vec<_> = joins
-            .iter()
-            .map(|(now, pace, limit)| Join {
-                key: &key,
-                algorithm,
-                pace,
-                limit: *limit,
-                at: Some(*now),
-            })
-            .collect();
-        let answers = run(store.decide(&joins));
-        let verdict =
-            |answer: Result<drip::store::StoreAnswer, _>| answer.expect("an answer").verdict;
-        answers.into_iter().map(verdict).collect()
-    }
-}
 
 /// The verdicts on joins at these milliseconds: `+` passes, `-` is rejected, `~30` waits until then.
 fn told(
-    decides: &impl Decides,
+    decides: &impl Replays,
     algorithm: Algorithm,
     rate: &str,
     limit: Limit,
     moments: &[u64],
 ) -> String {
     let pace = pace(rate, algorithm, 0);
-    let joins: Vec<_> = moments.iter().map(|it| (at(*it), &pace, limit)).collect();
+    let join = |millis: &u64| Step {
+        now: at(*millis),
+        pace: &pace,
+        limit,
+        change: None,
+    };
+    let joins: Vec<_> = moments.iter().map(join).collect();
     let word = |verdict| match verdict {
         Verdict::Pass { .. } => "+".to_owned(),
         Verdict::Delay { until, .. } => format!("~{}", until.since(at(0)).as_millis()),
         Verdict::Reject(_) => "-".to_owned(),
     };
     let words: Vec<_> = decides
-        .decide(algorithm, &joins)
+        .replay(algorithm, &joins)
         .into_iter()
         .map(word)
         .collect();
     words.join(" ")
 }
 
-fn leaky_bucket(decides: &impl Decides) {
+fn leaky_bucket(decides: &impl Replays) {
     let told =
         |limit, moments: &[u64]| told(decides, Algorithm::LeakyBucket, "10r/s", limit, moments);
     assert_eq!(
@@ -105,7 +53,7 @@ fn leaky_bucket(decides: &impl Decides) {
     assert_eq!(told(after_one, &[0, 0, 0, 0, 50]), "+ + ~100 - ~200");
 }
 
-fn token_bucket(decides: &impl Decides) {
+fn token_bucket(decides: &impl Replays) {
     let told = |moments: &[u64]| {
         told(
             decides,
@@ -118,7 +66,7 @@ fn token_bucket(decides: &impl Decides) {
     assert_eq!(told(&[0, 0, 0, 0, 50, 100, 199, 200]), "+ + + - - + - +");
 }
 
-fn fixed_window(decides: &impl Decides) {
+fn fixed_window(decides: &impl Replays) {
     let told = |moments: &[u64]| told(decides, Algorithm::FixedWindow, "2r/s", nodelay(1), moments);
     assert_eq!(
         told(&[900, 950, 999, 1000, 1000, 1999, 2000]),
@@ -126,7 +74,7 @@ fn fixed_window(decides: &impl Decides) {
     );
 }
 
-fn sliding_window_log(decides: &impl Decides) {
+fn sliding_window_log(decides: &impl Replays) {
     let told = |moments: &[u64]| {
         told(
             decides,
@@ -142,7 +90,7 @@ fn sliding_window_log(decides: &impl Decides) {
     );
 }
 
-fn sliding_window_counter(decides: &impl Decides) {
+fn sliding_window_counter(decides: &impl Replays) {
     let told = |moments: &[u64]| {
         told(
             decides,

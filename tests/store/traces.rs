@@ -1,4 +1,6 @@
-//! Any trace has the same verdicts in Redis as in memory, to the nanosecond.
+//! Any trace has the same verdicts in Redis as in memory, to the nanosecond: of joins, and of what answers change.
+//!
+//! A verdict tells the level, so equal verdicts are of equal states.
 
 use std::time::Duration;
 
@@ -6,7 +8,7 @@ use drip::limit::{Algorithm, Cost, Delay, Limit};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::suite::{Decides, Memory, Redis};
+use super::replay::{Change, Memory, Redis, Replays, Step};
 use super::{at, pace};
 
 /// Rates that scripts keep in the same ticks as memory.
@@ -44,8 +46,19 @@ fn limit() -> impl Strategy<Value = Limit> {
     })
 }
 
-/// Gaps in microseconds, and which of the two limits each join has.
-fn joins() -> impl Strategy<Value = Vec<(u64, bool)>> {
+/// What an earlier request turns out to cost, before one join in four.
+fn change() -> impl Strategy<Value = Option<Change>> {
+    let cost = prop_oneof![
+        1 => Just(None),
+        3 => (1..=64u32).prop_map(Cost::new),
+        3 => (1..8u32).prop_map(Cost::new)
+    ];
+    let change = (any::<usize>(), cost).prop_map(|(which, cost)| Change { which, cost });
+    prop_oneof![3 => Just(None), 1 => change.prop_map(Some)]
+}
+
+/// Gaps in microseconds, which of the two limits each join has, and what changes just before it.
+fn joins() -> impl Strategy<Value = Vec<(u64, bool, Option<Change>)>> {
     let gap = prop_oneof![
         3 => Just(0),
         3 => 0..2_000u64,
@@ -53,7 +66,7 @@ fn joins() -> impl Strategy<Value = Vec<(u64, bool)>> {
         2 => (0..40u64).prop_map(|tenths| tenths * 100_000),
         1 => 0..200_000_000_000u64,
     ];
-    prop::collection::vec((gap, any::<bool>()), 1..60)
+    prop::collection::vec((gap, any::<bool>(), change()), 1..60)
 }
 
 /// Two rates; the second is in force from some join on.
@@ -85,16 +98,21 @@ fn agree(algorithm: Algorithm) {
         let paces = [pace(first, algorithm, 1), pace(second, algorithm, 2)];
         let mut micros = 0;
         let mut script = Vec::new();
-        for (index, (gap, which)) in joins.into_iter().enumerate() {
+        for (index, (gap, which, change)) in joins.into_iter().enumerate() {
             micros += gap;
             let now = at(0) + Duration::from_micros(micros);
             let limit = if which { one } else { other };
             let pace = &paces[usize::from(index >= from)];
-            script.push((now, pace, limit));
+            script.push(Step {
+                now,
+                pace,
+                limit,
+                change,
+            });
         }
         let (in_memory, in_redis) = (
-            Memory.decide(algorithm, &script),
-            redis.decide(algorithm, &script),
+            Memory.replay(algorithm, &script),
+            redis.replay(algorithm, &script),
         );
         prop_assert_eq!(in_redis, in_memory);
         Ok(())

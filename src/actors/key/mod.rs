@@ -2,6 +2,7 @@
 mod crash;
 mod places;
 mod queue;
+mod settle;
 mod store_reply;
 
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use tokio::sync::oneshot;
 use super::answer::{Answer, Charge, Grant, Key, Rejection};
 use super::messages::{
     ChangeInFlight, End, ForgetKey, FreePlace, Join, Leave, Probe, Refund, RejectAll, RetuneKey,
-    Settle, Waiters,
+    Waiters,
 };
 use super::restart::Restart;
 use super::snapshot::{Shard, Snapshot};
@@ -314,15 +315,6 @@ impl Handler<Refund> for KeyActor {
     }
 }
 
-impl Handler<Settle> for KeyActor {
-    type Result = ();
-
-    fn handle(&mut self, settle: Settle, _: &mut Context<Self>) {
-        self.message_handled();
-        self.at_now(|actor, now| actor.queue.settle(settle.charge, settle.cost, now));
-    }
-}
-
 impl Handler<RetuneKey> for KeyActor {
     type Result = ();
 
@@ -330,7 +322,7 @@ impl Handler<RetuneKey> for KeyActor {
         self.message_handled();
         self.at_now(|actor, now| match &mut actor.queue {
             KeyQueue::Own(queue) => queue.retune(rate, now),
-            KeyQueue::Shared(_) => actor.adopt_settings(now, ctx),
+            KeyQueue::Shared(_) => actor.adopt_settings(rate, now, ctx),
         });
     }
 }

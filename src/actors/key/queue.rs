@@ -5,11 +5,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::super::answer::{Answer, Charge, Key};
-use super::super::store_link::{Decision, InForce, StoreLink};
+use super::super::store_link::{Bill, Decision, InForce, StoreLink};
 use crate::limit::{
     self, Account, Bucket, Cost, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate,
     Ticket, Verdict,
 };
+use crate::store;
 
 /// A request that waits for its turn.
 pub(super) struct Waiter {
@@ -45,6 +46,8 @@ pub(super) struct SharedQueue {
     ///
     /// Charges made here since then, while the store was unavailable, are added.
     bucket: Bucket,
+    /// The rate of this gateway's file.
+    own: Rate,
     /// The rate in force.
     rate: Rate,
     /// Whether any waiter has a time that was assigned while the store was unavailable.
@@ -75,7 +78,7 @@ impl KeyQueue {
     pub(super) fn rate_of_file(&self) -> Rate {
         match self {
             Self::Own(queue) => queue.rate(),
-            Self::Shared(queue) => queue.zone.rate(),
+            Self::Shared(queue) => queue.own,
         }
     }
 
@@ -85,9 +88,9 @@ impl KeyQueue {
     pub(super) fn bucket_of_file(&self, now: Moment) -> Bucket {
         let mut bucket = self.bucket();
         if let Self::Shared(queue) = self
-            && queue.rate != queue.zone.rate()
+            && queue.rate != queue.own
         {
-            bucket.retune(queue.rate, queue.zone.rate(), now);
+            bucket.retune(queue.rate, queue.own, now);
         }
         bucket
     }
@@ -120,7 +123,11 @@ impl KeyQueue {
                 charge: Charge::Own(departure.charge),
                 waiter: departure.waiter,
             }),
-            Self::Shared(queue) => queue.line.take_due(now),
+            // The first waiter takes the first time, which another one may have been charged for.
+            Self::Shared(queue) => queue.line.take_due(now).map(|departure| Departure {
+                charge: departure.charge.at_most(departure.waiter.limit.cost),
+                ..departure
+            }),
         }
     }
 
@@ -134,20 +141,13 @@ impl KeyQueue {
         }
     }
 
-    /// Gives back the charge of an unused turn.
+    /// Gives back the charge of a turn. The waiters behind it move up.
     pub(super) fn refund(&mut self, charge: Charge, now: Moment) {
         match (self, charge) {
             (Self::Own(queue), Charge::Own(charge)) => queue.refund(charge, now),
-            (Self::Shared(queue), charge) => queue.refund(charge),
+            (Self::Shared(queue), charge) => queue.give_back(charge, now),
             // A zone that has moved to another store has other actors.
             (Self::Own(_), _) => {}
-        }
-    }
-
-    /// Changes what a used turn was charged.
-    pub(super) fn settle(&mut self, charge: Charge, cost: Cost, now: Moment) {
-        if let (Self::Own(queue), Charge::Own(charge)) = (self, charge) {
-            queue.settle(charge, cost, now);
         }
     }
 
@@ -189,6 +189,7 @@ impl SharedQueue {
             key,
             line: ExternalSchedule::default(),
             bucket,
+            own: rate,
             rate,
             alone: false,
             placing: 0,
@@ -199,9 +200,14 @@ impl SharedQueue {
         &self.zone
     }
 
-    /// Adopts the zone's new settings.
-    pub(super) fn adopt(&mut self, zone: Rc<StoreLink>) {
-        self.zone = zone;
+    /// The rate of this gateway's file.
+    pub(super) fn own(&self) -> Rate {
+        self.own
+    }
+
+    /// Adopts the zone's new settings, in which the key has this rate.
+    pub(super) fn adopt(&mut self, zone: Rc<StoreLink>, own: Rate) {
+        (self.zone, self.own) = (zone, own);
     }
 
     /// Takes over what the store reported: the rate in force and the key's state.
@@ -296,6 +302,68 @@ impl SharedQueue {
         let is_of = |waiter: &Waiter, charge: &Charge| charge.cost() == waiter.limit.cost;
         if let Some(charge) = self.line.leave(ticket, is_of) {
             self.refund(charge);
+        }
+    }
+
+    /// The `delay` of the waiter that is due next.
+    pub(super) fn next_delay(&self) -> u32 {
+        self.line.next_delay().unwrap_or(0)
+    }
+
+    /// Moves the waiters behind a used turn back, which cost more: the store has charged that.
+    ///
+    /// Their first times are left unused, and they take the times that the bill was given.
+    pub(super) fn move_back(&mut self, bill: Bill, decision: &Decision, now: Moment) {
+        let Some(charge) = decision.charge else {
+            return;
+        };
+        let (due, rate) = (decision.due(now), self.rate);
+        let stays = |other: &store::Charge| {
+            let is_before = |billed: &store::Charge| !other.is_behind(billed);
+            other.is_behind(&charge) || matches!(&bill.charge, Charge::Store(it) if is_before(it))
+        };
+        let cost_of = |other: &Charge| match other {
+            Charge::Store(other) if stays(other) => None,
+            _ => Some(other.cost()),
+        };
+        let later = |from: u32, cost| {
+            let due = due + rate.time_for(from.into());
+            (due, Charge::Store(charge.part(from, cost)))
+        };
+        self.line.postpone(bill.delay, bill.more, cost_of, later);
+    }
+
+    /// Gives back the charge of a turn, or a part of it.
+    ///
+    /// The waiters whose places follow without a gap move up into those that are still to come, and
+    /// the last of their own are given back.
+    pub(super) fn give_back(&mut self, charge: Charge, now: Moment) {
+        let Charge::Store(free) = charge else {
+            return self.refund(charge);
+        };
+        let follows = |other: &Charge| matches!(other, Charge::Store(it) if it.follows(&free));
+        let next = self
+            .line
+            .times()
+            .find_map(|(_, due, other)| follows(other).then_some(due));
+        let to_come = next.map_or(0, |due| self.rate.count_in(due.since(now)));
+        let to_come = u32::try_from(to_come).unwrap_or(u32::MAX);
+        let Some(up) = Cost::new(to_come.min(free.cost().get())) else {
+            return self.refund(charge);
+        };
+        let (earlier, mut last) = (self.rate.time_for(up.get().into()), free);
+        self.line.exchange_some(|due, charge| match charge {
+            Charge::Store(charge) if charge.follows(&last) => {
+                last = *charge;
+                Some((due.before(earlier), Charge::Store(charge.moved_up(up))))
+            }
+            _ => None,
+        });
+        let behind = last.part(last.cost().get(), up);
+        self.refund(Charge::Store(behind.moved_up(up)));
+        // The store knows which of these are still to come.
+        if let Some(rest) = free.cost().above(up) {
+            self.refund(Charge::Store(free.part(0, rest)));
         }
     }
 

@@ -10,7 +10,7 @@ use super::super::store_link::{InForce, NoReply, Placed, Retuned, StoreLink, Sto
 use super::queue::{KeyQueue, Waiter};
 use super::{KeyActor, answer_rejected};
 use crate::config::OnStoreFailure;
-use crate::limit::{Delay, Excess, Moment, Verdict};
+use crate::limit::{Delay, Excess, Moment, Rate, Verdict};
 
 impl Handler<StoreReply> for KeyActor {
     type Result = ();
@@ -31,7 +31,7 @@ impl Handler<Retuned> for KeyActor {
                 return;
             };
             let own = InForce {
-                rate: queue.zone().rate(),
+                rate: queue.own(),
                 since: Some(now),
             };
             queue.follow(in_force.unwrap_or(own), now);
@@ -53,10 +53,7 @@ impl Handler<Placed> for KeyActor {
                 return queue.stays_alone();
             };
             queue.learn(&decision, now);
-            let due = match decision.verdict {
-                Verdict::Delay { until, .. } => until,
-                Verdict::Pass { .. } | Verdict::Reject(_) => now,
-            };
+            let due = decision.due(now);
             if let Some(charge) = decision.charge {
                 queue.exchange(delay, due, Charge::Store(charge));
             }
@@ -84,18 +81,18 @@ impl KeyActor {
         zone.ask(join, ctx.address().recipient());
     }
 
-    /// Adopts the zone's present settings.
+    /// Adopts the zone's present settings, in which the key has this rate.
     ///
     /// Waiters follow a new rate when the store knows of it. If nothing waits, the store learns
     /// the rate from the next join.
-    pub(super) fn adopt_settings(&mut self, now: Moment, ctx: &mut Context<Self>) {
+    pub(super) fn adopt_settings(&mut self, rate: Rate, now: Moment, ctx: &mut Context<Self>) {
         let (KeyQueue::Shared(queue), Some(zone)) = (&mut self.queue, self.shard.sharing()) else {
             return;
         };
-        let is_retuned = queue.zone().rate() != zone.rate();
-        queue.adopt(Rc::clone(&zone));
+        let is_retuned = queue.own() != rate;
+        queue.adopt(Rc::clone(&zone), rate);
         if is_retuned && queue.has_no_waiters() {
-            let (rate, since) = (zone.rate(), Some(now));
+            let since = Some(now);
             queue.follow(InForce { rate, since }, now);
         } else if is_retuned {
             self.add_pending();

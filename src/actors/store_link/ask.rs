@@ -1,18 +1,15 @@
 //! The operations that a batcher carries to the store.
 
-use std::rc::Rc;
-
 use actix::Recipient;
 
-use super::{Decision, InForce, NoReply, Placed, Retuned, StoreLink, StoreReply};
+use super::{Bill, Billed, Decision, InForce, NoReply, Placed, Retuned, SharedKey, StoreReply};
 use crate::actors::messages::Join;
 use crate::limit::{Limit, Moment};
 use crate::store::{self, Charge, Refund, Retune};
 
-/// A join for the store to decide.
+/// A join for the store to decide, or another charge.
 pub(super) struct Ask {
-    pub(super) zone: Rc<StoreLink>,
-    pub(super) key: Vec<u8>,
+    pub(super) key: SharedKey,
     pub(super) limit: Limit,
     /// When the request joined.
     pub(super) since: Moment,
@@ -25,31 +22,25 @@ pub(super) enum ReplyTo {
     Join(Join, Recipient<StoreReply>),
     /// For a waiter with this `delay`, which needs a new time.
     Place(u32, Recipient<Placed>),
+    Bill(Bill, Recipient<Billed>),
+    /// The charge stays whatever is told.
+    Nobody,
 }
 
 pub(super) struct PendingRefund {
-    pub(super) zone: Rc<StoreLink>,
-    pub(super) key: Vec<u8>,
+    pub(super) key: SharedKey,
     pub(super) charge: Charge,
 }
 
 pub(super) struct Retuning {
-    pub(super) zone: Rc<StoreLink>,
-    pub(super) key: Vec<u8>,
+    pub(super) key: SharedKey,
     /// `None` once it is answered.
     reply_to: Option<Recipient<Retuned>>,
 }
 
 impl Ask {
-    pub(super) fn new(
-        zone: Rc<StoreLink>,
-        key: Vec<u8>,
-        limit: Limit,
-        since: Moment,
-        reply_to: ReplyTo,
-    ) -> Self {
+    pub(super) fn new(key: SharedKey, limit: Limit, since: Moment, reply_to: ReplyTo) -> Self {
         Self {
-            zone,
             key,
             limit,
             since,
@@ -70,15 +61,16 @@ impl Ask {
                 decision,
             }),
             Some(ReplyTo::Place(delay, reply_to)) => reply_to.do_send(Placed { delay, decision }),
-            None => {}
+            Some(ReplyTo::Bill(bill, reply_to)) => reply_to.do_send(Billed { bill, decision }),
+            Some(ReplyTo::Nobody) | None => {}
         }
     }
 
     pub(super) fn to_store(&self) -> store::Join<'_> {
         store::Join {
-            key: &self.key,
-            algorithm: self.zone.algorithm,
-            pace: &self.zone.pace,
+            key: &self.key.name,
+            algorithm: self.key.zone.algorithm,
+            pace: self.key.pace(),
             limit: self.limit,
             at: None,
         }
@@ -95,9 +87,9 @@ impl Drop for Ask {
 impl PendingRefund {
     pub(super) fn to_store(&self) -> Refund<'_> {
         Refund {
-            key: &self.key,
-            algorithm: self.zone.algorithm,
-            pace: &self.zone.pace,
+            key: &self.key.name,
+            algorithm: self.key.zone.algorithm,
+            pace: self.key.pace(),
             charge: self.charge,
             at: None,
         }
@@ -105,9 +97,8 @@ impl PendingRefund {
 }
 
 impl Retuning {
-    pub(super) fn new(zone: Rc<StoreLink>, key: Vec<u8>, reply_to: Recipient<Retuned>) -> Self {
+    pub(super) fn new(key: SharedKey, reply_to: Recipient<Retuned>) -> Self {
         Self {
-            zone,
             key,
             reply_to: Some(reply_to),
         }
@@ -125,8 +116,8 @@ impl Retuning {
 
     pub(super) fn to_store(&self) -> Retune<'_> {
         Retune {
-            key: &self.key,
-            pace: &self.zone.pace,
+            key: &self.key.name,
+            pace: self.key.pace(),
         }
     }
 }

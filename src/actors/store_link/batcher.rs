@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use super::ask::{Ask, PendingRefund, Retuning};
 use super::offset::Offset;
-use super::{Decision, NoReply, Retuned, StoreHealth, StoreLink};
+use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
 use crate::store::{self, Charge, Error, Refund, Retune, Store, StoreAnswer};
@@ -109,7 +109,7 @@ impl Batcher {
 
     pub(super) fn ask(self: &Rc<Self>, ask: Ask) {
         if self.out.get() {
-            ask.zone.count(StoreResult::Skipped);
+            ask.key.zone.count(StoreResult::Skipped);
             return ask.tell(Err(NoReply));
         }
         self.joins.borrow_mut().push(ask);
@@ -120,53 +120,46 @@ impl Batcher {
     ///
     /// A charge that cannot be given back is lost: its key is paced too slowly once, never too
     /// fast.
-    pub(super) fn refund(self: &Rc<Self>, zone: Rc<StoreLink>, key: Vec<u8>, charge: Charge) {
+    pub(super) fn refund(self: &Rc<Self>, key: SharedKey, charge: Charge) {
         if self.out.get() || self.refunds.borrow().len() >= MOST_WAITING {
-            return zone.count(StoreResult::Skipped);
+            return key.zone.count(StoreResult::Skipped);
         }
-        self.refunds
-            .borrow_mut()
-            .push(PendingRefund { zone, key, charge });
+        let pending = PendingRefund { key, charge };
+        self.refunds.borrow_mut().push(pending);
         self.tidy();
     }
 
-    pub(super) fn retune(
-        self: &Rc<Self>,
-        zone: Rc<StoreLink>,
-        key: Vec<u8>,
-        reply_to: Recipient<Retuned>,
-    ) {
+    pub(super) fn retune(self: &Rc<Self>, key: SharedKey, reply_to: Recipient<Retuned>) {
         if self.out.get() || self.retunes.borrow().len() >= MOST_WAITING {
-            zone.count(StoreResult::Skipped);
+            key.zone.count(StoreResult::Skipped);
             reply_to.do_send(Retuned(Err(NoReply)));
             return;
         }
-        let retuning = Retuning::new(zone, key, reply_to);
+        let retuning = Retuning::new(key, reply_to);
         self.retunes.borrow_mut().push(retuning);
         self.tidy();
     }
 
-    pub(super) fn forget(self: &Rc<Self>, zone: Rc<StoreLink>, key: Vec<u8>, last: Option<Charge>) {
+    pub(super) fn forget(self: &Rc<Self>, key: SharedKey, last: Option<Charge>) {
         if self.out.get() {
-            return zone.count(StoreResult::Skipped);
+            return key.zone.count(StoreResult::Skipped);
         }
         let batcher = Rc::clone(self);
         actix_rt::spawn(async move {
             let done = match last {
-                None => batcher.store.forget(&key).await,
+                None => batcher.store.forget(&key.name).await,
                 Some(charge) => {
-                    let (algorithm, pace, at) = (zone.algorithm, &zone.pace, None);
                     let last = Refund {
-                        key: &key,
-                        algorithm,
-                        pace,
+                        key: &key.name,
+                        algorithm: key.zone.algorithm,
+                        pace: key.pace(),
                         charge,
-                        at,
+                        at: None,
                     };
                     batcher.store.forget_behind(&last).await
                 }
             };
-            batcher.tell_of(&zone, done.as_ref().err());
+            batcher.tell_of(&key.zone, done.as_ref().err());
         });
     }
 
@@ -207,8 +200,8 @@ impl Batcher {
         });
         drop(asked);
         for (ask, answer) in batch.into_iter().zip(answers) {
-            self.tell_of(&ask.zone, answer.as_ref().err());
-            let decision = answer.map(|answer| self.decision(&ask.zone, &answer));
+            self.tell_of(&ask.key.zone, answer.as_ref().err());
+            let decision = answer.map(|answer| self.decision(&ask.key, &answer));
             let decision = decision.map_err(|_| NoReply);
             ask.tell(decision);
         }
@@ -244,7 +237,7 @@ impl Batcher {
         let asked: Vec<Refund> = batch.iter().map(PendingRefund::to_store).collect();
         let answers = self.within(self.store.refund(&asked)).await;
         for (pending, answer) in batch.iter().zip(answers) {
-            self.tell_of(&pending.zone, answer.as_ref().err());
+            self.tell_of(&pending.key.zone, answer.as_ref().err());
         }
         true
     }
@@ -259,10 +252,10 @@ impl Batcher {
         let answers = self.within(self.store.retune(&asked)).await;
         drop(asked);
         for (retuning, answer) in batch.into_iter().zip(answers) {
-            self.tell_of(&retuning.zone, answer.as_ref().err());
+            self.tell_of(&retuning.key.zone, answer.as_ref().err());
             let in_force = answer.map(|answer| {
                 let at = self.own(answer.now);
-                retuning.zone.follows(answer.in_force, answer.now, at)
+                retuning.key.follows(answer.in_force, answer.now, at)
             });
             retuning.tell(in_force.map_err(|_| NoReply));
         }
@@ -288,13 +281,13 @@ impl Batcher {
         own
     }
 
-    fn decision(&self, zone: &StoreLink, answer: &StoreAnswer) -> Decision {
+    fn decision(&self, key: &SharedKey, answer: &StoreAnswer) -> Decision {
         let at = self.own(answer.now);
         Decision {
             verdict: answer.verdict.on_clock(answer.now, at),
             account: answer.account(at),
             charge: answer.charge,
-            in_force: zone.follows(answer.in_force, answer.now, at),
+            in_force: key.follows(answer.in_force, answer.now, at),
         }
     }
 
@@ -322,14 +315,14 @@ impl Batcher {
         }
         self.store_health.lost(error);
         for ask in self.joins.take() {
-            ask.zone.count(StoreResult::Skipped);
+            ask.key.zone.count(StoreResult::Skipped);
             ask.tell(Err(NoReply));
         }
         for pending in self.refunds.take() {
-            pending.zone.count(StoreResult::Skipped);
+            pending.key.zone.count(StoreResult::Skipped);
         }
         for retuning in self.retunes.take() {
-            retuning.zone.count(StoreResult::Skipped);
+            retuning.key.zone.count(StoreResult::Skipped);
             retuning.tell(Err(NoReply));
         }
         let batcher = Rc::downgrade(self);

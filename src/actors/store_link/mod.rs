@@ -12,7 +12,9 @@
 mod ask;
 mod batcher;
 mod offset;
+mod paces;
 mod rate_divergence;
+mod shared_key;
 mod store_health;
 
 use std::rc::Rc;
@@ -20,24 +22,26 @@ use std::sync::Arc;
 
 use actix::{Message, Recipient};
 
-use super::answer::Key;
+use super::answer::{Charge, Key};
 use super::messages::Join;
 use crate::config::OnStoreFailure;
 use crate::limit::{Account, Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
 use crate::observe::metrics::{StoreResult, ZoneMetrics};
-use crate::store::{self, Charge, Pace};
+use crate::store;
 use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
+pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
+use shared_key::SharedKey;
 pub use store_health::StoreHealth;
 
 /// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
-    pub(super) pace: Pace,
+    pub(super) paces: Paces,
     pub(super) on_failure: OnStoreFailure,
     /// Whether the store uses another rate than this gateway's file.
     pub(super) divergence: Arc<RateDivergence>,
@@ -46,7 +50,7 @@ pub(super) struct Sharing {
 impl PartialEq for Sharing {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.store_health, &other.store_health)
-            && (&self.pace, self.on_failure) == (&other.pace, other.on_failure)
+            && (&self.paces, self.on_failure) == (&other.paces, other.on_failure)
     }
 }
 
@@ -57,8 +61,18 @@ pub(super) struct Decision {
     /// The key's state after the decision.
     pub(super) account: Account,
     /// The charge; `None` if the request was rejected.
-    pub(super) charge: Option<Charge>,
+    pub(super) charge: Option<store::Charge>,
     pub(super) in_force: InForce,
+}
+
+impl Decision {
+    /// When a request that was not rejected is due.
+    pub(super) fn due(&self, now: Moment) -> Moment {
+        match self.verdict {
+            Verdict::Delay { until, .. } => until,
+            Verdict::Pass { .. } | Verdict::Reject(_) => now,
+        }
+    }
 }
 
 /// The rate at which the store paces a key.
@@ -93,6 +107,32 @@ pub(super) struct Placed {
     pub(super) decision: Result<Decision, NoReply>,
 }
 
+/// What a used turn cost more than it was charged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bill {
+    /// What it was charged.
+    pub(super) charge: Charge,
+    /// How much more it cost.
+    pub(super) more: Cost,
+    /// The `delay` of the waiters that it moves back.
+    pub(super) delay: u32,
+}
+
+impl Bill {
+    /// It is charged in full, whatever the level.
+    pub(super) fn limit(&self) -> Limit {
+        Limit::unlimited(Delay::Above(self.delay), self.more)
+    }
+}
+
+/// The answer to a bill.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct Billed {
+    pub(super) bill: Bill,
+    pub(super) decision: Result<Decision, NoReply>,
+}
+
 /// The answer to a retune: the rate that the key now has.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
@@ -103,7 +143,7 @@ pub(super) struct StoreLink {
     batcher: Rc<Batcher>,
     zone: String,
     algorithm: Algorithm,
-    pace: Pace,
+    paces: Paces,
     pub(super) on_failure: OnStoreFailure,
     metrics: Arc<ZoneMetrics>,
     divergence: Arc<RateDivergence>,
@@ -121,25 +161,17 @@ impl StoreLink {
             batcher: Batcher::to(&sharing.store_health, pacer),
             zone: zone.to_owned(),
             algorithm,
-            pace: sharing.pace.clone(),
+            paces: sharing.paces.clone(),
             on_failure: sharing.on_failure,
             metrics: Arc::clone(metrics),
             divergence: Arc::clone(&sharing.divergence),
         })
     }
 
-    /// The rate in this gateway's file.
-    pub(super) fn rate(&self) -> Rate {
-        self.pace.rate()
-    }
-
     /// Asks the store to decide a join. `reply_to` receives the answer.
     pub(super) fn ask(self: &Rc<Self>, join: Join, reply_to: Recipient<StoreReply>) {
-        let key = self.name(&join.key);
-        let (limit, since) = (join.limit, self.batcher.now());
-        let reply_to = ReplyTo::Join(join, reply_to);
-        let ask = Ask::new(Rc::clone(self), key, limit, since, reply_to);
-        self.batcher.ask(ask);
+        let (key, limit) = (Key::clone(&join.key), join.limit);
+        self.charge(&key, limit, ReplyTo::Join(join, reply_to));
     }
 
     /// Whether the store is unavailable and is not asked at present.
@@ -158,62 +190,60 @@ impl StoreLink {
         reply_to: Recipient<Placed>,
     ) {
         // The request was accepted already, so nothing may reject it.
-        let limit = Limit {
-            burst: u32::MAX,
-            delay: Delay::Above(delay),
-            max_wait: None,
-            cost,
-            in_flight: None,
-        };
-        let (key, since) = (self.name(key), self.batcher.now());
-        let reply_to = ReplyTo::Place(delay, reply_to);
-        let ask = Ask::new(Rc::clone(self), key, limit, since, reply_to);
-        self.batcher.ask(ask);
+        let limit = Limit::unlimited(Delay::Above(delay), cost);
+        self.charge(key, limit, ReplyTo::Place(delay, reply_to));
     }
 
-    /// Gives back the charge of an unused turn.
-    pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: Charge) {
-        self.batcher.refund(Rc::clone(self), self.name(key), charge);
+    /// Charges what a used turn cost more. `reply_to` receives the answer.
+    pub(super) fn bill(self: &Rc<Self>, key: &Key, bill: Bill, reply_to: Recipient<Billed>) {
+        self.charge(key, bill.limit(), ReplyTo::Bill(bill, reply_to));
     }
 
-    /// Puts the rate of this gateway's file into force for a key that has waiters.
+    /// Changes what a used turn of a key without waiters was charged.
+    pub(super) fn settle(self: &Rc<Self>, key: &Key, charge: store::Charge, cost: Cost) {
+        if let Some(less) = charge.too_much(cost) {
+            self.refund(key, less);
+        }
+        if let Some(more) = cost.above(charge.cost()) {
+            let limit = Limit::unlimited(Delay::Never, more);
+            self.charge(key, limit, ReplyTo::Nobody);
+        }
+    }
+
+    fn charge(self: &Rc<Self>, key: &Key, limit: Limit, reply_to: ReplyTo) {
+        let (key, since) = (SharedKey::new(self, key), self.batcher.now());
+        self.batcher.ask(Ask::new(key, limit, since, reply_to));
+    }
+
+    /// Gives back a charge or a part of it.
+    pub(super) fn refund(self: &Rc<Self>, key: &Key, charge: store::Charge) {
+        self.batcher.refund(SharedKey::new(self, key), charge);
+    }
+
+    /// Puts the rate that this gateway's file has for a key into force. The key has waiters.
     pub(super) fn retune(self: &Rc<Self>, key: &Key, reply_to: Recipient<Retuned>) {
-        self.batcher
-            .retune(Rc::clone(self), self.name(key), reply_to);
+        self.batcher.retune(SharedKey::new(self, key), reply_to);
     }
 
     /// Forgets what any gateway has charged to a key.
     ///
     /// If requests wait here, forgets only what was charged behind `last`, the charge of the last
     /// waiter.
-    pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<Charge>) {
-        self.batcher.forget(Rc::clone(self), self.name(key), last);
-    }
-
-    /// The key's name in the store.
-    ///
-    /// It includes the algorithm, because each keeps another kind of state.
-    fn name(&self, key: &Key) -> Vec<u8> {
-        [self.zone.as_bytes(), self.algorithm.name().as_bytes(), key].join(&b':')
+    pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<store::Charge>) {
+        self.batcher.forget(SharedKey::new(self, key), last);
     }
 
     fn count(&self, result: StoreResult) {
         self.metrics.count_operations(result, 1);
     }
 
-    /// Notes the rate in force. The gateway's clock shows `at` when the store's clock shows `now`.
-    fn follows(&self, told: store::InForce, now: Moment, at: Moment) -> InForce {
-        self.compare(told.rate, told.differs);
-        InForce {
-            rate: told.rate,
-            since: told.since.map(|since| since.on_clock(now, at)),
-        }
-    }
-
-    /// Shows the rate in force, and logs when gateways begin to differ and when they agree again.
-    fn compare(&self, rate: Rate, differs: bool) {
-        let (zone, own) = (&self.zone, self.pace.rate());
-        if differs {
+    /// Compares the rate in force for a key with `own`, which this gateway's file has for it.
+    ///
+    /// Shows it if the key has the zone's rate, and logs when gateways begin to differ and when
+    /// they agree again.
+    fn compare(&self, own: Rate, rate: Rate, differs: bool) {
+        let (zone, of_zone) = (&self.zone, self.paces.rate_of_zone());
+        if differs && own == of_zone {
             self.metrics.show_rate(rate);
         }
         match self.divergence.note(differs, self.batcher.now()) {
@@ -222,8 +252,8 @@ impl StoreLink {
                 tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, from a newer file: that rate is in force here too");
             }
             Some(DivergenceChange::Settled) => {
-                self.metrics.show_rate(own);
-                tracing::info!(zone, in_force = %own, "all gateways that share the zone have the same rate again");
+                self.metrics.show_rate(of_zone);
+                tracing::info!(zone, in_force = %of_zone, "all gateways that share the zone have the same rate again");
             }
         }
     }

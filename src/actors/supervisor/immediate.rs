@@ -46,7 +46,9 @@ impl ZoneSupervisor {
     /// Applies the store's decision, or the zone's fallback if there is none.
     fn apply_reply(&mut self, StoreReply { join, decision, .. }: StoreReply, now: Moment) {
         let on_failure = self.shard.sharing().map(|zone| zone.on_failure);
-        let own = self.tuning.rate;
+        // The settings may have changed since it was asked.
+        self.follow_plan(&join.key, now);
+        let own = self.rates.wanted(&join.key);
         match (decision, on_failure.unwrap_or_default()) {
             (Ok(decision), _) => {
                 let charge = decision.charge.map_or(Charge::Nothing, Charge::Store);
@@ -103,12 +105,19 @@ impl ZoneSupervisor {
 
     /// Changes what a used turn was charged.
     pub(super) fn settle(&mut self, Settle { key, charge, cost }: &Settle, now: Moment) {
-        let Charge::Own(charge) = charge else {
-            return;
-        };
-        let rate = self.rates.of(key);
-        if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
-            account.settle(rate, *charge, *cost, now);
+        match charge {
+            Charge::Own(charge) => {
+                let rate = self.rates.of(key);
+                if let Some(account) = self.keys.get_mut(key).and_then(Known::parked_mut) {
+                    account.settle(rate, *charge, *cost, now);
+                }
+            }
+            Charge::Store(charge) => {
+                if let Some(zone) = self.shard.sharing() {
+                    zone.settle(key, *charge, *cost);
+                }
+            }
+            Charge::Alone(_) | Charge::Nothing => {}
         }
     }
 

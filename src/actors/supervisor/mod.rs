@@ -15,7 +15,7 @@ use std::sync::Arc;
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 
-use super::answer::{Key, RETRY_SOON, Rejection};
+use super::answer::{Charge, Key, RETRY_SOON, Rejection};
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{
     ChangeInFlight, End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey,
@@ -400,6 +400,12 @@ impl Handler<Settle> for ZoneSupervisor {
             return self.settle(&settle, now);
         }
         let key = Key::clone(&settle.key);
+        if self.keys.find(&key).is_none()
+            && let (Charge::Store(charge), Some(zone)) = (settle.charge, self.shard.sharing())
+        {
+            // The store may still know the key, and nothing waits here.
+            return zone.settle(&key, charge, settle.cost);
+        }
         self.tell_known(&key, settle, now);
     }
 }

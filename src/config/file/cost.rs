@@ -1,5 +1,5 @@
 use super::{Fields, Node, values};
-use crate::config::{CostRule, Plan, RouteLimit, StoreKind, Zone};
+use crate::config::{CostRule, Plan, RouteLimit, Zone};
 use crate::limit::{Cost, Rate};
 
 const FORM: &str = "a whole number from 1 to 64, or a table with header, body_per or \
@@ -74,12 +74,6 @@ pub(super) fn check(node: Node, rule: &CostRule, limits: &[RouteLimit], zones: &
         let Some(zone) = zones.get(*zone).and_then(Option::as_ref) else {
             continue;
         };
-        if zone.store == StoreKind::Redis && matches!(rule, CostRule::ResponseHeader { .. }) {
-            node.wrong(&format!(
-                "zone {} is kept in Redis, where no response changes what was charged; use another cost, or keep the zone in memory",
-                zone.name
-            ));
-        }
         let too_low = |rate: Rate, burst: u32, whose: String| {
             if !rate.is_unlimited() && max.above_one() > burst {
                 let (name, most) = (&zone.name, u64::from(burst) + 1);

@@ -29,7 +29,7 @@ type ByKey = HashMap<Box<[u8]>, usize, RandomState>;
 pub(super) struct OfZone<'a> {
     pub(super) name: &'a str,
     pub(super) algorithm: Algorithm,
-    /// Whether the algorithm can count at this rate. Reports a problem if not.
+    /// Whether the zone can count at this rate. Reports a problem if not.
     pub(super) fits: &'a dyn Fn(Node, Rate) -> bool,
     /// The folder that names of files are relative to.
     pub(super) folder: &'a Path,

@@ -54,22 +54,20 @@ fn zone<'r>(
         OnStoreFailure::default(),
         values::choice(&OnStoreFailure::NAMED),
     );
-    let rate = rate
-        .filter(|rate| rate_node.is_none_or(|node| fits(node, algorithm, *rate)))
-        .filter(|rate| rate_node.is_none_or(|node| can_be_kept(node, store, algorithm, *rate)));
+    let can_count = |node: Node, rate: Rate| {
+        fits(node, algorithm, rate) && can_be_kept(node, store, algorithm, rate)
+    };
+    let rate = rate.filter(|rate| rate_node.is_none_or(|node| can_count(node, *rate)));
     let max_keys = fields.or("max_keys", MAX_KEYS, values::at_least_one(MOST_KEYS));
     let idle_timeout = fields.or("idle_timeout", Duration::from_secs(60), values::duration);
     let ipv6_prefix = fields.or("ipv6_prefix", 64, values::whole(0..=128));
     let networks = values::list("[\"192.0.2.0/24\"]", values::network);
     let exempt = fields.or("exempt", Vec::new(), networks);
     let plans = fields.get("plans").map_or(Some(Plans::default()), |node| {
-        if store == StoreKind::Redis {
-            node.wrong("a zone in Redis has no plans; keep the zone in memory, or remove them");
-        }
         let of_zone = plans::OfZone {
             name: &name,
             algorithm,
-            fits: &|node, rate| fits(node, algorithm, rate),
+            fits: &can_count,
             folder,
         };
         plans::read(node, &of_zone, classes)

@@ -177,6 +177,12 @@ impl Zone {
         plan.and_then(|plan| plan.rate).unwrap_or(self.rate)
     }
 
+    /// Whether each key has the same rate as under other settings.
+    #[must_use]
+    pub fn has_rates_of(&self, other: &Self) -> bool {
+        self.rate == other.rate && self.plans.have_rates_of(&other.plans)
+    }
+
     /// Whether no key has a rate: the zone names keys, or bounds their running requests.
     #[must_use]
     pub fn limits_no_rate(&self) -> bool {

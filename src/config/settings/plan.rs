@@ -78,7 +78,19 @@ impl Plans {
     /// The plan of a key, if it has one.
     #[must_use]
     pub fn of(&self, key: &[u8]) -> Option<&Plan> {
-        self.plans.get(*self.by_key.get(key)?)
+        self.plans.get(self.index_of(key)?)
+    }
+
+    /// The index of a key's plan in the order of the file, if it has one.
+    #[must_use]
+    pub fn index_of(&self, key: &[u8]) -> Option<usize> {
+        self.by_key.get(key).copied()
+    }
+
+    /// Whether each key has the same rate as under other plans.
+    pub(super) fn have_rates_of(&self, other: &Self) -> bool {
+        let rates = |plans: &Self| -> Vec<_> { plans.iter().map(|plan| plan.rate).collect() };
+        rates(self) == rates(other) && self.by_key == other.by_key
     }
 
     /// All plans, in the order of the file.

@@ -41,6 +41,20 @@ fn reads_every_form_of_the_contract() {
 }
 
 #[test]
+fn counts_the_requests_of_a_span_down() {
+    for (text, span, count) in [
+        ("10r/s", Duration::from_millis(999), 9),
+        ("10r/s", Duration::from_secs(1), 10),
+        ("3r/s", Duration::from_nanos(333_333_333), 0),
+        ("3r/s", Duration::from_nanos(333_333_334), 1),
+        ("0.5r/s", Duration::ZERO, 0),
+        ("1000000r/s", Duration::MAX, u64::MAX),
+    ] {
+        assert_eq!(rate(text).count_in(span), count, "{text} {span:?}");
+    }
+}
+
+#[test]
 fn says_what_is_wrong() {
     use RateError::{Count, Form, Period, TooFast, Zero};
     for (text, error) in [

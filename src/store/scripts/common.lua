@@ -84,9 +84,12 @@ local function fresh()
     return { rate = pace(ARGV[3]), since = tonumber(ARGV[4]), retuned = 0 }
 end
 
+-- This many and more are allowed to what is charged whatever the level.
+local ANY = 4294967296
+
 -- A window's count is part of its rate: who has another rate than that in force goes by the count of the latter.
 local function allowed(force, most)
-    if force.rate.text ~= ARGV[3] and force.rate.count > 0 then
+    if most < ANY and force.rate.text ~= ARGV[3] and force.rate.count > 0 then
         return force.rate.count
     end
     return most

@@ -20,10 +20,12 @@ local function window_of(moment)
 end
 
 if ARGV[1] == "refund" then
-    local given = counted == window_of(tonumber(ARGV[5])) and count > 0
+    -- What a window has counted that is over is nothing, although it expires a little later.
+    local left = (counted + 1) * force.rate.period - now
+    local given = left > 0 and counted == window_of(tonumber(ARGV[5])) and count > 0
     if given then
         count = max(count - tonumber(ARGV[6]), 0)
-        write((counted + 1) * force.rate.period - now, counted, count, force.rate.text, force.since, force.retuned)
+        write(left, counted, count, force.rate.text, force.since, force.retuned)
     end
     return answer(given, force)
 end

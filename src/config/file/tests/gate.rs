@@ -52,8 +52,6 @@ pub(super) const CASES: &[Case] = &[
      "11:8: cost: expected a whole number from 1 to 64, or a table with header, body_per or response_header, such as { header = \"x-cost\", default = 1, max = 20 }; found a table with none or several of these"),
     (ROUTE, "origin = \"app\"\ncost = { response_header = \"x-drip-cost\", estimate = 9, max = 2 }",
      "11:8: cost: estimate is above max, which is 2; raise max, or lower it"),
-    (SMALLEST, "[origins.app]\nservers = [\"http://a\"]\n[zones.z]\nkey = \"k\"\nrate = \"1r/s\"\nstore = \"redis\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 9 }]\ncost = { response_header = \"x-drip-cost\", max = 2 }",
-     "11:8: cost: zone z is kept in Redis, where no response changes what was charged; use another cost, or keep the zone in memory"),
     // A route's refund.
     (ROUTE, "origin = \"app\"\nrefund = \"2xx\"",
      "11:10: refund: expected a list such as [\"2xx\"]; found \"2xx\""),
@@ -74,4 +72,17 @@ fn a_route_without_a_class_is_of_the_first() {
         .map(|it| it.weight)
         .collect();
     assert_eq!(weights, [8, 1]);
+}
+
+#[test]
+fn a_response_tells_the_cost_in_redis_too() {
+    let cost =
+        "origin = \"app\"\ncost = { response_header = \"X-Drip-Cost\", estimate = 2, max = 9 }";
+    let text =
+        SMALLEST
+            .replacen(ROUTE, cost, 1)
+            .replacen("rate = ", "store = \"redis\"\nrate = ", 1);
+    let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+    assert_eq!(settings.zones[0].store, crate::config::StoreKind::Redis);
+    assert!(settings.routes[0].settles());
 }

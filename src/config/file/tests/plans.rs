@@ -29,8 +29,10 @@ pub(super) const CASES: &[Case] = &[
      "7:38: class: no origin has a class batch; none has classes"),
     (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], brust = 1 }",
      "7:30: \"brust\" is not a field of [zones.per_client.plans.gold], whose fields are keys, file, rate, burst, weight, class; did you mean burst?"),
-    (RATE, "rate = \"10r/s\"\nstore = \"redis\"\nplans.gold = { keys = [\"a\"] }",
-     "8:1: plans: a zone in Redis has no plans; keep the zone in memory, or remove them"),
+    (RATE, "rate = \"10r/s\"\nstore = \"redis\"\nplans.gold = { keys = [\"a\"], rate = \"0.123456789r/d\" }",
+     "8:37: rate: the count of this rate has too many decimals for a period this long to be kept exactly in Redis; found \"0.123456789r/d\""),
+    (RATE, "rate = \"10r/s\"\nstore = \"redis\"\nalgorithm = \"fixed_window\"\nplans.gold = { keys = [\"a\"], rate = \"1r/1500ns\" }",
+     "9:37: rate: a window in Redis is a whole number of microseconds long, the resolution of its clock; found \"1r/1500ns\""),
     (RATE, "rate = \"10r/s\"\nplans.gold = { file = \"no/gold.txt\" }",
      "7:23: file: /etc/drip/no/gold.txt cannot be read: No such file or directory (os error 2)"),
 ];
@@ -112,4 +114,38 @@ fn a_plan_changes_what_a_limit_lets_through() {
     let window = "algorithm = \"fixed_window\"";
     assert_eq!(limit(window, "", "rate = \"30r/s\""), (29, Never));
     assert_eq!(limit(window, "", "weight = 2"), (9, Never));
+}
+
+#[test]
+fn a_zone_in_redis_has_plans_as_one_in_memory() {
+    let plans = "store = \"redis\"\nplans.gold = { keys = [\"alice\"], rate = \"100r/s\", burst = 200, weight = 8 }";
+    let settings = in_folder(plans, &[]).unwrap();
+    let zone = &settings.zones[0];
+    assert_eq!(zone.store, crate::config::StoreKind::Redis);
+    assert_eq!(zone.rate_of(b"alice").to_string(), "100r/s");
+    assert_eq!(zone.rate_of(b"bob").to_string(), "10r/s");
+}
+
+#[test]
+fn plans_have_the_same_rates_until_a_rate_or_a_key_changes() {
+    let zone = |rate: &str, plans: &str| {
+        let text = SMALLEST.replacen(RATE, &format!("rate = \"{rate}\"\n{plans}"), 1);
+        let settings = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+        settings.zones[0].clone()
+    };
+    let gold = |keys: &str, more: &str| format!("plans.gold = {{ keys = [{keys}]{more} }}");
+    let before = zone("10r/s", &gold("\"a\"", ", rate = \"1r/s\""));
+    for (same, after) in [
+        (
+            true,
+            zone("10r/s", &gold("\"a\"", ", rate = \"1r/s\", burst = 9")),
+        ),
+        (false, zone("10r/s", &gold("\"a\"", ", rate = \"2r/s\""))),
+        (false, zone("10r/s", &gold("\"a\"", ""))),
+        (false, zone("10r/s", &gold("\"b\"", ", rate = \"1r/s\""))),
+        (false, zone("11r/s", &gold("\"a\"", ", rate = \"1r/s\""))),
+        (false, zone("10r/s", "")),
+    ] {
+        assert_eq!(before.has_rates_of(&after), same, "{after:?}");
+    }
 }

@@ -1,0 +1,41 @@
+use std::rc::Rc;
+
+use super::paces::PaceIndex;
+use super::{InForce, StoreLink};
+use crate::limit::Moment;
+use crate::store::{self, Pace};
+
+/// A key of a shared zone, as the store knows it.
+pub(super) struct SharedKey {
+    pub(super) zone: Rc<StoreLink>,
+    /// Its name in the store.
+    pub(super) name: Vec<u8>,
+    pace: PaceIndex,
+}
+
+impl SharedKey {
+    pub(super) fn new(zone: &Rc<StoreLink>, key: &[u8]) -> Self {
+        // Each algorithm keeps another kind of state.
+        let parts = [zone.zone.as_bytes(), zone.algorithm.name().as_bytes(), key];
+        Self {
+            zone: Rc::clone(zone),
+            name: parts.join(&b':'),
+            pace: zone.paces.index_of(key),
+        }
+    }
+
+    /// The rate that this gateway's file has for the key.
+    pub(super) fn pace(&self) -> &Pace {
+        self.zone.paces.get(self.pace)
+    }
+
+    /// Notes the rate in force. The gateway's clock shows `at` when the store's clock shows `now`.
+    pub(super) fn follows(&self, told: store::InForce, now: Moment, at: Moment) -> InForce {
+        let own = self.pace().rate();
+        self.zone.compare(own, told.rate, told.differs);
+        InForce {
+            rate: told.rate,
+            since: told.since.map(|since| since.on_clock(now, at)),
+        }
+    }
+}
