@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use drip::limit::{Algorithm, Cost, Moment, Rate, Verdict};
+use drip::limit::{Algorithm, Cost, Delay, Limit, Moment, Rate, Verdict};
 use drip::store::{Join, Pace, Refund, Store, StoreAnswer};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -191,6 +191,20 @@ fn windows_go_by_the_count_of_the_rate_in_force() {
                 third.charge.is_none() && third.in_force.differs,
                 "{algorithm}"
             );
+            // A bill is charged in full, also by the one whose rate is not in force.
+            let nine = Cost::new(9).expect("small");
+            let bill = Join {
+                algorithm,
+                limit: Limit::unlimited(Delay::Never, nine),
+                ..join(&key, &old, 0, Some(at(0)))
+            };
+            let billed = super::ask(&store, bill).await.unwrap();
+            assert_eq!(billed.charge.map(|it| it.cost()), Some(nine));
+            let refused = ask(&new, 1).await.verdict;
+            let Verdict::Reject(refusal) = refused else {
+                panic!("{algorithm}: {refused:?}");
+            };
+            assert!((refusal.excess.requests() - 12.0).abs() < 1e-9);
         }
     });
 }
