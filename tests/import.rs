@@ -1,6 +1,7 @@
 //! `drip import`, run as a user runs it.
 
 mod connections;
+mod plans;
 
 use std::fs;
 use std::path::Path;

@@ -187,3 +187,54 @@ fn a_request_that_would_be_delayed_is_refused_on_arrival_where_too_many_run() {
     release(&released, "/hold-drip");
     assert_eq!(running.answer().status, 200);
 }
+
+const TIERS: &str = r#"
+    map $arg_key $gold { default ""; alice $arg_key; bob $arg_key; }
+    map $arg_key $free { default $arg_key; alice ""; bob ""; }
+"#;
+
+const CHAINED: &str = r#"
+    map $arg_key $tier { default free; alice gold; bob gold; }
+    map $tier $gold { default ""; gold $arg_key; }
+    map $tier $free { default ""; free $arg_key; }
+"#;
+
+#[test]
+fn both_give_the_keys_of_each_tier_their_own_rate_and_burst() {
+    let _alone = alone();
+    for maps in [TIERS, CHAINED] {
+        let origin = Origin::start();
+        let http = format!(
+            "{maps}
+            limit_req_zone $gold zone=gold:1m rate=2r/m;
+            limit_req_zone $free zone=free:1m rate=1r/m;
+            limit_req_status 429;
+            limit_req zone=gold burst=5 nodelay;
+            limit_req zone=free burst=1 nodelay;"
+        );
+        let few = "limit_req zone=gold burst=5 nodelay; limit_req zone=free burst=3 nodelay;";
+        let nginx = Nginx::start(&origin, &http, &[("/", ""), ("/few", few)]);
+        let gateway = drip_on_the_file_of(&nginx);
+        for (path, key, passed) in [
+            ("/", "alice", 6),
+            ("/few", "alice", 0),
+            ("/", "carol", 2),
+            ("/few", "carol", 2),
+            ("/few", "dave", 4),
+            ("/few", "bob", 6),
+            ("/", "", 8),
+        ] {
+            let expected = [vec![200; passed], vec![429; 8 - passed]].concat();
+            for address in [nginx.address, gateway.address()] {
+                let statuses = verdicts(address, &format!("{path}?key={key}"), 8);
+                assert_eq!(statuses, expected, "{address} {path} {key} {maps}");
+            }
+        }
+        // The difference that a note tells of.
+        let passed = [nginx.address, gateway.address()].map(|address| {
+            let statuses = verdicts(address, "/?key=BOB", 8);
+            statuses.iter().filter(|status| **status == 200).count()
+        });
+        assert_eq!(passed, [6, 2], "{maps}");
+    }
+}

@@ -116,7 +116,7 @@ impl Limits {
 
 /// The zone in the settings, and the limit in TOML syntax.
 ///
-/// `None` if it is left out.
+/// `None` if it is left out, or part of another zone's limit.
 fn translate<'z>(
     limit: &LimitReq,
     zones: &'z Zones,
@@ -125,6 +125,7 @@ fn translate<'z>(
     let (zone, burst) = (limit.zone, limit.burst);
     let known = match zones.requests.get(zone) {
         Some(RequestZone::Limits(known)) => known,
+        Some(RequestZone::InPlan) => return None,
         Some(RequestZone::LeftOut) => {
             notes.add(
                 limit.place,

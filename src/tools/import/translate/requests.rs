@@ -47,6 +47,13 @@ impl<'t> LimitReq<'t> {
         })
     }
 
+    /// Whether requests wait as they do by a limit of another burst.
+    ///
+    /// Both become one limit in drip, with the burst and the delay of this one.
+    pub(super) fn delays_like(&self, other: &Self) -> bool {
+        self.delay == other.delay && (self.delay().is_some() || other.delay().is_none())
+    }
+
     /// How many requests of the burst go on at once. `None`: nothing ever waits.
     pub(super) fn delay(&self) -> Option<u32> {
         self.delay.filter(|delay| *delay <= self.burst)

@@ -32,6 +32,16 @@ pub(super) struct Map<'t> {
     pub(super) is_plain: bool,
 }
 
+/// What a variable is for each value of a source that is no map: one map, or two in a chain.
+pub(super) struct Resolved<'t> {
+    pub(super) source: &'t str,
+    pub(super) default: &'t str,
+    pub(super) values: Vec<(&'t str, &'t str)>,
+    /// The places of the maps.
+    pub(super) places: Vec<Place>,
+    pub(super) is_plain: bool,
+}
+
 impl<'t> Variables<'t> {
     pub(super) fn read(http: &'t [Directive]) -> Self {
         let geos = named(http, "geo").filter_map(geo).collect();
@@ -43,6 +53,43 @@ impl<'t> Variables<'t> {
     pub(super) fn map(&self, key: &str) -> Option<&Map<'t>> {
         self.maps.get(bare(key)?)
     }
+
+    /// Resolves a key of one variable. `None` if no map defines it, or if a geo decides.
+    pub(super) fn resolve(&self, key: &str) -> Option<Resolved<'t>> {
+        let map = self.map(key)?;
+        let first = self.map(map.source).unwrap_or(map);
+        let is_defined = |name| self.maps.contains_key(name) || self.geos.contains_key(name);
+        if is_defined(bare(first.source)?) {
+            return None;
+        }
+        if std::ptr::eq(first, map) {
+            return Some(Resolved {
+                source: map.source,
+                default: map.default,
+                values: map.values.clone(),
+                places: vec![map.place],
+                is_plain: map.is_plain,
+            });
+        }
+        let results = map.by_lowercase();
+        let of = |value: &str| {
+            let result = results.get(&value.to_ascii_lowercase());
+            result.copied().unwrap_or(map.default)
+        };
+        let values = first.values.iter();
+        let is_text = |result: &str| !result.contains('$');
+        let is_plain = map.is_plain
+            && first.is_plain
+            && is_text(first.default)
+            && values.clone().all(|(_, result)| is_text(result));
+        Some(Resolved {
+            source: first.source,
+            default: of(first.default),
+            values: values.map(|(value, result)| (*value, of(result))).collect(),
+            places: vec![first.place, map.place],
+            is_plain,
+        })
+    }
 }
 
 impl<'t> Map<'t> {
@@ -53,6 +100,15 @@ impl<'t> Map<'t> {
             .iter()
             .find(|(known, _)| known.eq_ignore_ascii_case(value));
         known.map_or(self.default, |(_, result)| *result)
+    }
+
+    /// The results by value in lowercase.
+    fn by_lowercase(&self) -> HashMap<String, &'t str> {
+        let mut results = HashMap::new();
+        for (value, result) in &self.values {
+            results.entry(value.to_ascii_lowercase()).or_insert(*result);
+        }
+        results
     }
 }
 

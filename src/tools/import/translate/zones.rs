@@ -3,7 +3,9 @@ use std::collections::HashMap;
 use super::definition::{self, Definition};
 use super::exempt::Exempting;
 use super::page::{Names, Section, list};
+use super::plans::Tiered;
 use super::scope::named;
+use super::tiers::Tiers;
 use super::variables::Variables;
 use crate::config::KeyTemplate;
 use crate::tools::import::notes::{Notes, Place};
@@ -28,6 +30,8 @@ pub(super) struct Zones {
 pub(super) enum RequestZone {
     /// The zone of this name in the settings.
     Limits(String),
+    /// A plan of another zone, whose limits are those of this zone, too.
+    InPlan,
     LeftOut,
 }
 
@@ -46,8 +50,9 @@ impl Zones {
     pub(super) fn read(http: &[Directive], notes: &mut Notes) -> Self {
         let mut zones = Self::default();
         let variables = Variables::read(http);
+        let tiers = Tiers::read(http, &variables, notes);
         for directive in named(http, "limit_req_zone") {
-            zones.requests(directive, &variables, notes);
+            zones.requests(directive, &variables, &tiers, notes);
         }
         for directive in named(http, "limit_conn_zone") {
             zones.connections(directive, &variables, notes);
@@ -55,7 +60,13 @@ impl Zones {
         zones
     }
 
-    fn requests(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
+    fn requests(
+        &mut self,
+        directive: &Directive,
+        variables: &Variables,
+        tiers: &Tiers,
+        notes: &mut Notes,
+    ) {
         let before = notes.count();
         let Some(definition) = Definition::read(directive, notes) else {
             return;
@@ -64,16 +75,25 @@ impl Zones {
         if self.requests.contains_key(name) {
             return definition.is_second(notes);
         }
+        if tiers.has_plan(name) {
+            self.requests.insert(name.to_owned(), RequestZone::InPlan);
+            return;
+        }
+        let tiered = tiers.of_base(name);
         let exempting = variables.exempting(definition.key);
-        let limited = exempting
-            .as_ref()
-            .map_or(definition.key, |known| &known.key);
-        let key = definition::key(limited);
+        let exempting = exempting.filter(|_| tiered.is_none());
+        let key = match (tiered, &exempting, tiers.unclear(name)) {
+            (Some(tiered), _, _) => Ok(tiered.key.clone()),
+            (None, Some(exempting), _) => definition::key(&exempting.key),
+            (None, None, Some(why)) => Err(why.to_owned()),
+            (None, None, None) => definition::key(definition.key),
+        };
         let new = NewZone {
             key,
             rate: definition.rate(),
             states: REQUEST_STATES,
             exempting,
+            tiered,
             definition,
         };
         let known = self.add(new, before, notes);
@@ -100,6 +120,7 @@ impl Zones {
                     rate: Ok(("none".to_owned(), false)),
                     states: CONNECTION_STATES,
                     exempting,
+                    tiered: None,
                     definition,
                 };
                 let known = self.add(new, before, notes);
@@ -128,8 +149,13 @@ impl Zones {
         };
         section.text("key", &key.to_string());
         section.text("rate", &definition.noted(rate, notes));
-        if let Some(bytes) = definition.bytes(notes) {
-            let keys = u128::from(bytes) * u128::from(new.states) / (1 << 20);
+        let plans = new.tiered.map_or(&[][..], |tiered| &tiered.plans);
+        // The keys of all tiers are in this zone.
+        let of_plans = plans.iter().map(|plan| plan.definition.bytes(notes));
+        let of_plans = of_plans.sum::<Option<u64>>();
+        if let Some((bytes, of_plans)) = definition.bytes(notes).zip(of_plans) {
+            let bytes = u128::from(bytes) + u128::from(of_plans);
+            let keys = bytes * u128::from(new.states) / (1 << 20);
             let keys = keys.clamp(1, u128::from(u32::MAX));
             section.fields.push(("max_keys", keys.to_string()));
         }
@@ -138,14 +164,22 @@ impl Zones {
             section.fields.push(("exempt", list(&exempting.networks)));
             self.translated.extend(exempting.places);
         }
+        if let Some(tiered) = new.tiered {
+            tiered.note_spelling(definition.place, notes);
+            self.translated.extend(&tiered.places);
+        }
         section.comments = notes.since(before);
         self.sections.push(section);
+        let mut names = Names::default();
+        for plan in plans {
+            self.sections.extend(plan.section(&name, &mut names, notes));
+        }
         Some(name)
     }
 }
 
 /// A zone to be added, or why it is left out.
-struct NewZone<'t> {
+struct NewZone<'z, 't> {
     definition: Definition<'t>,
     key: Result<KeyTemplate, String>,
     /// The rate, and whether it had to be made slower.
@@ -153,4 +187,5 @@ struct NewZone<'t> {
     /// How many states a megabyte of nginx's zone holds.
     states: u32,
     exempting: Option<Exempting>,
+    tiered: Option<&'z Tiered<'t>>,
 }
