@@ -1,5 +1,8 @@
 //! `drip import`, run as a user runs it.
 
+mod connections;
+mod plans;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -107,13 +110,17 @@ fn what_is_not_translated_is_told_by_its_line() {
         "11: ",
         "12: there is no limit_req_zone nowhere",
         "13: limit_conn perserver became max_in_flight",
-        "14: limit_conn perip",
+        "15: nginx counts for limit_conn once limit_req has delayed a request",
     ];
     for (note, line) in notes.iter().zip(lines) {
         assert!(note.starts_with(&format!("maps.conf:{line}")), "{note}");
     }
     assert_eq!(notes.last().unwrap(), "5 things need a look");
     assert!(settings.contains("max_in_flight = 100\n"), "{settings}");
+    assert!(
+        settings.contains("{ zone = \"perip\", burst = 0, in_flight = 10 }]"),
+        "{settings}"
+    );
     // The usual way to exempt some clients.
     let exempt = "exempt = [\"10.0.0.0/8\", \"192.0.2.0/24\"]";
     let zone = format!(
@@ -121,7 +128,7 @@ fn what_is_not_translated_is_told_by_its_line() {
     );
     assert!(settings.contains(&zone), "{settings}");
     assert!(
-        settings.contains("limits = [{ zone = \"mapped\", burst = 10 }]"),
+        settings.contains("limits = [{ zone = \"mapped\", burst = 10 }, "),
         "{settings}"
     );
     assert!(settings.contains(

@@ -1,7 +1,11 @@
 //! An nginx, and drip on what `drip import` makes of nginx's own file.
 
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex};
+
 use crate::support::nginx::Nginx;
-use crate::support::{Client, Gateway, Origin, alone, drip};
+use crate::support::{Client, Gateway, Origin, alone, drip, eventually, fetch};
 
 const HTTP: &str = "limit_req_zone $arg_key zone=slow:1m rate=1r/m;\n\
     limit_req_zone $arg_key zone=quick:1m rate=2r/s;\n\
@@ -41,11 +45,8 @@ const ASKED: [(&str, &str, usize); 10] = [
     ("/a", "", 6),
 ];
 
-#[test]
-fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
-    let _alone = alone();
-    let origin = Origin::start();
-    let nginx = Nginx::start(&origin, HTTP, &LOCATIONS);
+/// drip on what `import` makes of nginx's file, at an address of its own.
+fn drip_on_the_file_of(nginx: &Nginx) -> Gateway {
     let output = drip()
         .arg("import")
         .arg(nginx.file())
@@ -53,32 +54,187 @@ fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
         .expect("drip runs");
     assert!(output.status.success(), "{output:?}");
     let settings = String::from_utf8(output.stdout).expect("text");
-    // drip gets an address of its own.
     let (before, rest) = settings.split_once("listen = ").expect("an address");
     assert!(before.ends_with("[server]\n"), "{settings}");
     let (listen, rest) = rest.split_once('\n').expect("a line");
     assert_eq!(listen, format!("[\"{}\"]", nginx.address));
-    let gateway = Gateway::start(rest);
+    Gateway::start(rest)
+}
+
+/// The statuses of requests that are sent at once, in order: the kernel decides which of several
+/// connections is read first.
+fn verdicts(address: SocketAddr, target: &str, times: usize) -> Vec<u16> {
+    let mut clients: Vec<_> = (0..times).map(|_| Client::connect(address)).collect();
+    for client in &mut clients {
+        client.get(target);
+    }
+    let mut statuses: Vec<_> = clients
+        .iter_mut()
+        .map(|client| client.answer().status)
+        .collect();
+    statuses.sort_unstable();
+    statuses
+}
+
+#[test]
+fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
+    let _alone = alone();
+    let origin = Origin::start();
+    let nginx = Nginx::start(&origin, HTTP, &LOCATIONS);
+    let gateway = drip_on_the_file_of(&nginx);
     for (path, key, times) in ASKED {
-        let statuses = [nginx.address, gateway.address()].map(|address| {
-            let mut clients: Vec<_> = (0..times).map(|_| Client::connect(address)).collect();
-            for client in &mut clients {
-                client.get(&format!("{path}?key={key}"));
-            }
-            let mut statuses: Vec<_> = clients
-                .iter_mut()
-                .map(|client| client.answer().status)
-                .collect();
-            // The kernel decides which of several connections is read first.
-            statuses.sort_unstable();
-            statuses
-        });
-        assert_eq!(statuses[0], statuses[1], "{path} {key}\n{settings}");
+        let statuses = [nginx.address, gateway.address()]
+            .map(|address| verdicts(address, &format!("{path}?key={key}"), times));
+        assert_eq!(statuses[0], statuses[1], "{path} {key}");
         let limited = statuses[0].iter().any(|status| *status >= 400);
         assert_eq!(
             limited,
             !path.starts_with("/dry") && !key.is_empty(),
             "{path}: {statuses:?}"
         );
+    }
+}
+
+/// The targets that may be answered, and a wake-up once there are more.
+type Released = Arc<(Mutex<HashSet<String>>, Condvar)>;
+
+/// An origin that answers targets with `hold` in them once they are released, and others at once.
+fn holding() -> (Origin, Released) {
+    let released = Released::default();
+    let known = Arc::clone(&released);
+    let origin = Origin::answering(move |exchange| {
+        let target = exchange.target();
+        if target.contains("hold") {
+            let (known, more) = &*known;
+            let known = known.lock().expect("no panic");
+            let is_held = |known: &mut HashSet<String>| !known.contains(target);
+            drop(more.wait_while(known, is_held).expect("no panic"));
+        }
+        exchange.reply(b"ok")
+    });
+    (origin, released)
+}
+
+fn release((released, more): &(Mutex<HashSet<String>>, Condvar), target: &str) {
+    released.lock().expect("no panic").insert(target.to_owned());
+    more.notify_all();
+}
+
+#[test]
+fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
+    let _alone = alone();
+    let (origin, released) = holding();
+    let nginx = Nginx::start(
+        &origin,
+        "limit_conn_zone $binary_remote_addr zone=addr:1m;",
+        &[
+            ("/", "limit_conn addr 3;"),
+            ("/many/", "limit_conn addr 5; limit_conn_status 429;"),
+        ],
+    );
+    let gateway = drip_on_the_file_of(&nginx);
+    let mut arrived = 0;
+    for (who, address) in [("nginx", nginx.address), ("drip", gateway.address())] {
+        for (path, most, status) in [("/", 3, 503), ("/many/", 5, 429)] {
+            let targets: Vec<_> = (0..most).map(|n| format!("{path}hold-{who}-{n}")).collect();
+            let running = targets.iter().map(|target| {
+                let client = Client::ask(address, target);
+                arrived += 1;
+                origin.wait_for(arrived);
+                client
+            });
+            let mut running: Vec<_> = running.collect();
+            for _ in 0..2 {
+                assert_eq!(fetch(address, path).status, status, "{who} {path}");
+            }
+            assert_eq!(origin.arrivals().len(), arrived, "{who} {path}");
+            release(&released, &targets[0]);
+            assert_eq!(running[0].answer().status, 200, "{who} {path}");
+            // The client has its answer a little before its place is free.
+            eventually("the next passes", || fetch(address, path).status == 200);
+            for (target, client) in targets.iter().zip(&mut running).skip(1) {
+                release(&released, target);
+                assert_eq!(client.answer().status, 200, "{who} {path}");
+            }
+            eventually("none runs", || verdicts(address, path, 3) == [200; 3]);
+            arrived = origin.arrivals().len();
+        }
+    }
+}
+
+#[test]
+fn a_request_that_would_be_delayed_is_refused_on_arrival_where_too_many_run() {
+    let _alone = alone();
+    let (origin, released) = holding();
+    let nginx = Nginx::start(
+        &origin,
+        "limit_req_zone $binary_remote_addr zone=paced:1m rate=1r/s;
+        limit_conn_zone $binary_remote_addr zone=addr:1m;",
+        &[("/", "limit_req zone=paced burst=5; limit_conn addr 1;")],
+    );
+    let gateway = drip_on_the_file_of(&nginx);
+    let mut running = Client::ask(nginx.address, "/hold-nginx");
+    origin.wait_for(1);
+    let mut delayed = Client::ask(nginx.address, "/");
+    eventually("it is delayed", || {
+        nginx.error_log().contains("delaying request")
+    });
+    release(&released, "/hold-nginx");
+    assert_eq!([running.answer().status, delayed.answer().status], [200; 2]);
+    let mut running = Client::ask(gateway.address(), "/hold-drip");
+    origin.wait_for(3);
+    assert_eq!(fetch(gateway.address(), "/").status, 503);
+    release(&released, "/hold-drip");
+    assert_eq!(running.answer().status, 200);
+}
+
+const TIERS: &str = r#"
+    map $arg_key $gold { default ""; alice $arg_key; bob $arg_key; }
+    map $arg_key $free { default $arg_key; alice ""; bob ""; }
+"#;
+
+const CHAINED: &str = r#"
+    map $arg_key $tier { default free; alice gold; bob gold; }
+    map $tier $gold { default ""; gold $arg_key; }
+    map $tier $free { default ""; free $arg_key; }
+"#;
+
+#[test]
+fn both_give_the_keys_of_each_tier_their_own_rate_and_burst() {
+    let _alone = alone();
+    for maps in [TIERS, CHAINED] {
+        let origin = Origin::start();
+        let http = format!(
+            "{maps}
+            limit_req_zone $gold zone=gold:1m rate=2r/m;
+            limit_req_zone $free zone=free:1m rate=1r/m;
+            limit_req_status 429;
+            limit_req zone=gold burst=5 nodelay;
+            limit_req zone=free burst=1 nodelay;"
+        );
+        let few = "limit_req zone=gold burst=5 nodelay; limit_req zone=free burst=3 nodelay;";
+        let nginx = Nginx::start(&origin, &http, &[("/", ""), ("/few", few)]);
+        let gateway = drip_on_the_file_of(&nginx);
+        for (path, key, passed) in [
+            ("/", "alice", 6),
+            ("/few", "alice", 0),
+            ("/", "carol", 2),
+            ("/few", "carol", 2),
+            ("/few", "dave", 4),
+            ("/few", "bob", 6),
+            ("/", "", 8),
+        ] {
+            let expected = [vec![200; passed], vec![429; 8 - passed]].concat();
+            for address in [nginx.address, gateway.address()] {
+                let statuses = verdicts(address, &format!("{path}?key={key}"), 8);
+                assert_eq!(statuses, expected, "{address} {path} {key} {maps}");
+            }
+        }
+        // The difference that a note tells of.
+        let passed = [nginx.address, gateway.address()].map(|address| {
+            let statuses = verdicts(address, "/?key=BOB", 8);
+            statuses.iter().filter(|status| **status == 200).count()
+        });
+        assert_eq!(passed, [6, 2], "{maps}");
     }
 }

@@ -6,14 +6,12 @@
 //! limit_req_zone $limit_key zone=z:10m rate=5r/s;
 //! ```
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::scope::named;
+use super::variables::{Geo, Map, Variables, bare};
 use crate::tools::import::notes::Place;
-use crate::tools::import::tree::Directive;
 
 /// The translation of a zone's key.
 #[derive(Debug, PartialEq)]
@@ -26,37 +24,10 @@ pub(super) struct Exempting {
     pub(super) places: Vec<Place>,
 }
 
-/// The variables of `geo` and `map`, by name without the `$`.
-pub(super) struct Variables<'t> {
-    geos: HashMap<&'t str, Geo<'t>>,
-    maps: HashMap<&'t str, Map<'t>>,
-}
-
-/// A `geo` of the client's address.
-struct Geo<'t> {
-    place: Place,
-    default: &'t str,
-    networks: Vec<(IpNet, &'t str)>,
-}
-
-/// A `map` without patterns.
-struct Map<'t> {
-    place: Place,
-    source: &'t str,
-    default: &'t str,
-    values: Vec<(&'t str, &'t str)>,
-}
-
-impl<'t> Variables<'t> {
-    pub(super) fn read(http: &'t [Directive]) -> Self {
-        let geos = named(http, "geo").filter_map(geo).collect();
-        let maps = named(http, "map").filter_map(map).collect();
-        Self { geos, maps }
-    }
-
+impl Variables<'_> {
     /// Translates a key that is one variable of a map; `None` if `exempt` cannot express it.
     pub(super) fn exempting(&self, key: &str) -> Option<Exempting> {
-        let map = self.maps.get(bare(key)?)?;
+        let map = self.map(key).filter(|map| map.is_plain)?;
         let source = bare(map.source)?;
         let (place, default, networks) = match self.geos.get(source) {
             Some(geo) => (Some(geo.place), map.of(geo.default), geo.mapped(map)),
@@ -100,15 +71,6 @@ impl Geo<'_> {
 }
 
 impl<'t> Map<'t> {
-    /// The result for a value. The comparison ignores case.
-    fn of(&self, value: &str) -> &'t str {
-        let known = self
-            .values
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(value));
-        known.map_or(self.default, |(_, result)| *result)
-    }
-
     /// The map's values as addresses; `None` unless all are addresses in the form that nginx
     /// writes.
     fn addresses(&self) -> Option<Vec<(IpNet, &'t str)>> {
@@ -119,70 +81,4 @@ impl<'t> Map<'t> {
         };
         self.values.iter().map(address).collect()
     }
-}
-
-/// The name of a variable without `$` and braces; `None` if the text does not start with `$`.
-fn bare(text: &str) -> Option<&str> {
-    let name = text.strip_prefix('$')?;
-    let inside = name
-        .strip_prefix('{')
-        .and_then(|name| name.strip_suffix('}'));
-    Some(inside.unwrap_or(name))
-}
-
-fn geo(directive: &Directive) -> Option<(&str, Geo<'_>)> {
-    let name = match &directive.args[..] {
-        [name] => name,
-        [source, name] if source == "$remote_addr" => name,
-        _ => return None,
-    };
-    let mut geo = Geo {
-        place: directive.place,
-        default: "",
-        networks: Vec::new(),
-    };
-    for entry in directive.block.as_deref()? {
-        let [value] = &entry.args[..] else {
-            return None;
-        };
-        if entry.name == "default" {
-            geo.default = value;
-            continue;
-        }
-        // Any other entry, such as `proxy` or `delete`, changes the meaning of the block.
-        let network = entry.name.parse::<IpNet>();
-        let network = network.or_else(|_| entry.name.parse::<IpAddr>().map(IpNet::from));
-        let network = network.ok()?.trunc();
-        if matches!(network, IpNet::V6(network) if network.addr().to_ipv4_mapped().is_some()) {
-            return None;
-        }
-        // If a network is named twice, nginx takes the last.
-        geo.networks.retain(|(known, _)| *known != network);
-        geo.networks.push((network, value));
-    }
-    Some((bare(name)?, geo))
-}
-
-fn map(directive: &Directive) -> Option<(&str, Map<'_>)> {
-    let [source, name] = &directive.args[..] else {
-        return None;
-    };
-    let mut map = Map {
-        place: directive.place,
-        source,
-        default: "",
-        values: Vec::new(),
-    };
-    for entry in directive.block.as_deref()? {
-        match (&*entry.name, &entry.args[..]) {
-            ("volatile", []) => {}
-            ("default", [result]) => map.default = result,
-            // Patterns and escaped values are not translated.
-            (value, [result]) if !value.starts_with(['~', '\\']) => {
-                map.values.push((value, result));
-            }
-            _ => return None,
-        }
-    }
-    Some((bare(name)?, map))
 }

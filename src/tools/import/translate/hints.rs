@@ -4,7 +4,7 @@ use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 
 /// Directives that other modules read.
-const HANDLED: [&str; 33] = [
+const HANDLED: [&str; 35] = [
     "include",
     "http",
     "server",
@@ -16,6 +16,8 @@ const HANDLED: [&str; 33] = [
     "limit_req_dry_run",
     "limit_conn_zone",
     "limit_conn",
+    "limit_conn_status",
+    "limit_conn_dry_run",
     "proxy_pass",
     "proxy_set_header",
     "proxy_connect_timeout",
@@ -43,7 +45,7 @@ const HANDLED: [&str; 33] = [
 /// Directives about nginx's own process, or about things that drip does by itself.
 ///
 /// They can be dropped.
-const IMMATERIAL: [&str; 54] = [
+const IMMATERIAL: [&str; 52] = [
     "user",
     "worker_processes",
     "worker_connections",
@@ -95,8 +97,6 @@ const IMMATERIAL: [&str; 54] = [
     "scgi_temp_path",
     "limit_req_log_level",
     "limit_conn_log_level",
-    "limit_conn_status",
-    "limit_conn_dry_run",
     "resolver",
 ];
 

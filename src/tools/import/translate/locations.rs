@@ -1,5 +1,6 @@
+use super::connections::Connections;
 use super::hints;
-use super::limits::Limits;
+use super::limits::{LimitSet, Limits};
 use super::origins::Spot;
 use super::scope::{Scope, named};
 use super::{Translation, probe};
@@ -126,14 +127,20 @@ impl Translation<'_> {
             }
         };
         let spot = Spot { scope, ..*spot };
-        let origin = self.origins.of(pass, &spot, &self.zones, &mut self.notes)?;
-        let size = body_size(base.unwrap_or(scope), &mut self.notes);
-        self.bodies.push(size);
         // If the first location has limits, those of the named location do not apply as well.
-        let limits = base
-            .map(|base| Limits::read(base, &self.zones, &mut self.notes))
-            .filter(|limits| !limits.list.is_empty());
-        let limits = limits.unwrap_or_else(|| Limits::read(scope, &self.zones, &mut self.notes));
+        let (zones, notes) = (&self.zones, &mut self.notes);
+        let connections = base
+            .map(|base| Connections::read(base, zones, notes))
+            .filter(|connections| !connections.is_empty());
+        let connections = connections.unwrap_or_else(|| Connections::read(scope, zones, notes));
+        let origin = self.origins.of(pass, &spot, &connections, notes)?;
+        let size = body_size(base.unwrap_or(scope), notes);
+        self.bodies.push(size);
+        let requests = base
+            .map(|base| LimitSet::requests(base, zones, notes))
+            .filter(|requests| !requests.list.is_empty());
+        let requests = requests.unwrap_or_else(|| LimitSet::requests(scope, zones, notes));
+        let limits = Limits::together(requests, connections.of_keys, location.place, notes);
         Some((origin, limits))
     }
 

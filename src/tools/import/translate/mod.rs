@@ -1,5 +1,7 @@
 //! Translates the tree to settings.
 
+mod connections;
+mod definition;
 mod exempt;
 mod gateway;
 mod hints;
@@ -8,10 +10,15 @@ mod listen;
 mod locations;
 mod origins;
 mod page;
+mod plans;
 mod probe;
+mod requests;
 mod scope;
 mod servers;
+mod tier_maps;
+mod tiers;
 mod upstreams;
+mod variables;
 mod zones;
 
 use std::path::{Path, PathBuf};
@@ -55,7 +62,7 @@ pub(super) fn translate(
     // A file of a folder such as conf.d has no `http` block around its directives.
     http.extend(outside);
     let zones = Zones::read(&http, &mut notes);
-    let told = |directive: &&Directive| !zones.exempting.contains(&directive.place);
+    let told = |directive: &&Directive| !zones.translated.contains(&directive.place);
     hints::unhandled(http.iter().filter(told), &mut notes);
     let origins = Origins {
         upstreams: upstreams::read(&http, &mut notes),

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 
+use super::connections::{Connections, MOST_IN_FLIGHT};
 use super::page::{Names, Section, list};
 use super::probe;
 use super::scope::Scope;
 use super::upstreams::{Upstream, url};
-use super::zones::{Counted, Zones};
 use crate::config::toml_string;
 use crate::limit::show_duration;
 use crate::tools::import::notes::Notes;
@@ -36,7 +36,7 @@ impl Origins {
         &mut self,
         pass: &Directive,
         spot: &Spot,
-        zones: &Zones,
+        connections: &Connections,
         notes: &mut Notes,
     ) -> Option<String> {
         let place = pass.place;
@@ -81,10 +81,15 @@ impl Origins {
         };
         section.fields.push(("servers", list(&servers)));
         timeouts(&mut section, spot.scope, notes);
-        let (most, owner) = in_flight(&upstream, spot, zones, notes);
+        let most = [upstream.most, connections.most]
+            .into_iter()
+            .flatten()
+            .min();
         if let Some(most) = most {
+            let most = most.min(MOST_IN_FLIGHT);
             section.fields.push(("max_in_flight", most.to_string()));
         }
+        let owner = connections.is_by_server.then_some(spot.server);
         section.fields.extend(upstream.fields);
         if let Some(host) = host(if is_group { Some(authority) } else { None }, spot, notes) {
             section.text("host", &host);
@@ -147,37 +152,6 @@ fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
             ),
         }
     }
-}
-
-/// Maximum number of requests in flight, and the server that they are counted for if not for all.
-fn in_flight(
-    upstream: &Upstream,
-    spot: &Spot,
-    zones: &Zones,
-    notes: &mut Notes,
-) -> (Option<u32>, Option<usize>) {
-    let mut most = upstream.most;
-    let mut owner = None;
-    for directive in spot.scope.all("limit_conn") {
-        let place = directive.place;
-        let [zone, number] = &directive.args[..] else {
-            notes.add(place, "limit_conn has a zone and a number; it is left out");
-            continue;
-        };
-        match (zones.connections.get(zone), values::whole(number).filter(|number| (1..=1_000_000_000).contains(number))) {
-            (None, _) => notes.add(place, format!("there is no limit_conn_zone {zone}; it is left out")),
-            (_, None) => notes.add(place, format!("limit_conn: \"{number}\" is not a number above 0; it is left out")),
-            (Some(None), _) => notes.add(place, format!("limit_conn {zone}: drip counts the requests at an origin, not those of each key; it is left out")),
-            (Some(Some(counted)), Some(number)) => {
-                notes.add(place, format!("limit_conn {zone} became max_in_flight: requests above it wait up to queue_timeout, where nginx rejects them at once"));
-                if *counted == Counted::ByServer {
-                    owner = Some(spot.server);
-                }
-                most = Some(most.map_or(number, |most| most.min(number)));
-            }
-        }
-    }
-    (most.map(|most| most.min(1_000_000_000)), owner)
 }
 
 /// The host setting for `proxy_set_header Host`; `None` if it is drip's default.

@@ -1,3 +1,4 @@
+use crate::tools::import::notes::Place;
 use crate::tools::import::tree::Directive;
 
 /// The blocks around a directive, the outermost first. An inner block overrides an outer one.
@@ -32,4 +33,23 @@ impl<'t> Scope<'t> {
 /// The directives of a block that have this name.
 pub(super) fn named<'t>(block: &'t [Directive], name: &str) -> impl Iterator<Item = &'t Directive> {
     block.iter().filter(move |directive| directive.name == name)
+}
+
+/// Visits the locations in a block, with their places and the blocks around and in them.
+pub(super) fn each_location<'t>(
+    block: &'t [Directive],
+    scope: &Scope<'t>,
+    visit: &mut dyn FnMut(Place, &Scope<'t>),
+) {
+    for directive in block {
+        let is_location = directive.name == "location";
+        if is_location || directive.name == "server" {
+            let inside = directive.block.as_deref().unwrap_or_default();
+            let scope = scope.inside(inside);
+            if is_location {
+                visit(directive.place, &scope);
+            }
+            each_location(inside, &scope, visit);
+        }
+    }
 }

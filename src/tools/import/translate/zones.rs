@@ -1,171 +1,191 @@
 use std::collections::HashMap;
 
-use super::exempt::Variables;
+use super::definition::{self, Definition};
+use super::exempt::Exempting;
 use super::page::{Names, Section, list};
+use super::plans::Tiered;
 use super::scope::named;
+use super::tiers::Tiers;
+use super::variables::Variables;
 use crate::config::KeyTemplate;
-use crate::limit::Rate;
 use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
-use crate::tools::import::values;
 
-/// The zones of `limit_req_zone` and `limit_conn_zone`.
+/// States in a megabyte, as nginx documents them: of 128 bytes for requests, of 64 for connections.
+const REQUEST_STATES: u32 = 8000;
+const CONNECTION_STATES: u32 = 16_000;
+
+/// The zones of `limit_req_zone` and `limit_conn_zone`, by nginx's names.
 #[derive(Default)]
 pub(super) struct Zones {
-    /// The names of nginx's zones in the settings; `None` for a zone that is left out.
-    pub(super) requests: HashMap<String, Option<String>>,
-    /// For zones of connections: counted in total or for each server; `None` for any other key.
-    pub(super) connections: HashMap<String, Option<Counted>>,
+    pub(super) requests: HashMap<String, RequestZone>,
+    pub(super) connections: HashMap<String, ConnectionZone>,
     pub(super) sections: Vec<Section>,
-    /// The places of the geos and maps that became `exempt`.
-    pub(super) exempting: Vec<Place>,
+    /// The places of the geos and maps that are translated.
+    pub(super) translated: Vec<Place>,
     names: Names,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Counted {
+/// What became of a `limit_req_zone`.
+pub(super) enum RequestZone {
+    /// The zone of this name in the settings.
+    Limits(String),
+    /// A plan of another zone, whose limits are those of this zone, too.
+    InPlan,
+    LeftOut,
+}
+
+/// What became of a `limit_conn_zone`.
+pub(super) enum ConnectionZone {
+    /// The zone of this name in the settings.
+    Limits(String),
+    /// It counts all requests, so its limits are those of origins.
     Together,
+    /// The same for the requests of each server.
     ByServer,
+    LeftOut,
 }
 
 impl Zones {
     pub(super) fn read(http: &[Directive], notes: &mut Notes) -> Self {
         let mut zones = Self::default();
         let variables = Variables::read(http);
+        let tiers = Tiers::read(http, &variables, notes);
         for directive in named(http, "limit_req_zone") {
-            zones.requests(directive, &variables, notes);
+            zones.requests(directive, &variables, &tiers, notes);
         }
         for directive in named(http, "limit_conn_zone") {
-            zones.connections(directive, notes);
+            zones.connections(directive, &variables, notes);
         }
         zones
     }
 
-    fn requests(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
+    fn requests(
+        &mut self,
+        directive: &Directive,
+        variables: &Variables,
+        tiers: &Tiers,
+        notes: &mut Notes,
+    ) {
         let before = notes.count();
-        let place = directive.place;
-        let Some((key, args)) = directive.args.split_first() else {
-            return notes.add(place, "limit_req_zone has no key; it is left out");
+        let Some(definition) = Definition::read(directive, notes) else {
+            return;
         };
-        let (mut zone, mut rate) = (None, None);
-        for arg in args {
-            match arg.split_once('=') {
-                Some(("zone", text)) => zone = Some(text),
-                Some(("rate", text)) => rate = Some(text),
-                _ if arg == "sync" => {
-                    notes.add(place, "sync: drip's zones are not shared between hosts");
-                }
-                _ => notes.add(place, format!("limit_req_zone: {arg} is not known")),
-            }
-        }
-        let Some((name, size)) = zone.map(|zone| zone.split_once(':').unwrap_or((zone, ""))) else {
-            return notes.add(
-                place,
-                "limit_req_zone has no zone=NAME:SIZE; it is left out",
-            );
-        };
+        let name = definition.name;
         if self.requests.contains_key(name) {
-            return notes.add(
-                place,
-                format!("zone {name} is defined a second time; this one is left out"),
-            );
+            return definition.is_second(notes);
         }
-        let exempting = variables.exempting(key);
-        let key = self::key(exempting.as_ref().map_or(key, |known| &known.key));
-        let rate = self::rate(rate);
-        for problem in [key.as_ref().err(), rate.as_ref().err()]
+        if tiers.has_plan(name) {
+            self.requests.insert(name.to_owned(), RequestZone::InPlan);
+            return;
+        }
+        let tiered = tiers.of_base(name);
+        let exempting = variables.exempting(definition.key);
+        let exempting = exempting.filter(|_| tiered.is_none());
+        let key = match (tiered, &exempting, tiers.unclear(name)) {
+            (Some(tiered), _, _) => Ok(tiered.key.clone()),
+            (None, Some(exempting), _) => definition::key(&exempting.key),
+            (None, None, Some(why)) => Err(why.to_owned()),
+            (None, None, None) => definition::key(definition.key),
+        };
+        let new = NewZone {
+            key,
+            rate: definition.rate(),
+            states: REQUEST_STATES,
+            exempting,
+            tiered,
+            definition,
+        };
+        let known = self.add(new, before, notes);
+        let became = known.map_or(RequestZone::LeftOut, RequestZone::Limits);
+        self.requests.insert(name.to_owned(), became);
+    }
+
+    fn connections(&mut self, directive: &Directive, variables: &Variables, notes: &mut Notes) {
+        let before = notes.count();
+        let Some(definition) = Definition::read(directive, notes) else {
+            return;
+        };
+        let name = definition.name;
+        if self.connections.contains_key(name) {
+            return definition.is_second(notes);
+        }
+        let became = match definition.key {
+            "$server_name" => ConnectionZone::ByServer,
+            key if !key.is_empty() && !key.contains('$') => ConnectionZone::Together,
+            key => {
+                let exempting = variables.exempting(key);
+                let new = NewZone {
+                    key: definition::key(exempting.as_ref().map_or(key, |known| &known.key)),
+                    rate: Ok(("none".to_owned(), false)),
+                    states: CONNECTION_STATES,
+                    exempting,
+                    tiered: None,
+                    definition,
+                };
+                let known = self.add(new, before, notes);
+                known.map_or(ConnectionZone::LeftOut, ConnectionZone::Limits)
+            }
+        };
+        self.connections.insert(name.to_owned(), became);
+    }
+
+    /// Adds the sections of a zone. Returns its name in the settings; `None` if it is left out.
+    fn add(&mut self, new: NewZone, before: usize, notes: &mut Notes) -> Option<String> {
+        let definition = new.definition;
+        for problem in [new.key.as_ref().err(), new.rate.as_ref().err()]
             .into_iter()
             .flatten()
         {
-            notes.add(
-                place,
-                format!("zone {name} is left out, and so are its limits: {problem}"),
-            );
+            definition.left_out(problem, notes);
         }
-        let (Ok(key), Ok((rate, slower))) = (key, rate) else {
-            self.requests.insert(name.to_owned(), None);
-            return;
+        let (Ok(key), Ok(rate)) = (new.key, new.rate) else {
+            return None;
         };
-        if slower {
-            notes.add(place, "the fastest rate of drip is 1000000r/s");
-        }
-        let mut section = Section::default();
-        let known = self.names.unique(name);
-        section.title = format!("[zones.{known}]");
+        let name = self.names.unique(definition.name);
+        let mut section = Section {
+            title: format!("[zones.{name}]"),
+            ..Section::default()
+        };
         section.text("key", &key.to_string());
-        section.text("rate", &rate);
-        match values::size(size) {
-            // nginx: a megabyte holds about 8000 states of 128 bytes.
-            Some(bytes) if bytes > 0 => {
-                let keys = u128::from(bytes) * 8000 / (1 << 20);
-                section
-                    .fields
-                    .push(("max_keys", keys.clamp(1, u128::from(u32::MAX)).to_string()));
-            }
-            _ => notes.add(
-                place,
-                format!("zone {name}: \"{size}\" is not a size; max_keys keeps its default"),
-            ),
+        section.text("rate", &definition.noted(rate, notes));
+        let plans = new.tiered.map_or(&[][..], |tiered| &tiered.plans);
+        // The keys of all tiers are in this zone.
+        let of_plans = plans.iter().map(|plan| plan.definition.bytes(notes));
+        let of_plans = of_plans.sum::<Option<u64>>();
+        if let Some((bytes, of_plans)) = definition.bytes(notes).zip(of_plans) {
+            let bytes = u128::from(bytes) + u128::from(of_plans);
+            let keys = bytes * u128::from(new.states) / (1 << 20);
+            let keys = keys.clamp(1, u128::from(u32::MAX));
+            section.fields.push(("max_keys", keys.to_string()));
         }
         section.fields.push(("ipv6_prefix", "128".to_owned()));
-        if let Some(exempting) = exempting {
+        if let Some(exempting) = new.exempting {
             section.fields.push(("exempt", list(&exempting.networks)));
-            self.exempting.extend(exempting.places);
+            self.translated.extend(exempting.places);
+        }
+        if let Some(tiered) = new.tiered {
+            tiered.note_spelling(definition.place, notes);
+            self.translated.extend(&tiered.places);
         }
         section.comments = notes.since(before);
         self.sections.push(section);
-        self.requests.insert(name.to_owned(), Some(known));
-    }
-
-    fn connections(&mut self, directive: &Directive, notes: &mut Notes) {
-        let name = directive
-            .args
-            .iter()
-            .find_map(|arg| arg.strip_prefix("zone="));
-        let (Some(key), Some(name)) = (directive.args.first(), name) else {
-            return notes.add(
-                directive.place,
-                "limit_conn_zone has no key or no zone=NAME:SIZE; it is left out",
-            );
-        };
-        let counted = match &**key {
-            "$server_name" => Some(Counted::ByServer),
-            key if !key.contains('$') && !key.starts_with("zone=") => Some(Counted::Together),
-            _ => None,
-        };
-        let name = name.split(':').next().unwrap_or(name);
-        self.connections.entry(name.to_owned()).or_insert(counted);
+        let mut names = Names::default();
+        for plan in plans {
+            self.sections.extend(plan.section(&name, &mut names, notes));
+        }
+        Some(name)
     }
 }
 
-fn key(text: &str) -> Result<KeyTemplate, String> {
-    let known = text
-        .replace("$binary_remote_addr", "$remote_addr")
-        .replace("${binary_remote_addr}", "${remote_addr}");
-    known.parse::<KeyTemplate>().map_err(|error| {
-        format!(
-            "its key is \"{text}\"; {error} (networks that a map or geo exempts can be in exempt)"
-        )
-    })
-}
-
-/// The rate in drip's form, and whether it had to be made slower.
-fn rate(text: Option<&str>) -> Result<(String, bool), String> {
-    // nginx's default.
-    let text = text.unwrap_or("1r/s");
-    let (count, unit) = match text.split_once("r/") {
-        Some((count, unit @ ("s" | "m"))) => (count, unit),
-        None => (text, "s"),
-        Some(_) => ("", ""),
-    };
-    let Some(count) = values::whole(count).filter(|count| *count > 0) else {
-        return Err(format!(
-            "its rate is \"{text}\", which is not a rate such as 10r/s or 30r/m"
-        ));
-    };
-    let rate = format!("{count}r/{unit}");
-    Ok(match rate.parse::<Rate>() {
-        Ok(_) => (rate, false),
-        Err(_) => ("1000000r/s".to_owned(), true),
-    })
+/// A zone to be added, or why it is left out.
+struct NewZone<'z, 't> {
+    definition: Definition<'t>,
+    key: Result<KeyTemplate, String>,
+    /// The rate, and whether it had to be made slower.
+    rate: Result<(String, bool), String>,
+    /// How many states a megabyte of nginx's zone holds.
+    states: u32,
+    exempting: Option<Exempting>,
+    tiered: Option<&'z Tiered<'t>>,
 }
