@@ -126,6 +126,21 @@ fn a_broken_file_of_keys_changes_nothing_and_is_told_by_its_line() {
 }
 
 #[test]
+fn a_file_of_keys_that_comes_later_is_noticed() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&file(&origin, ""));
+    let limit = || ask(&gateway, "alice").number("x-ratelimit-limit");
+    assert_eq!(limit(), 5);
+    let plans = "[zones.z.plans.gold]\nfile = \"lists/gold.txt\"\nburst = 9\n";
+    gateway.site.write(&file(&origin, plans));
+    gateway.wait_for_line("lists/gold.txt cannot be read");
+    let folder = gateway.site.folder().join("lists");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("gold.txt"), "\u{feff}alice\n").expect("a file");
+    eventually("it is in force", || limit() == 10);
+}
+
+#[test]
 fn a_hundred_thousand_keys_are_reloaded_while_others_are_served() {
     let origin = Origin::start();
     let site = Site::new();
