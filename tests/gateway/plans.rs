@@ -231,3 +231,65 @@ fn a_plan_has_its_weight_and_class_at_the_gate() {
         "{a} {b} {c}"
     );
 }
+
+/// How many requests of a plan had this status.
+fn counted(gateway: &Gateway, plan: &str, status: &str) -> i64 {
+    let labels = [("zone", "z"), ("plan", plan), ("status", status)];
+    gateway.metrics().count("drip_plan_requests_total", &labels)
+}
+
+#[test]
+fn requests_are_counted_for_the_plan_of_their_key() {
+    let origin = Origin::start();
+    let gold = "[zones.z.plans.gold]\nkeys = [\"alice\"]\nburst = 1\n";
+    let silver = "[zones.z.plans.silver]\nkeys = [\"carol\", \"dan\"]\n";
+    let gateway = Gateway::start(&file(&origin, &format!("{gold}{silver}")));
+    assert!(
+        gateway.metrics().0.contains("drip_plan_requests_total"),
+        "they are there from the start"
+    );
+    for (key, requests) in [("alice", 3), ("carol", 1), ("dan", 2), ("eve", 6)] {
+        for _ in 0..requests {
+            ask(&gateway, key);
+        }
+    }
+    let both = |plan| {
+        let of = |status| counted(&gateway, plan, status);
+        (of("passed"), of("rejected"))
+    };
+    assert_eq!((both("gold"), both("silver")), ((2, 1), (3, 0)));
+    // The rest of the zone's are those of keys without a plan.
+    let zone = |status| {
+        let labels = [("zone", "z"), ("status", status)];
+        gateway.metrics().count("drip_zone_requests_total", &labels)
+    };
+    assert_eq!((zone("passed"), zone("rejected")), (2 + 3 + 5, 1 + 1));
+    // A plan that leaves the file takes its series with it, and counts on if it comes back.
+    gateway.site.write(&file(&origin, silver));
+    eventually("it has left", || {
+        !gateway.metrics().0.contains("plan=\"gold\"")
+    });
+    ask(&gateway, "alice");
+    assert_eq!(both("silver"), (3, 0));
+    gateway
+        .site
+        .write(&file(&origin, &format!("{gold}{silver}")));
+    eventually("it is back", || both("gold") == (2, 1));
+    ask(&gateway, "carol");
+    assert_eq!(both("silver"), (4, 0));
+}
+
+#[test]
+fn those_who_wait_and_leave_are_counted_for_their_plan() {
+    let origin = Origin::start();
+    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\"]\n";
+    let gateway = Gateway::start(&file(&origin, plans).replace(", nodelay = true", ""));
+    assert_eq!(ask(&gateway, "alice").status, 200);
+    let waiting = Client::ask(gateway.address(), "/?key=alice");
+    gateway.wait_for_depth(1);
+    drop(waiting);
+    eventually("it is counted", || {
+        counted(&gateway, "gold", "cancelled") == 1
+    });
+    assert_eq!(counted(&gateway, "gold", "passed"), 1);
+}

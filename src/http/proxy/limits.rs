@@ -84,6 +84,8 @@ struct PendingLimit {
     /// The limit as it applies to this request.
     wanted: RouteLimit,
     key: Key,
+    /// The index of the plan of the key, if it has one.
+    plan: Option<usize>,
 }
 
 /// Joins all zones of the route at once for a request of this cost.
@@ -113,7 +115,7 @@ pub(super) async fn wait<'r>(
     });
     let decided = if others.is_empty() {
         let (zone, limit) = (gateway.zone(first.wanted.zone), first.wanted.limit);
-        let joined = zone.join(Key::clone(&first.key), limit, route.dry_run);
+        let joined = zone.join(Key::clone(&first.key), first.plan, limit, route.dry_run);
         match joined.await {
             Ok(turn) => {
                 let verdict = first.granted(turn.grant(), route.dry_run);
@@ -162,8 +164,9 @@ fn pending(
         let zone = gateway.zone(wanted.zone).settings();
         let key = key::take(zone, info)?;
         let mut wanted = wanted.costing(Some(cost));
-        wanted.limit = zone.limit_of(&key, wanted.limit);
-        Some(PendingLimit { wanted, key })
+        let plan = zone.plans.index_of(&key);
+        wanted.limit = zone.limit_in(plan, wanted.limit);
+        Some(PendingLimit { wanted, key, plan })
     });
     (pending.next(), pending.collect())
 }
@@ -182,7 +185,7 @@ async fn join_all<'r>(
     }
     let join = |asked: &PendingLimit| {
         let (zone, limit) = (gateway.zone(asked.wanted.zone), asked.wanted.limit);
-        zone.join(Key::clone(&asked.key), limit, route.dry_run)
+        zone.join(Key::clone(&asked.key), asked.plan, limit, route.dry_run)
     };
     let joining = pending.iter().map(join).collect();
     let turns = match turns(joining).await {
@@ -210,7 +213,7 @@ async fn probe(
     asked: &[PendingLimit],
     dry_run: bool,
 ) -> Option<(usize, Rejection)> {
-    let ask = |PendingLimit { wanted, key }: &PendingLimit| {
+    let ask = |PendingLimit { wanted, key, .. }: &PendingLimit| {
         let zone = gateway.zone(wanted.zone);
         Some(zone.probe(Key::clone(key), wanted.limit))
     };
@@ -235,9 +238,9 @@ async fn probe(
     for (other, asked) in asked.iter().enumerate() {
         let zone = gateway.zone(asked.wanted.zone);
         if other == index {
-            zone.count_rejection(&rejection, dry_run);
+            zone.count_rejection(asked.plan, &rejection, dry_run);
         } else {
-            zone.count_cancelled();
+            zone.count_cancelled(asked.plan);
         }
     }
     Some((index, rejection))

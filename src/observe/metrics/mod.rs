@@ -1,6 +1,6 @@
 //! The names of all metrics, their help texts, and the handles that count them.
 //!
-//! A handle is made once for each zone, route and setting. Counting through it costs one atomic
+//! A handle is made once for each zone, plan, route and setting. Counting through it costs one atomic
 //! addition.
 
 mod actors;
@@ -9,7 +9,10 @@ mod buffers;
 mod config;
 mod gate;
 mod histograms;
+mod limit_status;
 mod log;
+mod plan;
+mod registry;
 mod route;
 mod server;
 mod sharded;
@@ -29,13 +32,16 @@ pub use gate::{
     ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP,
 };
 pub use histograms::Histograms;
+pub use limit_status::LimitStatus;
 pub use log::count_dropped_line;
+pub use plan::PlanMetrics;
+pub use registry::Registry;
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
 pub use sharded::Count;
 pub use store::{StoreMetrics, StoreResult};
 pub use tally::Tally;
-pub use zone::{LimitStatus, Rejected, ZoneMetrics};
+pub use zone::{Rejected, ZoneMetrics};
 
 /// The edges of every histogram, in seconds: from 100 µs to one minute.
 ///
@@ -70,6 +76,7 @@ pub const ZONE_TOP_KEY_HELP: &str =
 /// The route label of requests that no route took.
 pub const NO_ROUTE: &str = "none";
 
+const PLAN_REQUESTS: &str = "drip_plan_requests_total";
 const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";
 const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
 const ZONE_RATE: &str = "drip_zone_rate";
@@ -103,6 +110,10 @@ pub fn describe() {
         "From the request head to the last byte of the response."
     );
     describe_counter!(ZONE_REQUESTS, "Requests of the zone, by limit status.");
+    describe_counter!(
+        PLAN_REQUESTS,
+        "Requests of the keys of a plan, by limit status."
+    );
     describe_counter!(
         ZONE_REJECTIONS,
         "Requests that the zone rejected, by reason."
