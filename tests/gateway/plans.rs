@@ -293,3 +293,43 @@ fn those_who_wait_and_leave_are_counted_for_their_plan() {
     });
     assert_eq!(counted(&gateway, "gold", "passed"), 1);
 }
+
+#[test]
+fn the_log_names_the_plan_that_decided_at_the_gate() {
+    let origin = Origin::start();
+    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\"]\nclass = \"batch\"\n\
+                 [zones.other]\nkey = \"$host\"\nrate = \"1000r/s\"\n\
+                 [[routes]]\npath = \"/free\"\norigin = \"app\"\n\
+                 [[routes]]\npath = \"/other\"\norigin = \"app\"\n\
+                 limits = [{ zone = \"other\", burst = 9 }]\n\
+                 [log]\nformat = \"json\"\naccess = \"access.log\"\n";
+    let text = file(&origin, plans).replacen(
+        "[zones.z]",
+        "rate = \"1000r/s\"\nshare = \"z\"\nclasses = { interactive = 4, batch = 1 }\n\n[zones.z]",
+        1,
+    );
+    let gateway = Gateway::start(&text);
+    let log = gateway.site.folder().join("access.log");
+    // Zone and key of the limit, the plan, its zone if it is not that one, and the class.
+    for (path, key, expected) in [
+        ("/", "alice", ["z", "alice", "gold", "", "batch"]),
+        ("/free", "alice", ["", "alice", "gold", "z", "batch"]),
+        ("/other", "alice", ["other", "test", "gold", "z", "batch"]),
+        ("/free", "eve", ["", "", "", "", "interactive"]),
+    ] {
+        let target = format!("{path}?key={key}");
+        assert_eq!(fetch(gateway.address(), &target).status, 200);
+        let find = || {
+            let text = fs::read_to_string(&log).unwrap_or_default();
+            let mut lines = text
+                .lines()
+                .map(|line| serde_json::from_str(line).expect("JSON"));
+            lines.find(|line: &Value| line["target"] == target.as_str())
+        };
+        eventually("it is logged", || find().is_some());
+        let line = find().expect("logged");
+        let told = ["zone", "key", "plan", "plan_zone", "class"];
+        let told = told.map(|name| line[name].as_str().unwrap_or_default());
+        assert_eq!(told, expected, "{line}");
+    }
+}
