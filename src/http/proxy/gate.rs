@@ -28,6 +28,8 @@ pub(super) enum AtGate {
 pub(super) struct GateRequest<'a> {
     gate: &'a Arc<OriginGate>,
     gateway: &'a Gateway,
+    /// Index of its route.
+    index: usize,
     route: &'a Route,
     info: &'a RequestInfo<'a>,
     /// What the request counts for.
@@ -56,7 +58,7 @@ impl<'a> GateRequest<'a> {
     /// Returns `None` if the origin has no gate.
     pub(super) fn new(
         gateway: &'a Gateway,
-        route: &'a Route,
+        (index, route): (usize, &'a Route),
         info: &'a RequestInfo<'a>,
         cost: Cost,
     ) -> Option<Self> {
@@ -64,6 +66,7 @@ impl<'a> GateRequest<'a> {
         Some(Self {
             gate,
             gateway,
+            index,
             route,
             info,
             cost,
@@ -122,7 +125,10 @@ impl<'a> GateRequest<'a> {
             }
         };
         *at_gate = Some(match &passed {
-            Ok(_) => AtGate::Passed(span),
+            Ok(_) => {
+                self.count_class();
+                AtGate::Passed(span)
+            }
             Err(rejection) => {
                 self.gate.metrics().count_rejection(rejection.reason);
                 AtGate::Rejected(*rejection, span)
@@ -135,6 +141,19 @@ impl<'a> GateRequest<'a> {
     fn most(&self, waited: Duration) -> Option<Duration> {
         let most = self.route.max_wait.filter(|_| !self.route.dry_run)?;
         Some(most.saturating_sub(waited))
+    }
+
+    /// Counts the request for its class, if the origin has classes.
+    fn count_class(&self) {
+        let origin = self.gateway.origin(self.route.origin).settings();
+        if origin.classes.is_empty() {
+            return;
+        }
+        let decides = self.plans().is_some_and(Plans::have_classes);
+        let plan = decides.then(|| self.sharer().plan).flatten();
+        if let Some(class) = self.gateway.class_metrics(self.index, plan) {
+            class.count();
+        }
     }
 
     /// The plans of the zone that shares the gate, if there is one.

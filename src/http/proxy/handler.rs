@@ -119,7 +119,7 @@ async fn admit<'a>(
     }
     let cost = cost::before(&route.cost, info);
     record.cost = cost;
-    let gate = GateRequest::new(gateway, route, info, cost);
+    let gate = GateRequest::new(gateway, (index, route), info, cost);
     record.planned = gate.as_ref().and_then(GateRequest::planned);
     // Without limits the gate is joined at once.
     let hopeless = gate.as_ref().filter(|_| !route.limits.is_empty());

@@ -1,11 +1,12 @@
 //! The names of all metrics, their help texts, and the handles that count them.
 //!
-//! A handle is made once for each zone, plan, route and setting. Counting through it costs one atomic
+//! A handle is made once for each zone, plan, route, class and setting. Counting through it costs one atomic
 //! addition.
 
 mod actors;
 mod atomic_histogram;
 mod buffers;
+mod class;
 mod config;
 mod gate;
 mod histograms;
@@ -25,6 +26,7 @@ use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gaug
 pub use actors::{ActorKind, count_restart};
 pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
+pub use class::ClassMetrics;
 pub use config::ConfigMetrics;
 pub use gate::{
     BackoffReason, GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP,
@@ -88,6 +90,7 @@ const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
 const ORIGIN_HEALTHY: &str = "drip_origin_healthy";
 const ORIGIN_QUEUE_WAIT: &str = "drip_origin_queue_wait_seconds";
 const ORIGIN_REJECTIONS: &str = "drip_origin_rejections_total";
+const ORIGIN_CLASS_REQUESTS: &str = "drip_origin_class_requests_total";
 const ORIGIN_BACKOFFS: &str = "drip_origin_backoffs_total";
 const ORIGIN_LOST_SLOTS: &str = "drip_origin_lost_slots_total";
 const STORE_OPERATIONS: &str = "drip_store_operations_total";
