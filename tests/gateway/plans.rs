@@ -7,7 +7,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, fetch, now, one_zone};
+use crate::gateway::live::Listener;
+use crate::gateway::operator::json;
+use crate::support::{
+    Answer, Client, Gateway, Origin, Site, drip, eventually, fetch, now, one_zone,
+};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -292,6 +296,91 @@ fn those_who_wait_and_leave_are_counted_for_their_plan() {
         counted(&gateway, "gold", "cancelled") == 1
     });
     assert_eq!(counted(&gateway, "gold", "passed"), 1);
+}
+
+#[test]
+fn the_plan_of_each_key_that_waits_is_told() {
+    let origin = Origin::start();
+    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\", \"bob\"]\nburst = 9\nweight = 3\n\
+                 [[routes]]\npath = \"/gate\"\norigin = \"app\"\n";
+    let text = file(&origin, plans).replace(", nodelay = true", "");
+    let text = text.replacen(
+        "[zones.z]",
+        "rate = \"2r/m\"\nshare = \"z\"\nqueue_timeout = \"60s\"\n\n[zones.z]",
+        1,
+    );
+    let gateway = Gateway::start(&text);
+    // One of each passes its zone and waits at the gate, where also those of the other route are.
+    let targets = ["/?key=alice", "/?key=eve", "/gate?key=bob", "/gate?key=bob"];
+    let _waiting: Vec<Client> = targets
+        .iter()
+        .flat_map(|target| [target; 2])
+        .map(|target| Client::ask(gateway.address(), target))
+        .collect();
+    let deepest = |of: &Value| -> Vec<(String, Value)> {
+        let keys = of.as_array().expect("a list").iter();
+        let mut keys: Vec<_> = keys
+            .map(|it| {
+                (
+                    it["key"].as_str().expect("a key").to_owned(),
+                    it["plan"].clone(),
+                )
+            })
+            .collect();
+        keys.sort_by(|one, other| one.0.cmp(&other.0));
+        keys
+    };
+    let pair = |key: &str, plan: Option<&str>| (key.to_owned(), Value::from(plan));
+    let at_gate = |of: &Value| {
+        let keys = deepest(of);
+        keys.contains(&pair("bob", Some("gold"))) && !keys.contains(&pair("bob", None))
+    };
+    eventually("the gate tells it", || {
+        at_gate(&json(&gateway, "/api/origins")["origins"][0]["gate"]["deepest"])
+    });
+    let mut listener = Listener::connect(&gateway, "", "");
+    listener.history();
+    let sample = loop {
+        let sample = listener.next().data;
+        if sample["deepest"]
+            .as_array()
+            .is_some_and(|keys| keys.len() == 2)
+        {
+            break sample;
+        }
+    };
+    let expected = [pair("alice", Some("gold")), pair("eve", None)];
+    assert_eq!(deepest(&sample["deepest"]), expected);
+    assert!(
+        at_gate(&sample["origins"][0]["gate"]["deepest"]),
+        "{sample}"
+    );
+    let zone = json(&gateway, "/api/zones/z");
+    let plan = serde_json::json!({
+        "plan": "gold", "keys": 2, "rate": null, "burst": 9, "weight": 3, "class": null,
+    });
+    assert_eq!(zone["plans"], serde_json::json!([plan]));
+
+    let address = gateway.site.admin.to_string();
+    let output = drip().args(["top", &address]).output().expect("it runs");
+    let shown = String::from_utf8(output.stdout).expect("text");
+    let rows: Vec<Vec<&str>> = shown
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let row = |first: &str, last: &str| {
+        let mut found = rows.iter().filter(|row| row.first() == Some(&first));
+        found.any(|row| row.ends_with(&["gold", last]))
+    };
+    assert!(
+        rows.contains(&vec!["zone", "depth", "oldest", "plan", "key"]),
+        "{shown}"
+    );
+    assert!(
+        rows.contains(&vec!["gate", "waiting", "part", "plan", "key"]),
+        "{shown}"
+    );
+    assert!(row("z", "alice") && row("app", "bob"), "{shown}");
 }
 
 #[test]
