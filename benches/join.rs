@@ -96,7 +96,7 @@ fn joins(c: &mut Criterion<ThreadTime>) {
             b.iter_custom(|times| {
                 time(&system, times, || {
                     let key = next.next().cloned().expect("a key");
-                    let joining = open.join(key, PASS, false);
+                    let joining = open.join(key, None, PASS, false);
                     async { joining.await.map(drip::actors::Turn::take) }
                 })
             });
@@ -107,19 +107,19 @@ fn joins(c: &mut Criterion<ThreadTime>) {
     group.bench_function("to rejection", |b| {
         b.iter_custom(|times| {
             time(&system, times, || {
-                shut.join(Key::clone(&key), REFUSE, false)
+                shut.join(Key::clone(&key), None, REFUSE, false)
             })
         });
     });
 
     let key = Key::from(&b"leaves"[..]);
     // The first request passes, so all others wait.
-    let first = shut.join(Key::clone(&key), WAIT, false);
+    let first = shut.join(Key::clone(&key), None, WAIT, false);
     system.block_on(async { first.await.map(drip::actors::Turn::take).ok() });
     group.bench_function("to the queue, and leave it", |b| {
         b.iter_custom(|times| {
             time(&system, times, || {
-                let joining = shut.join(Key::clone(&key), WAIT, false);
+                let joining = shut.join(Key::clone(&key), None, WAIT, false);
                 async {
                     // The request is in the queue now.
                     tokio::task::yield_now().await;
@@ -136,7 +136,7 @@ fn joins(c: &mut Criterion<ThreadTime>) {
         b.iter_custom(|times| {
             time(&system, times, || {
                 let joining: Vec<_> = (0..64)
-                    .map(|_| open.join(Key::clone(&key), PASS, false))
+                    .map(|_| open.join(Key::clone(&key), None, PASS, false))
                     .collect();
                 async {
                     for joining in joining {

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use super::answer::Rejection;
 use super::restart::Paused;
 use super::supervisor::ZoneSupervisor;
-use crate::observe::metrics::{LimitStatus, ZoneMetrics};
+use crate::observe::metrics::{LimitStatus, PlanMetrics, ZoneMetrics};
 
 /// A zone's supervisors, one on each worker, and the metrics that they share.
 ///
@@ -43,13 +43,18 @@ impl Shards {
         self.paused.any()
     }
 
-    pub(super) fn count_rejection(&self, rejection: &Rejection, dry_run: bool) {
-        self.metrics.count(rejection.status(dry_run));
+    pub(super) fn count_rejection(
+        &self,
+        plan: Option<&PlanMetrics>,
+        rejection: &Rejection,
+        dry_run: bool,
+    ) {
+        self.metrics.count(plan, rejection.status(dry_run));
         self.metrics.count_rejection(rejection.reason);
     }
 
-    pub(super) fn count_cancelled(&self) {
-        self.metrics.count(LimitStatus::Cancelled);
+    pub(super) fn count_cancelled(&self, plan: Option<&PlanMetrics>) {
+        self.metrics.count(plan, LimitStatus::Cancelled);
     }
 
     /// Sends a message to the supervisor of `key`.

@@ -10,7 +10,7 @@ use super::answer::{Answer, Charge, Grant, Key, RETRY_SOON, Rejection};
 use super::messages::{FreePlace, Join, Leave, Probe, Refund, Settle};
 use super::shards::Shards;
 use crate::limit::{Cost, Excess, Limit, Ticket};
-use crate::observe::metrics::Rejected;
+use crate::observe::metrics::{PlanMetrics, Rejected};
 
 /// A request that waits for its turn in one zone.
 ///
@@ -20,6 +20,8 @@ use crate::observe::metrics::Rejected;
 pub struct Joining<'z> {
     shards: &'z Shards,
     key: Key,
+    /// Those of the plan of the key, if it has one.
+    plan: Option<&'z PlanMetrics>,
     ticket: Ticket,
     dry_run: bool,
     /// `None` once the answer is here.
@@ -27,7 +29,13 @@ pub struct Joining<'z> {
 }
 
 impl<'z> Joining<'z> {
-    pub(super) fn new(shards: &'z Shards, key: Key, limit: Limit, dry_run: bool) -> Self {
+    pub(super) fn new(
+        shards: &'z Shards,
+        key: Key,
+        plan: Option<&'z PlanMetrics>,
+        limit: Limit,
+        dry_run: bool,
+    ) -> Self {
         let (reply, answer) = oneshot::channel();
         let ticket = next_ticket();
         shards.send(
@@ -43,6 +51,7 @@ impl<'z> Joining<'z> {
         Self {
             shards,
             key,
+            plan,
             ticket,
             dry_run,
             answer: Some(answer),
@@ -64,6 +73,7 @@ impl<'z> Future for Joining<'z> {
                 return Poll::Ready(Ok(Turn {
                     shards: self.shards,
                     key: Key::clone(&self.key),
+                    plan: self.plan,
                     grant,
                     dry_run: self.dry_run,
                     used: false,
@@ -77,7 +87,8 @@ impl<'z> Future for Joining<'z> {
                 retry_after: RETRY_SOON,
             },
         };
-        self.shards.count_rejection(&rejection, self.dry_run);
+        self.shards
+            .count_rejection(self.plan, &rejection, self.dry_run);
         Poll::Ready(Err(rejection))
     }
 }
@@ -100,7 +111,7 @@ impl Drop for Joining<'_> {
                 },
             ),
         }
-        self.shards.count_cancelled();
+        self.shards.count_cancelled(self.plan);
     }
 }
 
@@ -137,6 +148,7 @@ impl Future for Probing {
 pub struct Turn<'z> {
     shards: &'z Shards,
     key: Key,
+    plan: Option<&'z PlanMetrics>,
     grant: Grant,
     dry_run: bool,
     used: bool,
@@ -177,7 +189,8 @@ impl<'z> Turn<'z> {
 
     fn use_up(&mut self) {
         self.used = true;
-        self.shards.metrics().count(self.grant.status(self.dry_run));
+        let status = self.grant.status(self.dry_run);
+        self.shards.metrics().count(self.plan, status);
     }
 }
 
@@ -207,7 +220,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if !self.used {
             give_back(self.shards, &self.key, &self.grant);
-            self.shards.count_cancelled();
+            self.shards.count_cancelled(self.plan);
         }
     }
 }

@@ -19,7 +19,7 @@ use super::supervisor::{Retune, Tuning, ZoneSupervisor};
 use super::turn::{Joining, Probing};
 use crate::config;
 use crate::limit::{Limit, Moment};
-use crate::observe::metrics::ZoneMetrics;
+use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 use crate::time::clock;
 use crate::time::pacer::Pacer;
 
@@ -28,6 +28,8 @@ use crate::time::pacer::Pacer;
 pub struct Zone {
     settings: config::Zone,
     shards: Arc<Shards>,
+    /// One for each of its plans, in the order of the file.
+    plans: Box<[Arc<PlanMetrics>]>,
     sharing: Option<Sharing>,
 }
 
@@ -61,6 +63,7 @@ impl Zone {
         });
         let supervisors = supervisors.collect();
         Self {
+            plans: metrics_of_plans(&metrics, &settings),
             settings,
             shards: Arc::new(Shards::new(supervisors, metrics, paused)),
             sharing,
@@ -72,6 +75,7 @@ impl Zone {
     pub(super) fn on_this_thread(settings: config::Zone, supervisor: Addr<ZoneSupervisor>) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         Self {
+            plans: metrics_of_plans(&metrics, &settings),
             settings,
             shards: Arc::new(Shards::new([supervisor].into(), metrics, Paused::default())),
             sharing: None,
@@ -115,6 +119,7 @@ impl Zone {
             self.metrics().show_rate(settings.rate);
         }
         Self {
+            plans: metrics_of_plans(self.metrics(), &settings),
             settings,
             shards: Arc::clone(&self.shards),
             sharing: new,
@@ -224,10 +229,10 @@ impl Zone {
         self.shards.tell_all(RejectAll);
     }
 
-    /// Asks for a turn for `key`.
+    /// Asks for a turn for `key`, whose plan has the index `plan`.
     #[must_use]
-    pub fn join(&self, key: Key, limit: Limit, dry_run: bool) -> Joining<'_> {
-        Joining::new(&self.shards, key, limit, dry_run)
+    pub fn join(&self, key: Key, plan: Option<usize>, limit: Limit, dry_run: bool) -> Joining<'_> {
+        Joining::new(&self.shards, key, self.plan(plan), limit, dry_run)
     }
 
     /// Asks whether a join would be accepted now.
@@ -236,14 +241,19 @@ impl Zone {
         Probing::new(&self.shards, key, limit)
     }
 
-    /// Counts a request that this zone rejected.
-    pub fn count_rejection(&self, rejection: &Rejection, dry_run: bool) {
-        self.shards.count_rejection(rejection, dry_run);
+    /// Counts a request that this zone rejected. The plan of its key has the index `plan`.
+    pub fn count_rejection(&self, plan: Option<usize>, rejection: &Rejection, dry_run: bool) {
+        self.shards
+            .count_rejection(self.plan(plan), rejection, dry_run);
     }
 
     /// Counts a request that this zone would have accepted but another zone rejected.
-    pub fn count_cancelled(&self) {
-        self.shards.count_cancelled();
+    pub fn count_cancelled(&self, plan: Option<usize>) {
+        self.shards.count_cancelled(self.plan(plan));
+    }
+
+    fn plan(&self, index: Option<usize>) -> Option<&PlanMetrics> {
+        self.plans.get(index?).map(|plan| &**plan)
     }
 
     /// Makes the supervisor of `key` handle a [`Crash`].
@@ -263,6 +273,12 @@ impl Zone {
     pub fn metrics(&self) -> &ZoneMetrics {
         self.shards.metrics()
     }
+}
+
+/// The metrics of a zone's plans, in the order of the file.
+fn metrics_of_plans(metrics: &ZoneMetrics, zone: &config::Zone) -> Box<[Arc<PlanMetrics>]> {
+    let plans = zone.plans.iter();
+    plans.map(|plan| metrics.plan(&plan.name)).collect()
 }
 
 /// How a zone is shared, if it is.

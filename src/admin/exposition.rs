@@ -172,12 +172,19 @@ impl CurrentNames {
     fn of(gateway: &Gateway) -> Self {
         let mut labels = HashSet::new();
         for zone in gateway.zones_in_use() {
-            labels.insert(format!("zone=\"{}\"", zone.settings().name));
+            let name = &zone.settings().name;
+            labels.insert(format!("zone=\"{name}\""));
+            for plan in zone.settings().plans.iter() {
+                labels.insert(format!("zone=\"{name}\",plan=\"{}\"", plan.name));
+            }
         }
         for origin in gateway.origins() {
             let name = &origin.settings().name;
             if origin.gate().is_some() {
                 labels.insert(format!("origin=\"{name}\""));
+                for class in &origin.settings().classes {
+                    labels.insert(format!("origin=\"{name}\",class=\"{}\"", class.name));
+                }
             }
             for server in &origin.settings().servers {
                 let server = sanitize_label_value(&server.to_string());
@@ -208,6 +215,7 @@ impl CurrentNames {
             name if GATE.iter().any(|prefix| name.starts_with(prefix)) => 1,
             name if name.starts_with("drip_origin_") => 2,
             name if name.starts_with("drip_zone_") => 1,
+            name if name.starts_with("drip_plan_") => 2,
             name if name.starts_with("drip_request") => 1,
             _ => return true,
         };
@@ -265,12 +273,18 @@ mod tests {
             "zone=\"a\"",
             "origin=\"o\",server=\"unix:/\\\"}\"",
             "route=\"/\"",
+            "zone=\"a\",plan=\"p\"",
+            "origin=\"o\",class=\"c\"",
         ];
         let in_force = CurrentNames(labels.map(str::to_owned).into());
         let kept = "# HELP drip_zone_rate x\ndrip_zone_rate{zone=\"a\"} 1\ndrip_zone_keys{zone=\"a\",state=\"x\"} 1\n\
                     drip_origin_healthy{origin=\"o\",server=\"unix:/\\\"}\"} 1\ndrip_requests_total{route=\"/\",code=\"200\"} 1\n\
+                    drip_plan_requests_total{zone=\"a\",plan=\"p\",status=\"passed\"} 1\n\
+                    drip_origin_class_requests_total{origin=\"o\",class=\"c\"} 1\n\
                     drip_build_info{version=\"1\"} 1\nprocess_threads 3\n";
         let gone = "drip_zone_rate{zone=\"b\"} 1\ndrip_zone_keys{zone=\"b\",state=\"a\"} 1\n\
+                    drip_plan_requests_total{zone=\"a\",plan=\"q\",status=\"passed\"} 1\n\
+                    drip_origin_class_requests_total{origin=\"o\",class=\"d\"} 1\n\
                     drip_origin_healthy{origin=\"o\",server=\"x\"} 1\ndrip_requests_total{route=\"/b\",code=\"200\"} 1\n";
         assert_eq!(in_force.select(&format!("{kept}{gone}")), kept);
     }

@@ -24,6 +24,11 @@ pub(super) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
     classes.iter().map(view).collect()
 }
 
+/// The plan of a key at a gate that this zone shares.
+pub(super) fn plan(share: Option<&config::Zone>, key: &[u8]) -> Option<Plain> {
+    share?.plans.name_of(key).map(Plain::new)
+}
+
 /// How long any request has waited, by cause.
 pub(super) fn blocked_seconds(times: &BlockedTimes) -> BTreeMap<Plain, f64> {
     let causes = BlockedBy::ALL.into_iter().zip(times);

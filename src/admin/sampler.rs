@@ -116,6 +116,9 @@ impl Sampler {
         self.gates.begin();
         let sample = |origin: &Origin| {
             let servers: Vec<_> = origin.servers(now).collect();
+            let share = origin.settings().share;
+            let share = share.map(|zone| gateway.zone(zone).settings());
+            let gate = origin.gate();
             OriginSample {
                 name: Plain::new(&origin.settings().name),
                 in_flight: servers.iter().map(|server| server.in_flight as u64).sum(),
@@ -123,7 +126,7 @@ impl Sampler {
                 failed: servers.iter().map(|server| server.failed).sum(),
                 healthy: servers.iter().filter(|server| server.healthy).count() as u64,
                 servers: servers.len() as u64,
-                gate: origin.gate().map(|gate| self.gates.sample(origin, gate)),
+                gate: gate.map(|gate| self.gates.sample(origin, gate, share)),
             }
         };
         gateway.origins().iter().map(sample).collect()
@@ -159,6 +162,7 @@ impl Sampler {
         let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: Plain::new(&settings.name),
             key: Plain::new(&short_name(&state.key)),
+            plan: settings.plans.name_of(&state.key).map(Plain::new),
             depth: state.depth as u64,
             oldest_wait: seconds(state.oldest_wait),
         });

@@ -76,6 +76,8 @@ pub struct Problems {
     pub file: PathBuf,
     /// Sorted by place.
     pub problems: Vec<Problem>,
+    /// Other files that the text names. A change of one may mend it.
+    pub named: Vec<PathBuf>,
 }
 
 impl Problems {
@@ -85,7 +87,13 @@ impl Problems {
         Self {
             file: file.to_owned(),
             problems,
+            named: Vec::new(),
         }
+    }
+
+    /// The same problems of a text that names these files.
+    pub(super) fn naming(self, named: Vec<PathBuf>) -> Self {
+        Self { named, ..self }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads a parsed file field by field, so that one wrong field does not hide others.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -22,6 +23,8 @@ pub(super) struct Report<'t> {
     broken: Vec<usize>,
     /// Pairs of a byte and a message.
     problems: RefCell<Vec<(usize, String)>>,
+    /// Other files that the text names and that are read with it.
+    named: RefCell<Vec<PathBuf>>,
 }
 
 impl<'t> Report<'t> {
@@ -35,6 +38,7 @@ impl<'t> Report<'t> {
             lines: std::iter::once(0).chain(behind).collect(),
             broken: Vec::new(),
             problems: RefCell::default(),
+            named: RefCell::default(),
         };
         let mut errors = errors
             .iter()
@@ -68,6 +72,15 @@ impl<'t> Report<'t> {
         if self.broken.is_empty() {
             self.wrong(byte, message);
         }
+    }
+
+    /// Notes that the text names a file that is read with it.
+    pub(super) fn names(&self, file: PathBuf) {
+        self.named.borrow_mut().push(file);
+    }
+
+    pub(super) fn take_named(&self) -> Vec<PathBuf> {
+        self.named.take()
     }
 
     pub(super) fn into_problems(self) -> Vec<Problem> {
@@ -111,13 +124,22 @@ impl<'r> Node<'r> {
     /// Reports a problem with the value.
     pub(super) fn wrong(&self, message: &str) {
         self.report
-            .wrong(self.at, format!("{}: {message}", self.name));
+            .wrong(self.at, format!("{}: {message}", self.title()));
     }
 
     /// Reports that the value names something that does not exist.
     pub(super) fn missing(&self, message: &str) {
         self.report
-            .missing(self.at, format!("{}: {message}", self.name));
+            .missing(self.at, format!("{}: {message}", self.title()));
+    }
+
+    /// Its name as a message shows it.
+    fn title(&self) -> &'r str {
+        if self.name.is_empty() {
+            "\"\""
+        } else {
+            self.name
+        }
     }
 
     /// Reports what was expected and what was found; always returns `None`.

@@ -1,7 +1,8 @@
 //! The gateway in force: its routes and the zones and origins that they name.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+mod class_table;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
@@ -14,8 +15,9 @@ use crate::http::upstream::{Dialer, Origin, OriginGate};
 use crate::limit::Moment;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
-use crate::observe::metrics::{NO_ROUTE, RouteMetrics, show_buffers};
+use crate::observe::metrics::{ClassMetrics, NO_ROUTE, Registry, RouteMetrics, show_buffers};
 use crate::time::clock;
+use class_table::ClassTable;
 
 /// One version of the gateway. A reload makes the next one, which keeps this one's zones.
 #[derive(Debug)]
@@ -34,6 +36,7 @@ pub struct Gateway {
     routes: Vec<Arc<RouteMetrics>>,
     /// For requests that matched no route.
     no_route: Arc<RouteMetrics>,
+    classes: ClassTable,
     access: Option<AccessLog>,
     /// The health of the store of shared zones.
     store_health: Option<Arc<StoreHealth>>,
@@ -43,24 +46,14 @@ pub struct Gateway {
 /// State that one version of the gateway passes on to the next.
 #[derive(Debug, Default)]
 struct Lifecycle {
-    /// By route. A request of an earlier version counts into the same metrics.
-    route_metrics: Mutex<HashMap<String, Weak<RouteMetrics>>>,
+    route_metrics: Registry<RouteMetrics>,
     stopping: watch::Sender<bool>,
     dialer: Dialer,
 }
 
 impl Lifecycle {
-    /// The metrics of a route: the known ones while any version of the gateway uses them.
     fn metrics_of(&self, route: &str) -> Arc<RouteMetrics> {
-        let known = self.route_metrics.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, metrics| metrics.strong_count() > 0);
-        let same = known.get(route).and_then(Weak::upgrade);
-        same.unwrap_or_else(|| {
-            let new = Arc::new(RouteMetrics::of(route));
-            known.insert(route.to_owned(), Arc::downgrade(&new));
-            new
-        })
+        self.route_metrics.get(route, || RouteMetrics::of(route))
     }
 }
 
@@ -215,6 +208,7 @@ impl Gateway {
             .collect();
         let no_route = lifecycle.metrics_of(NO_ROUTE);
         Self {
+            classes: ClassTable::new(&settings, &origins),
             origins,
             settings,
             events: zones.iter().map(|_| Events::default()).collect(),
@@ -301,6 +295,15 @@ impl Gateway {
     pub fn count_request(&self, route: Option<usize>, status: u16, duration: Duration) {
         let metrics = route.and_then(|route| self.routes.get(route));
         metrics.unwrap_or(&self.no_route).count(status, duration);
+    }
+
+    /// The metrics of a request's class at its origin's gate, if it has classes.
+    ///
+    /// `plan` is the index of the plan of its key in the zone that shares the gate.
+    #[must_use]
+    pub fn class_metrics(&self, route: usize, plan: Option<usize>) -> Option<&ClassMetrics> {
+        let origin = self.settings.routes.get(route)?.origin;
+        self.classes.of_request(route, origin, plan)
     }
 
     /// The access log, if there is one.

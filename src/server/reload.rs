@@ -23,6 +23,8 @@ pub(super) struct Reloader {
     tell: watch::Sender<Option<Arc<Gateway>>>,
     metrics: ConfigMetrics,
     prober: Prober,
+    /// The files that the last text names, if it has errors.
+    named: RefCell<Vec<PathBuf>>,
     /// The state of the file, for the admin port.
     state: watch::Sender<FileState>,
     /// The settings that the process was started with.
@@ -58,6 +60,7 @@ impl Reloader {
             file,
             workers,
             in_force: RefCell::new(gateway),
+            named: RefCell::default(),
             tell,
             metrics,
             prober,
@@ -71,6 +74,18 @@ impl Reloader {
         Arc::clone(&self.in_force.borrow())
     }
 
+    /// The files that a reload reads besides the file itself: a change of one is a reason for it.
+    ///
+    /// If the file has errors, these are those in force and those that it names: one that was
+    /// missing may come.
+    pub(super) fn other_files(&self) -> Vec<PathBuf> {
+        let mut files = self.gateway().settings().plan_files();
+        files.extend(self.named.borrow().iter().cloned());
+        files.sort();
+        files.dedup();
+        files
+    }
+
     /// Releases the gateway, also for the receivers of `tell`.
     pub(super) fn end(self) {
         self.tell.send_replace(None);
@@ -81,8 +96,14 @@ impl Reloader {
     /// If it has an error, the old settings stay.
     pub(super) fn take(&self, read: Result<String, LoadError>) {
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
-            Ok(Ok(settings)) => self.adopt(settings),
-            Ok(Err(wrong)) => self.refuse(&wrong, wrong.problems.clone()),
+            Ok(Ok(settings)) => {
+                self.named.take();
+                self.adopt(settings);
+            }
+            Ok(Err(wrong)) => {
+                self.named.replace(wrong.named.clone());
+                self.refuse(&wrong, wrong.problems.clone());
+            }
             Err(error) => self.refuse(&error, error.problems()),
         }
     }

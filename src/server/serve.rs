@@ -63,7 +63,7 @@ pub(crate) async fn serve(
     }
     let reloader = Reloader::start(file, settings, accepting.workers(), tell, state)?;
     health.set_accepting(true);
-    watcher.follow(reloader.gateway().settings().plan_files());
+    watcher.follow(reloader.other_files());
 
     loop {
         tokio::select! {
@@ -79,7 +79,7 @@ pub(crate) async fn serve(
             }
             failed = accepting.failure() => return Err(failed),
         }
-        watcher.follow(reloader.gateway().settings().plan_files());
+        watcher.follow(reloader.other_files());
     }
     health.set_accepting(false);
     // The kernel may need seconds to end the watch: it does so while the queues drain.

@@ -54,6 +54,29 @@ fn check_prints_settings_that_read_back_as_the_same() {
 }
 
 #[test]
+fn check_prints_plans_with_their_numbers_of_keys_and_classes() {
+    let site = Site::new();
+    let origin = Origin::start();
+    let list = site.folder().join("gold.txt");
+    fs::write(&list, "bob\ncarol # new\nalice\n").expect("a file");
+    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\"]\nfile = \"gold.txt\"\nweight = 8\n\
+                 class = \"batch\"\n[origins.app.classes]\ninteractive = 9\nbatch = 2\n";
+    site.write(&(one_zone(&origin, "1r/s", "burst = 2") + plans));
+    let checked = check(&site.file());
+    let printed = text(&checked.stdout);
+    let plan = format!(
+        "[zones.z.plans.gold]\n# 3 keys\nkeys = [\"alice\"]\nfile = \"{}\"\nweight = 8\nclass = \"batch\"\n",
+        list.display()
+    );
+    let classes = "[origins.app.classes]\ninteractive = 9\nbatch = 2\n";
+    for part in [&plan, classes, "class = \"interactive\"\n"] {
+        assert!(printed.contains(part), "no\n{part}in\n{printed}");
+    }
+    fs::write(site.file(), &printed).expect("a file");
+    assert_eq!(text(&check(&site.file()).stdout), printed);
+}
+
+#[test]
 fn check_prints_settings_that_the_gateway_runs_on() {
     let site = Site::new();
     let origin = Origin::start();

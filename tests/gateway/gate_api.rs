@@ -145,6 +145,43 @@ fn classes_are_told_with_those_who_wait_in_them() {
 }
 
 #[test]
+fn requests_that_pass_are_counted_for_their_class() {
+    let origin = Origin::start();
+    let gate = "rate = \"50r/s\"\nshare = \"key\"\nclasses = { interactive = 8, batch = 1 }";
+    let text = gated(&origin, gate)
+        + "[[routes]]\npath = \"/batch\"\norigin = \"app\"\nclass = \"batch\"\n\
+           [zones.key.plans.gold]\nkeys = [\"g\"]\nclass = \"interactive\"\n\
+           [zones.key.plans.slow]\nkeys = [\"s\"]\nclass = \"batch\"\n";
+    let gateway = Gateway::start(&text);
+    let counted = |class| {
+        let labels = [("origin", "app"), ("class", class)];
+        let metrics = gateway.metrics();
+        metrics.count("drip_origin_class_requests_total", &labels)
+    };
+    assert_eq!((counted("interactive"), counted("batch")), (0, 0));
+    // Some pass at once, others wait. A plan's class goes before that of the route.
+    let of_route = |path: &str, keys: &str| {
+        let targets = keys.chars().map(|key| format!("{path}?key={key}"));
+        let clients = targets.map(|target| Client::ask(gateway.address(), &target));
+        clients.collect::<Vec<_>>()
+    };
+    let mut clients = of_route("/", "aabgs");
+    clients.extend(of_route("/batch", "abbsgg"));
+    assert!(clients.iter_mut().all(|it| it.answer().status == 200));
+    assert_eq!((counted("interactive"), counted("batch")), (4 + 2, 1 + 4));
+    // Each class of the file in force has its series, and no other.
+    let fewer = text
+        .replace(", batch = 1", "")
+        .replace("\"batch\"", "\"interactive\"");
+    gateway.site.write(&fewer);
+    eventually("the class has left", || {
+        !gateway.metrics().0.contains("class=\"batch\"")
+    });
+    assert_eq!(fetch(gateway.address(), "/batch?key=s").status, 200);
+    assert_eq!(counted("interactive"), 7);
+}
+
+#[test]
 fn ten_keys_are_named_and_none_breaks_its_line() {
     let origin = Origin::start();
     let text = "rate = \"1r/m\"\nshare = \"key\"\nqueue_timeout = \"60s\"";

@@ -7,7 +7,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Answer, Client, Gateway, Origin, Site, eventually, fetch, now, one_zone};
+use crate::gateway::live::Listener;
+use crate::gateway::operator::json;
+use crate::support::{
+    Answer, Client, Gateway, Origin, Site, drip, eventually, fetch, now, one_zone,
+};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -126,6 +130,21 @@ fn a_broken_file_of_keys_changes_nothing_and_is_told_by_its_line() {
 }
 
 #[test]
+fn a_file_of_keys_that_comes_later_is_noticed() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&file(&origin, ""));
+    let limit = || ask(&gateway, "alice").number("x-ratelimit-limit");
+    assert_eq!(limit(), 5);
+    let plans = "[zones.z.plans.gold]\nfile = \"lists/gold.txt\"\nburst = 9\n";
+    gateway.site.write(&file(&origin, plans));
+    gateway.wait_for_line("lists/gold.txt cannot be read");
+    let folder = gateway.site.folder().join("lists");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("gold.txt"), "\u{feff}alice\n").expect("a file");
+    eventually("it is in force", || limit() == 10);
+}
+
+#[test]
 fn a_hundred_thousand_keys_are_reloaded_while_others_are_served() {
     let origin = Origin::start();
     let site = Site::new();
@@ -215,4 +234,191 @@ fn a_plan_has_its_weight_and_class_at_the_gate() {
         a.abs_diff(18) <= 3 && b.abs_diff(6) <= 2 && c.abs_diff(6) <= 2,
         "{a} {b} {c}"
     );
+}
+
+/// How many requests of a plan had this status.
+fn counted(gateway: &Gateway, plan: &str, status: &str) -> i64 {
+    let labels = [("zone", "z"), ("plan", plan), ("status", status)];
+    gateway.metrics().count("drip_plan_requests_total", &labels)
+}
+
+#[test]
+fn requests_are_counted_for_the_plan_of_their_key() {
+    let origin = Origin::start();
+    let gold = "[zones.z.plans.gold]\nkeys = [\"alice\"]\nburst = 1\n";
+    let silver = "[zones.z.plans.silver]\nkeys = [\"carol\", \"dan\"]\n";
+    let gateway = Gateway::start(&file(&origin, &format!("{gold}{silver}")));
+    assert!(
+        gateway.metrics().0.contains("drip_plan_requests_total"),
+        "they are there from the start"
+    );
+    for (key, requests) in [("alice", 3), ("carol", 1), ("dan", 2), ("eve", 6)] {
+        for _ in 0..requests {
+            ask(&gateway, key);
+        }
+    }
+    let both = |plan| {
+        let of = |status| counted(&gateway, plan, status);
+        (of("passed"), of("rejected"))
+    };
+    assert_eq!((both("gold"), both("silver")), ((2, 1), (3, 0)));
+    // The rest of the zone's are those of keys without a plan.
+    let zone = |status| {
+        let labels = [("zone", "z"), ("status", status)];
+        gateway.metrics().count("drip_zone_requests_total", &labels)
+    };
+    assert_eq!((zone("passed"), zone("rejected")), (2 + 3 + 5, 1 + 1));
+    // A plan that leaves the file takes its series with it, and counts on if it comes back.
+    gateway.site.write(&file(&origin, silver));
+    eventually("it has left", || {
+        !gateway.metrics().0.contains("plan=\"gold\"")
+    });
+    ask(&gateway, "alice");
+    assert_eq!(both("silver"), (3, 0));
+    gateway
+        .site
+        .write(&file(&origin, &format!("{gold}{silver}")));
+    eventually("it is back", || both("gold") == (2, 1));
+    ask(&gateway, "carol");
+    assert_eq!(both("silver"), (4, 0));
+}
+
+#[test]
+fn those_who_wait_and_leave_are_counted_for_their_plan() {
+    let origin = Origin::start();
+    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\"]\n";
+    let gateway = Gateway::start(&file(&origin, plans).replace(", nodelay = true", ""));
+    assert_eq!(ask(&gateway, "alice").status, 200);
+    let waiting = Client::ask(gateway.address(), "/?key=alice");
+    gateway.wait_for_depth(1);
+    drop(waiting);
+    eventually("it is counted", || {
+        counted(&gateway, "gold", "cancelled") == 1
+    });
+    assert_eq!(counted(&gateway, "gold", "passed"), 1);
+}
+
+#[test]
+fn the_plan_of_each_key_that_waits_is_told() {
+    let origin = Origin::start();
+    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\", \"bob\"]\nburst = 9\nweight = 3\n\
+                 [[routes]]\npath = \"/gate\"\norigin = \"app\"\n";
+    let text = file(&origin, plans).replace(", nodelay = true", "");
+    let text = text.replacen(
+        "[zones.z]",
+        "rate = \"2r/m\"\nshare = \"z\"\nqueue_timeout = \"60s\"\n\n[zones.z]",
+        1,
+    );
+    let gateway = Gateway::start(&text);
+    // One of each passes its zone and waits at the gate, where also those of the other route are.
+    let targets = ["/?key=alice", "/?key=eve", "/gate?key=bob", "/gate?key=bob"];
+    let _waiting: Vec<Client> = targets
+        .iter()
+        .flat_map(|target| [target; 2])
+        .map(|target| Client::ask(gateway.address(), target))
+        .collect();
+    let deepest = |of: &Value| -> Vec<(String, Value)> {
+        let keys = of.as_array().expect("a list").iter();
+        let mut keys: Vec<_> = keys
+            .map(|it| {
+                (
+                    it["key"].as_str().expect("a key").to_owned(),
+                    it["plan"].clone(),
+                )
+            })
+            .collect();
+        keys.sort_by(|one, other| one.0.cmp(&other.0));
+        keys
+    };
+    let pair = |key: &str, plan: Option<&str>| (key.to_owned(), Value::from(plan));
+    let at_gate = |of: &Value| {
+        let keys = deepest(of);
+        keys.contains(&pair("bob", Some("gold"))) && !keys.contains(&pair("bob", None))
+    };
+    eventually("the gate tells it", || {
+        at_gate(&json(&gateway, "/api/origins")["origins"][0]["gate"]["deepest"])
+    });
+    let mut listener = Listener::connect(&gateway, "", "");
+    listener.history();
+    let sample = loop {
+        let sample = listener.next().data;
+        if sample["deepest"]
+            .as_array()
+            .is_some_and(|keys| keys.len() == 2)
+        {
+            break sample;
+        }
+    };
+    let expected = [pair("alice", Some("gold")), pair("eve", None)];
+    assert_eq!(deepest(&sample["deepest"]), expected);
+    assert!(
+        at_gate(&sample["origins"][0]["gate"]["deepest"]),
+        "{sample}"
+    );
+    let zone = json(&gateway, "/api/zones/z");
+    let plan = serde_json::json!({
+        "plan": "gold", "keys": 2, "rate": null, "burst": 9, "weight": 3, "class": null,
+    });
+    assert_eq!(zone["plans"], serde_json::json!([plan]));
+
+    let address = gateway.site.admin.to_string();
+    let output = drip().args(["top", &address]).output().expect("it runs");
+    let shown = String::from_utf8(output.stdout).expect("text");
+    let rows: Vec<Vec<&str>> = shown
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let row = |first: &str, last: &str| {
+        let mut found = rows.iter().filter(|row| row.first() == Some(&first));
+        found.any(|row| row.ends_with(&["gold", last]))
+    };
+    assert!(
+        rows.contains(&vec!["zone", "depth", "oldest", "plan", "key"]),
+        "{shown}"
+    );
+    assert!(
+        rows.contains(&vec!["gate", "waiting", "part", "plan", "key"]),
+        "{shown}"
+    );
+    assert!(row("z", "alice") && row("app", "bob"), "{shown}");
+}
+
+#[test]
+fn the_log_names_the_plan_that_decided_at_the_gate() {
+    let origin = Origin::start();
+    let plans = "[zones.z.plans.gold]\nkeys = [\"alice\"]\nclass = \"batch\"\n\
+                 [zones.other]\nkey = \"$host\"\nrate = \"1000r/s\"\n\
+                 [[routes]]\npath = \"/free\"\norigin = \"app\"\n\
+                 [[routes]]\npath = \"/other\"\norigin = \"app\"\n\
+                 limits = [{ zone = \"other\", burst = 9 }]\n\
+                 [log]\nformat = \"json\"\naccess = \"access.log\"\n";
+    let text = file(&origin, plans).replacen(
+        "[zones.z]",
+        "rate = \"1000r/s\"\nshare = \"z\"\nclasses = { interactive = 4, batch = 1 }\n\n[zones.z]",
+        1,
+    );
+    let gateway = Gateway::start(&text);
+    let log = gateway.site.folder().join("access.log");
+    // Zone and key of the limit, the plan, its zone if it is not that one, and the class.
+    for (path, key, expected) in [
+        ("/", "alice", ["z", "alice", "gold", "", "batch"]),
+        ("/free", "alice", ["", "alice", "gold", "z", "batch"]),
+        ("/other", "alice", ["other", "test", "gold", "z", "batch"]),
+        ("/free", "eve", ["", "", "", "", "interactive"]),
+    ] {
+        let target = format!("{path}?key={key}");
+        assert_eq!(fetch(gateway.address(), &target).status, 200);
+        let find = || {
+            let text = fs::read_to_string(&log).unwrap_or_default();
+            let mut lines = text
+                .lines()
+                .map(|line| serde_json::from_str(line).expect("JSON"));
+            lines.find(|line: &Value| line["target"] == target.as_str())
+        };
+        eventually("it is logged", || find().is_some());
+        let line = find().expect("logged");
+        let told = ["zone", "key", "plan", "plan_zone", "class"];
+        let told = told.map(|name| line[name].as_str().unwrap_or_default());
+        assert_eq!(told, expected, "{line}");
+    }
 }

@@ -99,12 +99,10 @@ limits = [{ zone = "addr", burst = 0, in_flight = 1 }]
 reject_status = 429
 "#;
 
-const NOTES: [&str; 14] = [
+const NOTES: [&str; 12] = [
     "9: zone session is left out, and so are its limits: its key is \"$ssl_session_id\"; ",
     "10: zone addr is defined a second time; this one is left out",
     "18: limit_conn_status is 429 here and limit_req_status is 503, and a route has one reject_status for all limits; it is 503",
-    "18: nginx counts for limit_conn once limit_req has delayed a request; drip already refuses it on arrival if in_flight are running then; a burst beside in_flight lets it wait",
-    "19: nginx counts for limit_conn once limit_req has delayed a request; drip already refuses it on arrival if in_flight are running then; a burst beside in_flight lets it wait",
     "23: limit_conn perserver became max_in_flight: requests above it wait up to queue_timeout and then get 503, where nginx rejects them at once",
     "28: limit_req_dry_run is on here and limit_conn_dry_run is off, and a route has one dry_run for all limits; those of limit_req, which reject nothing, are left out",
     "29: limit_conn_dry_run is on here and limit_req_dry_run is off, and a route has one dry_run for all limits; those of limit_conn, which reject nothing, are left out",

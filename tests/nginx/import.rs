@@ -163,7 +163,7 @@ fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
 }
 
 #[test]
-fn a_request_that_would_be_delayed_is_refused_on_arrival_where_too_many_run() {
+fn both_count_what_runs_once_a_request_has_been_delayed() {
     let _alone = alone();
     let (origin, released) = holding();
     let nginx = Nginx::start(
@@ -173,19 +173,25 @@ fn a_request_that_would_be_delayed_is_refused_on_arrival_where_too_many_run() {
         &[("/", "limit_req zone=paced burst=5; limit_conn addr 1;")],
     );
     let gateway = drip_on_the_file_of(&nginx);
-    let mut running = Client::ask(nginx.address, "/hold-nginx");
-    origin.wait_for(1);
-    let mut delayed = Client::ask(nginx.address, "/");
-    eventually("it is delayed", || {
-        nginx.error_log().contains("delaying request")
-    });
-    release(&released, "/hold-nginx");
-    assert_eq!([running.answer().status, delayed.answer().status], [200; 2]);
-    let mut running = Client::ask(gateway.address(), "/hold-drip");
-    origin.wait_for(3);
-    assert_eq!(fetch(gateway.address(), "/").status, 503);
-    release(&released, "/hold-drip");
-    assert_eq!(running.answer().status, 200);
+    let waits = |who: &str| {
+        if who == "nginx" {
+            return nginx.error_log().contains("delaying request");
+        }
+        let paced = [("zone", "paced")];
+        gateway.metrics().count("drip_zone_queue_depth", &paced) == 1
+    };
+    for (nth, (who, address)) in [("nginx", nginx.address), ("drip", gateway.address())]
+        .into_iter()
+        .enumerate()
+    {
+        let mut running = Client::ask(address, &format!("/hold-{who}"));
+        origin.wait_for(2 * nth + 1);
+        let mut delayed = Client::ask(address, "/");
+        eventually("it is delayed", || waits(who));
+        release(&released, &format!("/hold-{who}"));
+        let statuses = [running.answer().status, delayed.answer().status];
+        assert_eq!(statuses, [200; 2], "{who}");
+    }
 }
 
 const TIERS: &str = r#"

@@ -1,6 +1,7 @@
 //! The live page in a browser, with the real program.
 
 mod gate;
+mod plans;
 mod webdriver;
 
 use rustix::process::Signal;

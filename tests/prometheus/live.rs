@@ -50,11 +50,17 @@ rate = "20r/s"
 max_in_flight = 10
 share = "clients"
 queue = 4
+classes = {{ interactive = 8, batch = 1 }}
 
 [zones.clients]
 key = "$arg_key"
 rate = "10r/s"
 max_keys = 3
+
+[zones.clients.plans.gold]
+keys = ["b"]
+weight = 2
+class = "batch"
 
 [zones.site]
 key = "$host"

@@ -32,7 +32,9 @@ fn promtool_takes_the_metrics_of_a_gateway_with_a_gate() {
     let origin = Origin::start();
     let gateway = Gateway::start(&format!(
         "[origins.app]\nservers = [\"http://{}\"]\nrate = \"1r/m\"\nmax_in_flight = 3\nmax_queue = 1\n\
-         queue_timeout = \"60s\"\n[zones.z]\nkey = \"$arg_key\"\nrate = \"10r/s\"\n\
+         queue_timeout = \"60s\"\nclasses = {{ interactive = 8, batch = 1 }}\n\
+         [zones.z]\nkey = \"$arg_key\"\nrate = \"10r/s\"\n\
+         [zones.z.plans.gold]\nkeys = [\"a\"]\n\
          [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 5 }}]\n",
         origin.address
     ));
@@ -45,6 +47,15 @@ fn promtool_takes_the_metrics_of_a_gateway_with_a_gate() {
     eventually("one waits at the gate", || depth(&gateway) == 1);
     assert_eq!(fetch(gateway.address(), "/?key=c").status, 503);
     let text = gateway.metrics().0;
-    assert!(text.contains("# TYPE drip_origin_blocked_seconds_total counter"));
+    for counter in [
+        "drip_origin_blocked_seconds_total",
+        "drip_origin_class_requests_total",
+        "drip_plan_requests_total",
+    ] {
+        assert!(
+            text.contains(&format!("# TYPE {counter} counter")),
+            "{counter}"
+        );
+    }
     check(&text);
 }

@@ -274,7 +274,6 @@ impl Handler<Probe> for KeyActor {
         self.at_now(|actor, now| {
             let (bucket, rate) = (actor.queue.bucket(), actor.queue.rate());
             let refusal = bucket.refuses(rate, probe.limit, now);
-            let refusal = refusal.or_else(|| actor.refuses_place(probe.limit, false, now));
             // The caller may have gone.
             let _gone = probe
                 .reply

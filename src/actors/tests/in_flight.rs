@@ -225,7 +225,7 @@ fn a_dry_run_counts_what_would_wait_and_what_would_be_rejected() {
         let bench = without_rate();
         let join = || {
             let key = Key::from(&b"a"[..]);
-            bench.zone.join(key, at_most(1, 1), true)
+            bench.zone.join(key, None, at_most(1, 1), true)
         };
         let runs = join().await.expect("a turn");
         let waits = join().await.expect("a turn");
@@ -236,22 +236,6 @@ fn a_dry_run_counts_what_would_wait_and_what_would_be_rejected() {
         Bench::settle().await;
         let waits = join().await.expect("a turn");
         assert!(waits.grant().due.is_some());
-    });
-}
-
-#[test]
-fn a_probe_sees_the_places() {
-    run(async {
-        let bench = without_rate();
-        let limit = at_most(1, 0);
-        let key = || Key::from(&b"a"[..]);
-        assert!(bench.zone.probe(key(), limit).await.is_none());
-        let turn = bench.join("a", limit).await.expect("a turn");
-        let refusal = bench.zone.probe(key(), limit).await;
-        assert_eq!(refusal.map(|it| it.reason), Some(Rejected::InFlight));
-        drop(turn.take());
-        Bench::settle().await;
-        assert!(bench.zone.probe(key(), limit).await.is_none());
     });
 }
 

@@ -62,7 +62,9 @@ impl Bench {
     }
 
     fn join(&self, key: &str, limit: Limit) -> Joining<'static> {
-        self.zone.join(Key::from(key.as_bytes()), limit, false)
+        let plan = self.zone.settings().plans.index_of(key.as_bytes());
+        self.zone
+            .join(Key::from(key.as_bytes()), plan, limit, false)
     }
 
     /// Lets the actors handle all pending messages.

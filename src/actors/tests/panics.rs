@@ -147,7 +147,7 @@ fn a_supervisor_that_panics_twice_pauses_for_less_than_a_second() {
         Bench::settle().await;
         assert!(paused.any());
         let began = clock::now();
-        let joined = zone.join(Key::from(&b"a"[..]), burst(5), false).await;
+        let joined = zone.join(Key::from(&b"a"[..]), None, burst(5), false).await;
         let _used = joined.unwrap().take();
         let took = clock::now().since(began);
         assert!(took >= Duration::from_millis(400), "{took:?}");

@@ -95,7 +95,7 @@ pub(super) async fn list(
     let states = zone.keys(order, listing.limit).await.into_iter();
     let plans = &zone.settings().plans;
     let keys = states.map(|state| KeyView {
-        plan: plans.of(&state.key).map(|plan| plan.name.to_string()),
+        plan: plans.name_of(&state.key).map(str::to_owned),
         key: escape_unquoted(&state.key),
         depth: state.depth,
         in_flight: state.in_flight,

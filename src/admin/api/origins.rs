@@ -51,6 +51,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
     let share = settings.share.map(|zone| gateway.zone(zone).settings());
     let deepest = state.deepest.iter().map(|(key, depth)| GateKey {
         key: Plain::new(&short_name(key)),
+        plan: gates::plan(share, key),
         queue_depth: *depth as u64,
         share: part(*depth, state.depth),
     });

@@ -6,8 +6,9 @@ use actix_web::web::{Data, Path};
 
 use crate::actors::Zone;
 use crate::admin::exposition::stats;
-use crate::admin::views::{Keys, Limit, Plain, Totals, Zones};
+use crate::admin::views::{Keys, Limit, Plain, Totals, ZonePlan, Zones};
 use crate::admin::{Admin, reply, views};
+use crate::config;
 use crate::http::gateway::Gateway;
 use crate::limit::Delay;
 use crate::observe::metrics::{LimitStatus, Rejected};
@@ -78,6 +79,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
         max_keys: settings.max_keys.get() as u64,
         idle_timeout_seconds: settings.idle_timeout.as_secs_f64(),
         limits: limits(gateway, index),
+        plans: plans(settings),
         totals: Totals {
             passed: total(LimitStatus::Passed),
             delayed: total(LimitStatus::Delayed),
@@ -96,6 +98,20 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
             parked: stats.parked as u64,
         },
     })
+}
+
+/// The plans of a zone, in the order of the file.
+fn plans(zone: &config::Zone) -> Vec<ZonePlan> {
+    let plans = zone.plans.iter().zip(zone.plans.counts());
+    let view = |(plan, keys): (&config::Plan, usize)| ZonePlan {
+        plan: Plain::new(&plan.name),
+        keys: keys as u64,
+        rate: plan.rate.map(|rate| Plain::new(&rate.to_string())),
+        burst: plan.burst.map(u64::from),
+        weight: plan.weight,
+        class: plan.class.as_deref().map(Plain::new),
+    };
+    plans.map(view).collect()
 }
 
 /// The limits that routes have in a zone, in the order of the file.

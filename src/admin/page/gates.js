@@ -2,7 +2,7 @@
 
 import { sum } from "./plot.js";
 import { RECENT, known, last } from "./state.js";
-import { count, pace, short, whole } from "./text.js";
+import { count, ofPlan, pace, short, whole } from "./text.js";
 
 const grow = (all, more) => {
   for (const [name, n] of Object.entries(more)) all.set(name, (all.get(name) ?? 0) + n);
@@ -107,7 +107,7 @@ function turnAt(gate) {
 export function gateAnswer(gate, others) {
   const at = ["The gate of ", { bold: gate.name }];
   const deepest = gateSettings(gate.name)?.share ? gate.deepest[0] : undefined;
-  const who = deepest ? ["The deepest key, ", { code: short(deepest.key) }, ", has ", { bold: whole(deepest.depth) }, ` of ${whole(gate.depth)} waiting.`] : [];
+  const who = deepest ? ["The deepest key, ", { code: short(deepest.key) }, ...ofPlan(deepest), ", has ", { bold: whole(deepest.depth) }, ` of ${whole(gate.depth)} waiting.`] : [];
   const less = gate.backing_off && !gate.backing_off.shadow ? [`It lets less through than the file says: ${whyLess(gate.backing_off)}. `] : [];
   const wait = gate.depth === 1 ? "1 request waits" : `${whole(gate.depth)} requests wait`;
   const turn = turnAt(gate);

@@ -3,7 +3,7 @@
 import { gateNow, gateSettings, placesOf, rateOf, whyLess } from "./gates.js";
 import { Plot, seen } from "./plot.js";
 import { drawSoon, known, last } from "./state.js";
-import { $, axisSeconds, clone, code, count, make, pace, say, seconds, setState, setText, visible, whole } from "./text.js";
+import { $, axisSeconds, clone, code, count, make, pace, planMark, say, seconds, setState, setText, showPlan, visible, whole } from "./text.js";
 
 const FEW = 2; // up to so many gates show their history at once
 
@@ -97,13 +97,17 @@ class GatePanel {
       let row = this.keys.children[i];
       if (!row) {
         row = make("li", "key");
-        row.append(code(""), make("i", "fill"), make("b"), make("span", "muted"));
+        const who = make("span", "who");
+        who.append(code(""), planMark());
+        row.append(who, make("i", "fill"), make("b"), make("span", "muted"));
         this.keys.append(row);
       }
-      const [name, fill, depth, part] = row.children;
+      const [who, fill, depth, part] = row.children;
+      const [name, plan] = who.children;
       const share = gate.depth > 0 ? key.depth / gate.depth : 0;
       setText(name, key.key === "" ? "(no key)" : visible(key.key));
       if (row.title !== name.textContent) row.title = name.textContent;
+      showPlan(plan, key.plan);
       fill.style.setProperty("--part", share.toFixed(3));
       setText(depth, whole(key.depth));
       setText(part, `${share > 0 && share < 0.01 ? "<1" : Math.round(share * 100)}%`);

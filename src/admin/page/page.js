@@ -2,9 +2,9 @@
 
 import { showOrigins } from "./origins.js";
 import { readInk } from "./plot.js";
-import { KEPT, drawSoon, drawWith, known, last, limitsOf, ranked, roomOf, take, view } from "./state.js";
+import { KEPT, drawSoon, drawWith, known, last, limitsOf, planOf, ranked, roomOf, take, view } from "./state.js";
 import { makeTotals, showAnswer, showTotals } from "./summary.js";
-import { $, ago, clock, code, count, make, say, seconds, setState, setText, visible, whole } from "./text.js";
+import { $, ago, clock, code, count, make, planMark, say, seconds, setState, setText, showPlan, visible, whole } from "./text.js";
 import { cards, showZones } from "./zones.js";
 
 const LOST_AFTER = 3500; // ms without an event until the connection counts as lost
@@ -24,15 +24,19 @@ function showKeys() {
       row = body.insertRow();
       const name = make("th", "key");
       name.scope = "row";
-      name.append(code(""), make("small", "muted"), make("i", "fill"));
+      const of = make("small", "muted");
+      of.append(make("span"), planMark());
+      name.append(code(""), of, make("i", "fill"));
       row.append(name, make("td"), make("td"));
     }
     const [name, depth, oldest] = row.cells;
     const text = visible(key.key);
     setText(name.children[0], text);
     if (name.title !== text) name.title = text;
-    setText(name.children[1], visible(key.zone));
-    const room = roomOf(limitsOf(key.zone));
+    const [zone, plan] = name.children[1].children;
+    setText(zone, visible(key.zone));
+    showPlan(plan, key.plan);
+    const room = roomOf(limitsOf(key.zone), planOf(key.zone, key.plan));
     name.children[2].style.setProperty("--part", room ? String(Math.min(1, key.depth / room)) : "0");
     name.children[2].classList.toggle("full", Boolean(room) && key.depth >= room);
     setText(depth, room ? `${whole(key.depth)} / ${count(room)}` : whole(key.depth));
@@ -166,7 +170,7 @@ function takeSettings(zones) {
   const time = last()?.time ?? 0;
   for (const zone of zones) {
     const before = known.settings.get(zone.name);
-    zone.said = JSON.stringify([zone.key, zone.rate, zone.algorithm, zone.limits]);
+    zone.said = JSON.stringify([zone.key, zone.rate, zone.algorithm, zone.limits, zone.plans]);
     if (before) {
       const grown = Object.entries(zone.rejections)
         .map(([reason, n]) => [reason, n - (before.rejections[reason] ?? 0)])

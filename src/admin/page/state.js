@@ -56,11 +56,18 @@ export function flow(name) {
 
 export const limitsOf = (name) => known.settings.get(name)?.limits ?? [];
 
-/** How many requests of one key may wait: `burst` - `delay`, of the limit that allows most. */
-export function roomOf(limits) {
-  const rooms = limits.filter((limit) => !limit.nodelay).map((limit) => limit.burst - (limit.delay ?? 0));
+/** How many requests of one key may wait: `burst` - `delay`, of the limit that allows most. A plan may have another burst. */
+export function roomOf(limits, plan) {
+  const room = (limit) => {
+    const burst = plan?.burst ?? limit.burst;
+    return burst - Math.min(burst, limit.delay ?? 0);
+  };
+  const rooms = limits.filter((limit) => !limit.nodelay).map(room);
   return rooms.length ? Math.max(...rooms) : null;
 }
+
+/** The settings of a plan of a zone; undefined without one. */
+export const planOf = (zone, name) => known.settings.get(zone)?.plans?.find((plan) => plan.plan === name);
 
 export function stateOf(zone, flowing) {
   if (flowing.rejected > 0) return "rejecting";

@@ -3,7 +3,7 @@
 import { gateAnswer, rankedGates } from "./gates.js";
 import { spark, sum } from "./plot.js";
 import { RECENT, known, last } from "./state.js";
-import { $, clock, count, listed, make, pace, requests, say, seconds, setState, setText, short, whole } from "./text.js";
+import { $, clock, count, listed, make, ofPlan, pace, requests, say, seconds, setState, setText, short, whole } from "./text.js";
 
 const REASONS = {
   burst: ["the queue is full: ", { code: "burst" }, " reached"],
@@ -88,7 +88,7 @@ function answer(zones, gates) {
   const settings = known.settings.get(first.name);
   const deepest = sample.deepest.find((key) => key.zone === first.name);
   const who = deepest
-    ? ["The deepest key, ", { code: short(deepest.key) }, ", has ", { bold: whole(deepest.depth) }, ` waiting, the oldest for ${seconds(deepest.oldest_wait)}.`]
+    ? ["The deepest key, ", { code: short(deepest.key) }, ...ofPlan(deepest), ", has ", { bold: whole(deepest.depth) }, ` waiting, the oldest for ${seconds(deepest.oldest_wait)}.`]
     : [];
   if (first.state === "rejecting") {
     const reason = known.rejectedFor.get(first.name) ?? "burst";

@@ -80,6 +80,14 @@ export function code(text) {
   return it;
 }
 
+/** A mark that names the plan of a key; see `showPlan`. */
+export const planMark = () => make("span", "plan");
+
+export function showPlan(it, plan) {
+  it.hidden = !plan;
+  say(it, ...(plan ? ["plan ", { bold: plan }] : []));
+}
+
 /** Replaces the content of `it` with text and data (`{code}` or `{bold}`), if it changed. */
 export function say(it, ...parts) {
   const said = JSON.stringify(parts);
@@ -92,6 +100,9 @@ export function say(it, ...parts) {
     }),
   );
 }
+
+/** The plan of a key in a sentence; nothing without one. */
+export const ofPlan = (key) => (key.plan ? [" of plan ", { bold: key.plan }] : []);
 
 export const requests = (n) => (Math.round(n) === 1 ? "1 request" : `${whole(n)} requests`);
 

@@ -6,6 +6,7 @@ import { $, axisSeconds, clone, count, make, pace, say, seconds, setState, setTe
 
 const FEW = 5; // up to so many zones keep the file's order, with all plots open
 const LISTED_AT_FIRST = 12; // zones listed before "Show more"
+const PLANS = 6; // plans of a zone that are shown; the settings in force have all
 
 function plotsOf(name) {
   const of = (pick) => (sample) => {
@@ -141,7 +142,17 @@ class ZoneCard {
       if (limit.dry_run) parts.push({ bold: "  dry run" });
       return item(...parts);
     });
-    list.replaceChildren(item(...own), ...limits);
+    const all = zone.plans ?? [];
+    const plans = all.slice(0, PLANS).map((plan) => {
+      const parts = ["plan ", { bold: plan.plan }, `  ${plan.keys === 1 ? "1 key" : `${count(plan.keys)} keys`}`];
+      if (plan.rate !== null) parts.push("  rate ", { bold: plan.rate });
+      if (plan.burst !== null) parts.push("  burst ", { bold: count(plan.burst) });
+      if (plan.weight !== 1) parts.push("  weight ", { bold: String(plan.weight) });
+      if (plan.class !== null) parts.push("  class ", { bold: plan.class });
+      return item(...parts);
+    });
+    if (all.length > PLANS) plans.push(item(`and ${all.length - PLANS} more plans`));
+    list.replaceChildren(item(...own), ...limits, ...plans);
   }
 
   draw() {

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use super::seconds;
 use crate::admin::gates;
 use crate::admin::views::{FileAndNow, GateKeySample, GateSample, Plain};
+use crate::config;
 use crate::http::upstream::{Origin, OriginGate};
 use crate::observe::escape::short_name;
 use crate::observe::metrics::Counts;
@@ -33,8 +34,13 @@ impl Gates {
         self.before = std::mem::take(&mut self.now);
     }
 
-    /// The gate of an origin in the last second.
-    pub(super) fn sample(&mut self, origin: &Origin, gate: &OriginGate) -> GateSample {
+    /// The gate of an origin in the last second. `share` is the zone whose keys share it.
+    pub(super) fn sample(
+        &mut self,
+        origin: &Origin,
+        gate: &OriginGate,
+        share: Option<&config::Zone>,
+    ) -> GateSample {
         let settings = origin.settings();
         let state = gate.state(DEEPEST);
         let now = Counted {
@@ -71,6 +77,7 @@ impl Gates {
                 .iter()
                 .map(|(key, depth)| GateKeySample {
                     key: Plain::new(&short_name(key)),
+                    plan: gates::plan(share, key),
                     depth: widen(*depth),
                 })
                 .collect(),

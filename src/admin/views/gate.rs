@@ -54,6 +54,9 @@ pub struct GateClass {
 #[serde(default)]
 pub struct GateKey {
     pub key: Plain,
+    /// Its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plain>,
     pub queue_depth: u64,
     /// Its part of all requests that wait there, from 0 to 1.
     pub share: f64,
@@ -97,5 +100,8 @@ pub struct GateSample {
 #[serde(default)]
 pub struct GateKeySample {
     pub key: Plain,
+    /// Its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plain>,
     pub depth: u64,
 }

@@ -34,6 +34,9 @@ pub struct Zone {
     pub max_keys: u64,
     pub idle_timeout_seconds: f64,
     pub limits: Vec<Limit>,
+    /// Its plans, in the order of the file; left out without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plans: Vec<ZonePlan>,
     /// Requests since the gateway started, by outcome.
     pub totals: Totals,
     /// Rejections since the gateway started, by reason.
@@ -60,6 +63,23 @@ pub struct Limit {
     /// How many requests of a key may run at the same time; `None`: any number.
     pub in_flight: Option<u64>,
     pub dry_run: bool,
+}
+
+/// A plan of a zone: other numbers for some keys.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ZonePlan {
+    pub plan: Plain,
+    /// How many keys have it.
+    pub keys: u64,
+    /// `None`: the rate of the zone.
+    pub rate: Option<Plain>,
+    /// `None`: the burst of the limit.
+    pub burst: Option<u64>,
+    /// Share of each key at the gate of an origin.
+    pub weight: u32,
+    /// `None`: the class of the route.
+    pub class: Option<Plain>,
 }
 
 /// Numbers of requests, by outcome.
@@ -208,6 +228,9 @@ pub struct OriginSample {
 pub struct KeySample {
     pub zone: Plain,
     pub key: Plain,
+    /// Its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plain>,
     pub depth: u64,
     pub oldest_wait: f64,
 }

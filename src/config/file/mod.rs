@@ -91,10 +91,11 @@ pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Pro
     let (file, errors) = DeTable::parse_recoverable(text);
     let report = Report::new(text, &errors);
     let settings = settings(Fields::root(&file, &report), path, admin_token, &report);
+    let named = report.take_named();
     let problems = report.into_problems();
     match settings {
         Some(settings) if problems.is_empty() => Ok(settings),
-        _ => Err(Problems::new(path, problems)),
+        _ => Err(Problems::new(path, problems).naming(named)),
     }
 }
 

@@ -20,6 +20,8 @@ const MOST_KEYS: usize = 1_000_000;
 const LONGEST: usize = 65_535;
 /// Largest file of keys, in bytes.
 const LARGEST: u64 = 100 * 1024 * 1024;
+/// What some editors put before UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// How many wrong lines of one file are reported.
 const MOST_WRONG: usize = 10;
 
@@ -87,8 +89,9 @@ fn plan<'r>(
     let burst = fields.get("burst").map(|node| burst(node, zone.algorithm));
     let weight = fields.optional("weight", 1, values::whole(1..=MAX_WEIGHT));
     let class = fields.get("class").map(|node| {
+        let name = values::class(node)?;
         classes.push(node);
-        values::text(node).map(Arc::from)
+        Some(Arc::from(name))
     });
     fields.finish();
     Some(Plan {
@@ -117,7 +120,9 @@ fn file(node: Node, folder: &Path) -> Option<PathBuf> {
     if name.is_empty() {
         return node.expected("the name of a file such as \"gold.txt\"");
     }
-    Some(folder.join(name))
+    let path = folder.join(name);
+    node.report.names(path.clone());
+    Some(path)
 }
 
 fn burst(node: Node, algorithm: Algorithm) -> Option<u32> {
@@ -189,6 +194,7 @@ impl Keys<'_> {
                 return node.wrong(&format!("{} cannot be read: {error}", path.display()));
             }
         };
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
         let mut wrong = 0;
         for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
             let key = key_of(line);

@@ -134,7 +134,7 @@ fn class_of(node: Option<Node>, origin: &Origin) -> Option<Arc<str>> {
     let Some(node) = node else {
         return first.map(Arc::clone);
     };
-    let name = values::text(node)?;
+    let name = values::class(node)?;
     let mut names = origin.classes.iter().map(|class| &class.name);
     if let Some(known) = names.find(|known| ***known == *name) {
         return Some(Arc::clone(known));

@@ -23,6 +23,12 @@ pub(super) fn text(node: Node<'_>) -> Option<&str> {
     text.or_else(|| node.expected("a text in quotes"))
 }
 
+/// The name of a class of an origin, which need not exist.
+pub(super) fn class(node: Node<'_>) -> Option<&str> {
+    let name = node.value.as_str().filter(|name| !name.is_empty());
+    name.or_else(|| node.expected("the name of a class such as \"batch\""))
+}
+
 /// A text that `parse` reads; `what` says in a message what it should be.
 pub(super) fn parsed<T, E: Display>(
     node: Node,

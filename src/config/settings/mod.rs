@@ -193,7 +193,13 @@ impl Zone {
     /// A limit in this zone as it applies to a key.
     #[must_use]
     pub fn limit_of(&self, key: &[u8], limit: Limit) -> Limit {
-        let plan = self.plans.of(key);
+        self.limit_in(self.plans.index_of(key), limit)
+    }
+
+    /// A limit in this zone as it applies to the keys of the plan with this index.
+    #[must_use]
+    pub fn limit_in(&self, plan: Option<usize>, limit: Limit) -> Limit {
+        let plan = plan.and_then(|plan| self.plans.get(plan));
         plan.map_or(limit, |plan| plan.apply(limit, self.algorithm))
     }
 

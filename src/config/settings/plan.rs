@@ -53,8 +53,9 @@ impl Plan {
 /// The plans of a zone, and which key has which.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plans {
-    plans: Arc<[Plan]>,
+    in_order: Arc<[Plan]>,
     by_key: Arc<HashMap<Box<[u8]>, usize, RandomState>>,
+    has_classes: bool,
 }
 
 impl Plans {
@@ -64,7 +65,8 @@ impl Plans {
         by_key: HashMap<Box<[u8]>, usize, RandomState>,
     ) -> Self {
         Self {
-            plans: plans.into(),
+            has_classes: plans.iter().any(|plan| plan.class.is_some()),
+            in_order: plans.into(),
             by_key: Arc::new(by_key),
         }
     }
@@ -75,10 +77,22 @@ impl Plans {
         self.by_key.is_empty()
     }
 
+    /// Whether a plan gives its keys a class.
+    #[must_use]
+    pub fn have_classes(&self) -> bool {
+        self.has_classes
+    }
+
     /// The plan of a key, if it has one.
     #[must_use]
     pub fn of(&self, key: &[u8]) -> Option<&Plan> {
-        self.plans.get(self.index_of(key)?)
+        self.get(self.index_of(key)?)
+    }
+
+    /// The name of the plan of a key, if it has one.
+    #[must_use]
+    pub fn name_of(&self, key: &[u8]) -> Option<&str> {
+        self.of(key).map(|plan| &*plan.name)
     }
 
     /// The index of a key's plan in the order of the file, if it has one.
@@ -93,8 +107,26 @@ impl Plans {
         rates(self) == rates(other) && self.by_key == other.by_key
     }
 
+    /// The plan with this index.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&Plan> {
+        self.in_order.get(index)
+    }
+
+    /// How many keys each plan has, in the order of the file.
+    #[must_use]
+    pub fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.in_order.len()];
+        for plan in self.by_key.values() {
+            if let Some(count) = counts.get_mut(*plan) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
     /// All plans, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Plan> {
-        self.plans.iter()
+        self.in_order.iter()
     }
 }

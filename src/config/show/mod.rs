@@ -41,6 +41,10 @@ impl Page {
         let _ = writeln!(self.0, "{gap}{title}");
     }
 
+    fn comment(&mut self, comment: impl Display) {
+        let _ = writeln!(self.0, "# {comment}");
+    }
+
     fn field(&mut self, name: &str, value: impl Display) {
         let _ = writeln!(self.0, "{name} = {value}");
     }
@@ -180,17 +184,20 @@ fn show_zone(out: &mut Page, zone: &Zone) {
         "on_store_failure",
         toml_string(zone.on_store_failure.name()),
     );
-    for plan in zone.plans.iter() {
-        show_plan(out, zone, plan);
+    for (plan, count) in zone.plans.iter().zip(zone.plans.counts()) {
+        show_plan(out, zone, plan, count);
     }
 }
 
-fn show_plan(out: &mut Page, zone: &Zone, plan: &Plan) {
+/// Writes a plan that has `count` keys, with those of its file.
+fn show_plan(out: &mut Page, zone: &Zone, plan: &Plan, count: usize) {
     out.title(format!(
         "[zones.{}.plans.{}]",
         key(&zone.name),
         key(&plan.name)
     ));
+    let keys = if count == 1 { "key" } else { "keys" };
+    out.comment(format!("{count} {keys}"));
     out.field("keys", quoted(&plan.keys));
     if let Some(file) = &plan.file {
         out.field("file", toml_string(&file.display().to_string()));

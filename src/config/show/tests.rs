@@ -80,6 +80,16 @@ on_store_failure = "closed"
 key  = "$remote_addr"
 rate = "1r/d"
 
+[zones.a.plans.gold]
+keys   = ["192.0.2.1", "192.0.2.2"]
+rate   = "9r/d"
+burst  = 30
+weight = 8
+class  = "a.b"
+
+[zones.a.plans."b.c"]
+keys   = ["192.0.2.3"]
+
 [zones.b]
 key  = "$remote_addr"
 rate = "2r/d"
@@ -234,6 +244,19 @@ ipv6_prefix = 64
 exempt = []
 store = "memory"
 on_store_failure = "local"
+
+[zones.a.plans.gold]
+# 2 keys
+keys = ["192.0.2.1", "192.0.2.2"]
+rate = "9r/d"
+burst = 30
+weight = 8
+class = "a.b"
+
+[zones.a.plans."b.c"]
+# 1 key
+keys = ["192.0.2.3"]
+weight = 1
 
 [zones.b]
 key = "$remote_addr"

@@ -1,5 +1,6 @@
 //! A request's way through the gate of its origin.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use super::key;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::actors::Key;
-use crate::config::Route;
+use crate::config::{Plans, Route};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{Admission, GateRejection, OriginGate, Place};
 use crate::limit::{Cost, Moment, Share};
@@ -27,17 +28,37 @@ pub(super) enum AtGate {
 pub(super) struct GateRequest<'a> {
     gate: &'a Arc<OriginGate>,
     gateway: &'a Gateway,
+    /// Index of its route.
+    index: usize,
     route: &'a Route,
     info: &'a RequestInfo<'a>,
     /// What the request counts for.
     cost: Cost,
+    /// Whose share of the gate it takes, once that matters.
+    sharer: OnceCell<Sharer>,
+}
+
+/// Whose share of a gate a request takes.
+struct Sharer {
+    /// Empty if the origin names no zone.
+    key: Key,
+    /// Index of the plan of the key in that zone, if it has one.
+    plan: Option<usize>,
+}
+
+/// A key that has a plan in the zone that shares a gate.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) key: Key,
+    /// Index of the plan.
+    pub(super) plan: usize,
 }
 
 impl<'a> GateRequest<'a> {
     /// Returns `None` if the origin has no gate.
     pub(super) fn new(
         gateway: &'a Gateway,
-        route: &'a Route,
+        (index, route): (usize, &'a Route),
         info: &'a RequestInfo<'a>,
         cost: Cost,
     ) -> Option<Self> {
@@ -45,18 +66,25 @@ impl<'a> GateRequest<'a> {
         Some(Self {
             gate,
             gateway,
+            index,
             route,
             info,
             cost,
+            sharer: OnceCell::new(),
         })
     }
 
-    /// The class that the plan of the request's key gives it, if the log has to tell.
-    pub(super) fn class_of_plan(&self) -> Option<Arc<str>> {
-        let share = self.gateway.origin(self.route.origin).settings().share?;
-        let plans = &self.gateway.zone(share).settings().plans;
-        let has_classes = plans.iter().any(|plan| plan.class.is_some());
-        has_classes.then(|| self.share().class)
+    /// The key of the request here, if it has a plan and the log has to tell.
+    pub(super) fn planned(&self) -> Option<Planned> {
+        let has_plans = self.plans().is_some_and(|plans| !plans.is_empty());
+        if !has_plans || self.gateway.access_log().is_none() {
+            return None;
+        }
+        let Sharer { key, plan } = self.sharer();
+        plan.map(|plan| Planned {
+            key: Key::clone(key),
+            plan,
+        })
     }
 
     /// Returns why the gate would reject the request now, if it would.
@@ -97,7 +125,10 @@ impl<'a> GateRequest<'a> {
             }
         };
         *at_gate = Some(match &passed {
-            Ok(_) => AtGate::Passed(span),
+            Ok(_) => {
+                self.count_class();
+                AtGate::Passed(span)
+            }
             Err(rejection) => {
                 self.gate.metrics().count_rejection(rejection.reason);
                 AtGate::Rejected(*rejection, span)
@@ -112,16 +143,43 @@ impl<'a> GateRequest<'a> {
         Some(most.saturating_sub(waited))
     }
 
-    /// The share of the gate that the request takes. Its key is empty if the origin names no zone.
+    /// Counts the request for its class, if the origin has classes.
+    fn count_class(&self) {
+        let origin = self.gateway.origin(self.route.origin).settings();
+        if origin.classes.is_empty() {
+            return;
+        }
+        let decides = self.plans().is_some_and(Plans::have_classes);
+        let plan = decides.then(|| self.sharer().plan).flatten();
+        if let Some(class) = self.gateway.class_metrics(self.index, plan) {
+            class.count();
+        }
+    }
+
+    /// The plans of the zone that shares the gate, if there is one.
+    fn plans(&self) -> Option<&'a Plans> {
+        let share = self.gateway.origin(self.route.origin).settings().share?;
+        Some(&self.gateway.zone(share).settings().plans)
+    }
+
+    fn sharer(&self) -> &Sharer {
+        self.sharer.get_or_init(|| {
+            let share = self.gateway.origin(self.route.origin).settings().share;
+            let zone = share.map(|zone| self.gateway.zone(zone).settings());
+            let key = zone.map_or_else(Key::default, |zone| key::shared(zone, self.info));
+            let plan = zone.and_then(|zone| zone.plans.index_of(&key));
+            Sharer { key, plan }
+        })
+    }
+
+    /// The share of the gate that the request takes.
     fn share(&self) -> Share<Key> {
-        let share = self.gateway.origin(self.route.origin).settings().share;
-        let zone = share.map(|zone| self.gateway.zone(zone).settings());
-        let key = zone.map_or_else(Key::default, |zone| key::shared(zone, self.info));
-        let plan = zone.and_then(|zone| zone.plans.of(&key));
+        let Sharer { key, plan } = self.sharer();
+        let plan = plan.and_then(|plan| self.plans()?.get(plan));
         let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
             class: Arc::clone(class.unwrap_or(&self.route.class)),
-            key,
+            key: Key::clone(key),
             weight: plan.map_or(1, |plan| plan.weight),
         }
     }

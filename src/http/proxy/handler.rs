@@ -119,8 +119,8 @@ async fn admit<'a>(
     }
     let cost = cost::before(&route.cost, info);
     record.cost = cost;
-    let gate = GateRequest::new(gateway, route, info, cost);
-    record.class = gate.as_ref().and_then(GateRequest::class_of_plan);
+    let gate = GateRequest::new(gateway, (index, route), info, cost);
+    record.planned = gate.as_ref().and_then(GateRequest::planned);
     // Without limits the gate is joined at once.
     let hopeless = gate.as_ref().filter(|_| !route.limits.is_empty());
     if let Some(rejection) = hopeless.and_then(GateRequest::foresee) {

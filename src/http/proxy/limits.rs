@@ -88,6 +88,8 @@ struct PendingLimit {
     /// The limit as it applies to this request.
     wanted: RouteLimit,
     key: Key,
+    /// The index of the plan of the key, if it has one.
+    plan: Option<usize>,
 }
 
 /// Joins all zones of the route for a request of this cost.
@@ -98,7 +100,7 @@ struct PendingLimit {
 /// and no two requests can wait for each other.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
-/// there are several zones, they are probed first, so that this is rare. While the request waits,
+/// several zones are joined at once, they are probed first, so that this is rare. While the request waits,
 /// `place` says where, and that it has waited since `began`.
 pub(super) async fn wait<'r>(
     worker: &Worker,
@@ -120,7 +122,7 @@ pub(super) async fn wait<'r>(
     });
     let decided = if others.is_empty() {
         let (zone, limit) = (gateway.zone(first.wanted.zone), first.wanted.limit);
-        let joined = zone.join(Key::clone(&first.key), limit, route.dry_run);
+        let joined = zone.join(Key::clone(&first.key), first.plan, limit, route.dry_run);
         match joined.await {
             Ok(turn) => {
                 let verdict = first.granted(turn.grant(), route.dry_run);
@@ -172,8 +174,9 @@ fn pending(
         let zone = gateway.zone(wanted.zone).settings();
         let key = key::take(zone, info)?;
         let mut wanted = wanted.costing(Some(cost));
-        wanted.limit = zone.limit_of(&key, wanted.limit);
-        Some(PendingLimit { wanted, key })
+        let plan = zone.plans.index_of(&key);
+        wanted.limit = zone.limit_in(plan, wanted.limit);
+        Some(PendingLimit { wanted, key, plan })
     });
     (pending.next(), pending.collect())
 }
@@ -193,12 +196,15 @@ async fn join_all<'r>(
         |PendingLimit { wanted, .. }: &PendingLimit| wanted.limit.in_flight.map(|_| wanted.zone);
     pending.sort_by_key(turn_order);
     let at_once = pending.partition_point(|asked| turn_order(asked).is_none());
-    if let Some((index, rejection)) = probe(gateway, &pending, route.dry_run).await {
+    // Whether a place will be free when a request has waited for its time is not known before.
+    if at_once > 1
+        && let Some((index, rejection)) = probe(gateway, &pending[..at_once], route.dry_run).await
+    {
         return Err((pending.swap_remove(index), rejection));
     }
     let join = |asked: &PendingLimit| {
         let (zone, limit) = (gateway.zone(asked.wanted.zone), asked.wanted.limit);
-        zone.join(Key::clone(&asked.key), limit, route.dry_run)
+        zone.join(Key::clone(&asked.key), asked.plan, limit, route.dry_run)
     };
     let mut turns = match turns(pending[..at_once].iter().map(join).collect()).await {
         Ok(turns) => turns,
@@ -235,7 +241,7 @@ async fn probe(
     asked: &[PendingLimit],
     dry_run: bool,
 ) -> Option<(usize, Rejection)> {
-    let ask = |PendingLimit { wanted, key }: &PendingLimit| {
+    let ask = |PendingLimit { wanted, key, .. }: &PendingLimit| {
         let zone = gateway.zone(wanted.zone);
         Some(zone.probe(Key::clone(key), wanted.limit))
     };
@@ -260,9 +266,9 @@ async fn probe(
     for (other, asked) in asked.iter().enumerate() {
         let zone = gateway.zone(asked.wanted.zone);
         if other == index {
-            zone.count_rejection(&rejection, dry_run);
+            zone.count_rejection(asked.plan, &rejection, dry_run);
         } else {
-            zone.count_cancelled();
+            zone.count_cancelled(asked.plan);
         }
     }
     Some((index, rejection))

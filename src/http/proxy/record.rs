@@ -1,11 +1,10 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::gate::AtGate;
+use super::gate::{AtGate, Planned};
 use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
-use crate::config::{Route, ServerUrl};
+use crate::config::{Plan, Route, ServerUrl, Zone};
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::http::upstream::GateRejection;
@@ -35,8 +34,8 @@ pub(super) struct RequestRecord<'r> {
     pub(super) at_gate: Option<AtGate>,
     /// What the request counts for, as far as it is known.
     pub(super) cost: Cost,
-    /// The class that the plan of its key gives the request; `None`: that of its route.
-    pub(super) class: Option<Arc<str>>,
+    /// The key of the request at the origin's gate, if it has a plan there.
+    pub(super) planned: Option<Planned>,
     /// Whether its charges were given back for its answer's status.
     pub(super) is_refunded: bool,
     /// The server that was asked. `origin_took` is the time until the head of its response.
@@ -68,7 +67,7 @@ impl<'r> RequestRecord<'r> {
             at_gate: None,
             outcome: None,
             cost: Cost::ONE,
-            class: None,
+            planned: None,
             is_refunded: false,
             server: None,
             origin_took: None,
@@ -132,10 +131,7 @@ impl<'r> RequestRecord<'r> {
     /// If the client left while the request waited, this says so.
     fn limited(&self) -> Option<access::Limited<'_>> {
         let zone = |index| self.gateway.zone(index).settings().name.as_str();
-        let plan = |index, key: &[u8]| {
-            let plans = &self.gateway.zone(index).settings().plans;
-            plans.of(key).map(|plan| &*plan.name)
-        };
+        let plan = |index, key: &[u8]| self.gateway.zone(index).settings().plans.name_of(key);
         if let Some(WaitingPlace {
             zone: index, key, ..
         }) = &self.waiting
@@ -190,9 +186,26 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
+    /// Returns the plan that decides the request's share of its origin's gate, and its zone.
+    fn plan_at_gate(&self, route: &Route) -> Option<(&Zone, &Plan)> {
+        let share = self.gateway.origin(route.origin).settings().share?;
+        let zone = self.gateway.zone(share).settings();
+        Some((zone, zone.plans.get(self.planned.as_ref()?.plan)?))
+    }
+
+    /// Returns the request's class at its origin's gate, if the origin has classes.
+    fn class(&self, route: &Route, plan: Option<&Plan>) -> Option<&str> {
+        let classes = &self.gateway.origin(route.origin).settings().classes;
+        let wanted = plan.and_then(|plan| plan.class.as_ref());
+        let wanted = wanted.unwrap_or(&route.class);
+        let known = classes.iter().find(|class| class.name == *wanted);
+        known.or(classes.first()).map(|class| &*class.name)
+    }
+
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
         let settings = self.gateway.settings();
         let route = self.route.and_then(|route| settings.routes.get(route));
+        let at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome.as_ref().and_then(LimitOutcome::decisive);
         let field = |name| {
             let value = self.head?.fields().named(name).next()?;
@@ -211,6 +224,11 @@ impl<'r> RequestRecord<'r> {
                 .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
             limited: self.limited(),
+            planned: self.planned.as_ref().zip(at_gate).map(|(planned, of)| {
+                let (zone, plan) = (of.0.name.as_str(), &*of.1.name);
+                let key = &*planned.key;
+                access::Planned { zone, key, plan }
+            }),
             queue: match &self.waiting {
                 Some(place) => Some(now.since(place.since)),
                 None => decisive
@@ -219,11 +237,7 @@ impl<'r> RequestRecord<'r> {
             },
             origin_queue: self.waited_at_gate(|| now),
             origin_rejected: self.gate_rejection().map(|it| it.reason.label()),
-            class: self
-                .class
-                .as_deref()
-                .or(route.map(|route| &*route.class))
-                .filter(|it| !it.is_empty()),
+            class: route.and_then(|route| self.class(route, at_gate.map(|of| of.1))),
             cost: route
                 .filter(|route| route.has_cost())
                 .map(|_| self.charged()),

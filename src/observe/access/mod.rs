@@ -51,6 +51,8 @@ pub struct Entry<'a> {
     pub server: Option<String>,
     /// The result of the request's limits.
     pub limited: Option<Limited<'a>>,
+    /// The key of the request at the origin's gate, if it has a plan there.
+    pub planned: Option<Planned<'a>>,
     /// How long the request waited for its turn.
     pub queue: Option<Duration>,
     /// How long the request waited at the origin's gate.
@@ -69,6 +71,34 @@ pub struct Entry<'a> {
     pub referer: Option<Cow<'a, str>>,
     /// The `User-Agent` field.
     pub user_agent: Option<Cow<'a, str>>,
+}
+
+/// A key whose plan decides what its requests get at the origin's gate.
+#[derive(Debug)]
+pub struct Planned<'a> {
+    /// Name of the zone that shares the gate.
+    pub zone: &'a str,
+    /// The key; any bytes.
+    pub key: &'a [u8],
+    /// Its plan.
+    pub plan: &'a str,
+}
+
+impl Entry<'_> {
+    /// The plan that decided at the limit, or else at the gate; then with the name of its zone.
+    fn plan(&self) -> (Option<&str>, Option<&str>) {
+        let of_limit = self.limited.as_ref().and_then(|limited| limited.plan);
+        match &self.planned {
+            Some(Planned { zone, plan, .. }) if of_limit.is_none() => (Some(plan), Some(zone)),
+            _ => (of_limit, None),
+        }
+    }
+
+    /// The key at the limit that decided, or else at the gate.
+    fn key(&self) -> Option<&[u8]> {
+        let of_limit = self.limited.as_ref().map(|limited| limited.key);
+        of_limit.or_else(|| Some(self.planned.as_ref()?.key))
+    }
 }
 
 /// The parts of a request line.
@@ -184,17 +214,15 @@ pub(crate) fn text(entry: &Entry) -> String {
         quoted(entry.referer.as_deref()),
         quoted(entry.user_agent.as_deref()),
     );
-    if let Some(Limited {
-        zone,
-        key,
-        status,
-        excess,
-        ..
-    }) = &entry.limited
-    {
-        let (key, status) = (escape(key), status.label());
-        let _ = write!(line, " zone=\"{zone}\" key=\"{key}\" limit_status={status}");
-        if let Some(excess) = excess {
+    if let Some(limited) = &entry.limited {
+        let _ = write!(line, " zone=\"{}\"", limited.zone);
+    }
+    if let Some(key) = entry.key() {
+        let _ = write!(line, " key=\"{}\"", escape(key));
+    }
+    if let Some(limited) = &entry.limited {
+        let _ = write!(line, " limit_status={}", limited.status.label());
+        if let Some(excess) = limited.excess {
             let _ = write!(line, " excess={:.3}", excess.requests());
         }
     }
@@ -211,9 +239,12 @@ pub(crate) fn text(entry: &Entry) -> String {
     if let Some(reason) = entry.origin_rejected {
         let _ = write!(line, " origin_rejected={reason}");
     }
-    let plan = entry.limited.as_ref().and_then(|limited| limited.plan);
+    let (plan, plan_zone) = entry.plan();
     if let Some(plan) = plan {
         let _ = write!(line, " plan={plan}");
+    }
+    if let Some(zone) = plan_zone {
+        let _ = write!(line, " plan_zone={zone}");
     }
     if let Some(class) = entry.class {
         let _ = write!(line, " class={class}");
@@ -260,6 +291,8 @@ struct Json<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    plan_zone: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<u32>,
@@ -274,6 +307,7 @@ struct Json<'a> {
 
 pub(crate) fn json(entry: &Entry) -> String {
     let (limited, line) = (entry.limited.as_ref(), entry.line.as_ref());
+    let (plan, plan_zone) = entry.plan();
     let line = Json {
         time: timestamp(entry.time).to_string(),
         client: entry.client,
@@ -286,7 +320,7 @@ pub(crate) fn json(entry: &Entry) -> String {
         origin: entry.origin,
         server: entry.server.as_deref(),
         zone: limited.map(|limited| limited.zone),
-        key: limited.map(|limited| escape(limited.key)),
+        key: entry.key().map(escape),
         limit_status: limited.map(|limited| limited.status.label()),
         excess: limited
             .and_then(|limited| limited.excess)
@@ -294,7 +328,8 @@ pub(crate) fn json(entry: &Entry) -> String {
         queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
         origin_queue_seconds: entry.origin_queue.map(|span| span.as_secs_f64()),
         origin_rejected: entry.origin_rejected,
-        plan: entry.limited.as_ref().and_then(|limited| limited.plan),
+        plan,
+        plan_zone,
         class: entry.class,
         cost: entry.cost,
         origin_seconds: entry.origin_took.map(|span| span.as_secs_f64()),
@@ -342,6 +377,7 @@ mod tests {
                 excess: Some(Excess::default()),
                 plan: Some("gold"),
             }),
+            planned: None,
             queue: Some(Duration::from_micros(950_200)),
             origin_queue: Some(Duration::from_millis(3)),
             origin_rejected: Some("queue"),
@@ -362,6 +398,38 @@ mod tests {
              \"curl\\x0D\\x0A\\x228\\x22\" zone=\"per_client\" key=\"a\\x0A\\xFF\\\\\" limit_status=delayed excess=0.000 \
              queue=0.950200 origin_queue=0.003000 origin=0.012000 duration=0.963000 origin_rejected=queue \
              plan=gold class=batch cost=5"
+        );
+    }
+
+    #[test]
+    fn without_a_limit_there_is_the_plan_at_the_gate() {
+        let at_gate = |limited| Entry {
+            limited,
+            planned: Some(Planned {
+                zone: "z",
+                key: b"alice",
+                plan: "silver",
+            }),
+            ..entry()
+        };
+        let only = at_gate(None);
+        assert!(
+            text(&only).contains("\" key=\"alice\" queue="),
+            "{}",
+            text(&only)
+        );
+        assert!(text(&only).contains(" plan=silver plan_zone=z "));
+        let line: serde_json::Value = serde_json::from_str(&json(&only)).unwrap();
+        assert_eq!(line["key"], "alice");
+        assert_eq!(line["plan"], "silver");
+        assert_eq!(line["plan_zone"], "z");
+        assert!(line.get("zone").is_none());
+        // What a limit says comes first.
+        let both = json(&at_gate(entry().limited));
+        assert!(both.contains("\"plan\":\"gold\""), "{both}");
+        assert!(
+            !both.contains("alice") && !both.contains("plan_zone"),
+            "{both}"
         );
     }
 

@@ -1,10 +1,15 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::metrics::{Histogram, Unit, counter, describe_counter, describe_histogram, histogram};
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
+use super::class::ClassMetrics;
+use super::registry::Registry;
 use super::tally::Tally;
-use super::{ORIGIN_BACKOFFS, ORIGIN_LOST_SLOTS, ORIGIN_QUEUE_WAIT, ORIGIN_REJECTIONS};
+use super::{
+    ORIGIN_BACKOFFS, ORIGIN_CLASS_REQUESTS, ORIGIN_LOST_SLOTS, ORIGIN_QUEUE_WAIT, ORIGIN_REJECTIONS,
+};
 use crate::limit::Cuts;
 
 /// Requests waiting at an origin's gate.
@@ -44,6 +49,10 @@ pub(super) fn describe() {
     describe_counter!(
         ORIGIN_REJECTIONS,
         "Requests that the origin's gate rejected, by reason."
+    );
+    describe_counter!(
+        ORIGIN_CLASS_REQUESTS,
+        "Requests of a class that passed the origin's gate."
     );
     describe_counter!(
         ORIGIN_BACKOFFS,
@@ -128,6 +137,8 @@ pub struct GateMetrics {
     wait: Histogram,
     /// The same waits as in `wait`, for readers that need their quantiles each second.
     waits: AtomicHistogram,
+    classes: Registry<ClassMetrics>,
+    origin: String,
 }
 
 impl GateMetrics {
@@ -149,9 +160,18 @@ impl GateMetrics {
                 Tally::into_series(counter!(ORIGIN_BACKOFFS, &labels))
             }),
             lost_slots: Tally::into_series(counter!(ORIGIN_LOST_SLOTS, "origin" => origin.clone())),
-            wait: histogram!(ORIGIN_QUEUE_WAIT, "origin" => origin),
+            wait: histogram!(ORIGIN_QUEUE_WAIT, "origin" => origin.clone()),
             waits: AtomicHistogram::default(),
+            classes: Registry::default(),
+            origin,
         }
+    }
+
+    /// The metrics of one of its classes; each call returns the same ones while they are in use.
+    #[must_use]
+    pub fn class(&self, name: &str) -> Arc<ClassMetrics> {
+        self.classes
+            .get(name, || ClassMetrics::of(&self.origin, name))
     }
 
     /// Counts a rejection by its reason.
@@ -195,6 +215,7 @@ impl GateMetrics {
         let tallies = self.rejections.iter().chain(&self.backoffs);
         tallies.for_each(Tally::show);
         self.lost_slots.show();
+        self.classes.all().iter().for_each(|class| class.show());
     }
 }
 

@@ -1,15 +1,19 @@
 //! The names of all metrics, their help texts, and the handles that count them.
 //!
-//! A handle is made once for each zone, route and setting. Counting through it costs one atomic
+//! A handle is made once for each zone, plan, route, class and setting. Counting through it costs one atomic
 //! addition.
 
 mod actors;
 mod atomic_histogram;
 mod buffers;
+mod class;
 mod config;
 mod gate;
 mod histograms;
+mod limit_status;
 mod log;
+mod plan;
+mod registry;
 mod route;
 mod server;
 mod sharded;
@@ -22,6 +26,7 @@ use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gaug
 pub use actors::{ActorKind, count_restart};
 pub use atomic_histogram::{AtomicHistogram, Counts};
 pub use buffers::show_buffers;
+pub use class::ClassMetrics;
 pub use config::ConfigMetrics;
 pub use gate::{
     BackoffReason, GateMetrics, GateRejected, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP,
@@ -29,13 +34,16 @@ pub use gate::{
     ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP,
 };
 pub use histograms::Histograms;
+pub use limit_status::LimitStatus;
 pub use log::count_dropped_line;
+pub use plan::PlanMetrics;
+pub use registry::Registry;
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
 pub use sharded::Count;
 pub use store::{StoreMetrics, StoreResult};
 pub use tally::Tally;
-pub use zone::{LimitStatus, Rejected, ZoneMetrics};
+pub use zone::{Rejected, ZoneMetrics};
 
 /// The edges of every histogram, in seconds: from 100 µs to one minute.
 ///
@@ -71,6 +79,7 @@ pub const ZONE_TOP_KEY_HELP: &str =
 /// The route label of requests that no route took.
 pub const NO_ROUTE: &str = "none";
 
+const PLAN_REQUESTS: &str = "drip_plan_requests_total";
 const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";
 const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
 const ZONE_RATE: &str = "drip_zone_rate";
@@ -82,6 +91,7 @@ const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
 const ORIGIN_HEALTHY: &str = "drip_origin_healthy";
 const ORIGIN_QUEUE_WAIT: &str = "drip_origin_queue_wait_seconds";
 const ORIGIN_REJECTIONS: &str = "drip_origin_rejections_total";
+const ORIGIN_CLASS_REQUESTS: &str = "drip_origin_class_requests_total";
 const ORIGIN_BACKOFFS: &str = "drip_origin_backoffs_total";
 const ORIGIN_LOST_SLOTS: &str = "drip_origin_lost_slots_total";
 const STORE_OPERATIONS: &str = "drip_store_operations_total";
@@ -103,41 +113,7 @@ pub fn describe() {
         Unit::Seconds,
         "From the request head to the last byte of the response."
     );
-    describe_counter!(ZONE_REQUESTS, "Requests of the zone, by limit status.");
-    describe_counter!(
-        ZONE_REJECTIONS,
-        "Requests that the zone rejected, by reason."
-    );
-    describe_gauge!(
-        ZONE_DEPTH,
-        "Requests waiting in the zone, all keys together."
-    );
-    describe_gauge!(
-        ZONE_IN_FLIGHT,
-        "Running requests of the zone that a limit with in_flight bounds."
-    );
-    describe_histogram!(
-        ZONE_WAIT,
-        Unit::Seconds,
-        "How long requests waited for their turn."
-    );
-    describe_histogram!(
-        ZONE_LATENESS,
-        Unit::Seconds,
-        "How late requests left, against their due time."
-    );
-    describe_gauge!(
-        ZONE_RATE,
-        "The rate in force, in requests a second for each key; NaN without a rate."
-    );
-    describe_gauge!(
-        ZONE_KEYS,
-        "Remembered keys; active ones have an actor, parked ones only their bucket."
-    );
-    describe_counter!(
-        ZONE_EVICTIONS,
-        "Forgotten keys: drained and idle, or the least recently used of a full zone."
-    );
+    describe_zones();
     describe_counter!(
         ORIGIN_REQUESTS,
         "Requests sent to a server of an origin, by outcome."
@@ -195,4 +171,46 @@ pub fn describe() {
     log::show_dropped();
     describe_gauge!(BUILD, "1, with the version of this gateway.");
     gauge!(BUILD, "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+}
+
+fn describe_zones() {
+    describe_counter!(ZONE_REQUESTS, "Requests of the zone, by limit status.");
+    describe_counter!(
+        PLAN_REQUESTS,
+        "Requests of the keys of a plan, by limit status."
+    );
+    describe_counter!(
+        ZONE_REJECTIONS,
+        "Requests that the zone rejected, by reason."
+    );
+    describe_gauge!(
+        ZONE_DEPTH,
+        "Requests waiting in the zone, all keys together."
+    );
+    describe_gauge!(
+        ZONE_IN_FLIGHT,
+        "Running requests of the zone that a limit with in_flight bounds."
+    );
+    describe_histogram!(
+        ZONE_WAIT,
+        Unit::Seconds,
+        "How long requests waited for their turn."
+    );
+    describe_histogram!(
+        ZONE_LATENESS,
+        Unit::Seconds,
+        "How late requests left, against their due time."
+    );
+    describe_gauge!(
+        ZONE_RATE,
+        "The rate in force, in requests a second for each key; NaN without a rate."
+    );
+    describe_gauge!(
+        ZONE_KEYS,
+        "Remembered keys; active ones have an actor, parked ones only their bucket."
+    );
+    describe_counter!(
+        ZONE_EVICTIONS,
+        "Forgotten keys: drained and idle, or the least recently used of a full zone."
+    );
 }

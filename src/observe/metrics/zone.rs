@@ -1,9 +1,12 @@
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ::metrics::{Gauge, Histogram, counter, gauge, histogram};
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
+use super::limit_status::LimitStatus;
+use super::plan::PlanMetrics;
+use super::registry::Registry;
 use super::store::StoreResult;
 use super::tally::Tally;
 use super::{
@@ -11,49 +14,6 @@ use super::{
     ZONE_RATE, ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
 };
 use crate::limit::{Rate, Reason};
-
-/// Result of a request at its limits.
-///
-/// The values are those of nginx's `$limit_req_status`, and [`LimitStatus::Cancelled`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitStatus {
-    /// It passed at once.
-    Passed,
-    /// It waited and had its turn.
-    Delayed,
-    /// It was rejected.
-    Rejected,
-    /// Dry run: it would have waited.
-    DelayedDryRun,
-    /// Dry run: it would have been rejected.
-    RejectedDryRun,
-    /// Its client left while it waited, or its turn was given back.
-    Cancelled,
-}
-
-impl LimitStatus {
-    const ALL: [Self; 6] = [
-        Self::Passed,
-        Self::Delayed,
-        Self::Rejected,
-        Self::DelayedDryRun,
-        Self::RejectedDryRun,
-        Self::Cancelled,
-    ];
-
-    /// The value of the label `status`, and of `limit_status` in the access log.
-    #[must_use]
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Delayed => "delayed",
-            Self::Rejected => "rejected",
-            Self::DelayedDryRun => "delayed_dry_run",
-            Self::RejectedDryRun => "rejected_dry_run",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
 
 /// Metrics of one zone.
 #[derive(Debug)]
@@ -81,6 +41,7 @@ pub struct ZoneMetrics {
     rejections: [Tally; Rejected::ALL.len()],
     /// Created at the first operation, because most zones have no store.
     operations: OnceLock<[Tally; StoreResult::ALL.len()]>,
+    plans: Registry<PlanMetrics>,
     name: String,
 }
 
@@ -171,13 +132,23 @@ impl ZoneMetrics {
                 )
             }),
             operations: OnceLock::new(),
+            plans: Registry::default(),
             name,
         }
     }
 
-    /// Counts a request by its result.
-    pub fn count(&self, status: LimitStatus) {
+    /// The metrics of one of its plans; each call returns the same ones while they are in use.
+    #[must_use]
+    pub fn plan(&self, name: &str) -> Arc<PlanMetrics> {
+        self.plans.get(name, || PlanMetrics::of(&self.name, name))
+    }
+
+    /// Counts a request by its result, and for the plan of its key if it has one.
+    pub fn count(&self, plan: Option<&PlanMetrics>, status: LimitStatus) {
         self.statuses[status as usize].add(1);
+        if let Some(plan) = plan {
+            plan.count(status);
+        }
     }
 
     /// How many requests had this result.
@@ -241,6 +212,7 @@ impl ZoneMetrics {
             .chain(evictions)
             .chain(operations)
             .for_each(Tally::show);
+        self.plans.all().iter().for_each(|plan| plan.show());
     }
 }
 

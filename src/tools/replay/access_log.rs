@@ -36,6 +36,7 @@ proptest! {
             origin: Some("app"),
             server: None,
             limited: Some(Limited { zone: "z", key: &key, status: LimitStatus::Passed, excess: None, plan: None }),
+            planned: None,
             queue: None,
             origin_queue: None,
             origin_rejected: None,

@@ -4,6 +4,7 @@ use super::address::Address;
 use super::model::{Model, Row, Sort};
 use super::view::file;
 use super::view::numbers::wait;
+use crate::admin::views::Plain;
 
 const HEADING: [&str; 10] = [
     "zone", "rate", "in/s", "out/s", "depth", "deepest", "oldest", "p95", "rej/s", "keys",
@@ -28,21 +29,66 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
     lines.push(String::new());
     lines.extend(servers(model));
     lines.extend(gates(model));
-    let keys = model.deepest(Sort::Depth);
-    if !keys.is_empty() {
-        let mut rows = vec![
-            ["zone", "depth", "oldest", "key"]
-                .map(str::to_owned)
-                .to_vec(),
-        ];
-        rows.extend(keys.iter().map(|key| {
-            let (depth, oldest) = (key.depth.to_string(), wait(key.oldest_wait));
-            vec![key.zone.to_string(), depth, oldest, key.key.to_string()]
-        }));
-        lines.push(String::new());
-        lines.extend(columns(&rows, &[0, 3]));
-    }
+    lines.extend(deepest(model));
     lines.join("\n") + "\n"
+}
+
+/// The deepest keys; nothing if none waits.
+fn deepest(model: &Model) -> Vec<String> {
+    let heading = ["zone", "depth", "oldest", "key"];
+    let mut table = KeyTable::new(heading);
+    for key in model.deepest(Sort::Depth) {
+        let (depth, oldest) = (key.depth.to_string(), wait(key.oldest_wait));
+        let row = [key.zone.to_string(), depth, oldest, key.key.to_string()];
+        table.push(row, key.plan.as_ref());
+    }
+    table.lines()
+}
+
+/// A table of keys, with a column for their plans if any has one.
+struct KeyTable {
+    rows: Vec<[String; 4]>,
+    plans: Vec<String>,
+}
+
+impl KeyTable {
+    /// `heading` is that of three columns, and of the keys.
+    fn new(heading: [&str; 4]) -> Self {
+        Self {
+            rows: vec![heading.map(str::to_owned)],
+            plans: vec!["plan".to_owned()],
+        }
+    }
+
+    fn push(&mut self, row: [String; 4], plan: Option<&Plain>) {
+        self.rows.push(row);
+        self.plans
+            .push(plan.map(Plain::to_string).unwrap_or_default());
+    }
+
+    /// The lines below an empty one; nothing without a key.
+    fn lines(self) -> Vec<String> {
+        if self.rows.len() == 1 {
+            return Vec::new();
+        }
+        let has_plans = self.plans.iter().skip(1).any(|plan| !plan.is_empty());
+        let with_plan = |(row, plan): ([String; 4], String)| {
+            let mut row = row.to_vec();
+            if has_plans {
+                row.insert(3, plan);
+            }
+            row
+        };
+        let rows: Vec<_> = self
+            .rows
+            .into_iter()
+            .zip(self.plans)
+            .map(with_plan)
+            .collect();
+        let mut lines = vec![String::new()];
+        lines.extend(columns(&rows, &[0, 3, 4]));
+        lines
+    }
 }
 
 fn servers(model: &Model) -> Vec<String> {
@@ -83,11 +129,7 @@ fn gates(model: &Model) -> Vec<String> {
         "backs off",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    let mut keys = vec![
-        ["gate", "waiting", "part", "key"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let mut keys = KeyTable::new(["gate", "waiting", "part", "key"]);
     for origin in model.origins() {
         let Some(gate) = model.gate(origin) else {
             continue;
@@ -105,20 +147,23 @@ fn gates(model: &Model) -> Vec<String> {
             gate.rejected().to_string(),
             gate.backing_off().unwrap_or("no".to_owned()),
         ]);
-        keys.extend(gate.keys().iter().map(|key| {
-            vec![
+        for key in gate.keys() {
+            let row = [
                 origin.name.to_string(),
                 key.queue_depth.to_string(),
                 format!("{:.0}%", key.share * 100.0),
                 key.key.to_string(),
-            ]
-        }));
+            ];
+            keys.push(row, key.plan.as_ref());
+        }
     }
-    let tables = [columns(&rows, &[0, 1, 6]), columns(&keys, &[0, 3])];
-    let filled = tables.into_iter().filter(|table| table.len() > 1);
-    filled
-        .flat_map(|table| std::iter::once(String::new()).chain(table))
-        .collect()
+    if rows.len() == 1 {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    lines.extend(columns(&rows, &[0, 1, 6]));
+    lines.extend(keys.lines());
+    lines
 }
 
 fn zone(row: &Row) -> Vec<String> {

@@ -27,6 +27,8 @@ pub(super) const CASES: &[Case] = &[
      "7:39: weight: expected a whole number from 1 to 64; found 65"),
     (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], class = \"batch\" }",
      "7:38: class: no origin has a class batch; none has classes"),
+    (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], class = \"\" }",
+     "7:38: class: expected the name of a class such as \"batch\"; found \"\""),
     (RATE, "rate = \"10r/s\"\nplans.gold = { keys = [\"a\"], brust = 1 }",
      "7:30: \"brust\" is not a field of [zones.per_client.plans.gold], whose fields are keys, file, rate, burst, weight, class; did you mean burst?"),
     (RATE, "rate = \"10r/s\"\nstore = \"redis\"\nplans.gold = { keys = [\"a\"], rate = \"0.123456789r/d\" }",
@@ -53,7 +55,7 @@ fn keys_come_from_the_file_itself_and_from_files_of_keys() {
                  plans.silver = { file = \"silver.txt\" }";
     let files = [
         ("gold.txt", "# the best\nbob\ncarol # new\r\n\n"),
-        ("silver.txt", "dave"),
+        ("silver.txt", "\u{feff}dave"),
     ];
     let settings = in_folder(plans, &files).unwrap();
     let zone = &settings.zones[0];
@@ -70,6 +72,17 @@ fn keys_come_from_the_file_itself_and_from_files_of_keys() {
     assert_eq!(zone.rate_of(b"dave").to_string(), "10r/s");
     assert_eq!(name("eve"), None);
     assert_eq!(settings.plan_files().len(), 2);
+    assert_eq!(zone.plans.counts(), [3, 1]);
+}
+
+#[test]
+fn a_file_with_errors_names_its_files_of_keys() {
+    let plans =
+        "plans.gold = { file = \"gold.txt\" }\nplans.silver = { file = \"/no/silver.txt\" }";
+    let text = SMALLEST.replacen(RATE, &format!("{RATE}\n{plans}"), 1);
+    let wrong = parse(&text, Path::new("/etc/drip/gateway.toml"), false).unwrap_err();
+    let named = ["/etc/drip/gold.txt", "/no/silver.txt"].map(std::path::PathBuf::from);
+    assert_eq!(wrong.named, named);
 }
 
 #[test]

@@ -24,8 +24,6 @@ pub(super) struct LimitSet {
     pub(super) list: Vec<String>,
     pub(super) status: u32,
     dry_run: bool,
-    /// Whether a request may wait for its turn.
-    may_delay: bool,
     /// The zones in the settings.
     zones: Vec<String>,
 }
@@ -37,7 +35,6 @@ impl LimitSet {
             list: Vec::new(),
             status: STATUS,
             dry_run,
-            may_delay: false,
             zones: Vec::new(),
         }
     }
@@ -50,7 +47,6 @@ impl LimitSet {
                 continue;
             };
             if let Some((zone, text)) = translate(&limit, zones, notes) {
-                set.may_delay |= limit.burst > 0 && limit.delay().is_some();
                 set.add(zone, text, directive.place, notes);
             }
         }
@@ -78,9 +74,6 @@ impl LimitSet {
         if self.status != other.status && !self.dry_run {
             let status = self.status;
             notes.add(place, format!("{theirs}_status is {} here and {ours}_status is {status}, and a route has one reject_status for all limits; it is {status}", other.status));
-        }
-        if self.may_delay && !self.dry_run {
-            notes.add(place, format!("nginx counts for {theirs} once {ours} has delayed a request; drip already refuses it on arrival if in_flight are running then; a burst beside in_flight lets it wait"));
         }
         self.list.extend(other.list);
     }

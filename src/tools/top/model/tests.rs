@@ -89,6 +89,7 @@ fn keys_in_each_order() {
     let deep = |zone: &str, key: &str, depth, oldest_wait| KeySample {
         zone: Plain::new(zone),
         key: Plain::new(key),
+        plan: None,
         depth,
         oldest_wait,
     };

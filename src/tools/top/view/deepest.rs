@@ -13,7 +13,13 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let sort = view.page.sort;
     let title = format!("deepest keys, by {}", sort.name());
     let keys = view.shown().deepest(sort);
-    let mut lines = vec![Line::styled(" depth  oldest  zone, key", Paint::faint())];
+    let has_plans = keys.iter().any(|key| key.plan.is_some());
+    let heading = if has_plans {
+        " depth  oldest  zone (plan), key"
+    } else {
+        " depth  oldest  zone, key"
+    };
+    let mut lines = vec![Line::styled(heading, Paint::faint())];
     if keys.is_empty() {
         lines = vec![Line::styled("nobody waits", Paint::faint())];
     }
@@ -24,8 +30,11 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     };
     lines.extend(keys.iter().skip(scrolled).map(|key| {
         let oldest = wait(key.oldest_wait);
+        // Before the key, which may be long.
+        let plan = key.plan.as_ref().map(|plan| format!(" ({plan})"));
+        let plan = plan.unwrap_or_default();
         Line::raw(format!(
-            "{:>6} {oldest:>7}  {}, {}",
+            "{:>6} {oldest:>7}  {}{plan}, {}",
             key.depth, key.zone, key.key
         ))
     }));

@@ -99,5 +99,8 @@ fn key(key: &GateKey) -> String {
         name => name,
     };
     let depth = key.queue_depth;
-    format!("  {depth:>6} {:>4.0}%  {name}", key.share * 100.0)
+    // Before the key, which may be long.
+    let plan = key.plan.as_ref().map(|plan| format!("({plan}) "));
+    let plan = plan.unwrap_or_default();
+    format!("  {depth:>6} {:>4.0}%  {plan}{name}", key.share * 100.0)
 }

@@ -9,7 +9,7 @@ use ratatui::widgets::{Paragraph, Wrap};
 
 use super::numbers::{share, wait};
 use super::{Paint, View};
-use crate::admin::views::{Limit, Zone};
+use crate::admin::views::{Limit, Zone, ZonePlan};
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
@@ -22,6 +22,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let mut lines = vec![Line::raw(format!("{} {}", zone.rate, zone.algorithm))];
     lines.push(Line::raw(format!("key {}", zone.key)));
     lines.extend(zone.limits.iter().map(|of| Line::raw(limit(of))));
+    lines.extend(zone.plans.iter().map(|of| Line::raw(plan(of))));
     lines.push(Line::default());
     lines.extend(verdicts(zone).into_iter().map(Line::raw));
     lines.push(Line::default());
@@ -46,6 +47,19 @@ fn limit(limit: &Limit) -> String {
         text += ", dry_run";
     }
     text
+}
+
+/// A plan, with what it has other than the zone and its limits.
+fn plan(plan: &ZonePlan) -> String {
+    let ZonePlan { keys, weight, .. } = plan;
+    let rate = plan.rate.as_ref().map(|rate| format!("rate {rate}"));
+    let burst = plan.burst.map(|burst| format!("burst {burst}"));
+    let weight = (*weight != 1).then(|| format!("weight {weight}"));
+    let class = plan.class.as_ref().map(|class| format!("class {class}"));
+    let keys = format!("{keys} {}", if *keys == 1 { "key" } else { "keys" });
+    let parts = [rate, burst, weight, class, Some(keys)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("plan {}: {}", plan.plan, parts.join(", "))
 }
 
 /// The outcomes of all requests since the start.

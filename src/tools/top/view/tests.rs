@@ -270,6 +270,59 @@ fn colours_only_add() {
 }
 
 #[test]
+fn plans_are_told_where_keys_have_them() {
+    let mut model = gated();
+    let key = json!({"zone": "per_client", "key": "alice", "plan": "gold", "depth": 9});
+    let other = json!({"zone": "per_client", "key": "bob", "depth": 3});
+    let sample = json!({"seq": 62, "time": 1062, "deepest": [key, other]});
+    model.hear(News::Sample(serde_json::from_value(sample).unwrap()), at(2));
+    let plans = [
+        json!({"plan": "gold", "keys": 2, "rate": "100r/s", "burst": 50, "weight": 8, "class": "interactive"}),
+        json!({"plan": "free", "keys": 1, "weight": 1}),
+    ];
+    if let Some(zone) = model.zones.iter_mut().flatten().next() {
+        zone.plans = plans
+            .map(|plan| serde_json::from_value(plan).unwrap())
+            .to_vec();
+    }
+    if let Some(gate) = model.origins.iter_mut().flatten().next() {
+        let gate = gate.gate.as_mut().unwrap();
+        gate.deepest[0].plan = Some("gold".into());
+    }
+    for (actions, lines) in [
+        (
+            vec![Action::Next; 2],
+            [
+                " depth  oldest  zone (plan), key",
+                "     9   0.00s  per_client (gold), alice",
+                "     3   0.00s  per_client, bob",
+            ],
+        ),
+        (
+            vec![Action::Next],
+            [
+                "plan gold: rate 100r/s, burst 50, weight 8, class interactive, 2 keys",
+                "plan free: 1 key",
+                "key $remote_addr",
+            ],
+        ),
+        (
+            vec![Action::Back],
+            [
+                r"      22   73%  (gold) alice\u{1b}[2J",
+                "       8   27%  (no key)",
+                "app: 2 of 6 in flight",
+            ],
+        ),
+    ] {
+        let shown = page(&model, &after(&model, &actions), (80, 24));
+        for line in lines {
+            assert!(shown.contains(line), "no {line} in\n{shown}");
+        }
+    }
+}
+
+#[test]
 fn a_gate_is_in_the_panel_of_its_origin() {
     let model = gated();
     let origins = after(&model, &[Action::Back]);

@@ -1,0 +1,42 @@
+/// Result of a request at its limits.
+///
+/// The values are those of nginx's `$limit_req_status`, and [`LimitStatus::Cancelled`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitStatus {
+    /// It passed at once.
+    Passed,
+    /// It waited and had its turn.
+    Delayed,
+    /// It was rejected.
+    Rejected,
+    /// Dry run: it would have waited.
+    DelayedDryRun,
+    /// Dry run: it would have been rejected.
+    RejectedDryRun,
+    /// Its client left while it waited, or its turn was given back.
+    Cancelled,
+}
+
+impl LimitStatus {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Passed,
+        Self::Delayed,
+        Self::Rejected,
+        Self::DelayedDryRun,
+        Self::RejectedDryRun,
+        Self::Cancelled,
+    ];
+
+    /// The value of the label `status`, and of `limit_status` in the access log.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Delayed => "delayed",
+            Self::Rejected => "rejected",
+            Self::DelayedDryRun => "delayed_dry_run",
+            Self::RejectedDryRun => "rejected_dry_run",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}

@@ -1,0 +1,53 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The metrics of named things, shared by all versions of the settings that have the thing.
+///
+/// So a request of an earlier version counts into the same metrics.
+#[derive(Debug)]
+pub struct Registry<M>(Mutex<HashMap<String, Weak<M>>>);
+
+impl<M> Default for Registry<M> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<M> Registry<M> {
+    /// The metrics of `name`: the known ones while anybody holds them.
+    pub fn get(&self, name: &str, new: impl FnOnce() -> M) -> Arc<M> {
+        let mut known = self.lock();
+        known.retain(|_, metrics| metrics.strong_count() > 0);
+        let same = known.get(name).and_then(Weak::upgrade);
+        same.unwrap_or_else(|| {
+            let new = Arc::new(new());
+            known.insert(name.to_owned(), Arc::downgrade(&new));
+            new
+        })
+    }
+
+    /// All metrics that anybody holds.
+    pub fn all(&self) -> Vec<Arc<M>> {
+        self.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Weak<M>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_the_same_metrics_while_anybody_holds_them() {
+        let registry = Registry::default();
+        let first = registry.get("a", || 1);
+        assert_eq!((*registry.get("a", || 2), *registry.get("b", || 3)), (1, 3));
+        assert_eq!(registry.all(), [Arc::clone(&first)]);
+        drop(first);
+        assert_eq!(*registry.get("a", || 4), 4);
+        assert!(registry.all().is_empty());
+    }
+}
