@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::config::KeyTemplate;
+use crate::config::{self, KeyTemplate, Zone};
 use crate::tools::advise::{self, Advice, Hours, Log, MOST_KEYS, Span, Survey};
 use crate::tools::trace::{SHOWN, length, open, progress, svg};
 
@@ -24,6 +24,15 @@ pub struct Wanted {
     /// decided
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
+    /// A gateway.toml: key and plans of the zone are those of this file, for any log
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        requires = "zone",
+        conflicts_with = "key"
+    )]
+    config: Option<PathBuf>,
     /// Hours without trouble, by the clock of the log: none of their requests should be rejected
     /// [default: all hours that are not bad]
     #[arg(long, value_name = "FROM/TO")]
@@ -56,7 +65,11 @@ pub fn advise(wanted: &Wanted) -> ExitCode {
 fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
     let hours = Hours::new(wanted.good.clone(), wanted.bad.clone());
     let survey = Survey::new(wanted.key.clone(), hours, MOST_KEYS)?;
-    let mut survey = survey.of_zone(wanted.zone.clone());
+    let mut survey = match (&wanted.config, &wanted.zone) {
+        (_, None) => survey,
+        (None, Some(zone)) => survey.of_zone(zone.clone()),
+        (Some(file), Some(zone)) => survey.of_zone_in_file(zone_in(file, zone)?),
+    };
     let logs = each_once(&wanted.logs);
     let lengths = logs.iter().map(|log| length(log));
     let progress = progress(lengths.sum());
@@ -106,6 +119,18 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
     Ok(advice)
 }
 
+/// The zone of this name in a file.
+fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
+    let settings = config::load(file).map_err(io::Error::other)?;
+    let names: Vec<_> = settings.zones.iter().map(|zone| &*zone.name).collect();
+    let names = names.join(", ");
+    let found = settings.zones.into_iter().find(|zone| zone.name == name);
+    found.ok_or_else(|| {
+        let file = file.display();
+        io::Error::other(format!("{file} has no zone {name}; it has: {names}"))
+    })
+}
+
 /// The logs without duplicates.
 ///
 /// `access.log *.log` names a log twice, and its requests would count twice.
@@ -135,7 +160,14 @@ fn tell(wanted: &Wanted, advice: &Advice) -> ExitCode {
 }
 
 fn draw(advice: &Advice, file: &Path) -> ExitCode {
-    match advise::picture(advice).save(file) {
+    let Some(picture) = advise::picture(advice) else {
+        eprintln!(
+            "{}: there is no request without a plan to draw",
+            file.display()
+        );
+        return ExitCode::FAILURE;
+    };
+    match picture.save(file) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{}: {error}", file.display());

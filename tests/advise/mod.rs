@@ -4,6 +4,7 @@ mod gate;
 mod live;
 mod logs;
 mod odd;
+mod plans;
 
 use std::fs;
 use std::path::Path;

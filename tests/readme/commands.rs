@@ -267,8 +267,8 @@ fn each_part_of_a_file_passes_the_check() {
 
 /// Files with the names used by the commands in the text.
 fn fill(folder: &Path) {
-    let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.z]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
-                [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 1 }]\n";
+    let file = "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.per_client]\nkey = \"$remote_addr\"\nrate = \"1r/s\"\n\
+                [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 1 }]\n";
     let log = |time: &str| {
         format!(
             "192.0.2.1 - - [{time} +0000] \"GET /?user=a HTTP/1.1\" 200 6 \"-\" \"curl\" zone=\"per_client\" key=\"192.0.2.1\"\n"

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::advice::{FASTEST, per};
 use super::origin_load::OriginLoad;
+use super::pace::{FASTEST, per};
 use crate::limit::Rate;
 
 /// The share of the seconds that the gate should not slow down.

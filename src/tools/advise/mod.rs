@@ -8,6 +8,9 @@
 //! that rate, by the arithmetic of [`crate::limit`]. Then the whole log is replayed under these
 //! numbers and under their neighbours.
 //!
+//! The keys of each plan are judged on their own, by the same rules. What is said of the zone is of
+//! the keys without a plan.
+//!
 //! For the gate in front of the origin it counts how many requests come in each second, and how
 //! many are at the origin at once, where the log tells how long requests took.
 //!
@@ -16,12 +19,16 @@
 
 mod advice;
 mod gate;
+mod group;
 mod hours;
 mod keys;
 mod order;
 mod origin_load;
+mod pace;
 mod paste;
 mod picture;
+mod plan_source;
+mod plans;
 mod read;
 mod report;
 mod spool;
@@ -33,13 +40,14 @@ mod windows;
 mod properties;
 
 pub use advice::Advice;
+pub use group::Resolution;
 pub use hours::{Class, Hours, Span, SpanError};
 pub use keys::Peaks;
 pub use paste::toml;
 pub use picture::picture;
 pub use read::{Log, Reading, read};
 pub use report::report;
-pub use survey::{Resolution, Survey};
+pub use survey::Survey;
 pub use trial::{Candidate, Trial};
 
 /// Maximum number of keys known at once. Beyond it, the least recently used key is forgotten.

@@ -2,34 +2,30 @@
 
 use super::advice::Advice;
 use super::gate::GateAdvice;
+use super::plans::title;
 use super::survey::Surveyed;
 use crate::config::{KeyTemplate, Part, Variable, toml_string};
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
+///
+/// `None` if there is no advice for keys without a plan.
 #[must_use]
-pub fn toml(advice: &Advice) -> String {
+pub fn toml(advice: &Advice) -> Option<String> {
     let template = &advice.survey.template;
     let name = zone_of(&advice.survey);
-    let is_bare = name
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-    let title = if is_bare {
-        name.clone()
-    } else {
-        toml_string(&name)
-    };
-    let candidate = advice.chosen.candidate;
-    format!(
+    let title = title(&name);
+    let candidate = advice.chosen()?.candidate;
+    Some(format!(
         "limits = [{{ zone = {}, burst = {} }}]\n\n[zones.{title}]\nkey = {}\nrate = {}\n",
         toml_string(&name),
         candidate.burst,
         toml_string(&template.to_string()),
         toml_string(&candidate.rate.to_string()),
-    )
+    ))
 }
 
 /// The name of the zone that is advised.
-fn zone_of(survey: &Surveyed) -> String {
+pub(super) fn zone_of(survey: &Surveyed) -> String {
     let zone = survey.zone.clone();
     zone.unwrap_or_else(|| zone_name(&survey.template))
 }

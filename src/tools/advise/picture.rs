@@ -14,12 +14,15 @@ const UNITS: [(f64, &str); 4] = [
 ];
 
 /// Charts requests a second over time, and the effect of the rates and bursts that were tried.
+///
+/// Of the keys without a plan; `None` if there is no advice for them.
 #[must_use]
-pub fn picture(advice: &Advice) -> Chart {
-    let chosen = advice.chosen.candidate;
-    let survey = &advice.survey;
-    let begin = survey.peaks.begin();
-    let whole = seconds(survey.last.as_nanos().saturating_sub(begin));
+pub fn picture(advice: &Advice) -> Option<Chart> {
+    let zone = advice.zone.as_ref()?;
+    let chosen = zone.chosen.candidate;
+    let (survey, rest) = (&advice.survey, &advice.survey.rest);
+    let begin = rest.peaks.begin();
+    let whole = seconds(rest.last.as_nanos().saturating_sub(begin));
     let (unit, unit_name) = UNITS
         .into_iter()
         .find(|(unit, _)| whole >= 3.0 * unit)
@@ -31,8 +34,8 @@ pub fn picture(advice: &Advice) -> Chart {
     for (row, panel) in panels.iter_mut().enumerate() {
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut at = 0.0;
-        let width = seconds(survey.peaks.width()) / unit;
-        for column in survey.peaks.columns() {
+        let width = seconds(rest.peaks.width()) / unit;
+        for column in rest.peaks.columns() {
             points.push((at, number(column[row])));
             at += width;
         }
@@ -60,7 +63,7 @@ pub fn picture(advice: &Advice) -> Chart {
     }
     let of_bursts = |label: &str, value: fn(&Trial) -> f64| {
         let mut panel = Panel::new(label).x_label("burst");
-        for trials in advice
+        for trials in zone
             .trials
             .chunk_by(|one, other| one.candidate.rate == other.candidate.rate)
         {
@@ -74,11 +77,11 @@ pub fn picture(advice: &Advice) -> Chart {
             .height(140)
     };
     let [all, one] = panels;
-    Chart::new(format!("rate {}, burst {}", chosen.rate, chosen.burst))
+    let chart = Chart::new(format!("rate {}, burst {}", chosen.rate, chosen.burst))
         .subtitle(format!(
             "{} requests of {} keys by {}; the most in a second over time, and the verdicts at other rates and bursts",
-            survey.spool.len(),
-            survey.keys.count,
+            rest.requests(),
+            rest.keys.count,
             survey.template
         ))
         .panel(all)
@@ -87,5 +90,6 @@ pub fn picture(advice: &Advice) -> Chart {
         .panel(of_bursts("% delayed", |trial| trial.share_delayed() * 100.0))
         .panel(of_bursts("wait in seconds, p99 of requests that wait", |trial| {
             trial.wait(0.99).as_secs_f64()
-        }))
+        }));
+    Some(chart)
 }

@@ -28,14 +28,16 @@ fn holds(log: &str, hours: Hours) -> Result<(), TestCaseError> {
     let Some(advice) = advice(log, hours) else {
         return Ok(());
     };
-    let (chosen, good) = (advice.chosen(), Class::Good as usize);
+    let chosen = advice.chosen().expect("no key has a plan");
+    let good = Class::Good as usize;
     prop_assert!(chosen.requests[good] > 0);
     prop_assert_eq!(chosen.rejected[good], 0);
-    prop_assert!(report(&advice).contains(&toml(&advice)));
-    prop_assert!(!picture(&advice).render().contains("NaN"));
+    let toml = toml(&advice).expect("lines to paste");
+    prop_assert!(report(&advice).contains(&toml));
+    let picture = picture(&advice).expect("a picture");
+    prop_assert!(!picture.render().contains("NaN"));
     let file = format!(
-        "[origins.a]\nservers = [\"http://a\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n{}",
-        toml(&advice)
+        "[origins.a]\nservers = [\"http://a\"]\n[[routes]]\npath = \"/\"\norigin = \"a\"\n{toml}"
     );
     let checked = crate::config::parse(&file, Path::new("gateway.toml"), false);
     prop_assert!(checked.is_ok(), "{}", file);

@@ -6,11 +6,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-use super::advice::{Advice, LONGEST_WAIT, Reach};
+use super::advice::{Advice, Reach, ZoneAdvice};
+use super::group::{Counted, Resolution};
 use super::hours::Class;
-use super::paste::{gate, toml};
-use super::survey::{Resolution, Surveyed};
-use super::trial::{Trial, share};
+use super::pace::LONGEST_WAIT;
+use super::paste::{gate, toml, zone_of};
+use super::plans;
+use super::survey::Surveyed;
+use super::trial::{Trial, percent, share};
 use super::windows::WIDTHS;
 use crate::limit::Moment;
 use crate::observe::escape::escape;
@@ -28,11 +31,14 @@ pub fn report(advice: &Advice) -> String {
     let survey = &advice.survey;
     let mut text = String::new();
     head(&mut text, survey);
-    windows(&mut text, survey);
-    keys(&mut text, survey);
-    chosen(&mut text, advice);
-    table(&mut text, advice);
-    if survey.form == Some(Form::Csv) || survey.zone.is_some() {
+    if let Some(zone) = &advice.zone {
+        windows(&mut text, survey);
+        keys(&mut text, survey);
+        chosen(&mut text, survey, zone);
+        table(&mut text, survey, zone);
+    }
+    plans::table(&mut text, survey, &advice.plans);
+    if (survey.form == Some(Form::Csv) || survey.zone.is_some()) && !survey.is_of_file {
         let _ = writeln!(
             text,
             "\nThe log does not say what its keys are made of: the key below is what --key says, {}.",
@@ -43,25 +49,41 @@ pub fn report(advice: &Advice) -> String {
         text.push_str("\nFor a gate in front of the origin, in its table:\n\n");
         text.push_str(&lines);
     }
-    text.push_str("\nPaste this at the end of a gateway.toml, below the route to limit:\n\n");
-    text.push_str(&toml(advice));
+    if let Some(lines) = plans::toml(survey, &zone_of(survey), &advice.plans) {
+        text.push_str("\nFor the plans, in their tables (keys and file stay as they are):\n\n");
+        text.push_str(&lines);
+    }
+    if let Some(lines) = toml(advice) {
+        text.push_str("\nPaste this at the end of a gateway.toml, below the route to limit:\n\n");
+        text.push_str(&lines);
+    }
     text
 }
 
 // Writing to a String cannot fail, here and below.
 
 fn head(text: &mut String, survey: &Surveyed) {
-    let count = survey.spool.len();
-    let keys = survey.keys.count;
-    let from = shown(survey.first, survey.ahead[0]);
-    let to = shown(survey.last, survey.ahead[1]);
+    let count = survey.rest.requests();
+    let keys = survey.rest.keys.count;
+    let without = if survey.plans.is_empty() {
+        ""
+    } else {
+        " without a plan"
+    };
+    let (first, last) = survey.span();
+    let from = shown(first, survey.ahead[0]);
+    let to = shown(last, survey.ahead[1]);
     let by = match (&survey.zone, survey.form) {
         (_, Some(Form::Csv)) => "as the trace names them".to_owned(),
+        (Some(zone), _) if survey.is_of_file => format!("of zone {zone}"),
         (Some(zone), _) => format!("as zone {zone} logged them"),
         _ => format!("by {}", survey.template),
     };
-    let _ = writeln!(text, "{count} requests of {keys} keys {by}, {from} to {to}");
-    let _ = match survey.resolution {
+    let _ = writeln!(
+        text,
+        "{count} requests of {keys} keys{without} {by}, {from} to {to}"
+    );
+    let _ = match survey.resolution() {
         Resolution::Second => writeln!(
             text,
             "The log has whole seconds: requests within one second count as if they came at once. So the burst is that of the\n\
@@ -78,19 +100,24 @@ fn head(text: &mut String, survey: &Surveyed) {
         text.push_str("Times are when responses ended, not when requests came.\n");
     }
     let keyless = match survey.zone {
+        Some(_) if survey.is_of_file => "requests are not limited by this zone, and are left out",
         Some(_) => "requests were not decided on by this zone, and are left out",
         None => "requests have no key, and are not limited",
     };
     let notes = [
         (survey.keyless, keyless),
         (
-            survey.late,
+            survey.groups().map(|group| group.late).sum(),
             "requests stood more than 60 s, or a million requests, behind later ones, and count as if they had come then",
         ),
         (
-            survey.keys.dropped,
+            survey.groups().map(|group| group.keys.dropped).sum(),
             "times a key was forgotten to make room for another, as there are too many to remember at once:\n\
              peaks are still right, the number of keys is not",
+        ),
+        (
+            survey.unplanned,
+            "requests were of more plans than are judged on their own, and count as without one",
         ),
     ];
     for (count, what) in notes {
@@ -98,11 +125,16 @@ fn head(text: &mut String, survey: &Surveyed) {
             let _ = writeln!(text, "{count} {what}");
         }
     }
-    if survey.late > count / 100 {
+    let all: u64 = survey.groups().map(Counted::requests).sum();
+    let late: u64 = survey.groups().map(|group| group.late).sum();
+    if late > all / 100 {
         text.push_str(
             "That is too many for the numbers below to be right: put the log into order first. If it begins with the\n\
              newest line, use tac.\n",
         );
+    }
+    if survey.has_unasked_plans {
+        text.push_str("The log names plans: with --zone, each is judged on its own.\n");
     }
     for span in survey.hours.unmet() {
         let _ = writeln!(text, "No request came in {span}.");
@@ -141,7 +173,10 @@ fn windows(text: &mut String, survey: &Surveyed) {
     }
     text.push('\n');
     for (class, name) in named(survey) {
-        for (of, spreads) in [("all together", &survey.all), ("each key", &survey.each)] {
+        for (of, spreads) in [
+            ("all together", &survey.rest.all),
+            ("each key", &survey.rest.each),
+        ] {
             if spreads.of(class, 0).count() > 0 {
                 let _ = write!(text, "{:<26}", format!("{of}{name}"));
                 for width in 0..WIDTHS.len() {
@@ -152,7 +187,7 @@ fn windows(text: &mut String, survey: &Surveyed) {
         }
     }
     let _ = write!(text, "{:<26}", "the keys, by their peaks");
-    for (width, peaks) in survey.keys.spreads.iter().enumerate() {
+    for (width, peaks) in survey.rest.keys.spreads.iter().enumerate() {
         spread(text, peaks, is_known(survey, width));
     }
     text.push_str("\n(Of windows with any request; they are cut at whole seconds.)\n");
@@ -160,7 +195,7 @@ fn windows(text: &mut String, survey: &Surveyed) {
 
 /// Whether the log's resolution is enough for windows of this width.
 fn is_known(survey: &Surveyed, width: usize) -> bool {
-    width == 0 || survey.resolution > Resolution::Second
+    width == 0 || survey.resolution() > Resolution::Second
 }
 
 fn spread(text: &mut String, spread: &Spread, is_known: bool) {
@@ -197,7 +232,7 @@ fn keys(text: &mut String, survey: &Surveyed) {
         let _ = write!(text, "{width:>8}");
     }
     text.push('\n');
-    for key in &survey.keys.top {
+    for key in &survey.rest.keys.top {
         let name = escape(&key.key);
         let cut: String = name.chars().take(LONGEST_KEY).collect();
         let _ = write!(text, "{cut:<40}{:>10}", key.requests);
@@ -212,16 +247,16 @@ fn keys(text: &mut String, survey: &Surveyed) {
     }
 }
 
-fn chosen(text: &mut String, advice: &Advice) {
+fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
     let candidate = advice.chosen.candidate;
-    let hours = &advice.survey.hours;
+    let hours = &survey.hours;
     let good = match (hours.names_good(), hours.names_bad()) {
         (true, _) => "of the good hours",
         (false, true) => "that is not in the bad hours",
         (false, false) => "of the log",
     };
     let (rate, burst) = (candidate.rate, candidate.burst);
-    let _ = match advice.survey.peak(Class::Good) {
+    let _ = match survey.rest.peak(Class::Good) {
         1 => writeln!(
             text,
             "\nrecommended: rate {rate}, as no key came twice in a second {good}: no less than the most in a minute,\n\
@@ -233,7 +268,7 @@ fn chosen(text: &mut String, advice: &Advice) {
              that rejects none of these requests."
         ),
     };
-    let (bad, peak) = (Class::Bad as usize, advice.survey.peak(Class::Bad));
+    let (bad, peak) = (Class::Bad as usize, survey.rest.peak(Class::Bad));
     let rejected = share(advice.chosen.rejected[bad], advice.chosen.requests[bad]);
     let pace = advice.bad_pace.map(|pace| format!("as fast as {pace}"));
     let pace = pace.unwrap_or_else(|| format!("{peak} times in a second"));
@@ -256,9 +291,9 @@ fn chosen(text: &mut String, advice: &Advice) {
     };
 }
 
-fn table(text: &mut String, advice: &Advice) {
+fn table(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
     let chosen = advice.chosen.candidate;
-    let hours = &advice.survey.hours;
+    let hours = &survey.hours;
     let of = [
         (
             Class::Good,
@@ -313,18 +348,6 @@ fn rejected_of(trial: &Trial, class: Class) -> f64 {
     )
 }
 
-/// A share in percent. A share that is almost nothing or all is not shown as 0 or 100 %.
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if share > 0.0 && percent < 0.1 {
-        "< 0.1 %".to_owned()
-    } else if share < 1.0 && percent > 99.9 {
-        "> 99.9 %".to_owned()
-    } else {
-        format!("{percent:.1} %")
-    }
-}
-
 /// A duration with about three digits.
 fn span(span: Duration) -> String {
     let seconds = span.as_secs_f64();
@@ -333,19 +356,5 @@ fn span(span: Duration) -> String {
         _ if seconds < 1.0 => format!("{:.1} ms", seconds * 1000.0),
         _ if seconds < 1000.0 => format!("{seconds:.2} s"),
         _ => format!("{seconds:.0} s"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nearly_nothing_is_not_nothing() {
-        let shares = [0.0, 0.0004, 0.5, 0.9999, 1.0].map(percent);
-        assert_eq!(
-            shares,
-            ["0.0 %", "< 0.1 %", "50.0 %", "> 99.9 %", "100.0 %"]
-        );
     }
 }

@@ -1,45 +1,40 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use super::group::{Counted, Group, Resolution};
 use super::hours::{Class, Hours};
-use super::keys::{Ended, Keys};
-use super::order::Order;
 use super::origin_load::OriginLoad;
-use super::spool::{Event, Spool};
-use super::windows::{Counts, Spreads, Window};
-use crate::config::KeyTemplate;
+use super::plan_source::PlanSource;
+use crate::config::{self, KeyTemplate};
 use crate::limit::Moment;
-use crate::tools::replay::{Form, Join, Line, Timeline, add_to_key, remembered};
+use crate::tools::replay::{Form, Line, add_to_key, remembered};
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;
 
-/// How many keys are shown.
-const SHOWN: usize = 5;
-
-/// The resolution of a log's times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Resolution {
-    /// Whole seconds: requests within one second count as if they came at once.
-    Second,
-    /// Milliseconds.
-    Millisecond,
-    /// Finer than milliseconds.
-    Finer,
-}
+/// Most plans that are judged on their own. A further one counts as none.
+const MOST_PLANS: usize = 32;
 
 /// Reads requests and counts them.
 pub struct Survey {
     hours: Hours,
     template: KeyTemplate,
     zone: Option<String>,
+    plan_source: PlanSource,
+    most_keys: usize,
     /// Buffer for the key of the current request.
     key: Vec<u8>,
     untold: BTreeSet<String>,
     keyless: u64,
-    keys: Keys,
-    order: Order<Item>,
-    tally: Tally,
+    /// The keys without a plan.
+    rest: Group,
+    /// The plans that were met, with their names.
+    plans: Vec<(String, Group)>,
+    /// How many requests were of plans beyond [`MOST_PLANS`].
+    unplanned: u64,
+    /// Whether the log names plans, and nobody has asked for them.
+    has_unasked_plans: bool,
+    failure: Option<io::Error>,
     load: OriginLoad,
     /// How many seconds the clock of the first line is ahead of UTC.
     ///
@@ -52,21 +47,10 @@ pub struct Survey {
 /// A request that waits to be counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Item {
+    /// The index of its plan.
+    plan: Option<usize>,
     slot: u32,
     class: Class,
-}
-
-/// Counts requests that are in order.
-struct Tally {
-    spool: Spool,
-    failure: Option<io::Error>,
-    of_all: Counts,
-    all: Spreads,
-    each: Spreads,
-    peaks: Timeline<2>,
-    resolution: Resolution,
-    first: Option<u64>,
-    last: u64,
 }
 
 /// The results of a survey.
@@ -74,23 +58,20 @@ pub(super) struct Surveyed {
     pub(super) hours: Hours,
     pub(super) template: KeyTemplate,
     pub(super) zone: Option<String>,
-    pub(super) spool: Spool,
-    pub(super) slots: usize,
-    pub(super) keys: Ended,
-    /// Windows of all keys together; `each` has those of each key.
-    pub(super) all: Spreads,
-    pub(super) each: Spreads,
-    /// The highest counts within a second: of all keys together, and of one key.
-    pub(super) peaks: Timeline<2>,
+    /// Whether the zone is one of a file.
+    pub(super) is_of_file: bool,
+    /// The keys without a plan.
+    pub(super) rest: Counted,
+    /// The keys of each plan that was met, sorted by its name.
+    pub(super) plans: Vec<(String, Counted)>,
+    /// How many requests were of one plan too many, and count as without one.
+    pub(super) unplanned: u64,
+    /// Whether the log names plans, and nobody has asked for them.
+    pub(super) has_unasked_plans: bool,
     /// What all requests of the good hours are to the origin, with a key or without.
     pub(super) load: OriginLoad,
-    pub(super) resolution: Resolution,
-    pub(super) first: Moment,
-    pub(super) last: Moment,
     pub(super) untold: BTreeSet<String>,
     pub(super) keyless: u64,
-    /// How many requests could not be put into order.
-    pub(super) late: u64,
     /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
     pub(super) form: Option<Form>,
@@ -98,6 +79,8 @@ pub(super) struct Surveyed {
 
 impl Survey {
     /// Starts a survey with keys made from `template`, with at most `most_keys` keys at once.
+    ///
+    /// Each plan may have as many.
     ///
     /// # Errors
     ///
@@ -107,22 +90,16 @@ impl Survey {
             hours,
             template,
             zone: None,
+            plan_source: PlanSource::Nowhere,
+            most_keys,
             key: Vec::new(),
             untold: BTreeSet::new(),
             keyless: 0,
-            keys: Keys::new(most_keys),
-            order: Order::new(),
-            tally: Tally {
-                spool: Spool::new()?,
-                failure: None,
-                of_all: Counts::default(),
-                all: Spreads::new(),
-                each: Spreads::new(),
-                peaks: Timeline::new(1_000_000_000, [Join::Peak; 2]),
-                resolution: Resolution::Second,
-                first: None,
-                last: 0,
-            },
+            rest: Group::new(most_keys)?,
+            plans: Vec::new(),
+            unplanned: 0,
+            has_unasked_plans: false,
+            failure: None,
             load: OriginLoad::default(),
             ahead: None,
             clock: 0,
@@ -130,12 +107,25 @@ impl Survey {
         })
     }
 
-    /// Takes the keys that the gateway logged for a zone.
+    /// Takes the keys that the gateway logged for a zone, and their plans.
     ///
     /// Requests that another zone decided are left out.
     #[must_use]
-    pub fn of_zone(mut self, zone: Option<String>) -> Self {
-        self.zone = zone;
+    pub fn of_zone(mut self, zone: String) -> Self {
+        self.zone = Some(zone);
+        self.plan_source = PlanSource::Log;
+        self
+    }
+
+    /// Takes key and plans of a zone from a file.
+    ///
+    /// Its keys are those that the gateway logged for it. Where a log names no zone, they are made
+    /// as the zone says.
+    #[must_use]
+    pub fn of_zone_in_file(mut self, zone: config::Zone) -> Self {
+        self.zone = Some(zone.name.clone());
+        self.template = zone.key.clone();
+        self.plan_source = PlanSource::File(Box::new(zone));
         self
     }
 
@@ -148,7 +138,7 @@ impl Survey {
     /// Whether no request has had a key.
     #[must_use]
     pub fn is_keyless(&self) -> bool {
-        self.keys.slots() == 0
+        self.rest.slots() == 0 && self.plans.is_empty()
     }
 
     /// The time of a request and what to count, or `None` if it has no key and so is not limited.
@@ -163,37 +153,80 @@ impl Survey {
         if self.hours.class(line.time) == Class::Good {
             self.load.add(line);
         }
-        self.key.clear();
-        match (&line.key, &line.recorded) {
-            (Some(key), _) => self.key.extend_from_slice(key),
-            (None, Some(recorded)) if self.zone.is_some() => {
-                if let Some((zone, key)) = &recorded.keyed
-                    && self.zone.as_deref() == Some(zone)
-                {
-                    self.key.extend_from_slice(key.as_bytes());
-                }
-            }
-            (None, Some(recorded)) => {
-                let untold = &mut self.untold;
-                self.template.fill_into(&mut self.key, |variable, key| {
-                    if !add_to_key(key, variable, IPV6_PREFIX, line, recorded) {
-                        let name = variable.to_string();
-                        if !untold.contains(&name) {
-                            untold.insert(name);
-                        }
-                    }
-                });
-            }
-            (None, None) => {}
-        }
+        self.make_key(line);
         if self.key.is_empty() {
             self.keyless += 1;
             return None;
         }
+        let recorded = line.recorded.as_ref();
+        self.has_unasked_plans |= matches!(self.plan_source, PlanSource::Nowhere)
+            && recorded.is_some_and(|recorded| recorded.plan.is_some());
+        let plan = self.plan(line);
         let key = remembered(&self.key);
-        let slot = self.keys.slot(&key, |window| self.tally.end_of(window));
+        let slot = match plan.and_then(|plan| self.plans.get_mut(plan)) {
+            Some((_, group)) => group.slot(&key),
+            None => self.rest.slot(&key),
+        };
         let class = self.hours.meet(line.time);
-        Some((line.time.as_nanos(), Item { slot, class }))
+        Some((line.time.as_nanos(), Item { plan, slot, class }))
+    }
+
+    fn make_key(&mut self, line: &Line) {
+        self.key.clear();
+        let of_file = match &self.plan_source {
+            PlanSource::File(zone) => Some(zone),
+            PlanSource::Nowhere | PlanSource::Log => None,
+        };
+        match (&line.key, &line.recorded) {
+            (Some(key), _) => self.key.extend_from_slice(key),
+            (None, Some(recorded)) => match (&self.zone, &recorded.keyed) {
+                (Some(wanted), Some((zone, key))) => {
+                    if wanted == zone {
+                        self.key.extend_from_slice(key.as_bytes());
+                    }
+                }
+                (Some(_), None) if of_file.is_none() => {}
+                _ => {
+                    let client = recorded.client.zip(of_file);
+                    if client.is_some_and(|(client, zone)| zone.is_exempt(client)) {
+                        return;
+                    }
+                    let untold = &mut self.untold;
+                    let prefix = of_file.map_or(IPV6_PREFIX, |zone| zone.ipv6_prefix);
+                    self.template.fill_into(&mut self.key, |variable, key| {
+                        if !add_to_key(key, variable, prefix, line, recorded) {
+                            let name = variable.to_string();
+                            if !untold.contains(&name) {
+                                untold.insert(name);
+                            }
+                        }
+                    });
+                }
+            },
+            (None, None) => {}
+        }
+    }
+
+    /// The index of the plan of a request with this key.
+    fn plan(&mut self, line: &Line) -> Option<usize> {
+        let name = self.plan_source.of(line, &self.key)?;
+        let mut plans = self.plans.iter();
+        if let Some(known) = plans.position(|(known, _)| **known == *name) {
+            return Some(known);
+        }
+        let name = name.into_owned();
+        if self.plans.len() == MOST_PLANS {
+            self.unplanned += 1;
+            return None;
+        }
+        match Group::new(self.most_keys) {
+            Ok(group) => self.plans.push((name, group)),
+            Err(failure) => {
+                self.failure.get_or_insert(failure);
+                return None;
+            }
+        }
+        Some(self.plans.len() - 1)
     }
 
     /// Sets the format of the lines. Only the first known format is kept.
@@ -207,106 +240,58 @@ impl Survey {
     ///
     /// Returns an error if there is no more room for temporary files.
     pub(super) fn count(&mut self, time: u64, item: Item) -> io::Result<()> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         self.load.pass(time);
-        let (tally, keys) = (&mut self.tally, &mut self.keys);
-        self.order
-            .put(time, item, |time, item| tally.count(time, item, keys));
-        self.tally.failure.take().map_or(Ok(()), Err)
+        let plan = item.plan.and_then(|plan| self.plans.get_mut(plan));
+        let group = plan.map_or(&mut self.rest, |(_, group)| group);
+        group.count(time, item.slot, item.class)
     }
 
     pub(super) fn end(mut self) -> io::Result<Surveyed> {
         self.load.end();
-        let (tally, keys) = (&mut self.tally, &mut self.keys);
-        self.order.end(|time, item| tally.count(time, item, keys));
-        if let Some(failure) = tally.failure.take() {
-            return Err(failure);
-        }
-        let (all, peaks) = (&mut tally.all, &mut tally.peaks);
-        tally.of_all.end(|window| {
-            if window.width == 0 {
-                peaks.put(window.begin, 0, window.count.into());
-            }
-            all.add(window);
-        });
-        let slots = self.keys.slots();
-        let keys = self.keys.end(SHOWN, |window| tally.end_of(window));
-        tally.spool.end()?;
-        let Tally {
-            spool,
-            all,
-            each,
-            peaks,
-            resolution,
-            first,
-            last,
-            ..
-        } = self.tally;
+        let plans = self.plans.into_iter();
+        let plans = plans.map(|(name, group)| Ok((name, group.end()?)));
+        let mut plans: Vec<_> = plans.collect::<io::Result<_>>()?;
+        plans.sort_by(|one, other| one.0.cmp(&other.0));
         let begin = self.ahead.unwrap_or_default();
         self.hours.set_clock(begin);
         Ok(Surveyed {
             hours: self.hours,
             template: self.template,
             zone: self.zone,
-            spool,
-            slots,
-            keys,
-            all,
-            each,
-            peaks,
+            is_of_file: matches!(self.plan_source, PlanSource::File(_)),
+            rest: self.rest.end()?,
+            plans,
+            unplanned: self.unplanned,
+            has_unasked_plans: self.has_unasked_plans,
             load: self.load,
-            resolution,
-            first: Moment::from_nanos(first.unwrap_or_default()),
-            last: Moment::from_nanos(last),
             untold: self.untold,
             keyless: self.keyless,
-            late: self.order.late(),
             ahead: [begin, self.clock],
             form: self.form,
         })
     }
 }
 
-impl Tally {
-    /// Records a key's window that has ended.
-    fn end_of(&mut self, window: Window) {
-        if window.width == 0 {
-            self.peaks.put(window.begin, 1, window.count.into());
-        }
-        self.each.add(window);
-    }
-
-    fn count(&mut self, time: u64, Item { slot, class }: Item, keys: &mut Keys) {
-        let fine = match time {
-            _ if time.is_multiple_of(1_000_000_000) => Resolution::Second,
-            _ if time.is_multiple_of(1_000_000) => Resolution::Millisecond,
-            _ => Resolution::Finer,
-        };
-        self.resolution = self.resolution.max(fine);
-        self.first.get_or_insert(time);
-        self.last = time;
-        let (all, peaks) = (&mut self.all, &mut self.peaks);
-        self.of_all.add(time, class, |window| {
-            if window.width == 0 {
-                peaks.put(window.begin, 0, window.count.into());
-            }
-            all.add(window);
-        });
-        let is_first = keys.count(slot, time, class, |window| self.end_of(window));
-        let event = Event {
-            time,
-            slot,
-            is_first,
-            class,
-        };
-        if let Err(failure) = self.spool.put(event) {
-            self.failure.get_or_insert(failure);
-        }
-    }
-}
-
 impl Surveyed {
-    /// The most requests a second of one key in hours of this class.
-    pub(super) fn peak(&self, class: Class) -> u64 {
-        self.each.of(class, 0).peak()
+    /// All groups: the keys without a plan, and those of each plan.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &Counted> {
+        std::iter::once(&self.rest).chain(self.plans.iter().map(|(_, counted)| counted))
+    }
+
+    /// The times of the first and the last request.
+    pub(super) fn span(&self) -> (Moment, Moment) {
+        let met = || self.groups().filter(|group| group.requests() > 0);
+        let first = met().map(|group| group.first).min();
+        let last = met().map(|group| group.last).max();
+        (first.unwrap_or_default(), last.unwrap_or_default())
+    }
+
+    /// The resolution of the log's times.
+    pub(super) fn resolution(&self) -> Resolution {
+        let finest = self.groups().map(|group| group.resolution).max();
+        finest.unwrap_or(Resolution::Second)
     }
 }

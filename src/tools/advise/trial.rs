@@ -162,6 +162,18 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
+/// A share in percent. A share that is almost nothing or all is not shown as 0 or 100 %.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if share > 0.0 && percent < 0.1 {
+        "< 0.1 %".to_owned()
+    } else if share < 1.0 && percent > 99.9 {
+        "> 99.9 %".to_owned()
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
 /// The highest level that requests of one class, or of all, would reach if none were rejected.
 pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of: Option<Class>) -> io::Result<f64> {
     let candidate = Candidate {
@@ -207,4 +219,18 @@ pub(super) fn most_in_a_minute(spool: &Spool, slots: usize, class: Class) -> io:
         most = most.max(*count);
     })?;
     Ok(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearly_nothing_is_not_nothing() {
+        let shares = [0.0, 0.0004, 0.5, 0.9999, 1.0].map(percent);
+        assert_eq!(
+            shares,
+            ["0.0 %", "< 0.1 %", "50.0 %", "> 99.9 %", "100.0 %"]
+        );
+    }
 }

@@ -52,6 +52,8 @@ pub struct Recorded<'a> {
     pub user_agent: Cow<'a, str>,
     /// The zone that decided on it, and its key there, from the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
+    /// The plan of that key, from the gateway's own log.
+    pub plan: Option<Cow<'a, str>>,
     /// The time from that of the line to the last byte of the response, as far as the log tells.
     pub took: Duration,
     /// How long the request was at its origin, until the last byte of the response.
@@ -139,6 +141,14 @@ fn keyed<'a>(quoted: &mut impl Iterator<Item = &'a str>) -> Option<(Cow<'a, str>
     Some((zone.into(), key.into()))
 }
 
+/// The plan of that key. One that decided only at the gate of the origin has a `plan_zone`.
+fn plan(line: &str) -> Option<Cow<'_, str>> {
+    let at_gate = spans::field(line, "plan_zone");
+    spans::field(line, "plan")
+        .filter(|_| at_gate.is_none())
+        .map(Cow::Borrowed)
+}
+
 /// The method and target of a request line.
 ///
 /// A log also has requests that were not HTTP. They count too.
@@ -187,6 +197,7 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         referer: said(referer),
         user_agent: said(agent),
         keyed: keyed(&mut quoted),
+        plan: plan(rest),
         took: Duration::ZERO,
         at_origin: spans::of_text(rest),
         ahead,
@@ -344,6 +355,11 @@ mod tests {
         let keyed = format!("{COMBINED} key=\"a\" limit_status=passed");
         let keyed = Form::Combined.read(&keyed).unwrap().recorded.unwrap().keyed;
         assert_eq!(keyed, Some(("z".into(), "a".into())));
+        for (fields, plan) in [("plan=gold", Some("gold")), ("plan=gold plan_zone=y", None)] {
+            let line = format!("{COMBINED} key=\"a\" limit_status=passed {fields} class=x");
+            let told = Form::Combined.read(&line).unwrap().recorded.unwrap().plan;
+            assert_eq!(told.as_deref(), plan, "{line}");
+        }
         assert_eq!(Form::Combined.read("nonsense"), Err(LineError::Combined));
         for year in ["Nix/2026", "Nov/1969", "Nov/9999"] {
             let wrong = COMBINED.replace("Nov/2026", year);

@@ -39,6 +39,7 @@ fn line((at, key, holds): Request, path: &'static str) -> Line<'static> {
             referer: "".into(),
             user_agent: "".into(),
             keyed: None,
+            plan: None,
             took: Duration::ZERO,
             at_origin: Some(Duration::from_millis(holds)),
             ahead: 0,

@@ -38,6 +38,8 @@ struct Json<'a> {
     http_user_agent: Said<'a>,
     zone: Said<'a>,
     key: Said<'a>,
+    plan: Said<'a>,
+    plan_zone: Said<'a>,
     duration_seconds: Said<'a>,
     queue_seconds: Said<'a>,
     origin_queue_seconds: Said<'a>,
@@ -96,6 +98,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         referer: its_own(json.referer, json.http_referer),
         user_agent: its_own(json.user_agent, json.http_user_agent),
         keyed: json.zone.whole().zip(json.key.whole()),
+        // One that decided only at the gate of the origin is none of that key.
+        plan: json.plan.text().filter(|_| !json.plan_zone.is_said()),
         took,
         at_origin,
         ahead,

@@ -13,14 +13,16 @@ pub(super) fn own(duration: Option<Duration>, queues: [Option<Duration>; 2]) -> 
 
 /// The fields behind a line of the gateway's own log as text: ` queue=… origin=… duration=…`.
 pub(super) fn of_text(line: &str) -> Option<Duration> {
-    let (_, behind) = line.rsplit_once('"')?;
-    let field = |name: &str| {
-        let mut fields = behind.split_ascii_whitespace();
-        let value = fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
-        value.and_then(seconds)
-    };
+    let field = |name| field(line, name).and_then(seconds);
     field("origin")?;
     own(field("duration"), [field("queue"), field("origin_queue")])
+}
+
+/// A field behind the last quote of a line of the gateway's own log as text.
+pub(super) fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let (_, behind) = line.rsplit_once('"')?;
+    let mut fields = behind.split_ascii_whitespace();
+    fields.find_map(|field| field.strip_prefix(name)?.strip_prefix('='))
 }
 
 /// nginx's `$upstream_response_time`: one time for each server that was asked, added up.
