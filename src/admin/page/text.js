@@ -85,6 +85,7 @@ export const planMark = () => make("span", "plan");
 
 export function showPlan(it, plan) {
   it.hidden = !plan;
+  it.title = plan ? visible(plan) : "";
   say(it, ...(plan ? ["plan ", { bold: plan }] : []));
 }
 
