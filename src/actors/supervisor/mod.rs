@@ -6,6 +6,7 @@ mod immediate;
 mod keys;
 mod listing;
 mod rates;
+mod retune;
 mod sweep;
 mod tuning;
 
@@ -17,14 +18,11 @@ use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 
 use super::answer::{Charge, Key, RETRY_SOON, Rejection};
 use super::key::{KeyActor, answer_rejected};
-use super::messages::{
-    ChangeInFlight, End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, RetuneKey,
-    Settle,
-};
+use super::messages::{End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, Settle};
 use super::restart::{self, Restart};
 use super::snapshot::{Shard, Snapshot};
 use super::store_link::StoreLink;
-use crate::limit::{Account, Bucket, Excess, Limit, Moment, Rate, Refusal};
+use crate::limit::{Account, Bucket, Excess, Limit, Moment, Refusal};
 use crate::observe::metrics::{ActorKind, Rejected, ZoneMetrics};
 use crate::time::pacer::{Alarm, Bell, Pacer};
 #[cfg(test)]
@@ -122,43 +120,6 @@ impl ZoneSupervisor {
             self.add(key, active, now)
         };
         self.keys[index].active()
-    }
-
-    /// Adds an unknown key, at the rate of its plan.
-    fn add(&mut self, key: &Key, state: State<Active>, now: Moment) -> u32 {
-        if !self.rates.are_all_the_same() {
-            let rate = self.rates.wanted(key);
-            self.rates.set(key, rate);
-        }
-        self.keys.add(key, state, now)
-    }
-
-    /// Forgets a key.
-    fn remove(&mut self, index: u32) -> Option<State<Active>> {
-        if !self.rates.are_all_the_same() {
-            let name = self.keys.name(index);
-            self.rates.forget(&name);
-        }
-        self.keys.remove(index)
-    }
-
-    /// Gives a known key the rate of its plan, if it has another one.
-    fn follow_plan(&mut self, key: &Key, now: Moment) {
-        if self.rates.are_all_the_same() {
-            return;
-        }
-        let Some(known) = self.keys.get_mut(key) else {
-            return;
-        };
-        let (had, wanted) = (self.rates.of(key), self.rates.wanted(key));
-        if had == wanted {
-            return;
-        }
-        match &mut known.state {
-            State::Parked(account) => account.retune(had, wanted, now),
-            State::Active(active) => active.tell(RetuneKey(wanted)),
-        }
-        self.rates.set(key, wanted);
     }
 
     /// Tells the actor of a key that is known, and wakes it if it is parked.
@@ -407,47 +368,6 @@ impl Handler<Settle> for ZoneSupervisor {
             return zone.settle(&key, charge, settle.cost);
         }
         self.tell_known(&key, settle, now);
-    }
-}
-
-impl Handler<Retune> for ZoneSupervisor {
-    type Result = ();
-
-    fn handle(&mut self, Retune { tuning, in_flight }: Retune, _: &mut Context<Self>) {
-        let now = self.shard.pacer.now();
-        self.shard.share(shared(&self.zone, &tuning, &self.shard));
-        let before = std::mem::replace(&mut self.tuning, tuning);
-        let (rate, max_keys) = (self.tuning.rate, self.tuning.max_keys.get());
-        let known = |active: &Active| {
-            let key = Key::clone(&active.snapshot.key);
-            (self.rates.of(&key), key)
-        };
-        let active: Vec<(Rate, Key)> = self.keys.each_active().map(known).collect();
-        if before.rate != rate {
-            for (key, account) in self.keys.each_parked_mut() {
-                // Others follow their plan when they are used again.
-                if !self.rates.has_own(key) {
-                    account.retune(before.rate, rate, now);
-                }
-            }
-        }
-        self.rates.adopt(rate, self.tuning.plans.clone());
-        if !in_flight.is_empty() {
-            let busy = self.keys.each_active();
-            busy.for_each(|active| active.tell(ChangeInFlight(Arc::clone(&in_flight))));
-        }
-        for (had, key) in active {
-            let wanted = self.rates.wanted(&key);
-            self.rates.set(&key, wanted);
-            // Actors of a shared zone also adopt other changes of its settings.
-            if had == wanted && self.tuning.sharing.is_none() {
-                continue;
-            }
-            if let Some(active) = self.keys.get(&key).and_then(Known::active) {
-                active.tell(RetuneKey(wanted));
-            }
-        }
-        while self.keys.len() > max_keys && self.evict() {}
     }
 }
 

@@ -96,8 +96,8 @@ struct PendingLimit {
 ///
 /// Waits for all turns or the first rejection. All zones are joined at once, but those that bound
 /// the running requests of a key: they come after the others, one after another in the order of the
-/// file's zones. So a request that holds a place in one of them only waits for zones further on,
-/// and no two requests can wait for each other.
+/// zones' names, which no reload changes. So a request that holds a place in one of them only waits
+/// for zones further on, and no two requests can wait for each other.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
 /// several zones are joined at once, they are probed first, so that this is rare. While the request waits,
@@ -192,8 +192,10 @@ async fn join_all<'r>(
     let mut pending = others;
     pending.insert(0, first);
     // Those without `in_flight` come first, in their order.
-    let turn_order =
-        |PendingLimit { wanted, .. }: &PendingLimit| wanted.limit.in_flight.map(|_| wanted.zone);
+    let turn_order = |PendingLimit { wanted, .. }: &PendingLimit| {
+        let zone = gateway.zone(wanted.zone).settings();
+        wanted.limit.in_flight.map(|_| zone.name.as_str())
+    };
     pending.sort_by_key(turn_order);
     let at_once = pending.partition_point(|asked| turn_order(asked).is_none());
     // Whether a place will be free when a request has waited for its time is not known before.

@@ -11,7 +11,6 @@ mod zone_queues;
 #[cfg(test)]
 mod properties;
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -239,7 +238,8 @@ impl<'a> GatedSimulator<'a> {
         }
         let waits = |verdict: &&Verdict| matches!(verdict, Verdict::Delay { .. });
         let turns = verdicts.iter().filter(waits).count();
-        places.sort_by_key(|place| Reverse(place.owner.0));
+        let name = |place: &Wanted| self.zones.zone(place.owner.0).name.as_str();
+        places.sort_by(|one, other| name(other).cmp(name(one)));
         ZonesJoined {
             outcome: Outcome::accepted(route, &verdicts, now),
             charges,
