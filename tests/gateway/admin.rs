@@ -254,12 +254,13 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 29] = [
+const PROMISED: [&str; 30] = [
     "drip_requests_total",
     "drip_request_duration_seconds",
     "drip_zone_requests_total",
     "drip_zone_rejections_total",
     "drip_zone_queue_depth",
+    "drip_zone_in_flight",
     "drip_zone_queue_depth_max",
     "drip_zone_queue_wait_seconds",
     "drip_zone_oldest_wait_seconds",

@@ -60,12 +60,12 @@ fn a_zone_tells_its_settings_its_totals_and_who_waits() {
         "name": "z", "key": "$arg_key", "algorithm": "leaky_bucket", "store": "memory", "on_store_failure": "local",
         "rate": "30r/m", "rate_per_second": 0.5, "max_keys": 100_000, "idle_timeout_seconds": 60.0,
         "limits": [
-            {"route": "/", "burst": 3, "delay": 1, "nodelay": false, "max_wait_seconds": null, "dry_run": false},
-            {"route": "a.example /fast", "burst": 9, "delay": null, "nodelay": true, "max_wait_seconds": 1.5, "dry_run": true},
+            {"route": "/", "burst": 3, "delay": 1, "nodelay": false, "max_wait_seconds": null, "in_flight": null, "dry_run": false},
+            {"route": "a.example /fast", "burst": 9, "delay": null, "nodelay": true, "max_wait_seconds": 1.5, "in_flight": null, "dry_run": true},
         ],
         "totals": {"passed": 3, "delayed": 0, "rejected": 1, "cancelled": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
-        "rejections": {"burst": 1, "max_wait": 0, "keys": 0, "store": 0, "restart": 0, "stopping": 0},
-        "depth": 2, "depth_max": 2, "oldest_wait_seconds": oldest,
+        "rejections": {"burst": 1, "max_wait": 0, "in_flight": 0, "keys": 0, "store": 0, "restart": 0, "stopping": 0},
+        "depth": 2, "depth_max": 2, "in_flight": 0, "oldest_wait_seconds": oldest,
         "keys": {"active": 2, "parked": 0},
     });
     assert_eq!(zone, expected);
