@@ -110,12 +110,11 @@ fn what_is_not_translated_is_told_by_its_line() {
         "11: ",
         "12: there is no limit_req_zone nowhere",
         "13: limit_conn perserver became max_in_flight",
-        "15: nginx counts for limit_conn once limit_req has delayed a request",
     ];
     for (note, line) in notes.iter().zip(lines) {
         assert!(note.starts_with(&format!("maps.conf:{line}")), "{note}");
     }
-    assert_eq!(notes.last().unwrap(), "5 things need a look");
+    assert_eq!(notes.last().unwrap(), "4 things need a look");
     assert!(settings.contains("max_in_flight = 100\n"), "{settings}");
     assert!(
         settings.contains("{ zone = \"perip\", burst = 0, in_flight = 10 }]"),
