@@ -40,6 +40,9 @@ fn limit(limit: &Limit) -> String {
         Some(delay) if delay > 0 => write!(text, ", delay {delay}"),
         _ => Ok(()),
     };
+    if let Some(most) = limit.in_flight {
+        let _ = write!(text, ", in_flight {most}");
+    }
     if let Some(most) = limit.max_wait_seconds {
         let _ = write!(text, ", max_wait {}", wait(most));
     }

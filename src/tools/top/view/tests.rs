@@ -270,7 +270,7 @@ fn colours_only_add() {
 }
 
 #[test]
-fn plans_are_told_where_keys_have_them() {
+fn plans_and_bounds_on_what_runs_are_told_where_there_are_some() {
     let mut model = gated();
     let key = json!({"zone": "per_client", "key": "alice", "plan": "gold", "depth": 9});
     let other = json!({"zone": "per_client", "key": "bob", "depth": 3});
@@ -284,6 +284,7 @@ fn plans_are_told_where_keys_have_them() {
         zone.plans = plans
             .map(|plan| serde_json::from_value(plan).unwrap())
             .to_vec();
+        zone.limits[1].in_flight = Some(2);
     }
     if let Some(gate) = model.origins.iter_mut().flatten().next() {
         let gate = gate.gate.as_mut().unwrap();
@@ -303,7 +304,7 @@ fn plans_are_told_where_keys_have_them() {
             [
                 "plan gold: rate 100r/s, burst 50, weight 8, class interactive, 2 keys",
                 "plan free: 1 key",
-                "key $remote_addr",
+                "= /login: burst 5, nodelay, in_flight 2, dry_run",
             ],
         ),
         (
