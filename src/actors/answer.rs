@@ -123,6 +123,20 @@ pub struct Rejection {
 }
 
 impl Grant {
+    /// The grant of a zone that no longer limits.
+    pub(super) fn unlimited() -> Self {
+        Self {
+            charge: Charge::Nothing,
+            due: None,
+            excess: Excess::default(),
+            outlook: Outlook {
+                remaining: 1,
+                one_more_in: Duration::ZERO,
+            },
+            place: None,
+        }
+    }
+
     /// The status to count and log for this turn.
     #[must_use]
     pub fn status(&self, dry_run: bool) -> LimitStatus {

@@ -1,11 +1,13 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::dev::ToEnvelope;
 use actix::{Addr, Context, Handler, Message};
 use foldhash::fast::RandomState;
 
 use super::answer::Rejection;
+use super::messages::Retire;
 use super::restart::Paused;
 use super::supervisor::ZoneSupervisor;
 use crate::observe::metrics::{LimitStatus, PlanMetrics, ZoneMetrics};
@@ -19,6 +21,8 @@ pub(super) struct Shards {
     hasher: RandomState,
     metrics: Arc<ZoneMetrics>,
     paused: Paused,
+    /// Whether the zone has left the file.
+    retired: AtomicBool,
 }
 
 impl Shards {
@@ -32,7 +36,19 @@ impl Shards {
             hasher: RandomState::default(),
             metrics,
             paused,
+            retired: AtomicBool::new(false),
         }
+    }
+
+    /// The zone has left the file: the supervisors end once nothing waits or runs there.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Relaxed);
+        self.tell_all(Retire);
+    }
+
+    /// Whether the zone has left the file and the supervisor of `key` has ended.
+    pub(super) fn has_ended(&self, key: &[u8]) -> bool {
+        self.retired.load(Ordering::Relaxed) && !self.supervisor(key).connected()
     }
 
     pub(super) fn metrics(&self) -> &ZoneMetrics {
@@ -65,10 +81,14 @@ impl Shards {
         ZoneSupervisor: Handler<M>,
         Context<ZoneSupervisor>: ToEnvelope<ZoneSupervisor, M>,
     {
+        self.supervisor(key).do_send(message);
+    }
+
+    fn supervisor(&self, key: &[u8]) -> &Addr<ZoneSupervisor> {
         let hash = self.hasher.hash_one(key);
         // There are far fewer workers than hashes, so the remainder is nearly uniform.
         let shard = usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default();
-        self.supervisors[shard].do_send(message);
+        &self.supervisors[shard]
     }
 
     pub(super) fn supervisors(&self) -> &[Addr<ZoneSupervisor>] {

@@ -59,6 +59,19 @@ impl<'z> Joining<'z> {
     }
 }
 
+impl<'z> Joining<'z> {
+    fn turn(&self, grant: Grant) -> Turn<'z> {
+        Turn {
+            shards: self.shards,
+            key: Key::clone(&self.key),
+            plan: self.plan,
+            grant,
+            dry_run: self.dry_run,
+            used: false,
+        }
+    }
+}
+
 impl<'z> Future for Joining<'z> {
     type Output = Result<Turn<'z>, Rejection>;
 
@@ -69,17 +82,12 @@ impl<'z> Future for Joining<'z> {
         let answer = ready!(Pin::new(answer).poll(cx));
         self.answer = None;
         let rejection = match answer {
-            Ok(Answer::Turn(grant)) => {
-                return Poll::Ready(Ok(Turn {
-                    shards: self.shards,
-                    key: Key::clone(&self.key),
-                    plan: self.plan,
-                    grant,
-                    dry_run: self.dry_run,
-                    used: false,
-                }));
-            }
+            Ok(Answer::Turn(grant)) => return Poll::Ready(Ok(self.turn(grant))),
             Ok(Answer::Rejected(rejection)) => rejection,
+            // A request of an earlier file came so late that nothing is left of the zone.
+            Err(_) if self.shards.has_ended(&self.key) => {
+                return Poll::Ready(Ok(self.turn(Grant::unlimited())));
+            }
             // The key's actor or the supervisor has panicked. In a stop everybody is answered.
             Err(_) => Rejection {
                 reason: Rejected::Restart,

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::answer::{Key, Rejection};
-use super::messages::{CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Retire, Waiters};
+use super::messages::{CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Waiters};
 use super::restart::{self, Paused};
 use super::shards::Shards;
 use super::stats::{Count, KeyState, Order, Top, ZoneStats};
@@ -141,7 +141,7 @@ impl Zone {
 
     /// Ends the supervisors once nothing waits at them.
     pub fn retire(&self) {
-        self.shards.tell_all(Retire);
+        self.shards.retire();
     }
 
     /// Whether all supervisors have ended.

@@ -308,3 +308,18 @@ fn a_new_number_applies_to_those_who_wait() {
         assert!(now(&mut joins[4]).await.is_none());
     });
 }
+
+#[test]
+fn a_request_that_comes_when_nothing_is_left_of_its_zone_goes_on() {
+    run(async {
+        let bench = without_rate();
+        bench.zone.retire();
+        for _ in 0..3 {
+            bench.advance(Duration::from_secs(1)).await;
+        }
+        assert!(bench.zone.has_ended());
+        let turn = bench.join("a", at_most(1, 0)).await.expect("no limit");
+        assert!(turn.take().is_none(), "no place is held");
+        drop(bench.join("a", at_most(1, 0)).await.expect("no limit"));
+    });
+}
