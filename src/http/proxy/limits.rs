@@ -100,8 +100,8 @@ struct PendingLimit {
 /// for zones further on, and no two requests can wait for each other.
 ///
 /// After a rejection there are no turns: the others are dropped, which refunds their charges. If
-/// several zones are joined at once, they are probed first, so that this is rare. While the request waits,
-/// `place` says where, and that it has waited since `began`.
+/// several zones are joined at once, they are probed first, so that this is rare. While the request
+/// waits, `place` says where, and that it has waited since `began`.
 pub(super) async fn wait<'r>(
     worker: &Worker,
     gateway: &'r Gateway,

@@ -104,8 +104,8 @@ fn x_ratelimit_fields(put: Put<'_>, quota: u64, remaining: u32, retry_after: u64
 /// Writes the fields of draft-ietf-httpapi-ratelimit-headers-11.
 ///
 /// The quota is the number of requests that an empty bucket accepts at once, its window the time
-/// that a full bucket takes to empty. Where only the running requests are bounded, the window is one
-/// second: when they end is not known. `t` is the time until one more request than remain is
+/// that a full bucket takes to empty. Where only the running requests are bounded, the window is
+/// one second: when they end is not known. `t` is the time until one more request than remain is
 /// possible.
 ///
 /// If the origin's gate rejected the request, no request is possible before its time, whatever the

@@ -1,7 +1,7 @@
 //! The names of all metrics, their help texts, and the handles that count them.
 //!
-//! A handle is made once for each zone, plan, route, class and setting. Counting through it costs one atomic
-//! addition.
+//! A handle is made once for each zone, plan, route, class and setting. Counting through it costs
+//! one atomic addition.
 
 mod actors;
 mod atomic_histogram;
