@@ -6,33 +6,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Client, Exchange, Gateway, HoldingOrigin, Origin, eventually, fetch, now};
+use crate::support::{
+    Client, Exchange, Gateway, HoldingOrigin, Origin, eventually, fetch, now, one_zone,
+};
 
 const MS: Duration = Duration::from_millis(1);
 
 /// A file with four workers whose key `$arg_key` is limited so, in a zone of this rate.
 fn file(origin: &Origin, rate: &str, limit: &str) -> String {
-    format!(
-        r#"workers = 4
-
-[log]
-format = "json"
-access = "access.log"
-
-[origins.app]
-servers = ["http://{}"]
-
-[zones.z]
-key = "$arg_key"
-rate = "{rate}"
-
-[[routes]]
-path = "/"
-origin = "app"
-limits = [{{ zone = "z", {limit} }}]
-"#,
-        origin.address
-    )
+    let head = "workers = 4\n\n[log]\nformat = \"json\"\naccess = \"access.log\"\n";
+    head.to_owned() + &one_zone(origin, rate, limit)
 }
 
 fn in_flight(gateway: &Gateway) -> i64 {

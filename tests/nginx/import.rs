@@ -1,11 +1,9 @@
 //! An nginx, and drip on what `drip import` makes of nginx's own file.
 
-use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex};
 
 use crate::support::nginx::Nginx;
-use crate::support::{Client, Gateway, Origin, alone, drip, eventually, fetch};
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, alone, drip, eventually, fetch};
 
 const HTTP: &str = "limit_req_zone $arg_key zone=slow:1m rate=1r/m;\n\
     limit_req_zone $arg_key zone=quick:1m rate=2r/s;\n\
@@ -95,37 +93,13 @@ fn drip_on_the_imported_file_does_with_each_request_what_nginx_does() {
     }
 }
 
-/// The targets that may be answered, and a wake-up once there are more.
-type Released = Arc<(Mutex<HashSet<String>>, Condvar)>;
-
-/// An origin that answers targets with `hold` in them once they are released, and others at once.
-fn holding() -> (Origin, Released) {
-    let released = Released::default();
-    let known = Arc::clone(&released);
-    let origin = Origin::answering(move |exchange| {
-        let target = exchange.target();
-        if target.contains("hold") {
-            let (known, more) = &*known;
-            let known = known.lock().expect("no panic");
-            let is_held = |known: &mut HashSet<String>| !known.contains(target);
-            drop(more.wait_while(known, is_held).expect("no panic"));
-        }
-        exchange.reply(b"ok")
-    });
-    (origin, released)
-}
-
-fn release((released, more): &(Mutex<HashSet<String>>, Condvar), target: &str) {
-    released.lock().expect("no panic").insert(target.to_owned());
-    more.notify_all();
-}
-
 #[test]
 fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
     let _alone = alone();
-    let (origin, released) = holding();
+    let held = HoldingOrigin::of("hold");
+    let origin = &held.origin;
     let nginx = Nginx::start(
-        &origin,
+        origin,
         "limit_conn_zone $binary_remote_addr zone=addr:1m;",
         &[
             ("/", "limit_conn addr 3;"),
@@ -148,12 +122,12 @@ fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
                 assert_eq!(fetch(address, path).status, status, "{who} {path}");
             }
             assert_eq!(origin.arrivals().len(), arrived, "{who} {path}");
-            release(&released, &targets[0]);
+            held.release(&targets[0]);
             assert_eq!(running[0].answer().status, 200, "{who} {path}");
             // The client has its answer a little before its place is free.
             eventually("the next passes", || fetch(address, path).status == 200);
             for (target, client) in targets.iter().zip(&mut running).skip(1) {
-                release(&released, target);
+                held.release(target);
                 assert_eq!(client.answer().status, 200, "{who} {path}");
             }
             eventually("none runs", || verdicts(address, path, 3) == [200; 3]);
@@ -165,9 +139,10 @@ fn both_refuse_the_requests_of_an_address_beyond_those_that_may_run() {
 #[test]
 fn both_count_what_runs_once_a_request_has_been_delayed() {
     let _alone = alone();
-    let (origin, released) = holding();
+    let held = HoldingOrigin::of("hold");
+    let origin = &held.origin;
     let nginx = Nginx::start(
-        &origin,
+        origin,
         "limit_req_zone $binary_remote_addr zone=paced:1m rate=1r/s;
         limit_conn_zone $binary_remote_addr zone=addr:1m;",
         &[("/", "limit_req zone=paced burst=5; limit_conn addr 1;")],
@@ -188,7 +163,7 @@ fn both_count_what_runs_once_a_request_has_been_delayed() {
         origin.wait_for(2 * nth + 1);
         let mut delayed = Client::ask(address, "/");
         eventually("it is delayed", || waits(who));
-        release(&released, &format!("/hold-{who}"));
+        held.release(&format!("/hold-{who}"));
         let statuses = [running.answer().status, delayed.answer().status];
         assert_eq!(statuses, [200; 2], "{who}");
     }

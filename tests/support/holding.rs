@@ -17,10 +17,17 @@ struct Released {
 
 impl HoldingOrigin {
     pub fn start() -> Self {
+        Self::of("")
+    }
+
+    /// Holds only requests whose target has `part` in it.
+    pub fn of(part: &'static str) -> Self {
         let released = Arc::<Released>::default();
         let of_origin = Arc::clone(&released);
         let origin = Origin::answering(move |exchange: &mut Exchange| {
-            of_origin.wait_for(exchange.target());
+            if exchange.target().contains(part) {
+                of_origin.wait_for(exchange.target());
+            }
             exchange.reply(b"ok")
         });
         Self { origin, released }
