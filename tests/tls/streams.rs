@@ -16,6 +16,8 @@ const MS: Duration = Duration::from_millis(1);
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+/// The next request finds no connection that the origin is about to close.
+const OK_AND_CLOSE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 const TRAILERS: &str = "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\
      X-Sum: 1\r\nX-Other: 2\r\nContent-Length: 7\r\nSet-Cookie: a=b\r\nX-Sum: 3\r\n\r\n";
 
@@ -64,7 +66,7 @@ impl Bed {
         let (answer, _) = self.ask(get(), true).await;
         let mut origin = self.origin.accept();
         origin.head();
-        origin.send(OK);
+        origin.send(OK_AND_CLOSE);
         let (body, trailers) = whole(answer.await.expect("an answer")).await;
         assert_eq!((body.as_slice(), trailers), (&b"ok"[..], None));
     }
@@ -159,12 +161,11 @@ async fn fields_of_one_hop_stay_out_of_interim_answers() {
 async fn a_100_arrives_only_where_it_is_expected_and_once() {
     let bed = Bed::start("").await;
     let (mut answer, mut origin) = bed.get().await;
-    origin.send(format!("{CONTINUE}{HINTS}{OK}"));
+    origin.send(format!("{CONTINUE}{HINTS}{OK_AND_CLOSE}"));
     let told = interim(&mut answer).await.expect("an interim answer");
     assert_eq!(told.status(), 103, "nobody expects a 100");
     assert!(interim(&mut answer).await.is_none());
     answer.await.expect("an answer");
-    drop(origin);
 
     let request = post(&[("expect", "100-continue"), ("content-length", "5")]);
     let (mut answer, mut body) = bed.ask(request, false).await;
