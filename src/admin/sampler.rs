@@ -108,6 +108,7 @@ impl Sampler {
                 message: Plain::new(&first.message),
             }),
             stopping: gateway.is_stopping(),
+            ..Sample::default()
         }
     }
 
@@ -127,6 +128,7 @@ impl Sampler {
                 healthy: servers.iter().filter(|server| server.healthy).count() as u64,
                 servers: servers.len() as u64,
                 gate: gate.map(|gate| self.gates.sample(origin, gate, share)),
+                ..OriginSample::default()
             }
         };
         gateway.origins().iter().map(sample).collect()
@@ -158,6 +160,7 @@ impl Sampler {
             wait_p50: wait(0.5),
             wait_p95: wait(0.95),
             keys: (stats.active + stats.parked) as u64,
+            ..ZoneSample::default()
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: Plain::new(&settings.name),

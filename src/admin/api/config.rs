@@ -53,6 +53,7 @@ fn view(admin: &Admin, gateway: &Gateway) -> views::Config {
         loaded_at: timestamp(loaded_at),
         version: env!("CARGO_PKG_VERSION").into(),
         error: broken.map(broken_view),
+        ..views::Config::default()
     }
 }
 

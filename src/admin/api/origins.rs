@@ -30,6 +30,7 @@ fn view(gateway: &Gateway, origin: &Origin, now: Moment) -> views::Origin {
         in_flight: state.in_flight as u64,
         answered: state.answered,
         failed: state.failed,
+        ..Server::default()
     };
     let servers: Vec<_> = origin.servers(now).map(server).collect();
     views::Origin {
@@ -41,6 +42,7 @@ fn view(gateway: &Gateway, origin: &Origin, now: Moment) -> views::Origin {
             .map(|most| most.get() as u64),
         gate: origin.gate().map(|it| gate(gateway, origin, it, now)),
         servers,
+        ..views::Origin::default()
     }
 }
 

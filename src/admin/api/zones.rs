@@ -97,6 +97,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
             active: stats.active as u64,
             parked: stats.parked as u64,
         },
+        ..views::Zone::default()
     })
 }
 

@@ -21,7 +21,7 @@ pub(super) enum News {
     Config(Config),
     /// The samples of past seconds. The first event after each connect.
     History(Vec<Sample>),
-    Sample(Sample),
+    Sample(Box<Sample>),
     Lost(Lost),
 }
 
@@ -120,7 +120,7 @@ impl Feed {
         // The id goes into a header.
         self.last = id.bytes().all(|byte| byte.is_ascii_digit()).then_some(id);
         let state = (sample.reload, sample.error.clone());
-        self.tell(News::Sample(sample)).await?;
+        self.tell(News::Sample(sample.into())).await?;
         Ok(Some(state))
     }
 

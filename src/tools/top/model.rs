@@ -88,7 +88,7 @@ impl Model {
                     self.keep(sample);
                 }
             }
-            News::Sample(sample) => self.keep(sample),
+            News::Sample(sample) => self.keep(*sample),
             News::Lost(why) => {
                 // `since` is the time of the first failed try.
                 let since = match self.link {

@@ -36,7 +36,7 @@ fn a_row_is_the_last_second() {
     let row = &model.rows()[0];
     assert_eq!((row.came, row.out, row.depth), (14, 10, 9));
     assert_eq!(row.depths, [5, 9]);
-    model.hear(News::Sample(sample(3, 0)), Moment::default());
+    model.hear(News::Sample(Box::new(sample(3, 0))), Moment::default());
     let row = &model.rows()[0];
     assert_eq!((row.came, row.out, row.depth), (1, 10, 0));
 }
@@ -67,7 +67,7 @@ fn the_course_is_in_seconds_before_now_and_marks_retunes() {
 fn ten_minutes_are_kept_and_another_process_begins_anew() {
     let mut model = model((1..700).map(|seq| sample(seq, 1)).collect());
     assert_eq!(model.samples.len(), SECONDS);
-    model.hear(News::Sample(sample(3, 1)), Moment::default());
+    model.hear(News::Sample(Box::new(sample(3, 1))), Moment::default());
     assert_eq!(model.samples.len(), 1);
 }
 

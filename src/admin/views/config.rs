@@ -1,0 +1,49 @@
+use serde::{Deserialize, Serialize};
+
+use super::Plain;
+
+/// `/api/config`: the settings in force, and the state of the file.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    pub file: Plain,
+    /// As TOML.
+    pub settings: String,
+    pub loaded_at: Plain,
+    pub version: Plain,
+    pub error: Option<Broken>,
+    /// The name of this gateway: `[server] name`, or that of its host.
+    pub gateway: Plain,
+    /// The last changes, the newest first.
+    pub changes: Vec<Change>,
+}
+
+/// A file with errors, which is not in force.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Broken {
+    pub since: Plain,
+    pub problems: Vec<Problem>,
+}
+
+/// One error in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Problem {
+    pub line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u64>,
+    pub message: Plain,
+}
+
+/// A change of the settings in force, or of what overrides them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Change {
+    /// In UTC.
+    pub at: Plain,
+    /// `file`, `signal`, `api`, `plan file`, or `expiry` of an override.
+    pub by: Plain,
+    /// One text for each setting, such as `zones.per_client.rate 10r/s -> 20r/s`.
+    pub what: Vec<Plain>,
+}

@@ -1,0 +1,39 @@
+use serde::{Deserialize, Serialize};
+
+use super::Plain;
+
+/// `/api/headline`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Headlines {
+    pub headline: Headline,
+    /// The last headlines, the newest first; it begins with the present one.
+    pub history: Vec<PastHeadline>,
+}
+
+/// What matters most now: its cause, what shows it, and what helps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Headline {
+    /// Such as `store_out` or `rejecting`; docs/operations.md lists them.
+    pub cause: Plain,
+    /// `bad`, `warn`, `fine` or `none`.
+    pub severity: Plain,
+    /// The zone or origin that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<Plain>,
+    pub title: Plain,
+    pub evidence: Plain,
+    pub remedy: Plain,
+    /// The titles of what else is wrong.
+    pub also: Vec<Plain>,
+}
+
+/// A headline, and when it was the present one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PastHeadline {
+    /// Unix time in seconds.
+    pub since: f64,
+    pub headline: Headline,
+}

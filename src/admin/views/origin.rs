@@ -1,0 +1,83 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Codes, Gate, Latency, Plain};
+
+/// `/api/origins`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Origins {
+    pub origins: Vec<Origin>,
+}
+
+/// An origin and its servers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Origin {
+    pub name: Plain,
+    pub in_flight: u64,
+    pub max_in_flight: Option<u64>,
+    /// `None` if the file limits neither its rate nor its places.
+    pub gate: Option<Gate>,
+    /// Answers since the start, by class of their status.
+    pub codes: Codes,
+    /// Requests without an answer since the start: `unreachable`, `timeout`, `broken`.
+    pub errors: BTreeMap<Plain, u64>,
+    /// To the head of the answer, in the last minute.
+    pub latency: Latency,
+    pub servers: Vec<Server>,
+}
+
+/// A server of an origin.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Server {
+    pub url: Plain,
+    pub healthy: bool,
+    pub in_flight: u64,
+    /// Requests since the start that got a response. `failed` counts the others.
+    pub answered: u64,
+    pub failed: u64,
+    /// `asked`; `failing`: asked, although its last request or check failed; `out`: not asked.
+    pub state: Plain,
+    pub out: Option<Out>,
+    pub last_failure: Option<Event>,
+    /// `None` without health checks.
+    pub last_check: Option<Check>,
+    pub codes: Codes,
+    pub errors: BTreeMap<Plain, u64>,
+    pub latency: Latency,
+}
+
+/// Why a server is out, and for how long.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Out {
+    /// In UTC.
+    pub since: Plain,
+    /// When it is asked again, in UTC; `None`: when enough health checks succeed.
+    pub until: Option<Plain>,
+    /// `failures` or `checks`.
+    pub by: Plain,
+}
+
+/// The last time that something happened at a server, and what.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Event {
+    /// In UTC.
+    pub at: Plain,
+    pub text: Plain,
+}
+
+/// The last health check of a server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Check {
+    /// In UTC.
+    pub at: Plain,
+    pub healthy: bool,
+    /// What was answered, or why nothing was.
+    pub text: Plain,
+}

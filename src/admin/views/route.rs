@@ -1,0 +1,42 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Plain;
+
+/// Numbers of answers, by class of their status: `2xx`; classes without any are left out.
+pub type Codes = BTreeMap<Plain, u64>;
+
+/// `/api/routes`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Routes {
+    pub routes: Vec<Route>,
+    /// Answers to requests that no route took.
+    pub unrouted: Codes,
+}
+
+/// A route, and what its clients got.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Route {
+    pub name: Plain,
+    pub origin: Plain,
+    /// The zones of its limits.
+    pub zones: Vec<Plain>,
+    /// Answers since the start: each request counts once.
+    pub requests: u64,
+    /// By status.
+    pub statuses: BTreeMap<Plain, u64>,
+    /// From the request's head to the last byte of the answer, in the last minute.
+    pub latency: Latency,
+}
+
+/// Quantiles of durations, in seconds; `None` without any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    pub p50: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+}
