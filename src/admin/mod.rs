@@ -6,6 +6,7 @@
 //! | `live` | the same each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `sampler` | the sample of each second |
+//! | `headline` | what matters most now, and why |
 //! | `gates` | what `api` and `sampler` say alike of the gates of origins |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
@@ -17,6 +18,7 @@ mod api;
 mod exposition;
 mod gates;
 mod guard;
+mod headline;
 mod health;
 mod live;
 mod page;
@@ -40,6 +42,7 @@ use rustix::net::sockopt;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::exposition::Exposition;
+use self::headline::Headlines;
 use self::sampler::Sampler;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
@@ -88,15 +91,18 @@ impl Admin {
 ///
 /// Returns an error if the address cannot be listened on.
 pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
+    let headlines = Headlines::default();
     let sampler = Sampler::new(
         admin.gateway.clone(),
         admin.file_state.clone(),
         admin.live.clone(),
+        headlines.clone(),
     );
-    let admin = Data::new(admin);
+    let (admin, headlines) = (Data::new(admin), Data::new(headlines));
     let server = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&admin))
+            .app_data(Data::clone(&headlines))
             .wrap(from_fn(guard::protect))
             .service(reading("/metrics", metrics))
             .service(reading("/healthz", healthz))

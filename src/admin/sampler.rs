@@ -12,6 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use self::gate::Gates;
 use super::Live;
 use super::exposition::{TOP_KEYS, stats};
+use super::headline::{Editor, Headlines};
 use super::views::{KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
@@ -28,6 +29,7 @@ pub(super) struct Sampler {
     gateway: watch::Receiver<Option<Arc<Gateway>>>,
     file_state: watch::Receiver<FileState>,
     live: Live,
+    editor: Editor,
     seq: u64,
     /// The counts of each zone one second ago.
     before: HashMap<String, Counted>,
@@ -50,11 +52,13 @@ impl Sampler {
         gateway: watch::Receiver<Option<Arc<Gateway>>>,
         file_state: watch::Receiver<FileState>,
         live: Live,
+        headlines: Headlines,
     ) -> Self {
         Self {
             gateway,
             file_state,
             live,
+            editor: Editor::new(headlines),
             seq: 0,
             before: HashMap::new(),
             gates: Gates::default(),
@@ -72,7 +76,8 @@ impl Sampler {
             ticks.tick().await;
             let gateway = self.gateway.borrow().as_ref().map(Arc::clone);
             if let Some(gateway) = gateway {
-                let sample = self.sample(&gateway).await;
+                let mut sample = self.sample(&gateway).await;
+                self.editor.edit(&mut sample);
                 // Strings, numbers and lists of them always have a JSON form.
                 let json = serde_json::to_string(&sample).unwrap_or_default();
                 self.live.publish(sample.seq, &json);

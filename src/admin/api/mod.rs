@@ -1,6 +1,7 @@
 //! The gateway as JSON. docs/operations.md describes what each path takes and returns.
 
 mod config;
+mod headline;
 mod keys;
 mod origins;
 mod zones;
@@ -22,5 +23,6 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(key)
         .service(reading("/api/config", config::show))
         .service(reload)
-        .service(reading("/api/origins", origins::all));
+        .service(reading("/api/origins", origins::all))
+        .service(reading("/api/headline", headline::now));
 }

@@ -1,0 +1,10 @@
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+
+use crate::admin::headline::Headlines;
+use crate::admin::reply;
+
+/// What matters most now, and what did before.
+pub(super) async fn now(headlines: Data<Headlines>) -> HttpResponse {
+    reply::ok(&headlines.view())
+}

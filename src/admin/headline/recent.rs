@@ -1,0 +1,94 @@
+use std::collections::BTreeMap;
+
+use crate::admin::views::{Codes, OriginSample, Plain, Sample, ZoneSample};
+
+/// The samples of the last seconds, oldest first.
+pub(super) struct Recent<'a>(&'a [Sample]);
+
+impl<'a> Recent<'a> {
+    pub(super) fn new(samples: &'a [Sample]) -> Self {
+        Self(samples)
+    }
+
+    /// The sample of the last second. `None` until there are two: the counts of the first one are
+    /// those of a time that nobody knows.
+    pub(super) fn last(&self) -> Option<&'a Sample> {
+        match self.0 {
+            [_, .., last] => Some(last),
+            _ => None,
+        }
+    }
+
+    /// How many seconds the sums are about.
+    #[expect(clippy::cast_precision_loss, reason = "ten at most")]
+    pub(super) fn seconds(&self) -> f64 {
+        self.counted().len().max(1) as f64
+    }
+
+    /// A sum over the zone of this name.
+    pub(super) fn of_zone(&self, name: &Plain, count: impl Fn(&ZoneSample) -> u64) -> u64 {
+        let zones = self.counted().iter().filter_map(|it| it.zone(name));
+        zones.map(count).sum()
+    }
+
+    /// The sum of each count of the zone of this name.
+    pub(super) fn counts_of_zone(
+        &self,
+        name: &Plain,
+        counts: impl Fn(&ZoneSample) -> &BTreeMap<Plain, u64>,
+    ) -> BTreeMap<Plain, u64> {
+        let zones = self.counted().iter().filter_map(|it| it.zone(name));
+        summed(zones.map(counts))
+    }
+
+    /// The sum of each count of the origin of this name.
+    pub(super) fn counts_of_origin(
+        &self,
+        name: &Plain,
+        counts: impl Fn(&OriginSample) -> Option<&BTreeMap<Plain, u64>>,
+    ) -> BTreeMap<Plain, u64> {
+        let samples = self.counted().iter().flat_map(|it| &it.origins);
+        let origins = samples.filter(|origin| origin.name == *name);
+        summed(origins.filter_map(counts))
+    }
+
+    /// Answers to clients, by class of their status.
+    pub(super) fn codes(&self) -> Codes {
+        summed(self.counted().iter().map(|it| &it.codes))
+    }
+
+    /// Operations in the store, by result.
+    pub(super) fn operations(&self) -> BTreeMap<Plain, u64> {
+        let stores = self.counted().iter().filter_map(|it| it.store.as_ref());
+        summed(stores.map(|store| &store.operations))
+    }
+
+    /// The samples whose counts are those of one second.
+    fn counted(&self) -> &'a [Sample] {
+        match self.0 {
+            [first, rest @ ..] if first.seq <= 1 => rest,
+            all => all,
+        }
+    }
+}
+
+fn summed<'a>(all: impl Iterator<Item = &'a BTreeMap<Plain, u64>>) -> BTreeMap<Plain, u64> {
+    let mut sums = BTreeMap::new();
+    for (name, count) in all.flatten() {
+        *sums.entry(name.clone()).or_default() += count;
+    }
+    sums
+}
+
+/// The sum of all counts.
+pub(super) fn sum(counts: &BTreeMap<Plain, u64>) -> u64 {
+    counts.values().sum()
+}
+
+/// The name with the highest count.
+pub(super) fn most(counts: &BTreeMap<Plain, u64>) -> Option<&Plain> {
+    let counted = counts.iter().filter(|(_, count)| **count > 0);
+    counted
+        .max_by_key(|(_, count)| **count)
+        .map(|(name, _)| name)
+}

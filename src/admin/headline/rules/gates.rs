@@ -1,0 +1,99 @@
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::{Recent, most, sum};
+use super::super::words::{count, pace, part, seconds, waiting, whole};
+use crate::admin::views::OriginSample;
+
+pub(super) fn backing_off(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let why = gate.backing_off.as_ref().filter(|why| !why.shadow)?;
+    let name = &origin.name;
+    let rate = match (gate.rate.now, gate.rate.file) {
+        (Some(now), Some(file)) if now < file => {
+            format!(" It lets {} of {} through.", pace(now), pace(file))
+        }
+        _ => String::new(),
+    };
+    let places = match (gate.max_in_flight.now, gate.max_in_flight.file) {
+        (Some(now), Some(file)) if now < file => {
+            format!(" It allows {now} of {file} requests in flight.")
+        }
+        _ => String::new(),
+    };
+    Some(Finding {
+        cause: Cause::BackingOff,
+        severity: Severity::Warn,
+        weight: 0.0,
+        about: Some(name.clone()),
+        title: format!("The gate of {name} backs off"),
+        evidence: format!("{}.{rate}{places}", why.text),
+        remedy: "The origin needs relief, and gets its full rate back as it recovers. More rate would not help."
+            .to_owned(),
+    })
+}
+
+pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let name = &origin.name;
+    let rejected = recent.counts_of_origin(name, |it| it.gate.as_ref().map(|it| &it.rejected));
+    let all = sum(&rejected);
+    let reason = most(&rejected)?.as_str();
+    let why = match reason {
+        "queue" => "a key has as many requests waiting as `queue` allows",
+        "max_queue" => "as many requests wait as `max_queue` allows",
+        "timeout" => "requests waited as long as `queue_timeout` allows",
+        "max_wait" => "requests would wait longer than `max_wait` allows",
+        _ => "the gateway is stopping",
+    };
+    let deepest = gate.deepest.first();
+    let deepest = deepest.map_or(String::new(), |it| {
+        let (key, depth) = (&it.key, whole(it.depth));
+        format!(" {key} has {depth} waiting.")
+    });
+    let remedy = if reason == "queue" {
+        "A client sends more than its share. If the origin can do more, raise the `rate` or `max_in_flight` of the origin."
+    } else {
+        "If the origin can do more, raise its `rate` or `max_in_flight`; otherwise limit clients earlier, in a zone."
+    };
+    Some(Finding {
+        cause: Cause::Rejecting,
+        severity: Severity::Warn,
+        weight: part(all, 1),
+        about: Some(name.clone()),
+        title: format!(
+            "The gate of {name} rejects {}",
+            pace(part(all, 1) / recent.seconds())
+        ),
+        evidence: format!(
+            "{} in the last {:.0} s: {why}.{deepest}",
+            count(all, "rejection"),
+            recent.seconds()
+        ),
+        remedy: remedy.to_owned(),
+    })
+}
+
+pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref().filter(|gate| gate.depth > 0)?;
+    let name = &origin.name;
+    let full = gate
+        .max_in_flight
+        .now
+        .filter(|most| origin.in_flight >= *most);
+    let why = match (full, gate.rate.now) {
+        (Some(most), _) => format!("All {most} places at the origin are taken."),
+        (None, Some(rate)) => format!("More requests come than {}.", pace(rate)),
+        (None, None) => String::new(),
+    };
+    let wait = gate.wait_p99.map_or(String::new(), |wait| {
+        format!(" The longest waits take {}.", seconds(wait))
+    });
+    Some(Finding {
+        cause: Cause::Waiting,
+        severity: Severity::Warn,
+        weight: part(gate.depth, 1),
+        about: Some(name.clone()),
+        title: format!("{} at the gate of {name}", waiting(gate.depth)),
+        evidence: why + &wait,
+        remedy: String::new(),
+    })
+}

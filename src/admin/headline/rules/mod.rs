@@ -1,0 +1,154 @@
+//! The rules: pure, over the samples of the last seconds.
+//!
+//! Each rule finds what it is about; the first in the order of [`Cause`] becomes the headline, and
+//! the others are named after it. Whatever an origin suffers from comes before all that advises
+//! more rate.
+
+mod gates;
+mod origins;
+mod zones;
+
+use self::gates::{backing_off, rejecting_at_gate, waiting_at_gate};
+use self::origins::{errors, failing, server_out};
+use self::zones::{key_flood, overridden, paused, rejecting, waiting};
+use super::finding::{Cause, Finding, Severity};
+use super::recent::{Recent, sum};
+use super::words::{listed, pace, part, seconds, whole};
+use crate::admin::views::{Headline, Plain, Sample};
+
+/// The headline before the second sample.
+pub(super) fn looking() -> Headline {
+    let finding = Finding {
+        cause: Cause::Looking,
+        severity: Severity::None,
+        weight: 0.0,
+        about: None,
+        title: "Looking: the first seconds are being measured".to_owned(),
+        evidence: String::new(),
+        remedy: String::new(),
+    };
+    finding.into_headline(Vec::new())
+}
+
+/// The headline of the last seconds.
+pub(super) fn headline(recent: &Recent<'_>) -> Headline {
+    let Some(now) = recent.last() else {
+        return looking();
+    };
+    let mut found = Vec::new();
+    found.extend(store_out(recent, now));
+    for origin in &now.origins {
+        let rules = [
+            failing,
+            errors,
+            server_out,
+            backing_off,
+            rejecting_at_gate,
+            waiting_at_gate,
+        ];
+        found.extend(rules.iter().filter_map(|rule| rule(recent, origin)));
+    }
+    for zone in &now.zones {
+        let rules = [paused, key_flood, rejecting, waiting, overridden];
+        found.extend(rules.iter().filter_map(|rule| rule(recent, zone)));
+    }
+    found.extend(file_error(now));
+    found.sort_by(|a, b| {
+        let urgent = a.cause.cmp(&b.cause);
+        let urgent = urgent.then(b.severity.cmp(&a.severity));
+        urgent.then(b.weight.total_cmp(&a.weight))
+    });
+    let mut found = found.into_iter();
+    match found.next() {
+        Some(first) => {
+            let others = found.map(|it| Plain::new(&it.title));
+            first.into_headline(others.collect())
+        }
+        None => calm(recent, now).into_headline(Vec::new()),
+    }
+}
+
+fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
+    let store = now.store.as_ref().filter(|store| !store.up)?;
+    let out_for = store.out_for.unwrap_or_default();
+    let operations = recent.operations();
+    let failed: Vec<_> = operations
+        .iter()
+        .filter(|(result, count)| result.as_str() != "ok" && **count > 0)
+        .map(|(result, count)| format!("{} {result}", whole(*count)))
+        .collect();
+    let reason = store.reason.as_ref().map_or("no answer", Plain::as_str);
+    let failed = if failed.is_empty() {
+        String::new()
+    } else {
+        let seconds = recent.seconds();
+        format!(
+            " In the last {seconds:.0} s: {} operations.",
+            listed(&failed)
+        )
+    };
+    Some(Finding {
+        cause: Cause::StoreOut,
+        severity: Severity::Bad,
+        weight: out_for,
+        about: None,
+        title: format!("The store is out for {}", seconds(out_for)),
+        evidence: format!("{reason}.{failed} Shared zones follow their on_store_failure."),
+        remedy:
+            "Bring Redis or the way to it back; see Store. Gateways do not share a rate until then."
+                .to_owned(),
+    })
+}
+
+fn file_error(now: &Sample) -> Option<Finding> {
+    let error = now.error.as_ref()?;
+    let line = error
+        .line
+        .map_or(String::new(), |line| format!("Line {line}: "));
+    Some(Finding {
+        cause: Cause::FileError,
+        severity: Severity::Warn,
+        weight: 0.0,
+        about: None,
+        title: "The file has an error; the previous settings stay in force".to_owned(),
+        evidence: format!("{line}{}.", error.message),
+        remedy: "Correct the file and save it; drip check names all errors.".to_owned(),
+    })
+}
+
+/// Nothing waits, and nothing is rejected.
+fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
+    let answered = sum(&recent.codes());
+    let dry: Vec<_> = now
+        .zones
+        .iter()
+        .filter(|zone| recent.of_zone(&zone.name, |it| it.dry_run) > 0)
+        .map(|zone| zone.name.to_string())
+        .collect();
+    let requests = if answered == 0 {
+        format!("No requests in the last {:.0} s.", recent.seconds())
+    } else {
+        let a_second = part(answered, 1) / recent.seconds();
+        format!(
+            "Requests: {}, none delayed or rejected now.",
+            pace(a_second)
+        )
+    };
+    let would = (!dry.is_empty())
+        .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));
+    let evidence = requests + &would.unwrap_or_default();
+    let (cause, severity) = if answered == 0 {
+        (Cause::Idle, Severity::None)
+    } else {
+        (Cause::Fine, Severity::Fine)
+    };
+    Finding {
+        cause,
+        severity,
+        weight: 0.0,
+        about: None,
+        title: "No requests are waiting".to_owned(),
+        evidence,
+        remedy: String::new(),
+    }
+}

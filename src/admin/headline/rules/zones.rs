@@ -1,0 +1,203 @@
+use super::super::finding::{Cause, Finding, Severity};
+use super::super::recent::{Recent, most};
+use super::super::words::{self, count, listed, pace, part, percent, seconds, whole};
+use crate::admin::views::{HeavyKey, Plain, ZoneSample};
+
+/// From so many new keys a second on, if most requests have one, they count as a flood.
+const NEW_KEYS: f64 = 50.0;
+/// From this part of `max_keys` on, a zone counts as nearly full.
+const NEARLY_FULL: f64 = 0.9;
+
+pub(super) fn paused(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let it = zone.overridden.as_ref().filter(|it| it.pause)?;
+    let (name, waiting) = (&zone.name, count(zone.depth, "request"));
+    Some(Finding {
+        cause: Cause::Paused,
+        severity: Severity::Warn,
+        weight: part(zone.depth, 1),
+        about: Some(name.clone()),
+        title: format!("{name} is paused"),
+        evidence: format!("{} paused it until {}; {waiting} waiting.", it.by, it.until),
+        remedy: "Resume it by undoing the override, or wait until it ends.".to_owned(),
+    })
+}
+
+pub(super) fn overridden(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let whole_zone = zone.overridden.as_ref().filter(|it| !it.pause);
+    if whole_zone.is_none() && zone.overridden_keys == 0 {
+        return None;
+    }
+    let rate = whole_zone.and_then(|it| it.rate.as_ref());
+    let rate = rate.map(|rate| format!("its rate is {rate}"));
+    let dry_run = whole_zone.and_then(|it| it.dry_run);
+    let dry_run = dry_run.map(|on| format!("dry run is {}", if on { "on" } else { "off" }));
+    let keys = (zone.overridden_keys > 0).then(|| {
+        format!(
+            "{} with numbers of their own",
+            count(zone.overridden_keys, "key")
+        )
+    });
+    let what: Vec<_> = [rate, dry_run, keys].into_iter().flatten().collect();
+    let until = whole_zone.map_or(String::new(), |it| {
+        format!(", until {}, set by {}", it.until, it.by)
+    });
+    Some(Finding {
+        cause: Cause::Overridden,
+        severity: Severity::Warn,
+        weight: 0.0,
+        about: Some(name.clone()),
+        title: format!("{name} is not as in the file"),
+        evidence: format!("{}{until}.", listed(&what)),
+        remedy: "Undo the override, or write its numbers into the file.".to_owned(),
+    })
+}
+
+fn came(recent: &Recent<'_>, zone: &ZoneSample) -> u64 {
+    let ended = |it: &ZoneSample| it.out() + it.rejected + it.cancelled + it.rejected_elsewhere;
+    recent.of_zone(&zone.name, ended)
+}
+
+pub(super) fn key_flood(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let sum = |count: fn(&ZoneSample) -> u64| recent.of_zone(name, count);
+    let (new, flooded) = (sum(|it| it.new_keys), sum(|it| it.flooded));
+    let (evicted, came) = (sum(|it| it.evicted), came(recent, zone));
+    let a_second = part(new + flooded, 1) / recent.seconds();
+    let many = a_second >= NEW_KEYS && (new + flooded) * 2 >= came;
+    let full = zone.max_keys > 0 && part(zone.keys, zone.max_keys) >= NEARLY_FULL;
+    if !(many || flooded > 0 || evicted > 0 || full) {
+        return None;
+    }
+    let title = if many || flooded > 0 {
+        format!("{name} gets a flood of new keys: {}", pace(a_second))
+    } else {
+        format!("{name} is nearly full of keys")
+    };
+    let made_room =
+        (evicted > 0).then(|| format!(" {} made room for others.", count(evicted, "key")));
+    let shared =
+        (flooded > 0).then(|| format!(" {} shared one bucket.", count(flooded, "request")));
+    let evidence = format!(
+        "{} came with an unknown key in the last {:.0} s; {} of {} keys are in use.{}{}",
+        count(new + flooded, "request"),
+        recent.seconds(),
+        whole(zone.keys),
+        whole(zone.max_keys),
+        made_room.unwrap_or_default(),
+        shared.unwrap_or_default()
+    );
+    let remedy = if flooded > 0 {
+        "`new_keys` holds the flood back. If these are real clients, raise it."
+    } else if many {
+        "If these are not real clients, set `new_keys` in the zone, or choose a key that clients cannot invent."
+    } else {
+        "Raise `max_keys`, or lower `idle_timeout`."
+    };
+    Some(Finding {
+        cause: Cause::KeyFlood,
+        severity: Severity::bad_if(evicted > 0 && flooded == 0),
+        weight: a_second,
+        about: Some(name.clone()),
+        title,
+        evidence,
+        remedy: remedy.to_owned(),
+    })
+}
+
+pub(super) fn rejecting(recent: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    let name = &zone.name;
+    let rejected = recent.of_zone(name, |it| it.rejected);
+    if rejected == 0 {
+        return None;
+    }
+    let reasons = recent.counts_of_zone(name, |it| &it.rejections);
+    let reason = most(&reasons).map_or("burst", Plain::as_str);
+    let why = match reason {
+        "burst" => "the queue is full, `burst` is reached",
+        "max_wait" => "requests would wait longer than `max_wait`",
+        "in_flight" => "as many requests of a key run as `in_flight` allows",
+        "keys" => "the zone holds `max_keys` keys, and each has waiting requests",
+        "store" => "the store does not decide",
+        "restart" => "a part of the gateway failed and was started again; see the log",
+        "paused" => "the zone is paused",
+        _ => "the gateway is stopping",
+    };
+    let came = came(recent, zone);
+    let top = zone.rejected_keys.first();
+    let alone = top.is_some_and(|key| key.share >= 0.5);
+    Some(Finding {
+        cause: Cause::Rejecting,
+        severity: Severity::bad_if(!alone && rejected * 2 >= came),
+        weight: part(rejected, 1),
+        about: Some(name.clone()),
+        title: format!(
+            "{name} rejects {}",
+            pace(part(rejected, 1) / recent.seconds())
+        ),
+        evidence: format!(
+            "{} of {} in the last {:.0} s: {why}.{}",
+            whole(rejected),
+            count(came, "request"),
+            recent.seconds(),
+            top.map(blame).unwrap_or_default()
+        ),
+        remedy: remedy(reason, alone).to_owned(),
+    })
+}
+
+/// Who causes the rejections.
+fn blame(key: &HeavyKey) -> String {
+    let plan = key.plan.as_ref();
+    let plan = plan.map_or(String::new(), |plan| format!(" (plan {plan})"));
+    let share = percent(key.share);
+    format!(
+        " {}{plan} causes {share} of the rejections of the last minute.",
+        key.key
+    )
+}
+
+fn remedy(reason: &str, alone: bool) -> &'static str {
+    match reason {
+        "keys" => "Raise `max_keys`, or hold a flood of keys back by `new_keys`.",
+        "store" => "See Store.",
+        "restart" | "stopping" => "",
+        "paused" => "Resume it by undoing the override.",
+        _ if alone => {
+            "One client asks for more than its limit. If it may have more, give it a plan; others are not affected."
+        }
+        "max_wait" => {
+            "If the origin can do more, raise `rate`; otherwise raise `max_wait` to let requests wait longer."
+        }
+        "in_flight" => {
+            "If the origin can do more at once, raise `in_flight`; otherwise raise `burst` to let more wait."
+        }
+        _ => {
+            "If the origin can do more, raise `rate`; otherwise raise `burst` to let more requests wait."
+        }
+    }
+}
+
+pub(super) fn waiting(_: &Recent<'_>, zone: &ZoneSample) -> Option<Finding> {
+    if zone.depth == 0 || zone.overridden.as_ref().is_some_and(|it| it.pause) {
+        return None;
+    }
+    let name = &zone.name;
+    let rate = zone.rate.map_or(String::new(), |rate| {
+        format!("Requests come faster than {} for each key. ", pace(rate))
+    });
+    Some(Finding {
+        cause: Cause::Waiting,
+        severity: Severity::Warn,
+        weight: part(zone.depth, 1),
+        about: Some(name.clone()),
+        title: format!(
+            "{} in {name}, the oldest for {}",
+            words::waiting(zone.depth),
+            seconds(zone.oldest_wait)
+        ),
+        evidence: format!("{rate}None of them is rejected."),
+        remedy: "That is what the queue is for. If the wait is too long and the origin can do more, raise `rate`."
+            .to_owned(),
+    })
+}

@@ -1,0 +1,486 @@
+use std::collections::BTreeMap;
+
+use super::recent::Recent;
+use super::rules::headline;
+use super::*;
+use crate::admin::views::{
+    BackingOff, FileAndNow, GateSample, HeavyKey, Latency, OriginSample, Override, Plain, Problem,
+    StoreSample, ZoneSample,
+};
+
+fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
+    let each = counts.iter().map(|(name, count)| ((*name).into(), *count));
+    each.collect()
+}
+
+/// A second in which 10 requests passed: a zone, an origin with two servers.
+fn fine() -> Sample {
+    Sample {
+        codes: counts(&[("2xx", 10)]),
+        zones: vec![ZoneSample {
+            name: "per_client".into(),
+            rate: Some(10.0),
+            passed: 10,
+            keys: 5,
+            max_keys: 100,
+            ..ZoneSample::default()
+        }],
+        origins: vec![OriginSample {
+            name: "api".into(),
+            healthy: 2,
+            servers: 2,
+            codes: counts(&[("2xx", 10)]),
+            ..OriginSample::default()
+        }],
+        ..Sample::default()
+    }
+}
+
+/// The headline after ten such seconds.
+fn after(second: &Sample) -> Headline {
+    let samples: Vec<Sample> = (100..110)
+        .map(|seq| Sample {
+            seq,
+            ..second.clone()
+        })
+        .collect();
+    headline(&Recent::new(&samples))
+}
+
+/// A change of the fine second, and the headline that it leads to: cause, severity, about, and
+/// parts of its texts.
+struct Situation {
+    change: fn(&mut Sample),
+    cause: &'static str,
+    severity: &'static str,
+    about: Option<&'static str>,
+    says: &'static [&'static str],
+    says_not: &'static [&'static str],
+}
+
+/// More rate is never advised while an origin suffers.
+const MORE: &[&str] = &["raise `rate`", "Raise"];
+
+const SITUATIONS: &[Situation] = &[
+    Situation {
+        change: |_| {},
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &["No requests are waiting", "10 a second"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.codes.clear();
+            it.zones[0].passed = 0;
+            it.origins[0].codes.clear();
+        },
+        cause: "idle",
+        severity: "none",
+        about: None,
+        says: &["No requests in the last 10 s"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.store = Some(StoreSample {
+                up: false,
+                out_for: Some(12.0),
+                reason: Some("connection refused".into()),
+                operations: counts(&[("skipped", 10), ("ok", 1)]),
+                ..StoreSample::default()
+            });
+        },
+        cause: "store_out",
+        severity: "bad",
+        about: None,
+        says: &[
+            "out for 12 s",
+            "connection refused",
+            "100 skipped",
+            "on_store_failure",
+        ],
+        says_not: &["raise"],
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].codes.clear();
+            it.origins[0].errors = counts(&[("unreachable", 12)]);
+            it.origins[0].last_failure = Some("connecting failed".into());
+        },
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "does not answer",
+            "120 of 120 requests",
+            "120 unreachable",
+            "connecting failed",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.codes.clear();
+            it.origins[0].codes.clear();
+            (it.origins[0].servers, it.origins[0].healthy) = (1, 1);
+            it.origins[0].failing = 1;
+        },
+        cause: "origin_failing",
+        severity: "warn",
+        about: Some("api"),
+        says: &["did not answer when it was last asked"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.origins[0].healthy = 0,
+        cause: "origin_failing",
+        severity: "bad",
+        about: Some("api"),
+        says: &["no server in use"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.origins[0].errors = counts(&[("timeout", 2)]),
+        cause: "origin_failing",
+        severity: "warn",
+        about: Some("api"),
+        says: &["20 of 120 requests", "20 timeout"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| it.origins[0].codes = counts(&[("5xx", 10)]),
+        cause: "origin_errors",
+        severity: "bad",
+        about: Some("api"),
+        says: &["answers 100 % with 5xx", "100 of 100 answers"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].codes = counts(&[("2xx", 9), ("5xx", 1)]);
+            it.origins[0].latency = Latency {
+                p95: Some(1.5),
+                ..Latency::default()
+            };
+        },
+        cause: "origin_errors",
+        severity: "warn",
+        about: Some("api"),
+        says: &["answers 10 % with 5xx", "1.5 s"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].healthy = 1;
+            it.zones[0].depth = 30;
+        },
+        cause: "server_out",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "1 of 2 servers of origin api is out",
+            "Also: 30 requests wait in per_client",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].overridden = Some(Override {
+                pause: true,
+                by: "127.0.0.1".into(),
+                until: "2026-01-01T00:00:00Z".into(),
+                ..Override::default()
+            });
+            it.zones[0].depth = 3;
+        },
+        cause: "paused",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["per_client is paused", "127.0.0.1", "2026", "3 requests"],
+        says_not: &["Also"],
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].gate = Some(GateSample {
+                rate: FileAndNow {
+                    file: Some(100.0),
+                    now: Some(40.0),
+                },
+                backing_off: Some(BackingOff {
+                    text: "12 of 40 answers were trouble".into(),
+                    ..BackingOff::default()
+                }),
+                rejected: counts(&[("queue", 3)]),
+                ..GateSample::default()
+            });
+        },
+        cause: "backing_off",
+        severity: "warn",
+        about: Some("api"),
+        says: &[
+            "40 a second of 100 a second",
+            "12 of 40",
+            "Also: The gate of api rejects 3.0",
+        ],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].passed = 200;
+            it.zones[0].new_keys = 200;
+            (it.zones[0].keys, it.zones[0].max_keys) = (2_000, 100_000);
+        },
+        cause: "key_flood",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["200 a second", "2,000 of 100,000 keys", "set `new_keys`"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].flooded = 150;
+            it.zones[0].rejected = 140;
+        },
+        cause: "key_flood",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "1,500 requests shared one bucket",
+            "Also: per_client rejects 140",
+        ],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| it.zones[0].keys = 95,
+        cause: "key_flood",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["nearly full", "95 of 100 keys", "Raise `max_keys`"],
+        says_not: &[],
+    },
+    Situation {
+        // The deepest key is not the one that is rejected.
+        change: |it| {
+            it.zones[0].rejected = 5;
+            it.zones[0].depth = 20;
+            it.zones[0].rejections = counts(&[("max_wait", 4), ("burst", 1)]);
+            it.zones[0].rejected_keys = vec![HeavyKey {
+                key: "203.0.113.50".into(),
+                share: 0.98,
+                ..HeavyKey::default()
+            }];
+        },
+        cause: "rejecting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "5.0 a second",
+            "50 of 150",
+            "`max_wait`",
+            "203.0.113.50 causes 98 %",
+            "a plan",
+        ],
+        says_not: &["burst", "raise"],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rejected = 15;
+            it.zones[0].rejections = counts(&[("burst", 15)]);
+        },
+        cause: "rejecting",
+        severity: "bad",
+        about: Some("per_client"),
+        says: &["150 of 250", "`burst` is reached", "raise `rate`"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].rejected = 1;
+            it.error = Some(Problem {
+                line: Some(7),
+                message: "unknown field".into(),
+                ..Problem::default()
+            });
+        },
+        cause: "rejecting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["Also: The file has an error"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.error = Some(Problem {
+                line: Some(7),
+                message: "unknown field".into(),
+                ..Problem::default()
+            });
+        },
+        cause: "file_error",
+        severity: "warn",
+        about: None,
+        says: &["previous settings stay in force", "Line 7: unknown field."],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].depth = 1;
+            it.zones[0].oldest_wait = 0.25;
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &[
+            "1 request waits in per_client, the oldest for 250 ms",
+            "10 a second for each key",
+        ],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].in_flight = 8;
+            it.origins[0].gate = Some(GateSample {
+                depth: 12,
+                max_in_flight: FileAndNow {
+                    file: Some(8),
+                    now: Some(8),
+                },
+                ..GateSample::default()
+            });
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("api"),
+        says: &["12 requests wait at the gate of api", "All 8 places"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].overridden = Some(Override {
+                rate: Some("20r/s".into()),
+                ..Override::default()
+            });
+            it.zones[0].overridden_keys = 2;
+        },
+        cause: "overridden",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["not as in the file", "its rate is 20r/s and 2 keys"],
+        says_not: &[],
+    },
+    Situation {
+        change: |it| it.zones[0].dry_run = 1,
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &["Dry run would have limited requests in per_client"],
+        says_not: &[],
+    },
+];
+
+#[test]
+fn each_situation_has_its_headline() {
+    for (nth, situation) in SITUATIONS.iter().enumerate() {
+        let mut second = fine();
+        (situation.change)(&mut second);
+        let told = after(&second);
+        let also: Vec<_> = told.also.iter().map(|it| format!("Also: {it}")).collect();
+        let text = format!(
+            "{}\n{}\n{}\n{}",
+            told.title,
+            told.evidence,
+            told.remedy,
+            also.join("\n")
+        );
+        let place = format!("situation {nth}: {} {text}", told.cause);
+        assert_eq!(told.cause.as_str(), situation.cause, "{place}");
+        assert_eq!(told.severity.as_str(), situation.severity, "{place}");
+        let about = told.about.as_ref().map(Plain::as_str);
+        assert_eq!(about, situation.about, "{place}");
+        for part in situation.says {
+            assert!(text.contains(part), "{part:?} is missing in {place}");
+        }
+        for part in situation.says_not {
+            assert!(!text.contains(part), "{part:?} is in {place}");
+        }
+    }
+}
+
+/// Whatever else goes on, an origin that suffers keeps anybody from advising more rate.
+#[test]
+fn nobody_advises_more_rate_while_an_origin_suffers() {
+    let suffering: [fn(&mut Sample); 4] = [
+        |it| it.origins[0].codes = counts(&[("5xx", 10)]),
+        |it| it.origins[0].errors = counts(&[("broken", 20)]),
+        |it| it.origins[0].healthy = 1,
+        |it| it.origins[0].healthy = 0,
+    ];
+    for change in suffering {
+        for reason in ["burst", "max_wait", "in_flight"] {
+            let mut second = fine();
+            change(&mut second);
+            second.zones[0].rejected = 10;
+            second.zones[0].rejections = counts(&[(reason, 10)]);
+            let told = after(&second);
+            assert_eq!(told.about, Some("api".into()), "{told:?}");
+            assert!(!told.remedy.as_str().contains("raise `"), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_said_before_the_second_sample() {
+    let mut second = fine();
+    second.seq = 1;
+    second.zones[0].rejected = 1_000;
+    second.zones[0].rejections = counts(&[("burst", 1_000)]);
+    let told = headline(&Recent::new(std::slice::from_ref(&second)));
+    assert_eq!(told.cause.as_str(), "looking");
+    // The first sample counts since the start: it is no second.
+    let samples = [second, Sample { seq: 2, ..fine() }];
+    assert_eq!(headline(&Recent::new(&samples)).cause.as_str(), "fine");
+}
+
+#[test]
+fn the_history_has_each_change_of_the_cause_once_and_is_bounded() {
+    let headlines = Headlines::default();
+    assert_eq!(headlines.view().headline.cause.as_str(), "looking");
+    let mut editor = Editor::new(headlines.clone());
+    let mut seq = 0;
+    let mut feed = |second: &Sample, times| {
+        for _ in 0..times {
+            seq += 1;
+            let mut sample = Sample {
+                seq,
+                time: f64::from(u32::try_from(seq).unwrap()),
+                ..second.clone()
+            };
+            editor.edit(&mut sample);
+        }
+    };
+    feed(&fine(), 20);
+    let mut dead = fine();
+    dead.origins[0].healthy = 0;
+    feed(&dead, 5);
+    feed(&fine(), 20);
+    let told: Vec<_> = headlines
+        .view()
+        .history
+        .iter()
+        .map(|it| (it.since, it.headline.cause.to_string()))
+        .collect();
+    let wanted = [
+        (26.0, "fine"),
+        (21.0, "origin_failing"),
+        (2.0, "fine"),
+        (1.0, "looking"),
+    ];
+    assert_eq!(told, wanted.map(|(since, cause)| (since, cause.to_owned())));
+    for _ in 0..KEPT {
+        feed(&dead, 1);
+        feed(&fine(), 1);
+    }
+    assert_eq!(headlines.view().history.len(), KEPT);
+}
