@@ -9,6 +9,7 @@
 //! | `store`, `shared` | limits in Redis, with one gateway and with several |
 //! | `abuse`, `soak` | floods, slow clients, and everything at once |
 //! | `prometheus`, `page`, `top` | what operators see |
+//! | `incidents` | whether the headline tells each of many incidents |
 //! | `advise`, `import`, `simulate`, `demo` | the offline commands |
 //! | `readme`, `pages` | what the documents promise |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
@@ -19,6 +20,7 @@ mod checklist;
 mod demo;
 mod gateway;
 mod import;
+mod incidents;
 mod layers;
 mod nginx;
 mod oracle;

@@ -39,7 +39,7 @@ pub(super) fn bad_query(message: impl Display) -> HttpResponse {
 pub(super) fn no_such_path() -> HttpResponse {
     error(
         StatusCode::NOT_FOUND,
-        "there is nothing at this path; see / for the live page, /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/live",
+        "there is nothing at this path; see / for the live page, /metrics, /healthz, /readyz, /api/zones, /api/config, /api/origins, /api/routes, /api/store, /api/headline, /api/live",
     )
 }
 

@@ -18,7 +18,7 @@ mod heads;
 mod health;
 mod in_flight;
 mod live;
-mod operator;
+pub mod operator;
 mod origins;
 mod pacing;
 mod plans;

@@ -52,6 +52,14 @@ impl<'a> Recent<'a> {
         summed(origins.filter_map(counts))
     }
 
+    /// The highest of a count of the origin of this name in the last three seconds, so that what
+    /// goes away for a moment does not flicker.
+    pub(super) fn lately(&self, name: &Plain, count: impl Fn(&OriginSample) -> u64) -> u64 {
+        let samples = self.0.iter().rev().take(3).flat_map(|it| &it.origins);
+        let origins = samples.filter(|origin| origin.name == *name);
+        origins.map(count).max().unwrap_or_default()
+    }
+
     /// Answers to clients, by class of their status.
     pub(super) fn codes(&self) -> Codes {
         summed(self.counted().iter().map(|it| &it.codes))

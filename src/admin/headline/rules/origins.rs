@@ -100,9 +100,9 @@ pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
     })
 }
 
-pub(super) fn server_out(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
-    let out = origin.servers.saturating_sub(origin.healthy);
-    if out == 0 || origin.healthy == 0 {
+pub(super) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let out = recent.lately(&origin.name, |it| it.servers.saturating_sub(it.healthy));
+    if out == 0 || out >= origin.servers {
         return None;
     }
     let (name, servers) = (&origin.name, origin.servers);
