@@ -10,6 +10,11 @@ use crate::store;
 /// A client's key: the bytes that the zone's key template makes of a request.
 pub type Key = Arc<[u8]>;
 
+/// The key of the bucket that requests of unknown keys share while a zone takes no more new keys.
+///
+/// No client has it: a request whose own key is empty is not limited.
+pub const NEW_KEYS: &[u8] = b"";
+
 /// How long a client is told to wait if no exact time is known.
 pub(super) const RETRY_SOON: Duration = Duration::from_secs(1);
 
@@ -63,6 +68,26 @@ pub enum Answer {
     Turn(Grant),
     /// The request is rejected.
     Rejected(Rejection),
+    /// The key is unknown, and the zone takes no more new keys now: the request is to join the
+    /// bucket of [`NEW_KEYS`] with this limit.
+    OneTooMany(Limit),
+}
+
+/// What a join would be answered.
+#[derive(Clone, Copy, Debug)]
+pub enum Outcome {
+    /// It would be accepted.
+    Accepted,
+    /// It would be rejected.
+    Rejected(Rejection),
+    /// It would join the bucket of [`NEW_KEYS`] with this limit.
+    OneTooMany(Limit),
+}
+
+impl From<Option<Rejection>> for Outcome {
+    fn from(rejection: Option<Rejection>) -> Self {
+        rejection.map_or(Self::Accepted, Self::Rejected)
+    }
 }
 
 /// A turn as the key's actor grants it, with the state known at that time.
@@ -120,6 +145,8 @@ pub struct Rejection {
     pub excess: Excess,
     /// Time until the same request would be accepted, if no other request comes.
     pub retry_after: Duration,
+    /// Whether the bucket of [`NEW_KEYS`] rejected it, and not that of its own key.
+    pub is_flood: bool,
 }
 
 impl Grant {
@@ -156,6 +183,7 @@ impl Rejection {
             reason: Rejected::Store,
             excess: Excess::default(),
             retry_after: RETRY_SOON,
+            is_flood: false,
         }
     }
 

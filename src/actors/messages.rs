@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix::Message;
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Charge, Key, Rejection};
+use super::answer::{Answer, Charge, Key, Outcome};
 use super::stats::{Count, Top};
 use crate::limit::{Cost, Limit, Rate, Ticket};
 
@@ -34,8 +34,10 @@ pub struct Probe {
     pub key: Key,
     /// The route's limit.
     pub limit: Limit,
-    /// Receives the rejection, or `None` if the join would be accepted.
-    pub reply: oneshot::Sender<Option<Rejection>>,
+    /// Whether the request passes even if it would be rejected.
+    pub dry_run: bool,
+    /// Receives what a join would be answered.
+    pub reply: oneshot::Sender<Outcome>,
 }
 
 /// The request that joined with this ticket has gone.

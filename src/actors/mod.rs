@@ -11,6 +11,7 @@
 //! parking or evicting.
 
 mod answer;
+mod heavy;
 mod key;
 mod messages;
 mod restart;
@@ -24,7 +25,8 @@ mod tests;
 mod turn;
 mod zone;
 
-pub use answer::{Charge, Grant, Key, Outlook, Rejection};
+pub use answer::{Charge, Grant, Key, NEW_KEYS, Outlook, Rejection};
+pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
 pub use messages::Waiters;
 pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::StoreHealth;

@@ -3,11 +3,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::answer::Key;
+use tokio::sync::oneshot;
+
+use super::answer::{Answer, Key, Rejection};
+use super::heavy::{HeavyCount, HeavyName};
+use super::messages::Probe;
 use super::stats::KeyState;
 use super::store_link::StoreLink;
-use crate::limit::{Bucket, Moment, Rate};
-use crate::observe::metrics::ZoneMetrics;
+use crate::limit::{Bucket, Heaviest, Measure, Moment, Rate, Refusal, Window};
+use crate::observe::metrics::{LimitStatus, ZoneMetrics};
 use crate::time::pacer::Pacer;
 
 /// State that the actors of one supervisor share with it.
@@ -29,6 +33,8 @@ pub(super) struct Shard {
     busy: Cell<usize>,
     /// Set for a zone that is kept in a store.
     sharing: RefCell<Option<Rc<StoreLink>>>,
+    /// What the keys ask for and get, in the last minutes.
+    heavy: RefCell<HeavyCount>,
 }
 
 impl Shard {
@@ -41,6 +47,7 @@ impl Shard {
             running: Cell::new(0),
             busy: Cell::new(0),
             sharing: RefCell::default(),
+            heavy: RefCell::default(),
         }
     }
 
@@ -67,6 +74,90 @@ impl Shard {
     /// Number of running requests of all keys together, of those that a limit bounds.
     pub(super) fn running(&self) -> usize {
         self.running.get()
+    }
+
+    /// Counts a request of a key.
+    pub(super) fn count_request(&self, key: &Key, now: Moment) {
+        self.heavy
+            .borrow_mut()
+            .record(Measure::Requests, key, 1, now);
+    }
+
+    /// Records how long a request of a key waited for its turn.
+    pub(super) fn waited(&self, key: &Key, span: Duration, now: Moment) {
+        self.metrics.waited(span);
+        let nanos = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        self.heavy
+            .borrow_mut()
+            .record(Measure::Waits, key, nanos, now);
+    }
+
+    /// Rejects a request of a key. Returns whether it was still there.
+    ///
+    /// One that has gone counts as cancelled, not as rejected. Nothing was charged, so there is
+    /// nothing to give back.
+    pub(super) fn reject(
+        &self,
+        key: &Key,
+        reply: oneshot::Sender<Answer>,
+        rejection: Rejection,
+        dry_run: bool,
+        now: Moment,
+    ) -> bool {
+        let is_there = reply.send(Answer::Rejected(rejection)).is_ok();
+        if is_there {
+            self.count_rejection(key, &rejection, dry_run, now);
+        }
+        is_there
+    }
+
+    /// Counts a rejected request for its key. In a dry run it was not.
+    pub(super) fn count_rejection(
+        &self,
+        key: &Key,
+        rejection: &Rejection,
+        dry_run: bool,
+        now: Moment,
+    ) {
+        if rejection.status(dry_run) == LimitStatus::Rejected {
+            self.heavy
+                .borrow_mut()
+                .record(Measure::Rejections, key, 1, now);
+        }
+    }
+
+    /// Answers whether a join would be accepted.
+    ///
+    /// A request that would be rejected does not join any more, so it is counted here.
+    pub(super) fn answer_probe(&self, probe: Probe, refusal: Option<Refusal>, now: Moment) {
+        let Probe {
+            key,
+            dry_run,
+            reply,
+            ..
+        } = probe;
+        let rejection = refusal.map(|refusal| refusal.into_rejection(now));
+        let is_there = reply.send(rejection.into()).is_ok();
+        if is_there && let Some(rejection) = rejection {
+            self.count_request(&key, now);
+            self.count_rejection(&key, &rejection, dry_run, now);
+        }
+    }
+
+    /// The heaviest keys by a measure.
+    pub(super) fn heaviest(
+        &self,
+        measure: Measure,
+        window: Window,
+        limit: usize,
+        now: Moment,
+    ) -> Heaviest<HeavyName> {
+        self.heavy.borrow().heaviest(measure, window, limit, now)
+    }
+
+    /// Forgets what keys asked for longer ago than anybody asks about.
+    pub(super) fn forget_old(&self, now: Moment) {
+        self.heavy.borrow_mut().forget_old(now);
     }
 
     /// Shows up to `most` keys that have waiters, from just before index `end` towards the front.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::sync::oneshot;
 
-use super::answer::{Answer, Charge, Grant, Key, RETRY_SOON, Rejection};
+use super::answer::{Answer, Charge, Grant, Key, NEW_KEYS, Outcome, RETRY_SOON, Rejection};
 use super::messages::{FreePlace, Join, Leave, Probe, Refund, Settle};
 use super::shards::Shards;
 use crate::limit::{Cost, Excess, Limit, Ticket};
@@ -36,18 +36,8 @@ impl<'z> Joining<'z> {
         limit: Limit,
         dry_run: bool,
     ) -> Self {
-        let (reply, answer) = oneshot::channel();
         let ticket = next_ticket();
-        shards.send(
-            &key,
-            Join {
-                key: Key::clone(&key),
-                limit,
-                dry_run,
-                ticket,
-                reply,
-            },
-        );
+        let answer = ask(shards, &key, limit, dry_run, ticket);
         Self {
             shards,
             key,
@@ -59,7 +49,36 @@ impl<'z> Joining<'z> {
     }
 }
 
+/// Sends a join to the supervisor of `key`.
+fn ask(
+    shards: &Shards,
+    key: &Key,
+    limit: Limit,
+    dry_run: bool,
+    ticket: Ticket,
+) -> oneshot::Receiver<Answer> {
+    let (reply, answer) = oneshot::channel();
+    shards.send(
+        key,
+        Join {
+            key: Key::clone(key),
+            limit,
+            dry_run,
+            ticket,
+            reply,
+        },
+    );
+    answer
+}
+
 impl<'z> Joining<'z> {
+    /// Joins the bucket that unknown keys share, instead of that of the request's own key.
+    fn join_flood(&mut self, limit: Limit) -> oneshot::Receiver<Answer> {
+        self.key = Key::from(NEW_KEYS);
+        self.shards.metrics().flooded.add(1);
+        ask(self.shards, &self.key, limit, self.dry_run, self.ticket)
+    }
+
     fn turn(&self, grant: Grant) -> Turn<'z> {
         Turn {
             shards: self.shards,
@@ -76,12 +95,17 @@ impl<'z> Future for Joining<'z> {
     type Output = Result<Turn<'z>, Rejection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(answer) = &mut self.answer else {
-            return Poll::Pending;
+        let answer = loop {
+            let Some(answer) = &mut self.answer else {
+                return Poll::Pending;
+            };
+            match ready!(Pin::new(answer).poll(cx)) {
+                Ok(Answer::OneTooMany(limit)) => self.answer = Some(self.join_flood(limit)),
+                answer => break answer,
+            }
         };
-        let answer = ready!(Pin::new(answer).poll(cx));
         self.answer = None;
-        let rejection = match answer {
+        let mut rejection = match answer {
             Ok(Answer::Turn(grant)) => return Poll::Ready(Ok(self.turn(grant))),
             Ok(Answer::Rejected(rejection)) => rejection,
             // A request of an earlier file came so late that nothing is left of the zone.
@@ -89,12 +113,14 @@ impl<'z> Future for Joining<'z> {
                 return Poll::Ready(Ok(self.turn(Grant::unlimited())));
             }
             // The key's actor or the supervisor has panicked. In a stop everybody is answered.
-            Err(_) => Rejection {
+            Ok(Answer::OneTooMany(_)) | Err(_) => Rejection {
                 reason: Rejected::Restart,
                 excess: Excess::default(),
                 retry_after: RETRY_SOON,
+                is_flood: false,
             },
         };
+        rejection.is_flood = *self.key == *NEW_KEYS;
         self.shards
             .count_rejection(self.plan, &rejection, self.dry_run);
         Poll::Ready(Err(rejection))
@@ -110,7 +136,7 @@ impl Drop for Joining<'_> {
         answer.close();
         match answer.try_recv() {
             Ok(Answer::Turn(grant)) => give_back(self.shards, &self.key, &grant),
-            Ok(Answer::Rejected(_)) => {}
+            Ok(Answer::Rejected(_) | Answer::OneTooMany(_)) => {}
             Err(_) => self.shards.send(
                 &self.key,
                 Leave {
@@ -129,25 +155,57 @@ impl Drop for Joining<'_> {
 /// would reject is charged by none, not even until its turns are given back: meanwhile other
 /// requests would be rejected.
 #[derive(Debug)]
-pub struct Probing(oneshot::Receiver<Option<Rejection>>);
+pub struct Probing<'z> {
+    shards: &'z Shards,
+    dry_run: bool,
+    /// Whether the bucket that unknown keys share is asked.
+    is_flood: bool,
+    answer: oneshot::Receiver<Outcome>,
+}
 
-impl Probing {
-    pub(super) fn new(shards: &Shards, key: Key, limit: Limit) -> Self {
-        let (reply, answer) = oneshot::channel();
-        shards.send(&Key::clone(&key), Probe { key, limit, reply });
-        Self(answer)
+impl<'z> Probing<'z> {
+    pub(super) fn new(shards: &'z Shards, key: &Key, limit: Limit, dry_run: bool) -> Self {
+        Self {
+            shards,
+            dry_run,
+            is_flood: false,
+            answer: probe(shards, key, limit, dry_run),
+        }
     }
 }
 
-impl Future for Probing {
+/// Sends a probe to the supervisor of `key`.
+fn probe(shards: &Shards, key: &Key, limit: Limit, dry_run: bool) -> oneshot::Receiver<Outcome> {
+    let (reply, answer) = oneshot::channel();
+    let probe = Probe {
+        key: Key::clone(key),
+        limit,
+        dry_run,
+        reply,
+    };
+    shards.send(key, probe);
+    answer
+}
+
+impl Future for Probing<'_> {
     /// The rejection, or `None` if the request would be accepted.
     type Output = Option<Rejection>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // If the supervisor has ended, the join finds out and counts it.
-        Pin::new(&mut self.0)
-            .poll(cx)
-            .map(Result::unwrap_or_default)
+        loop {
+            match ready!(Pin::new(&mut self.answer).poll(cx)) {
+                Ok(Outcome::OneTooMany(limit)) => {
+                    self.is_flood = true;
+                    self.answer = probe(self.shards, &Key::from(NEW_KEYS), limit, self.dry_run);
+                }
+                Ok(Outcome::Rejected(mut rejection)) => {
+                    rejection.is_flood = self.is_flood;
+                    return Poll::Ready(Some(rejection));
+                }
+                // If the supervisor has ended, the join finds out and counts it.
+                Ok(Outcome::Accepted) | Err(_) => return Poll::Ready(None),
+            }
+        }
     }
 }
 
@@ -167,6 +225,12 @@ impl<'z> Turn<'z> {
     #[must_use]
     pub fn grant(&self) -> &Grant {
         &self.grant
+    }
+
+    /// Whether the bucket that unknown keys share granted it, and not that of the request's key.
+    #[must_use]
+    pub fn is_flood(&self) -> bool {
+        *self.key == *NEW_KEYS
     }
 
     /// Uses the turn: the charge stays.

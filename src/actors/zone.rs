@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::answer::{Key, Rejection};
+use super::heavy::{CollectHeavy, HeavyKeys};
 use super::messages::{CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Waiters};
 use super::restart::{self, Paused};
 use super::shards::Shards;
@@ -15,10 +16,10 @@ use super::stats::{Count, KeyState, Order, Top, ZoneStats};
 use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
-use super::supervisor::{Retune, Tuning, ZoneSupervisor};
+use super::supervisor::{NewKeys, Retune, Tuning, ZoneSupervisor};
 use super::turn::{Joining, Probing};
 use crate::config;
-use crate::limit::{Limit, Moment};
+use crate::limit::{Limit, Measure, Moment, NewKeyBudget, Window};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 use crate::time::clock;
 use crate::time::pacer::Pacer;
@@ -31,6 +32,8 @@ pub struct Zone {
     /// One for each of its plans, in the order of the file.
     plans: Box<[Arc<PlanMetrics>]>,
     sharing: Option<Sharing>,
+    /// One for all versions of the zone.
+    new_keys: Arc<NewKeyBudget>,
 }
 
 impl Zone {
@@ -47,6 +50,8 @@ impl Zone {
     ) -> Self {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
+        metrics.show_max_keys(settings.max_keys);
+        let new_keys = Arc::<NewKeyBudget>::default();
         let files = settings
             .plans
             .iter()
@@ -55,7 +60,7 @@ impl Zone {
         let (shards, paused) = (workers.len(), Paused::default());
         let sharing = sharing(&settings, since, store_health, Arc::default());
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
-            let tuning = tuning(&settings, shard, shards, sharing.clone());
+            let tuning = tuning(&settings, shard, shards, sharing.clone(), &new_keys);
             let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
             restart::start_on(worker, paused.clone(), move || {
                 ZoneSupervisor::new(name, tuning, metrics, Pacer::here())
@@ -67,6 +72,7 @@ impl Zone {
             settings,
             shards: Arc::new(Shards::new(supervisors, metrics, paused)),
             sharing,
+            new_keys,
         }
     }
 
@@ -79,6 +85,7 @@ impl Zone {
             settings,
             shards: Arc::new(Shards::new([supervisor].into(), metrics, Paused::default())),
             sharing: None,
+            new_keys: Arc::default(),
         }
     }
 
@@ -109,7 +116,7 @@ impl Zone {
             let shards = supervisors.len();
             for (shard, supervisor) in supervisors.iter().enumerate() {
                 supervisor.do_send(Retune {
-                    tuning: tuning(&settings, shard, shards, new.clone()),
+                    tuning: tuning(&settings, shard, shards, new.clone(), &self.new_keys),
                     in_flight: Arc::clone(&in_flight),
                 });
             }
@@ -118,11 +125,13 @@ impl Zone {
         if is_retuned {
             self.metrics().show_rate(settings.rate);
         }
+        self.metrics().show_max_keys(settings.max_keys);
         Self {
             plans: metrics_of_plans(self.metrics(), &settings),
             settings,
             shards: Arc::clone(&self.shards),
             sharing: new,
+            new_keys: Arc::clone(&self.new_keys),
         }
     }
 
@@ -208,6 +217,25 @@ impl Zone {
         top.into_sorted()
     }
 
+    /// The first `limit` keys of a window by a measure, over all workers.
+    pub async fn heavy_keys(&self, measure: Measure, window: Window, limit: usize) -> HeavyKeys {
+        let mut heavy = HeavyKeys::default();
+        for supervisor in self.shards.living() {
+            let (reply, answer) = oneshot::channel();
+            supervisor.do_send(CollectHeavy {
+                measure,
+                window,
+                limit,
+                reply,
+            });
+            // Without an answer it has ended.
+            if let Ok(its) = answer.await {
+                heavy.merge(its, measure, limit);
+            }
+        }
+        heavy
+    }
+
     /// Forgets what `key` was charged.
     ///
     /// Returns the number of rejected waiters, or `None` if the key is not known.
@@ -237,12 +265,17 @@ impl Zone {
 
     /// Asks whether a join would be accepted now.
     #[must_use]
-    pub fn probe(&self, key: Key, limit: Limit) -> Probing {
-        Probing::new(&self.shards, key, limit)
+    pub fn probe(&self, key: &Key, limit: Limit, dry_run: bool) -> Probing<'_> {
+        Probing::new(&self.shards, key, limit, dry_run)
     }
 
     /// Counts a request that this zone rejected. The plan of its key has the index `plan`.
+    ///
+    /// For a request that never joined: a probe said that it would be rejected.
     pub fn count_rejection(&self, plan: Option<usize>, rejection: &Rejection, dry_run: bool) {
+        if rejection.is_flood {
+            self.metrics().flooded.add(1);
+        }
         self.shards
             .count_rejection(self.plan(plan), rejection, dry_run);
     }
@@ -304,7 +337,13 @@ fn sharing(
 /// A supervisor's share of its zone's settings.
 ///
 /// `max_keys` is divided evenly, with at least one for each supervisor.
-fn tuning(zone: &config::Zone, shard: usize, shards: usize, sharing: Option<Sharing>) -> Tuning {
+fn tuning(
+    zone: &config::Zone,
+    shard: usize,
+    shards: usize,
+    sharing: Option<Sharing>,
+    new_keys: &Arc<NewKeyBudget>,
+) -> Tuning {
     let (all, more) = (zone.max_keys.get() / shards, zone.max_keys.get() % shards);
     let max_keys = NonZeroUsize::new(all + usize::from(shard < more)).unwrap_or(NonZeroUsize::MIN);
     Tuning {
@@ -313,6 +352,10 @@ fn tuning(zone: &config::Zone, shard: usize, shards: usize, sharing: Option<Shar
         plans: zone.plans.clone(),
         max_keys,
         idle_timeout: zone.idle_timeout,
+        new_keys: zone.new_keys.map(|rate| NewKeys {
+            rate,
+            budget: Arc::clone(new_keys),
+        }),
         sharing,
     }
 }

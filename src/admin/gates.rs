@@ -6,6 +6,7 @@ use super::views::{self, Plain};
 use crate::config::{self, BackoffMode};
 use crate::http::upstream::{BlockedBy, BlockedTimes, OriginGate};
 use crate::limit::{Class, Cut, Lowered, Moment};
+use crate::observe::escape::short_name;
 use crate::observe::metrics::{BackoffReason, GateRejected};
 
 /// Rejections since the start, by reason.
@@ -22,6 +23,14 @@ pub(super) fn classes(classes: &[(Class, usize)]) -> Vec<views::GateClass> {
         queue_depth: *depth as u64,
     };
     classes.iter().map(view).collect()
+}
+
+/// The name of a key at a gate. The empty one is shared by requests whose key there is empty.
+pub(super) fn key_name(key: &[u8]) -> Plain {
+    if key.is_empty() {
+        return Plain::default();
+    }
+    Plain::new(&short_name(key))
 }
 
 /// The plan of a key at a gate that this zone shares.

@@ -7,22 +7,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use self::gate::Gates;
 use super::Live;
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
-use super::views::{KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
+use super::views::{HeavyKey, KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
 use crate::http::upstream::Origin;
+use crate::limit::{Measure, Window};
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{Counts, LimitStatus};
 use crate::time::clock;
 
 const EVERY: Duration = Duration::from_secs(1);
+/// How many keys with rejections a sample names, of each zone.
+const REJECTED_KEYS: usize = 3;
 
 /// Takes a sample each second, even if no client listens.
 pub(super) struct Sampler {
@@ -44,6 +47,9 @@ struct Counted {
     rejected: u64,
     cancelled: u64,
     dry_run: u64,
+    new_keys: u64,
+    evicted: u64,
+    flooded: u64,
     waits: Counts,
 }
 
@@ -165,6 +171,11 @@ impl Sampler {
             wait_p50: wait(0.5),
             wait_p95: wait(0.95),
             keys: (stats.active + stats.parked) as u64,
+            max_keys: settings.max_keys.get() as u64,
+            new_keys: passed.new_keys,
+            evicted: passed.evicted,
+            flooded: passed.flooded,
+            rejected_keys: rejected_keys(zone).await?,
             ..ZoneSample::default()
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
@@ -178,6 +189,23 @@ impl Sampler {
     }
 }
 
+/// The keys with the most rejections in the last minute; `None` if a worker does not answer in time.
+#[allow(clippy::cast_precision_loss)]
+async fn rejected_keys(zone: &Zone) -> Option<Vec<HeavyKey>> {
+    let found = zone.heavy_keys(Measure::Rejections, Window::Minute, REJECTED_KEYS);
+    let found = timeout(EVERY, found).await.ok()?;
+    let plans = &zone.settings().plans;
+    let keys = found.keys.into_iter().map(|heavy| HeavyKey {
+        key: Plain::new(&short_name(heavy.name.begin())),
+        plan: heavy.name.plan(plans).map(Plain::new),
+        requests: heavy.requests,
+        rejections: heavy.rejections,
+        wait_seconds: seconds(heavy.wait),
+        share: heavy.rejections.min(found.total) as f64 / found.total.max(1) as f64,
+    });
+    Some(keys.collect())
+}
+
 impl Counted {
     fn of(zone: &Zone) -> Self {
         let metrics = zone.metrics();
@@ -188,6 +216,9 @@ impl Counted {
             rejected: count(LimitStatus::Rejected),
             cancelled: count(LimitStatus::Cancelled),
             dry_run: count(LimitStatus::DelayedDryRun) + count(LimitStatus::RejectedDryRun),
+            new_keys: metrics.new_keys.get(),
+            evicted: metrics.evicted_lru.get(),
+            flooded: metrics.flooded.get(),
             waits: metrics.waits(),
         }
     }
@@ -201,6 +232,9 @@ impl Counted {
             rejected: since(self.rejected, earlier.rejected),
             cancelled: since(self.cancelled, earlier.cancelled),
             dry_run: since(self.dry_run, earlier.dry_run),
+            new_keys: since(self.new_keys, earlier.new_keys),
+            evicted: since(self.evicted, earlier.evicted),
+            flooded: since(self.flooded, earlier.flooded),
             waits: self.waits.since(&earlier.waits),
         }
     }

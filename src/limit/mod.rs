@@ -15,6 +15,8 @@
 //! - [`ClassQueue`] shares it between classes of traffic first.
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
 //! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
+//! - [`HeavyHitters`] finds the keys with the most requests, rejections and waiting time.
+//! - [`NewKeyBudget`] bounds how many unknown keys get buckets of their own.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
 mod account;
@@ -28,8 +30,10 @@ mod duration;
 mod external_schedule;
 mod fair_queue;
 mod gate;
+mod heavy_hitters;
 mod meter;
 mod moment;
+mod new_keys;
 mod percent;
 mod places;
 mod queue;
@@ -46,9 +50,11 @@ pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Position};
 pub use gate::{Admission, Full, Gate, GateLimits, Release};
+pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;
+pub use new_keys::NewKeyBudget;
 pub use percent::{Percent, PercentError};
 pub use places::{Places, Terms, changed};
 pub use queue::{Charge, Departure, Queue, Ticket};

@@ -24,12 +24,27 @@ pub fn escape_unquoted(bytes: &[u8]) -> String {
 /// A key may be as long as the head of a request.
 const LONGEST_NAME: usize = 128;
 
-/// A key as text for people, escaped like [`escape_unquoted`] and of bounded length.
+/// How the bucket that requests of unknown keys share is called in place of a key.
+///
+/// No escaped key looks so: there a backslash is followed by another one or by `xNN`.
+pub const NEW_KEYS_NAME: &str = "\\(new keys)";
+
+/// A key as text for people, escaped like [`escape_unquoted`]. The empty key is the bucket that
+/// requests of unknown keys share.
+#[must_use]
+pub fn key_name(key: &[u8]) -> String {
+    if key.is_empty() {
+        return NEW_KEYS_NAME.to_owned();
+    }
+    escape_unquoted(key)
+}
+
+/// A key as text for people, as [`key_name`] writes it, and of bounded length.
 #[must_use]
 pub fn short_name(key: &[u8]) -> String {
     // A character comes from at most four bytes, so the rest of a long key is not needed.
     let begin = &key[..key.len().min(4 * LONGEST_NAME)];
-    let name = escape_unquoted(begin);
+    let name = key_name(begin);
     match name.char_indices().nth(LONGEST_NAME) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None if begin.len() < key.len() => format!("{name}…"),
@@ -109,6 +124,13 @@ mod properties;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_key_of_a_client_is_written_like_the_bucket_of_unknown_keys() {
+        assert_eq!(short_name(b""), NEW_KEYS_NAME);
+        assert_ne!(short_name(NEW_KEYS_NAME.as_bytes()), NEW_KEYS_NAME);
+        assert_eq!(unescape(NEW_KEYS_NAME), None);
+    }
 
     #[test]
     fn names_are_of_bounded_length() {

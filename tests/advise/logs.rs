@@ -224,6 +224,27 @@ fn the_rate_lies_above_the_good_hours_and_below_the_bad_ones() {
         // Five at first, then three of four.
         assert!(near(row.rejected_of[1], 0.75, 0.002), "{report}");
         assert!(row.rejected_of[0] == 0.0, "{report}");
+        let (_, heaviest) = report
+            .split_once("keys with the most requests")
+            .expect(&report);
+        let lines: Vec<Vec<&str>> = heaviest
+            .lines()
+            .skip(1)
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        // 9,000 of the flood, as above; and nobody of the others.
+        assert_eq!(
+            lines[0][..4],
+            ["198.51.100.1", "12000", "66.2", "%"],
+            "{report}"
+        );
+        let rejected: f64 = lines[0][4].parse().expect(&report);
+        assert!(near(rejected, 9000.0, 30.0), "{report}");
+        assert_eq!(
+            lines[1],
+            ["192.0.2.1", "6000", "33.1", "%", "0"],
+            "{report}"
+        );
     }
     // By the clock of the log, which is an hour ahead.
     let report = advise(folder, &["--good", "2026-11-01T10:00/10:02", "access.log"]);

@@ -60,7 +60,8 @@ impl KeyActor {
 
     fn join(&mut self, join: Join, now: Moment, ctx: &mut Context<Self>) {
         if let Some(refusal) = self.refuses_place(join.limit, join.dry_run, now) {
-            return answer_rejected(join.reply, refusal.into_rejection(now));
+            let rejection = refusal.into_rejection(now);
+            return self.reject(join.reply, rejection, join.dry_run, now);
         }
         let queue = match &mut self.queue {
             KeyQueue::Own(queue) => queue,
@@ -81,7 +82,7 @@ impl KeyActor {
             (Verdict::Pass { excess }, Some(charge)) => (None, excess, charge),
             (Verdict::Delay { until, excess }, Some(charge)) => (Some(until), excess, charge),
             (Verdict::Reject(refusal), _) => {
-                return answer_rejected(reply, refusal.into_rejection(now));
+                return self.reject(reply, refusal.into_rejection(now), dry_run, now);
             }
             // Every request that is not rejected is charged.
             (_, None) => return,
@@ -175,6 +176,24 @@ impl KeyActor {
         self.publish(now);
     }
 
+    /// Rejects a request of this key.
+    fn reject(
+        &self,
+        reply: oneshot::Sender<Answer>,
+        rejection: Rejection,
+        dry_run: bool,
+        now: Moment,
+    ) {
+        let key = &self.snapshot.key;
+        self.shard.reject(key, reply, rejection, dry_run, now);
+    }
+
+    /// Records how long a request waited for its turn.
+    fn waited(&self, since: Moment, now: Moment) {
+        let span = now.since(since);
+        self.shard.waited(&self.snapshot.key, span, now);
+    }
+
     fn message_handled(&self) {
         self.snapshot
             .pending
@@ -211,16 +230,20 @@ impl KeyActor {
     /// Rejects these waiters. Returns how many of them were still there.
     fn reject_waiters(&self, waiters: Vec<Waiter>, now: Moment) -> usize {
         let (bucket, rate) = (self.queue.bucket(), self.queue.rate());
-        let rejected = waiters.into_iter().filter_map(|waiter| {
+        let rejected = waiters.into_iter().map(|waiter| {
             let retry_at = bucket.accepts_at(rate, waiter.limit, 0, now);
             let rejection = Rejection {
                 reason: Rejected::Stopping,
                 excess: waiter.excess,
                 retry_after: retry_at.since(now),
+                is_flood: false,
             };
-            waiter.reply.send(Answer::Rejected(rejection)).ok()
+            // Nothing waits in a dry run.
+            let key = &self.snapshot.key;
+            let is_there = self.shard.reject(key, waiter.reply, rejection, false, now);
+            usize::from(is_there)
         });
-        rejected.count()
+        rejected.sum()
     }
 }
 
@@ -274,10 +297,7 @@ impl Handler<Probe> for KeyActor {
         self.at_now(|actor, now| {
             let (bucket, rate) = (actor.queue.bucket(), actor.queue.rate());
             let refusal = bucket.refuses(rate, probe.limit, now);
-            // The caller may have gone.
-            let _gone = probe
-                .reply
-                .send(refusal.map(|refusal| refusal.into_rejection(now)));
+            actor.shard.answer_probe(probe, refusal, now);
         });
     }
 }
@@ -387,11 +407,7 @@ impl Refusal {
             reason: self.reason.into(),
             excess: self.excess,
             retry_after: self.retry_at.since(now),
+            is_flood: false,
         }
     }
-}
-
-pub(super) fn answer_rejected(reply: oneshot::Sender<Answer>, rejection: Rejection) {
-    // The caller may have gone. Nothing was charged, so there is nothing to give back.
-    let _gone = reply.send(Answer::Rejected(rejection));
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use actix::Context;
 
 use super::super::answer::{Charge, Outlook, RETRY_SOON};
+use super::KeyActor;
 use super::queue::Waiter;
-use super::{KeyActor, answer_rejected};
 use crate::limit::{Account, Limit, Moment, Reason, Refusal, Terms, Verdict};
 
 /// A request whose time has come, but that must wait until fewer of its key run.
@@ -38,7 +38,7 @@ impl KeyActor {
             return self.places.wait(terms, ticket, joined, waiter);
         }
         if due.is_some() {
-            self.shard.metrics.waited(now.since(waiter.since));
+            self.waited(waiter.since, now);
         }
         self.grant(waiter, charge, due, now);
     }
@@ -52,10 +52,10 @@ impl KeyActor {
                 excess: waiter.excess,
                 retry_at: now + RETRY_SOON,
             };
-            answer_rejected(waiter.reply, refusal.into_rejection(now));
+            self.reject(waiter.reply, refusal.into_rejection(now), false, now);
         }
         while let Some(DueWaiter { waiter, charge }) = self.places.take_next() {
-            self.shard.metrics.waited(now.since(waiter.since));
+            self.waited(waiter.since, now);
             self.grant(waiter, charge, Some(now), now);
         }
     }

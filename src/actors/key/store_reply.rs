@@ -7,8 +7,8 @@ use actix::{AsyncContext, Context, Handler};
 use super::super::answer::{Charge, Rejection};
 use super::super::messages::Join;
 use super::super::store_link::{InForce, NoReply, Placed, Retuned, StoreLink, StoreReply};
+use super::KeyActor;
 use super::queue::{KeyQueue, Waiter};
-use super::{KeyActor, answer_rejected};
 use crate::config::OnStoreFailure;
 use crate::limit::{Delay, Excess, Moment, Rate, Verdict};
 
@@ -124,12 +124,14 @@ impl KeyActor {
                 (Verdict::Pass { excess }, Charge::Nothing)
             }
             (Err(NoReply), OnStoreFailure::Closed) => {
-                return answer_rejected(join.reply, Rejection::without_store());
+                let rejection = Rejection::without_store();
+                return self.reject(join.reply, rejection, join.dry_run, now);
             }
         };
         let (due, excess) = match verdict {
             Verdict::Reject(refusal) => {
-                return answer_rejected(join.reply, refusal.into_rejection(now));
+                let rejection = refusal.into_rejection(now);
+                return self.reject(join.reply, rejection, join.dry_run, now);
             }
             Verdict::Pass { excess } => (None, excess),
             Verdict::Delay { until, excess } => (Some(until), excess),

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use actix::{AsyncContext, Context, Handler};
 
 use super::super::answer::{Answer, Charge, Grant, Key, Outlook, Rejection};
-use super::super::key::answer_rejected;
 use super::super::messages::{Join, Settle};
 use super::super::store_link::{NoReply, StoreLink, StoreReply};
 use super::ZoneSupervisor;
@@ -29,7 +28,7 @@ impl ZoneSupervisor {
     pub(super) fn decide(&mut self, join: Join, now: Moment) {
         let rate = self.rates.wanted(&join.key);
         let Some(account) = self.account(&join.key, now) else {
-            return Self::reject(join, Rejected::Keys);
+            return self.reject(join, Rejected::Keys, now);
         };
         let verdict = account.decide(rate, join.limit, now);
         let charge = Charge::Own(limit::Charge::of_passing(now, join.limit.cost));
@@ -73,15 +72,23 @@ impl ZoneSupervisor {
                 self.tell(join, answer, now);
             }
             (Err(NoReply), OnStoreFailure::Closed) => {
-                answer_rejected(join.reply, Rejection::without_store());
+                self.tell(join, Err(Rejection::without_store()), now);
             }
         }
     }
 
     /// Answers a join. If the receiver of a turn has gone, gives the charge back.
-    fn tell(&mut self, join: Join, answer: Answer, now: Moment) {
-        if let Err(Answer::Turn(grant)) = join.reply.send(answer) {
-            self.take_back(&join.key, grant.charge, now);
+    fn tell(&mut self, join: Join, answer: Result<Grant, Rejection>, now: Moment) {
+        match answer {
+            Ok(grant) => {
+                if join.reply.send(Answer::Turn(grant)).is_err() {
+                    self.take_back(&join.key, grant.charge, now);
+                }
+            }
+            Err(rejection) => {
+                let (key, dry_run) = (&join.key, join.dry_run);
+                self.shard.reject(key, join.reply, rejection, dry_run, now);
+            }
         }
     }
 
@@ -144,10 +151,10 @@ fn answer(
     verdict: Verdict,
     charge: Charge,
     now: Moment,
-) -> Answer {
+) -> Result<Grant, Rejection> {
     match verdict {
-        Verdict::Reject(refusal) => Answer::Rejected(refusal.into_rejection(now)),
-        Verdict::Pass { excess } | Verdict::Delay { excess, .. } => Answer::Turn(Grant {
+        Verdict::Reject(refusal) => Err(refusal.into_rejection(now)),
+        Verdict::Pass { excess } | Verdict::Delay { excess, .. } => Ok(Grant {
             charge,
             due: None,
             excess,

@@ -5,10 +5,12 @@ use std::time::Duration;
 use actix::{Context, Handler};
 
 use super::super::answer::Key;
+use super::super::heavy::{CollectHeavy, HeavyKey, HeavyKeys, HeavyName};
 use super::super::messages::{CollectStats, FROM_THE_END, Forget, ForgetKey, ListKeys};
 use super::super::stats::KeyState;
-use super::ZoneSupervisor;
-use super::keys::State;
+use super::keys::{Known, State};
+use super::{Active, ZoneSupervisor};
+use crate::limit::Moment;
 
 /// How many keys one step of a query visits: a fraction of a millisecond.
 const WALK_MOST: usize = 500;
@@ -52,20 +54,60 @@ impl Handler<ListKeys> for ZoneSupervisor {
         let now = self.shard.pacer.now();
         let (keys, before) = self.keys.walk(before, WALK_MOST);
         for (key, known) in keys {
-            top.show(match &known.state {
-                State::Active(active) => active.snapshot.state(self.rates.of(key), now),
-                State::Parked(account) => KeyState {
-                    key: Key::from(key),
-                    depth: 0,
-                    in_flight: 0,
-                    excess: account.excess(self.rates.of(key), now).requests(),
-                    oldest_wait: Duration::ZERO,
-                    active: false,
-                },
-            });
+            top.show(self.state_of(key, known, now));
         }
         // The caller may have gone.
         let _gone = reply.send((top, before));
+    }
+}
+
+impl Handler<CollectHeavy> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, request: CollectHeavy, _: &mut Context<Self>) {
+        let CollectHeavy {
+            measure,
+            window,
+            limit,
+            reply,
+        } = request;
+        let now = self.shard.pacer.now();
+        let heaviest = self.shard.heaviest(measure, window, limit, now);
+        let keys = heaviest.keys.into_iter().map(|heavy| HeavyKey {
+            state: self.state(&heavy.key, now),
+            name: heavy.key,
+            requests: heavy.requests,
+            rejections: heavy.rejections,
+            wait: heavy.wait,
+        });
+        // The caller may have gone.
+        let _gone = reply.send(HeavyKeys {
+            keys: keys.collect(),
+            total: heaviest.total,
+            error: heaviest.error,
+        });
+    }
+}
+
+impl ZoneSupervisor {
+    /// The present state of a key, if it is known and its whole name too.
+    fn state(&self, name: &HeavyName, now: Moment) -> Option<KeyState> {
+        let key = name.whole()?;
+        Some(self.state_of(key, self.keys.get(key)?, now))
+    }
+
+    fn state_of(&self, key: &[u8], known: &Known<Active>, now: Moment) -> KeyState {
+        match &known.state {
+            State::Active(active) => active.snapshot.state(self.rates.of(key), now),
+            State::Parked(account) => KeyState {
+                key: Key::from(key),
+                depth: 0,
+                in_flight: 0,
+                excess: account.excess(self.rates.of(key), now).requests(),
+                oldest_wait: Duration::ZERO,
+                active: false,
+            },
+        }
     }
 }
 

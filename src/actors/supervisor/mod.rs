@@ -5,6 +5,7 @@ mod crash;
 mod immediate;
 mod keys;
 mod listing;
+mod new_keys;
 mod rates;
 mod retune;
 mod sweep;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 
-use super::answer::{Charge, Key, RETRY_SOON, Rejection};
-use super::key::{KeyActor, answer_rejected};
+use super::answer::{Answer, Charge, Key, Outcome, RETRY_SOON, Rejection};
+use super::key::KeyActor;
 use super::messages::{End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, Settle};
 use super::restart::{self, Restart};
 use super::snapshot::{Shard, Snapshot};
@@ -29,7 +30,7 @@ use crate::time::pacer::{Alarm, Bell, Pacer};
 pub(crate) use crash::Crash;
 use keys::{Keys, Known, State};
 use rates::Rates;
-pub(super) use tuning::{Retune, Tuning};
+pub(super) use tuning::{NewKeys, Retune, Tuning};
 
 /// Owns a zone's keys on one worker.
 ///
@@ -165,16 +166,15 @@ impl ZoneSupervisor {
         }
     }
 
-    fn reject(join: Join, reason: Rejected) {
-        let excess = Excess::default();
-        answer_rejected(
-            join.reply,
-            Rejection {
-                reason,
-                excess,
-                retry_after: RETRY_SOON,
-            },
-        );
+    fn reject(&self, join: Join, reason: Rejected, now: Moment) {
+        let rejection = Rejection {
+            reason,
+            excess: Excess::default(),
+            retry_after: RETRY_SOON,
+            is_flood: false,
+        };
+        let (key, dry_run) = (&join.key, join.dry_run);
+        self.shard.reject(key, join.reply, rejection, dry_run, now);
     }
 }
 
@@ -256,10 +256,17 @@ impl Handler<Join> for ZoneSupervisor {
     type Result = ();
 
     fn handle(&mut self, join: Join, ctx: &mut Context<Self>) {
-        if self.phase == Phase::Stopping {
-            return Self::reject(join, Rejected::Stopping);
-        }
         let now = self.shard.pacer.now();
+        if self.phase == Phase::Stopping {
+            self.shard.count_request(&join.key, now);
+            return self.reject(join, Rejected::Stopping, now);
+        }
+        if self.is_one_too_many(&join.key, now) {
+            // The caller may have gone.
+            let _gone = join.reply.send(Answer::OneTooMany(join.limit));
+            return;
+        }
+        self.shard.count_request(&join.key, now);
         self.follow_plan(&join.key, now);
         if !self.tuning.algorithm.queues() {
             return match self.shard.sharing() {
@@ -271,7 +278,9 @@ impl Handler<Join> for ZoneSupervisor {
         if let Some(index) = known
             && let Some(refusal) = self.refuses(&join.key, index, join.limit, now)
         {
-            answer_rejected(join.reply, refusal.into_rejection(now));
+            let rejection = refusal.into_rejection(now);
+            let (key, dry_run) = (&join.key, join.dry_run);
+            self.shard.reject(key, join.reply, rejection, dry_run, now);
             return self.keys.touch(index, now);
         }
         if let Some(index) = known
@@ -282,7 +291,7 @@ impl Handler<Join> for ZoneSupervisor {
         }
         match self.wake(&Key::clone(&join.key), now) {
             Some(active) => active.tell(join),
-            None => Self::reject(join, Rejected::Keys),
+            None => self.reject(join, Rejected::Keys, now),
         }
     }
 }
@@ -294,7 +303,11 @@ impl Handler<Probe> for ZoneSupervisor {
         let now = self.shard.pacer.now();
         if self.shard.sharing().is_some() {
             // Local state of a shared zone may be out of date and reject what the store accepts.
-            let _gone = probe.reply.send(None);
+            let _gone = probe.reply.send(Outcome::Accepted);
+            return;
+        }
+        if self.would_be_one_too_many(&probe.key, now) {
+            let _gone = probe.reply.send(Outcome::OneTooMany(probe.limit));
             return;
         }
         self.follow_plan(&probe.key, now);
@@ -309,10 +322,7 @@ impl Handler<Probe> for ZoneSupervisor {
             Some((_, State::Parked(account))) => refuses(account),
             _ => refuses(&Account::new(self.tuning.algorithm)),
         };
-        // The caller may have gone.
-        let _gone = probe
-            .reply
-            .send(refusal.map(|refusal| refusal.into_rejection(now)));
+        self.shard.answer_probe(probe, refusal, now);
     }
 }
 

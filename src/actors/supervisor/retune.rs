@@ -6,7 +6,7 @@ use actix::{Context, Handler};
 
 use super::keys::{Known, State};
 use super::{Active, Retune, ZoneSupervisor, shared};
-use crate::actors::answer::Key;
+use crate::actors::answer::{Key, NEW_KEYS};
 use crate::actors::messages::{ChangeInFlight, RetuneKey};
 use crate::limit::{Moment, Rate};
 
@@ -57,6 +57,9 @@ impl ZoneSupervisor {
         if !self.rates.are_all_the_same() {
             let rate = self.rates.wanted(key);
             self.rates.set(key, rate);
+        }
+        if **key != *NEW_KEYS {
+            self.shard.metrics.new_keys.add(1);
         }
         self.keys.add(key, state, now)
     }

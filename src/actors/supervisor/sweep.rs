@@ -145,6 +145,7 @@ impl ZoneSupervisor {
         let all_parked = self.park_idle(now);
         let all_forgotten = self.forget_drained(now) && self.shrink();
         self.show_keys();
+        self.shard.forget_old(now);
         if self.phase == Phase::Retiring && self.is_quiet() {
             self.end_all();
             ctx.stop();

@@ -6,7 +6,7 @@ use actix::Message;
 
 use super::super::store_link::Sharing;
 use crate::config::Plans;
-use crate::limit::{Algorithm, Rate};
+use crate::limit::{Algorithm, NewKeyBudget, Rate};
 
 /// A supervisor's settings. They can change while it runs.
 #[derive(Clone, Debug)]
@@ -21,8 +21,19 @@ pub struct Tuning {
     pub max_keys: NonZeroUsize,
     /// A drained key is forgotten after it was not used for this long.
     pub idle_timeout: Duration,
+    /// Bounds the unknown keys that get buckets of their own; `None`: all get one.
+    pub new_keys: Option<NewKeys>,
     /// Set for a zone that is kept in a store.
     pub(in crate::actors) sharing: Option<Sharing>,
+}
+
+/// How many unknown keys get buckets of their own.
+#[derive(Clone, Debug)]
+pub struct NewKeys {
+    /// The most, over time.
+    pub rate: Rate,
+    /// One for all supervisors of the zone.
+    pub budget: Arc<NewKeyBudget>,
 }
 
 /// The zone's settings have changed.

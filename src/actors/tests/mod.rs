@@ -1,7 +1,9 @@
 mod eviction;
+mod heavy;
 mod in_flight;
 mod listing;
 mod model;
+mod new_keys;
 mod panics;
 mod plans;
 
@@ -94,6 +96,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         store: config::StoreKind::Memory,
         on_store_failure: config::OnStoreFailure::Local,
         plans: config::Plans::default(),
+        new_keys: None,
     };
     let tuning = Tuning {
         algorithm: settings.algorithm,
@@ -101,6 +104,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         plans: settings.plans.clone(),
         max_keys: settings.max_keys,
         idle_timeout: settings.idle_timeout,
+        new_keys: None,
         sharing: None,
     };
     (settings, tuning)

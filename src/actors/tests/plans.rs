@@ -1,7 +1,7 @@
 use super::*;
 
 /// The plans that a zone of one request a second has with this part of a file.
-fn plans(part: &str) -> config::Plans {
+pub(super) fn plans(part: &str) -> config::Plans {
     let text = format!(
         "[origins.a]\nservers = [\"http://127.0.0.1:1\"]\n[zones.z]\nkey = \"$remote_addr\"\n\
          rate = \"1r/s\"\n{part}\n[[routes]]\npath = \"/\"\norigin = \"a\"\n"

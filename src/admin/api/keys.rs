@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path, Query};
 use actix_web::{HttpRequest, HttpResponse};
@@ -5,9 +7,10 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use super::zones::{find, no_such_zone};
-use crate::actors::{Key, Order, Waiters};
+use crate::actors::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
 use crate::admin::{Admin, reply};
-use crate::observe::escape::{escape_unquoted, unescape};
+use crate::limit::{Measure, Window};
+use crate::observe::escape::{NEW_KEYS_NAME, key_name, unescape};
 
 /// Most keys in one list.
 const MOST: usize = 1_000;
@@ -18,6 +21,8 @@ struct Listing {
     sort: Sort,
     #[serde(default = "twenty")]
     limit: usize,
+    /// In seconds; `None`: one minute.
+    window: Option<u64>,
 }
 
 #[derive(Deserialize, Default)]
@@ -27,6 +32,52 @@ enum Sort {
     Depth,
     Excess,
     OldestWait,
+    Requests,
+    Rejections,
+    Wait,
+}
+
+/// What a list is made of.
+enum Listed {
+    /// All remembered keys.
+    Remembered(Order),
+    /// The heaviest keys of a window.
+    Heavy(Measure, Window),
+}
+
+impl Listing {
+    /// What is asked for, or what is wrong with it.
+    fn listed(&self) -> Result<Listed, String> {
+        if !(1..=MOST).contains(&self.limit) {
+            let limit = self.limit;
+            return Err(format!("limit is {limit}; it must be from 1 to {MOST}"));
+        }
+        let measure = match self.sort {
+            Sort::Depth => return self.remembered(Order::Depth),
+            Sort::Excess => return self.remembered(Order::Excess),
+            Sort::OldestWait => return self.remembered(Order::OldestWait),
+            Sort::Requests => Measure::Requests,
+            Sort::Rejections => Measure::Rejections,
+            Sort::Wait => Measure::Waits,
+        };
+        match self.window {
+            None | Some(60) => Ok(Listed::Heavy(measure, Window::Minute)),
+            Some(600) => Ok(Listed::Heavy(measure, Window::TenMinutes)),
+            Some(window) => Err(format!(
+                "window is {window}; it must be 60 or 600, in seconds"
+            )),
+        }
+    }
+
+    fn remembered(&self, order: Order) -> Result<Listed, String> {
+        match self.window {
+            None => Ok(Listed::Remembered(order)),
+            Some(_) => Err(
+                "window goes with sort=requests, sort=rejections or sort=wait; the other orders show the present"
+                    .to_owned(),
+            ),
+        }
+    }
 }
 
 fn twenty() -> usize {
@@ -41,15 +92,46 @@ struct Keys {
 #[derive(Serialize)]
 struct KeyView {
     key: String,
+    #[serde(flatten)]
+    state: StateView,
+    /// The name of its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+}
+
+#[derive(Serialize)]
+struct HeavyKeys {
+    window_seconds: u64,
+    /// The sum over all keys of what they are sorted by.
+    total: f64,
+    /// The most by which that may be too high for a key.
+    error: f64,
+    keys: Vec<HeavyView>,
+}
+
+#[derive(Serialize)]
+struct HeavyView {
+    key: String,
+    /// The name of its plan; left out without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    requests: u64,
+    rejections: u64,
+    wait_seconds: f64,
+    /// Left out if the zone does not remember the key.
+    #[serde(flatten)]
+    state: Option<StateView>,
+}
+
+/// The present state of a key.
+#[derive(Serialize)]
+struct StateView {
     depth: usize,
     /// Running requests, of those that a limit with `in_flight` bounds.
     in_flight: usize,
     excess: f64,
     oldest_wait_seconds: f64,
     state: &'static str,
-    /// The name of its plan; left out without one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -70,16 +152,16 @@ pub(super) async fn list(
     zone: Path<String>,
 ) -> HttpResponse {
     let listing = match Query::<Listing>::from_query(request.query_string()) {
-        Ok(listing) if (1..=MOST).contains(&listing.limit) => listing.into_inner(),
-        Ok(listing) => {
-            let limit = listing.limit;
-            return reply::bad_query(format!("limit is {limit}; it must be from 1 to {MOST}"));
-        }
+        Ok(listing) => listing.into_inner(),
         Err(error) => {
             return reply::bad_query(format!(
-                "sort must be depth, excess or oldest_wait, and limit a number from 1 to {MOST}: {error}"
+                "sort must be depth, excess, oldest_wait, requests, rejections or wait, limit a number from 1 to {MOST}, and window 60 or 600: {error}"
             ));
         }
+    };
+    let listed = match listing.listed() {
+        Ok(listed) => listed,
+        Err(problem) => return reply::bad_query(problem),
     };
     let Some(gateway) = admin.gateway() else {
         return reply::not_now();
@@ -87,25 +169,77 @@ pub(super) async fn list(
     let Some((_, zone)) = find(&gateway, &zone) else {
         return no_such_zone(&gateway, &zone);
     };
-    let order = match listing.sort {
-        Sort::Depth => Order::Depth,
-        Sort::Excess => Order::Excess,
-        Sort::OldestWait => Order::OldestWait,
-    };
-    let states = zone.keys(order, listing.limit).await.into_iter();
+    match listed {
+        Listed::Remembered(order) => remembered(zone, order, listing.limit).await,
+        Listed::Heavy(measure, window) => heavy(zone, measure, window, listing.limit).await,
+    }
+}
+
+/// The first keys of all that the zone remembers.
+async fn remembered(zone: &Zone, order: Order, limit: usize) -> HttpResponse {
     let plans = &zone.settings().plans;
+    let states = zone.keys(order, limit).await.into_iter();
     let keys = states.map(|state| KeyView {
         plan: plans.name_of(&state.key).map(str::to_owned),
-        key: escape_unquoted(&state.key),
-        depth: state.depth,
-        in_flight: state.in_flight,
-        excess: state.excess,
-        oldest_wait_seconds: state.oldest_wait.as_secs_f64(),
-        state: if state.active { "active" } else { "parked" },
+        key: key_name(&state.key),
+        state: StateView::from(state),
     });
     reply::ok(&Keys {
         keys: keys.collect(),
     })
+}
+
+/// The heaviest keys of a window.
+async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> HttpResponse {
+    let plans = &zone.settings().plans;
+    let found = zone.heavy_keys(measure, window, limit).await;
+    let keys = found.keys.into_iter().map(|heavy| HeavyView {
+        plan: heavy.name.plan(plans).map(str::to_owned),
+        key: name(&heavy.name),
+        requests: heavy.requests,
+        rejections: heavy.rejections,
+        wait_seconds: heavy.wait.as_secs_f64(),
+        state: heavy.state.map(StateView::from),
+    });
+    reply::ok(&HeavyKeys {
+        window_seconds: match window {
+            Window::Minute => 60,
+            Window::TenMinutes => 600,
+        },
+        total: amount(measure, found.total),
+        error: amount(measure, found.error),
+        keys: keys.collect(),
+    })
+}
+
+/// The name of a key as text. Of a long key the beginning and an ellipsis.
+fn name(heavy: &HeavyName) -> String {
+    let mut name = key_name(heavy.begin());
+    if heavy.whole().is_none() {
+        name.push('…');
+    }
+    name
+}
+
+/// A sum as it is shown: waits in seconds.
+#[allow(clippy::cast_precision_loss)]
+fn amount(measure: Measure, sum: u64) -> f64 {
+    match measure {
+        Measure::Requests | Measure::Rejections => sum as f64,
+        Measure::Waits => Duration::from_nanos(sum).as_secs_f64(),
+    }
+}
+
+impl From<KeyState> for StateView {
+    fn from(state: KeyState) -> Self {
+        Self {
+            depth: state.depth,
+            in_flight: state.in_flight,
+            excess: state.excess,
+            oldest_wait_seconds: state.oldest_wait.as_secs_f64(),
+            state: if state.active { "active" } else { "parked" },
+        }
+    }
 }
 
 pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
@@ -150,7 +284,14 @@ fn named(path: &str) -> (String, Option<Key>) {
     let (zone, key) = rest.split_once("/keys/").unwrap_or((rest, ""));
     let zone = percent_decode_str(zone).decode_utf8_lossy().into_owned();
     let key = percent_decode_str(key).decode_utf8().ok();
-    (zone, key.and_then(|key| unescape(&key)).map(Key::from))
+    let key = key.and_then(|key| {
+        if key == NEW_KEYS_NAME {
+            return Some(Key::from(NEW_KEYS));
+        }
+        // An empty text names no key of a client.
+        unescape(&key).filter(|key| !key.is_empty()).map(Key::from)
+    });
+    (zone, key)
 }
 
 #[cfg(test)]
@@ -169,11 +310,17 @@ mod tests {
                 b"\xff\n\\\\x41",
             ),
             ("/api/zones/z/keys/%C3%A9+", "é+".as_bytes()),
+            ("/api/zones/z/keys/%5C(new%20keys)", b""),
+            ("/api/zones/z/keys/(new%20keys)", b"(new keys)"),
         ] {
             let expected = ("z".to_owned(), Some(Key::from(key)));
             assert_eq!(named(path), expected, "{path}");
         }
-        for path in ["/api/zones/z/keys/%5C", "/api/zones/z/keys/%FF"] {
+        for path in [
+            "/api/zones/z/keys/%5C",
+            "/api/zones/z/keys/%FF",
+            "/api/zones/z/keys/",
+        ] {
             assert_eq!(named(path), ("z".to_owned(), None), "{path}");
         }
     }

@@ -6,7 +6,6 @@ use crate::admin::{Admin, gates, reply, views};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{Origin, OriginGate, ServerState};
 use crate::limit::{Moment, Rate};
-use crate::observe::escape::short_name;
 use crate::time::clock;
 
 /// How many of the deepest keys of a gate are shown.
@@ -52,7 +51,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
     let rate = |rate: Option<Rate>| rate.map(|it| Plain::new(&it.to_string()));
     let share = settings.share.map(|zone| gateway.zone(zone).settings());
     let deepest = state.deepest.iter().map(|(key, depth)| GateKey {
-        key: Plain::new(&short_name(key)),
+        key: gates::key_name(key),
         plan: gates::plan(share, key),
         queue_depth: *depth as u64,
         share: part(*depth, state.depth),

@@ -77,6 +77,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
         rate: Plain::new(&settings.rate.to_string()),
         rate_per_second: (!settings.rate.is_unlimited()).then(|| settings.rate.per_second()),
         max_keys: settings.max_keys.get() as u64,
+        new_keys: settings.new_keys.map(|rate| Plain::new(&rate.to_string())),
         idle_timeout_seconds: settings.idle_timeout.as_secs_f64(),
         limits: limits(gateway, index),
         plans: plans(settings),

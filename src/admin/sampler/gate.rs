@@ -6,7 +6,6 @@ use crate::admin::gates;
 use crate::admin::views::{FileAndNow, GateKeySample, GateSample, Plain};
 use crate::config;
 use crate::http::upstream::{Origin, OriginGate};
-use crate::observe::escape::short_name;
 use crate::observe::metrics::Counts;
 use crate::time::clock;
 
@@ -76,7 +75,7 @@ impl Gates {
                 .deepest
                 .iter()
                 .map(|(key, depth)| GateKeySample {
-                    key: Plain::new(&short_name(key)),
+                    key: gates::key_name(key),
                     plan: gates::plan(share, key),
                     depth: widen(*depth),
                 })

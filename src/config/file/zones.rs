@@ -59,6 +59,7 @@ fn zone<'r>(
     };
     let rate = rate.filter(|rate| rate_node.is_none_or(|node| can_count(node, *rate)));
     let max_keys = fields.or("max_keys", MAX_KEYS, values::at_least_one(MOST_KEYS));
+    let new_keys = fields.or("new_keys", Rate::UNLIMITED, values::rate_or_unlimited);
     let idle_timeout = fields.or("idle_timeout", Duration::from_secs(60), values::duration);
     let ipv6_prefix = fields.or("ipv6_prefix", 64, values::whole(0..=128));
     let networks = values::list("[\"192.0.2.0/24\"]", values::network);
@@ -85,6 +86,7 @@ fn zone<'r>(
         store,
         on_store_failure,
         plans: plans?,
+        new_keys: (!new_keys.is_unlimited()).then_some(new_keys),
     })
 }
 

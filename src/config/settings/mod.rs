@@ -167,6 +167,8 @@ pub struct Zone {
     pub on_store_failure: OnStoreFailure,
     /// Other numbers for some keys.
     pub plans: Plans,
+    /// The most unknown keys that get buckets of their own; `None`: all.
+    pub new_keys: Option<Rate>,
 }
 
 impl Zone {

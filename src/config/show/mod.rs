@@ -173,6 +173,10 @@ fn show_zone(out: &mut Page, zone: &Zone) {
     out.field("rate", toml_string(&zone.rate.to_string()));
     out.field("algorithm", toml_string(zone.algorithm.name()));
     out.field("max_keys", zone.max_keys);
+    let new_keys = zone
+        .new_keys
+        .map_or("none".to_owned(), |rate| rate.to_string());
+    out.field("new_keys", toml_string(&new_keys));
     out.field(
         "idle_timeout",
         toml_string(&show_duration(zone.idle_timeout)),

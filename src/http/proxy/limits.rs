@@ -11,7 +11,7 @@ use super::Worker;
 use super::cost::UsedTurns;
 use super::key;
 use super::request_info::RequestInfo;
-use crate::actors::{Grant, HeldPlace, Joining, Key, Outlook, Probing, Rejection, Turn};
+use crate::actors::{HeldPlace, Joining, Key, NEW_KEYS, Outlook, Probing, Rejection, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::{Cost, Excess, Moment};
@@ -22,7 +22,10 @@ use crate::observe::metrics::{LimitStatus, Rejected};
 pub(super) struct LimitVerdict {
     /// The limit as it applied to this request.
     pub(super) wanted: RouteLimit,
+    /// The request's own key.
     pub(super) key: Key,
+    /// Whether it was counted in the bucket that unknown keys share.
+    pub(super) is_flood: bool,
     pub(super) status: LimitStatus,
     pub(super) excess: Excess,
     pub(super) outlook: Outlook,
@@ -125,7 +128,7 @@ pub(super) async fn wait<'r>(
         let joined = zone.join(Key::clone(&first.key), first.plan, limit, route.dry_run);
         match joined.await {
             Ok(turn) => {
-                let verdict = first.granted(turn.grant(), route.dry_run);
+                let verdict = first.granted(&turn, route.dry_run);
                 Ok((smallvec![verdict], Turns(smallvec![turn])))
             }
             Err(rejection) => Err((first, rejection)),
@@ -151,9 +154,14 @@ pub(super) async fn wait<'r>(
     for verdict in &verdicts {
         let zone = verdict.wanted.zone;
         let name = &gateway.zone(zone).settings().name;
+        let key = if verdict.is_flood {
+            NEW_KEYS
+        } else {
+            &verdict.key
+        };
         gateway
             .events(zone)
-            .tell(name, &verdict.key, verdict.status, verdict.excess, now);
+            .tell(name, key, verdict.status, verdict.excess, now);
     }
     let outcome = LimitOutcome {
         verdicts,
@@ -225,7 +233,7 @@ async fn join_all<'r>(
     let mut longest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
     for (asked, turn) in pending.into_iter().zip(&turns.0) {
-        verdicts.push(asked.granted(turn.grant(), route.dry_run));
+        verdicts.push(asked.granted(turn, route.dry_run));
         if turn.grant().due > longest {
             longest = turn.grant().due;
             let last = verdicts.len() - 1;
@@ -245,7 +253,7 @@ async fn probe(
 ) -> Option<(usize, Rejection)> {
     let ask = |PendingLimit { wanted, key, .. }: &PendingLimit| {
         let zone = gateway.zone(wanted.zone);
-        Some(zone.probe(Key::clone(key), wanted.limit))
+        Some(zone.probe(key, wanted.limit, dry_run))
     };
     let mut probes: Vec<Option<Probing>> = asked.iter().map(ask).collect();
     let (index, rejection) = poll_fn(|cx| {
@@ -320,16 +328,19 @@ impl PendingLimit {
         LimitVerdict {
             wanted: self.wanted,
             key: self.key,
+            is_flood: rejection.is_flood,
             status: rejection.status(dry_run),
             excess: rejection.excess,
             outlook,
         }
     }
 
-    fn granted(self, grant: &Grant, dry_run: bool) -> LimitVerdict {
+    fn granted(self, turn: &Turn, dry_run: bool) -> LimitVerdict {
+        let grant = turn.grant();
         LimitVerdict {
             wanted: self.wanted,
             key: self.key,
+            is_flood: turn.is_flood(),
             status: grant.status(dry_run),
             excess: grant.excess,
             outlook: grant.outlook,

@@ -143,11 +143,13 @@ impl<'r> RequestRecord<'r> {
                 status,
                 excess,
                 plan: plan(*index, key),
+                is_flood: false,
             });
         }
         let LimitVerdict {
             wanted,
             key,
+            is_flood,
             status,
             excess,
             ..
@@ -167,6 +169,7 @@ impl<'r> RequestRecord<'r> {
             },
             excess: Some(*excess),
             plan: plan(wanted.zone, key),
+            is_flood: *is_flood,
         })
     }
 

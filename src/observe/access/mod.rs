@@ -125,6 +125,8 @@ pub struct Limited<'a> {
     pub excess: Option<Excess>,
     /// The plan of the key, if it has one.
     pub plan: Option<&'a str>,
+    /// Whether the request was counted in the bucket that unknown keys share.
+    pub is_flood: bool,
 }
 
 impl AccessLog {
@@ -225,6 +227,9 @@ pub(crate) fn text(entry: &Entry) -> String {
         if let Some(excess) = limited.excess {
             let _ = write!(line, " excess={:.3}", excess.requests());
         }
+        if limited.is_flood {
+            line.push_str(" flooded");
+        }
     }
     for (name, span) in [
         ("queue", entry.queue),
@@ -283,6 +288,8 @@ struct Json<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     excess: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    flooded: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     queue_seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     origin_queue_seconds: Option<f64>,
@@ -325,6 +332,7 @@ pub(crate) fn json(entry: &Entry) -> String {
         excess: limited
             .and_then(|limited| limited.excess)
             .map(Excess::requests),
+        flooded: limited.and_then(|limited| limited.is_flood.then_some(true)),
         queue_seconds: entry.queue.map(|span| span.as_secs_f64()),
         origin_queue_seconds: entry.origin_queue.map(|span| span.as_secs_f64()),
         origin_rejected: entry.origin_rejected,
@@ -376,6 +384,7 @@ mod tests {
                 status: LimitStatus::Delayed,
                 excess: Some(Excess::default()),
                 plan: Some("gold"),
+                is_flood: false,
             }),
             planned: None,
             queue: Some(Duration::from_micros(950_200)),
@@ -431,6 +440,17 @@ mod tests {
             !both.contains("alice") && !both.contains("plan_zone"),
             "{both}"
         );
+    }
+
+    #[test]
+    fn a_request_in_the_bucket_of_unknown_keys_says_so() {
+        let mut entry = entry();
+        assert!(!json(&entry).contains("flooded"));
+        if let Some(limited) = &mut entry.limited {
+            limited.is_flood = true;
+        }
+        assert!(json(&entry).contains("\"flooded\":true,\"queue_seconds\""));
+        assert!(text(&entry).contains(" excess=0.000 flooded queue="));
     }
 
     #[test]

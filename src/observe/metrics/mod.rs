@@ -85,6 +85,9 @@ const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
 const ZONE_RATE: &str = "drip_zone_rate";
 const ZONE_KEYS: &str = "drip_zone_keys";
 const ZONE_EVICTIONS: &str = "drip_zone_evictions_total";
+const ZONE_MAX_KEYS: &str = "drip_zone_max_keys";
+const ZONE_NEW_KEYS: &str = "drip_zone_new_keys_total";
+const ZONE_FLOODED: &str = "drip_zone_flooded_total";
 const ORIGIN_REQUESTS: &str = "drip_origin_requests_total";
 const ORIGIN_SECONDS: &str = "drip_origin_response_seconds";
 const ORIGIN_IN_FLIGHT: &str = "drip_origin_in_flight";
@@ -212,5 +215,14 @@ fn describe_zones() {
     describe_counter!(
         ZONE_EVICTIONS,
         "Forgotten keys: drained and idle, or the least recently used of a full zone."
+    );
+    describe_gauge!(ZONE_MAX_KEYS, "Most keys that the zone remembers.");
+    describe_counter!(
+        ZONE_NEW_KEYS,
+        "Keys that the zone did not know before, or no longer."
+    );
+    describe_counter!(
+        ZONE_FLOODED,
+        "Requests of unknown keys that shared one bucket, because there were more than new_keys."
     );
 }

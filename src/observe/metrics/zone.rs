@@ -1,3 +1,4 @@
+use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -10,8 +11,9 @@ use super::registry::Registry;
 use super::store::StoreResult;
 use super::tally::Tally;
 use super::{
-    STORE_OPERATIONS, ZONE_DEPTH, ZONE_EVICTIONS, ZONE_IN_FLIGHT, ZONE_KEYS, ZONE_LATENESS,
-    ZONE_RATE, ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
+    STORE_OPERATIONS, ZONE_DEPTH, ZONE_EVICTIONS, ZONE_FLOODED, ZONE_IN_FLIGHT, ZONE_KEYS,
+    ZONE_LATENESS, ZONE_MAX_KEYS, ZONE_NEW_KEYS, ZONE_RATE, ZONE_REJECTIONS, ZONE_REQUESTS,
+    ZONE_WAIT,
 };
 use crate::limit::{Rate, Reason};
 
@@ -38,6 +40,11 @@ pub struct ZoneMetrics {
     pub evicted_idle: Tally,
     /// Keys forgotten to make room for others.
     pub evicted_lru: Tally,
+    /// Keys that were not known before, or no longer.
+    pub new_keys: Tally,
+    /// Requests of unknown keys that shared one bucket.
+    pub flooded: Tally,
+    max_keys: Gauge,
     rejections: [Tally; Rejected::ALL.len()],
     /// Created at the first operation, because most zones have no store.
     operations: OnceLock<[Tally; StoreResult::ALL.len()]>,
@@ -126,6 +133,9 @@ impl ZoneMetrics {
             keys_parked: keys("parked"),
             evicted_idle: evicted("idle"),
             evicted_lru: evicted("lru"),
+            new_keys: Tally::into_series(counter!(ZONE_NEW_KEYS, "zone" => name.clone())),
+            flooded: Tally::into_series(counter!(ZONE_FLOODED, "zone" => name.clone())),
+            max_keys: gauge!(ZONE_MAX_KEYS, "zone" => name.clone()),
             rejections: Rejected::ALL.map(|reason| {
                 Tally::into_series(
                     counter!(ZONE_REJECTIONS, "zone" => name.clone(), "reason" => reason.label()),
@@ -203,15 +213,23 @@ impl ZoneMetrics {
         });
     }
 
+    /// Reports the most keys that are remembered.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn show_max_keys(&self, max_keys: NonZeroUsize) {
+        self.max_keys.set(max_keys.get() as f64);
+    }
+
     /// Reports the counts to Prometheus.
     pub fn show(&self) {
-        let evictions = [&self.evicted_idle, &self.evicted_lru];
+        let keys = [
+            &self.evicted_idle,
+            &self.evicted_lru,
+            &self.new_keys,
+            &self.flooded,
+        ];
         let tallies = self.statuses.iter().chain(&self.rejections);
         let operations = self.operations.get().into_iter().flatten();
-        tallies
-            .chain(evictions)
-            .chain(operations)
-            .for_each(Tally::show);
+        tallies.chain(keys).chain(operations).for_each(Tally::show);
         self.plans.all().iter().for_each(|plan| plan.show());
     }
 }

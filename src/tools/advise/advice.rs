@@ -2,10 +2,11 @@ use std::io;
 
 use super::group::Counted;
 use super::hours::Class;
+use super::keys::Peaks;
 use super::pace::{FASTEST, Pace, per, recommend, slowest};
 use super::plans::PlanAdvice;
 use super::survey::{Survey, Surveyed};
-use super::trial::{Candidate, Trial};
+use super::trial::{Candidate, Trial, rejections};
 use crate::limit::Rate;
 
 /// The recommended rates and bursts, and their effect.
@@ -21,6 +22,9 @@ pub struct Advice {
 pub(super) struct ZoneAdvice {
     /// The recommended rate and burst.
     pub(super) chosen: Trial,
+    /// How many requests of the heaviest keys the recommendation rejects, in the order of these
+    /// keys; `None` if that is not known.
+    pub(super) rejected_of_heaviest: Vec<Option<u64>>,
     /// The recommendation and its neighbours, ordered by rate and then by burst.
     pub(super) trials: Vec<Trial>,
     pub(super) reach: Reach,
@@ -89,7 +93,10 @@ impl ZoneAdvice {
             _ if bad > good || bad_count.is_some_and(|bad| bad > count) => Reach::Below,
             _ => Reach::Above,
         };
+        let rejections = rejections(&group.spool, group.slots, chosen.candidate)?;
+        let rejected = |key: &Peaks| rejections.get(key.slot? as usize).copied();
         Ok(Some(Self {
+            rejected_of_heaviest: group.keys.most.iter().map(rejected).collect(),
             chosen,
             trials,
             reach,

@@ -21,6 +21,8 @@ pub(super) struct Keys {
     dropped: u64,
     /// The highest peaks of dropped keys.
     remembered: Vec<Peaks>,
+    /// The dropped keys with the most requests.
+    heaviest: Vec<Peaks>,
     spreads: [Spread; 3],
 }
 
@@ -43,6 +45,8 @@ pub struct Peaks {
     pub requests: u64,
     /// The most requests within a second, 100 ms and 10 ms.
     pub peaks: [u32; 3],
+    /// Its slot; `None` if it was dropped for another key.
+    pub(super) slot: Option<u32>,
 }
 
 impl Keys {
@@ -53,6 +57,7 @@ impl Keys {
             most: most.max(1),
             dropped: 0,
             remembered: Vec::new(),
+            heaviest: Vec::new(),
             spreads: std::array::from_fn(|_| Spread::default()),
         }
     }
@@ -77,11 +82,14 @@ impl Keys {
             return 0;
         };
         self.dropped += 1;
-        if let Some(peaks) = self.take(key, slot, over) {
-            self.remembered.push(peaks);
+        if let Some(mut peaks) = self.take(key, slot, over) {
+            peaks.slot = None;
+            self.remembered.push(peaks.clone());
+            self.heaviest.push(peaks);
         }
         if self.remembered.len() >= 2 * REMEMBERED {
             highest(&mut self.remembered, REMEMBERED);
+            heaviest(&mut self.heaviest, REMEMBERED);
         }
         slot
     }
@@ -102,6 +110,7 @@ impl Keys {
             key,
             requests: known.requests,
             peaks: known.peaks,
+            slot: Some(slot),
         })
     }
 
@@ -130,21 +139,28 @@ impl Keys {
         self.known.len()
     }
 
-    /// Ends all windows. Returns the keys; the `wanted` keys with the highest peaks are listed.
+    /// Ends all windows. Returns the keys; the `wanted` keys with the highest peaks, and with the
+    /// most requests, are listed.
     pub(super) fn end(mut self, wanted: usize, mut over: impl FnMut(Window)) -> Ended {
         let count = self.slots.len() as u64 + self.dropped;
         let mut top = std::mem::take(&mut self.remembered);
+        let mut most = std::mem::take(&mut self.heaviest);
         while let Some((key, slot)) = self.slots.pop_lru() {
-            top.extend(self.take(key, slot, &mut over));
+            let peaks = self.take(key, slot, &mut over);
+            top.extend(peaks.clone());
+            most.extend(peaks);
             if top.len() >= 2 * REMEMBERED {
                 highest(&mut top, REMEMBERED);
+                heaviest(&mut most, REMEMBERED);
             }
         }
         highest(&mut top, wanted);
+        heaviest(&mut most, wanted);
         Ended {
             count,
             dropped: self.dropped,
             top,
+            most,
             spreads: self.spreads,
         }
     }
@@ -158,6 +174,8 @@ pub(super) struct Ended {
     pub(super) dropped: u64,
     /// The keys with the highest peaks.
     pub(super) top: Vec<Peaks>,
+    /// The keys with the most requests.
+    pub(super) most: Vec<Peaks>,
     /// The distribution of the keys' peaks, for each window width.
     pub(super) spreads: [Spread; 3],
 }
@@ -169,6 +187,15 @@ fn highest(all: &mut Vec<Peaks>, count: usize) {
         by(other)
             .cmp(&by(one))
             .then_with(|| one.key.cmp(&other.key))
+    });
+    all.truncate(count);
+}
+
+/// Keeps the `count` entries with the most requests, the first of them first.
+fn heaviest(all: &mut Vec<Peaks>, count: usize) {
+    all.sort_by(|one, other| {
+        let by_requests = other.requests.cmp(&one.requests);
+        by_requests.then_with(|| one.key.cmp(&other.key))
     });
     all.truncate(count);
 }
@@ -208,6 +235,11 @@ mod tests {
         assert_eq!(&*ended.top[0].key, b"17");
         assert_eq!((ended.top[0].peaks, ended.top[0].requests), ([9, 5, 1], 9));
         assert_eq!(ended.top[1].peaks, [1, 1, 1]);
+        assert_eq!(
+            (&*ended.most[0].key, ended.most[0].requests),
+            (&b"17"[..], 9)
+        );
+        assert_eq!(ended.most[0].slot, None, "it was dropped");
         assert_eq!(ended.spreads[0].peak(), 9);
         assert_eq!(peak, 9);
     }

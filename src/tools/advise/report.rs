@@ -34,6 +34,7 @@ pub fn report(advice: &Advice) -> String {
     if let Some(zone) = &advice.zone {
         windows(&mut text, survey);
         keys(&mut text, survey);
+        heaviest(&mut text, survey, zone);
         chosen(&mut text, survey, zone);
         table(&mut text, survey, zone);
     }
@@ -233,9 +234,7 @@ fn keys(text: &mut String, survey: &Surveyed) {
     }
     text.push('\n');
     for key in &survey.rest.keys.top {
-        let name = escape(&key.key);
-        let cut: String = name.chars().take(LONGEST_KEY).collect();
-        let _ = write!(text, "{cut:<40}{:>10}", key.requests);
+        let _ = write!(text, "{:<40}{:>10}", cut(&key.key), key.requests);
         for (width, peak) in key.peaks.iter().enumerate() {
             let _ = if is_known(survey, width) {
                 write!(text, "{peak:>8}")
@@ -245,6 +244,32 @@ fn keys(text: &mut String, survey: &Surveyed) {
         }
         text.push('\n');
     }
+}
+
+/// Who causes the load, and whom the recommendation rejects most.
+fn heaviest(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
+    let all = survey.rest.requests();
+    let _ = writeln!(
+        text,
+        "\n{:<40}{:>10}{:>10}{:>24}",
+        "keys with the most requests", "requests", "of all", "rejected as recommended"
+    );
+    let keys = survey.rest.keys.most.iter();
+    for (key, rejected) in keys.zip(&advice.rejected_of_heaviest) {
+        let of_all = percent(share(key.requests, all));
+        let rejected = rejected.map_or("?".to_owned(), |count| count.to_string());
+        let _ = writeln!(
+            text,
+            "{:<40}{:>10}{of_all:>10}{rejected:>24}",
+            cut(&key.key),
+            key.requests
+        );
+    }
+}
+
+/// A key as it is shown.
+fn cut(key: &[u8]) -> String {
+    escape(key).chars().take(LONGEST_KEY).collect()
 }
 
 fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {

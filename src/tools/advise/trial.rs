@@ -204,6 +204,28 @@ pub(super) fn level(spool: &Spool, slots: usize, rate: Rate, of: Option<Class>) 
     Ok(highest)
 }
 
+/// How many requests of the key in each slot would be rejected under a rate and burst.
+pub(super) fn rejections(
+    spool: &Spool,
+    slots: usize,
+    candidate: Candidate,
+) -> io::Result<Vec<u64>> {
+    let mut buckets = Buckets::new(slots, candidate);
+    let mut rejected = vec![0; slots];
+    spool.each(|event| {
+        let Some(count) = rejected.get_mut(event.slot as usize) else {
+            return;
+        };
+        if event.is_first {
+            *count = 0;
+        }
+        let now = Moment::from_nanos(event.time);
+        let verdict = buckets.decide(event.slot, event.is_first, now);
+        *count += u64::from(matches!(verdict, Some(Verdict::Reject(_))));
+    })?;
+    Ok(rejected)
+}
+
 /// The most requests of one key in a clock minute, in hours of this class.
 pub(super) fn most_in_a_minute(spool: &Spool, slots: usize, class: Class) -> io::Result<u32> {
     let mut counts = vec![(0, 0); slots];

@@ -35,7 +35,7 @@ proptest! {
             route: Some("/".to_owned()),
             origin: Some("app"),
             server: None,
-            limited: Some(Limited { zone: "z", key: &key, status: LimitStatus::Passed, excess: None, plan: None }),
+            limited: Some(Limited { zone: "z", key: &key, status: LimitStatus::Passed, excess: None, plan: None, is_flood: false }),
             planned: None,
             queue: None,
             origin_queue: None,

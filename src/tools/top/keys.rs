@@ -19,7 +19,7 @@ pub(super) const HELP: [(&str, &str); 7] = [
     ("q, Esc, Ctrl-C", "quit"),
     ("↑ ↓, k j", "select a zone, or scroll keys and origins"),
     ("Tab, Shift-Tab", "the next panel, the one before"),
-    ("s", "sort keys by depth, oldest wait, name"),
+    ("s", "sort keys by depth, oldest wait, name, rejections"),
     ("p", "pause what is shown; the gateway goes on"),
     ("?", "this help"),
     ("", "in/s came, out/s went on, in the last second"),

@@ -10,7 +10,7 @@ pub(super) use self::origins::{GateNow, OriginLine};
 use super::client::Lost;
 use super::feed::News;
 use crate::admin::views::Plain;
-use crate::admin::views::{Config, KeySample, Origin, Sample, Zone};
+use crate::admin::views::{Config, HeavyKey, KeySample, Origin, Sample, Zone};
 use crate::limit::Moment;
 
 /// Seconds of history that are kept, the same number as the gateway keeps.
@@ -74,6 +74,8 @@ pub(super) enum Sort {
     Depth,
     Oldest,
     Name,
+    /// The keys with the most rejections in the last minute, instead of the deepest ones.
+    Rejections,
 }
 
 impl Model {
@@ -192,8 +194,28 @@ impl Model {
             Sort::Depth => keys.sort_by_key(|key| std::cmp::Reverse(key.depth)),
             Sort::Oldest => keys.sort_by(|a, b| b.oldest_wait.total_cmp(&a.oldest_wait)),
             Sort::Name => keys.sort_by(|a, b| (&a.zone, &a.key).cmp(&(&b.zone, &b.key))),
+            Sort::Rejections => keys.clear(),
         }
         keys
+    }
+
+    /// The keys with the most rejections in the last minute, each with its zone.
+    pub(super) fn rejected(&self) -> Vec<(&Plain, &HeavyKey)> {
+        let zones = self.now().map_or(&[][..], |sample| &sample.zones);
+        let mut keys = Vec::new();
+        for zone in zones {
+            keys.extend(zone.rejected_keys.iter().map(|key| (&zone.name, key)));
+        }
+        keys.sort_by_key(|(_, key)| std::cmp::Reverse(key.rejections));
+        keys
+    }
+
+    /// How many keys are listed in this order.
+    pub(super) fn listed(&self, sort: Sort) -> usize {
+        match sort {
+            Sort::Rejections => self.rejected().len(),
+            Sort::Depth | Sort::Oldest | Sort::Name => self.deepest(sort).len(),
+        }
     }
 }
 
@@ -202,7 +224,8 @@ impl Sort {
         match self {
             Self::Depth => Self::Oldest,
             Self::Oldest => Self::Name,
-            Self::Name => Self::Depth,
+            Self::Name => Self::Rejections,
+            Self::Rejections => Self::Depth,
         }
     }
 
@@ -211,6 +234,7 @@ impl Sort {
             Self::Depth => "depth",
             Self::Oldest => "oldest wait",
             Self::Name => "name",
+            Self::Rejections => "rejections",
         }
     }
 }

@@ -85,7 +85,7 @@ impl Page {
                 let zone = zones.get(moved(self.selected(zones), zones.len()));
                 self.selected = zone.map(|zone| zone.name.clone());
             }
-            Panel::Keys => self.scroll = moved(self.scroll, shown.deepest(self.sort).len()),
+            Panel::Keys => self.scroll = moved(self.scroll, shown.listed(self.sort)),
             Panel::Origins => self.scroll = moved(self.scroll, shown.origin_lines().len()),
         }
     }

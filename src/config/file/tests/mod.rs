@@ -103,6 +103,8 @@ const CASES: &[Case] = &[
      r#"6:8: rate: sliding_window_log remembers the time of each request of a period, at most 100000; choose a shorter period, or sliding_window_counter; found "100001r/s""#),
     ("\"10r/s\"", "\"1r/s\"\nmax_keys = 0",
      "7:12: max_keys: expected a whole number from 1 to 4294967295; found 0"),
+    ("\"10r/s\"", "\"1r/s\"\nnew_keys = 100",
+     r#"7:12: new_keys: expected "none", or a rate such as "10r/s"; found 100"#),
     ("\"10r/s\"", "\"1r/s\"\nipv6_prefix = 129",
      "7:15: ipv6_prefix: expected a whole number from 0 to 128; found 129"),
     ("\"10r/s\"", "\"1r/s\"\nexempt = [\"me\"]",
@@ -123,7 +125,7 @@ const CASES: &[Case] = &[
     ("", "redis.host = \"a\"\n",
      r#"1:7: "host" is not a field of [redis], whose fields are url, timeout, prefix"#),
     ("\"10r/s\"", "\"1r/s\"\nburst = 5",
-     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, max_keys, idle_timeout, ipv6_prefix, exempt, plans"#),
+     r#"7:1: "burst" is not a field of [zones.per_client], whose fields are key, rate, algorithm, store, on_store_failure, max_keys, new_keys, idle_timeout, ipv6_prefix, exempt, plans"#),
     // [[routes]]
     ("path   = \"/\"\n", "",
      r#"8:1: this route has no path; add one such as path = "/""#),

@@ -85,6 +85,29 @@ fn lost_since_the_first_failure() {
 }
 
 #[test]
+fn who_was_rejected_most_comes_first_whatever_the_zone() {
+    let mut second = sample(1, 5);
+    let rejected = |key: &str, rejections| HeavyKey {
+        key: Plain::new(key),
+        rejections,
+        ..HeavyKey::default()
+    };
+    second.zones.push(ZoneSample {
+        name: Plain::new("b"),
+        rejected_keys: vec![rejected("x", 9), rejected("y", 2)],
+        ..ZoneSample::default()
+    });
+    second.zones[0].rejected_keys = vec![rejected("z", 5)];
+    let model = model(vec![second]);
+    let keys = model.rejected().into_iter();
+    let keys: Vec<_> = keys
+        .map(|(zone, key)| (zone.as_str(), key.key.as_str()))
+        .collect();
+    assert_eq!(keys, [("b", "x"), ("a", "z"), ("b", "y")]);
+    assert_eq!(model.listed(Sort::Rejections), 3);
+}
+
+#[test]
 fn keys_in_each_order() {
     let deep = |zone: &str, key: &str, depth, oldest_wait| KeySample {
         zone: Plain::new(zone),
@@ -106,7 +129,7 @@ fn keys_in_each_order() {
         keys.map(|key| key.key.as_str()).collect()
     };
     let mut sort = Sort::default();
-    for expected in ["xzy", "yzx", "yzx", "xzy"] {
+    for expected in ["xzy", "yzx", "yzx", "", "xzy"] {
         assert_eq!(keys(sort), expected, "{}", sort.name());
         sort = sort.next();
     }

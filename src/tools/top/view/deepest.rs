@@ -1,4 +1,4 @@
-//! The keys with the most waiting requests, over all zones.
+//! The keys with the most waiting requests, or the most rejections, over all zones.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,10 +7,15 @@ use ratatui::widgets::Paragraph;
 
 use super::numbers::wait;
 use super::{Paint, View};
+use crate::admin::views::Plain;
+use crate::tools::top::model::Sort;
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let sort = view.page.sort;
+    if sort == Sort::Rejections {
+        return rejected(view, frame, area);
+    }
     let title = format!("deepest keys, by {}", sort.name());
     let keys = view.shown().deepest(sort);
     let has_plans = keys.iter().any(|key| key.plan.is_some());
@@ -23,16 +28,9 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     if keys.is_empty() {
         lines = vec![Line::styled("nobody waits", Paint::faint())];
     }
-    // The scroll position may come from a longer list.
-    let scrolled = match view.page.panel {
-        Panel::Keys => view.page.scroll.min(keys.len().saturating_sub(1)),
-        _ => 0,
-    };
-    lines.extend(keys.iter().skip(scrolled).map(|key| {
+    lines.extend(keys.iter().skip(scrolled(view, keys.len())).map(|key| {
         let oldest = wait(key.oldest_wait);
-        // Before the key, which may be long.
-        let plan = key.plan.as_ref().map(|plan| format!(" ({plan})"));
-        let plan = plan.unwrap_or_default();
+        let plan = plan(key.plan.as_ref());
         Line::raw(format!(
             "{:>6} {oldest:>7}  {}{plan}, {}",
             key.depth, key.zone, key.key
@@ -40,4 +38,40 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     }));
     let widget = Paragraph::new(lines).block(view.block(&title, Some(Panel::Keys)));
     frame.render_widget(widget, area);
+}
+
+/// The keys with the most rejections in the last minute.
+fn rejected(view: &View, frame: &mut Frame, area: Rect) {
+    let keys = view.shown().rejected();
+    let mut lines = vec![Line::styled("rejected  share  zone, key", Paint::faint())];
+    if keys.is_empty() {
+        lines = vec![Line::styled(
+            "nobody was rejected in the last minute",
+            Paint::faint(),
+        )];
+    }
+    let shown = keys.iter().skip(scrolled(view, keys.len()));
+    lines.extend(shown.map(|(zone, key)| {
+        let (share, plan) = (key.share * 100.0, plan(key.plan.as_ref()));
+        Line::raw(format!(
+            "{:>8} {share:>4.0} %  {zone}{plan}, {}",
+            key.rejections, key.key
+        ))
+    }));
+    let title = "keys, by rejections in the last minute";
+    let widget = Paragraph::new(lines).block(view.block(title, Some(Panel::Keys)));
+    frame.render_widget(widget, area);
+}
+
+/// How many keys are scrolled past. The position may come from a longer list.
+fn scrolled(view: &View, keys: usize) -> usize {
+    match view.page.panel {
+        Panel::Keys => view.page.scroll.min(keys.saturating_sub(1)),
+        _ => 0,
+    }
+}
+
+/// A key's plan, if it has one. It comes before the key, which may be long.
+fn plan(plan: Option<&Plain>) -> String {
+    plan.map(|plan| format!(" ({plan})")).unwrap_or_default()
 }

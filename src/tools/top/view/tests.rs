@@ -173,6 +173,17 @@ fn a_small_one_shows_the_zones_and_one_panel() {
             "by oldest wait",
             "192.0.2.1",
         ),
+        (
+            vec![
+                Action::Sort,
+                Action::Sort,
+                Action::Sort,
+                Action::Next,
+                Action::Next,
+            ],
+            "by rejections in the last minute",
+            "nobody was rejected",
+        ),
         (vec![Action::Pause], "9090  paused  connected", "▸ zones"),
     ];
     for (actions, title, text) in panels {

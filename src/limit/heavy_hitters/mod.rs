@@ -1,0 +1,264 @@
+//! The keys with the most requests, rejections and waiting time of the last minutes.
+
+mod index;
+#[cfg(test)]
+mod properties;
+mod space_saving;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use self::space_saving::SpaceSaving;
+use super::Moment;
+
+/// What is summed up for each key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Requests that came.
+    Requests,
+    /// Requests that were rejected.
+    Rejections,
+    /// Time that requests waited, in nanoseconds.
+    Waits,
+}
+
+/// How far back is looked.
+///
+/// Time is cut into slots. A window covers the present slot and those before it, so it is up to
+/// one slot longer than its name says: at most 70 seconds, and at most 12 minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// The last minute, in slots of 10 seconds.
+    Minute,
+    /// The last 10 minutes, in slots of 2 minutes.
+    TenMinutes,
+}
+
+/// Finds the heaviest keys of a window in bounded memory.
+///
+/// Each slot has a Space-Saving summary for each [`Measure`], 39 in all with at most 64 counters
+/// of 36 bytes: 90 KB, and the keys. It allocates as keys come.
+#[derive(Debug)]
+pub struct HeavyHitters<K> {
+    minute: Ring<K>,
+    ten_minutes: Ring<K>,
+}
+
+/// The slots of a window, the oldest first.
+#[derive(Debug)]
+struct Ring<K> {
+    window: Window,
+    slots: VecDeque<Slot<K>>,
+}
+
+#[derive(Debug)]
+struct Slot<K> {
+    /// The index of the slot, counted from the Unix epoch.
+    number: u64,
+    end: Moment,
+    summaries: [SpaceSaving<K>; 3],
+}
+
+/// A key and what it had in the window.
+///
+/// No number is too low. Each may be too high by up to what [`Heaviest::error`] says of its measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heavy<K> {
+    /// The key.
+    pub key: K,
+    /// Requests that came.
+    pub requests: u64,
+    /// Requests that were rejected.
+    pub rejections: u64,
+    /// How long its requests waited together.
+    pub wait: Duration,
+}
+
+/// The heaviest keys of a window by one measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heaviest<K> {
+    /// The heaviest first.
+    pub keys: Vec<Heavy<K>>,
+    /// The sum over all keys.
+    pub total: u64,
+    /// The most by which a key's sum may be too high: at most a 64th of `total`.
+    ///
+    /// Each key with more than that is found, as far as `keys` reaches.
+    pub error: u64,
+}
+
+impl Window {
+    /// Length of a slot, and number of slots.
+    const fn slots(self) -> (Duration, usize) {
+        match self {
+            Self::Minute => (Duration::from_secs(10), 7),
+            Self::TenMinutes => (Duration::from_secs(120), 6),
+        }
+    }
+
+    /// The index of the slot of a moment.
+    fn number(self, now: Moment) -> u64 {
+        now.since(Moment::default()).as_secs() / self.slots().0.as_secs()
+    }
+
+    /// The index of the first slot that belongs to the window at a moment.
+    fn first(self, now: Moment) -> u64 {
+        let before = self.slots().1.saturating_sub(1) as u64;
+        self.number(now).saturating_sub(before)
+    }
+}
+
+impl<K: Clone> HeavyHitters<K> {
+    /// Has counted nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            minute: Ring::new(Window::Minute),
+            ten_minutes: Ring::new(Window::TenMinutes),
+        }
+    }
+
+    /// Counts `weight` for the key of this hash. `key` is called if the key is new in its slot.
+    pub fn record(
+        &mut self,
+        measure: Measure,
+        hash: u64,
+        key: impl FnOnce() -> K,
+        weight: u64,
+        now: Moment,
+    ) {
+        let long = self.ten_minutes.at(now).of(measure);
+        let kept = long.record(hash, key, weight);
+        let short = self.minute.at(now).of(measure);
+        short.record(hash, || kept.clone(), weight);
+    }
+
+    /// Forgets what belongs to no window any more.
+    pub fn forget_old(&mut self, now: Moment) {
+        self.minute.forget_old(now);
+        self.ten_minutes.forget_old(now);
+    }
+
+    /// The `limit` heaviest keys of a window by a measure.
+    #[must_use]
+    pub fn heaviest(
+        &self,
+        measure: Measure,
+        window: Window,
+        limit: usize,
+        now: Moment,
+    ) -> Heaviest<K> {
+        let ring = match window {
+            Window::Minute => &self.minute,
+            Window::TenMinutes => &self.ten_minutes,
+        };
+        let error = ring.sum(measure, now, SpaceSaving::floor);
+        // For each key the part above the floor of each slot. A slot without its counter adds its
+        // floor alone.
+        let mut above: HashMap<u64, (&K, u64)> = HashMap::new();
+        for slot in ring.since(now) {
+            let summary = slot.seen(measure);
+            for (hash, key, count) in summary.iter() {
+                let (_, sum) = above.entry(hash).or_insert((key, 0));
+                *sum = sum.saturating_add(count.saturating_sub(summary.floor()));
+            }
+        }
+        let mut ranked: Vec<_> = above.into_iter().collect();
+        ranked.sort_unstable_by_key(|(hash, (_, sum))| (std::cmp::Reverse(*sum), *hash));
+        ranked.truncate(limit);
+        let keys = ranked.into_iter().map(|(hash, (key, _))| {
+            let sum = |measure| ring.sum(measure, now, |summary| summary.count(hash));
+            Heavy {
+                key: key.clone(),
+                requests: sum(Measure::Requests),
+                rejections: sum(Measure::Rejections),
+                wait: Duration::from_nanos(sum(Measure::Waits)),
+            }
+        });
+        Heaviest {
+            keys: keys.collect(),
+            total: ring.sum(measure, now, SpaceSaving::total),
+            error,
+        }
+    }
+}
+
+impl<K: Clone> Default for HeavyHitters<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K> Ring<K> {
+    fn new(window: Window) -> Self {
+        Self {
+            window,
+            slots: VecDeque::new(),
+        }
+    }
+
+    /// The slot of a moment, which is never before the last one.
+    fn at(&mut self, now: Moment) -> &mut Slot<K> {
+        if self.slots.back().is_none_or(|last| last.end <= now) {
+            if let Some(last) = self.slots.back_mut() {
+                last.summaries.iter_mut().for_each(SpaceSaving::close);
+            }
+            self.forget_old(now);
+            self.slots.push_back(Slot::new(self.window, now));
+        }
+        let last = self.slots.len() - 1;
+        &mut self.slots[last]
+    }
+
+    fn forget_old(&mut self, now: Moment) {
+        let first = self.window.first(now);
+        while self.slots.front().is_some_and(|slot| slot.number < first) {
+            self.slots.pop_front();
+        }
+    }
+
+    /// The slots that belong to the window now.
+    fn since(&self, now: Moment) -> impl Iterator<Item = &Slot<K>> {
+        let first = self.window.first(now);
+        self.slots.iter().filter(move |slot| slot.number >= first)
+    }
+
+    fn sum(&self, measure: Measure, now: Moment, of: impl Fn(&SpaceSaving<K>) -> u64) -> u64 {
+        let slots = self.since(now);
+        slots.fold(0, |sum, slot| sum.saturating_add(of(slot.seen(measure))))
+    }
+}
+
+impl<K> Slot<K> {
+    /// The slot of a moment.
+    fn new(window: Window, now: Moment) -> Self {
+        let number = window.number(now);
+        let length = window.slots().0.as_secs();
+        let end = Duration::from_secs((number + 1).saturating_mul(length));
+        Self {
+            number,
+            end: Moment::default() + end,
+            summaries: Default::default(),
+        }
+    }
+
+    fn of(&mut self, measure: Measure) -> &mut SpaceSaving<K> {
+        &mut self.summaries[measure as usize]
+    }
+
+    fn seen(&self, measure: Measure) -> &SpaceSaving<K> {
+        &self.summaries[measure as usize]
+    }
+}
+
+#[cfg(test)]
+impl<K> Heavy<K> {
+    /// What the key had of a measure; waits in nanoseconds.
+    fn of(&self, measure: Measure) -> u64 {
+        match measure {
+            Measure::Requests => self.requests,
+            Measure::Rejections => self.rejections,
+            Measure::Waits => u64::try_from(self.wait.as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
+}

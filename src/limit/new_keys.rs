@@ -1,0 +1,107 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::{Moment, Rate};
+
+/// Bounds how many new keys a zone takes, for all its workers together.
+///
+/// It is GCRA (ITU-T I.371), with the time of the next regular key in one atomic number: a burst of
+/// one second of the rate, at least one, then one key each `1 / rate`. The interval is rounded up to
+/// a nanosecond.
+#[derive(Debug, Default)]
+pub struct NewKeyBudget {
+    /// When the next key would come if all came at the rate, in nanoseconds since the Unix epoch.
+    next: AtomicU64,
+}
+
+impl NewKeyBudget {
+    /// Takes one new key from the budget. Returns `false` if there is none left.
+    pub fn take(&self, rate: Rate, now: Moment) -> bool {
+        let take = |next| Self::after(rate, next, now);
+        let taken = self
+            .next
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        taken.is_ok()
+    }
+
+    /// Whether a new key could be taken now.
+    #[must_use]
+    pub fn has_room(&self, rate: Rate, now: Moment) -> bool {
+        Self::after(rate, self.next.load(Ordering::Relaxed), now).is_some()
+    }
+
+    /// The next regular time after a key that comes `now`; `None` if it comes too early.
+    fn after(rate: Rate, next: u64, now: Moment) -> Option<u64> {
+        let burst = rate.count_in(Duration::from_secs(1)).max(1);
+        let latest = now + rate.time_for(burst - 1);
+        (next <= latest.as_nanos())
+            .then(|| (Moment::from_nanos(next.max(now.as_nanos())) + rate.interval()).as_nanos())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+
+    fn after(millis: u64) -> Moment {
+        START + Duration::from_millis(millis)
+    }
+
+    fn taken(budget: &NewKeyBudget, rate: &str, tries: u32, at: Moment) -> u32 {
+        let rate = rate.parse().unwrap();
+        (0..tries).map(|_| u32::from(budget.take(rate, at))).sum()
+    }
+
+    #[test]
+    fn a_burst_of_one_second_then_the_rate() {
+        let budget = NewKeyBudget::default();
+        assert_eq!(taken(&budget, "10r/s", 50, START), 10);
+        assert_eq!(taken(&budget, "10r/s", 50, after(99)), 0);
+        assert_eq!(taken(&budget, "10r/s", 50, after(100)), 1);
+        assert_eq!(taken(&budget, "10r/s", 50, after(450)), 3);
+        // Idle time earns no more than the burst.
+        assert_eq!(taken(&budget, "10r/s", 50, after(60_000)), 10);
+    }
+
+    #[test]
+    fn a_slow_rate_has_a_burst_of_one() {
+        let budget = NewKeyBudget::default();
+        assert_eq!(taken(&budget, "6r/m", 5, START), 1);
+        assert_eq!(taken(&budget, "6r/m", 5, after(9_999)), 0);
+        assert_eq!(taken(&budget, "6r/m", 5, after(10_000)), 1);
+    }
+
+    #[test]
+    fn a_look_takes_nothing() {
+        let (budget, rate) = (NewKeyBudget::default(), "1r/s".parse().unwrap());
+        assert!(budget.has_room(rate, START));
+        assert!(budget.has_room(rate, START));
+        assert!(budget.take(rate, START));
+        assert!(!budget.has_room(rate, START));
+        assert!(budget.has_room(rate, after(1_000)));
+    }
+
+    #[test]
+    fn a_new_rate_holds_from_the_next_key_on() {
+        let budget = NewKeyBudget::default();
+        assert_eq!(taken(&budget, "10r/s", 50, START), 10);
+        assert_eq!(taken(&budget, "100r/s", 500, START), 0);
+        assert_eq!(taken(&budget, "100r/s", 500, after(10)), 1);
+        assert_eq!(taken(&budget, "1r/s", 5, after(1_000)), 0);
+        assert_eq!(taken(&budget, "1r/s", 5, after(1_010)), 1);
+    }
+
+    #[test]
+    fn many_threads_take_no_more_than_one() {
+        let budget = NewKeyBudget::default();
+        let all: u32 = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| taken(&budget, "1000r/s", 2_000, START)))
+                .collect();
+            threads.into_iter().map(|it| it.join().unwrap()).sum()
+        });
+        assert_eq!(all, 1_000);
+    }
+}

@@ -1,0 +1,170 @@
+//! A flood of invented keys, with and without `new_keys`.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::gateway::live::Listener;
+use crate::gateway::operator::{delete, json, keys};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone};
+
+const ZONE: [(&str, &str); 1] = [("zone", "z")];
+
+fn gateway(origin: &Origin, zone: &str) -> Gateway {
+    let file = one_zone(origin, "5r/s", "burst = 5, nodelay = true")
+        .replace("key = \"$arg_key\"", &format!("key = \"$arg_key\"\n{zone}"));
+    let log = "[log]\nformat = \"json\"\naccess = \"access.log\"\n";
+    Gateway::start(&format!("workers = 2\n{file}\n{log}"))
+}
+
+/// Asks 200 times a second, each time for another key. Returns how many passed, and in how long.
+fn flood(gateway: &Gateway, count: usize) -> (usize, Duration) {
+    let mut client = Client::connect(gateway.address());
+    let began = now();
+    let mut passed = 0;
+    for nth in 0..count {
+        client.get(&format!("/?key=invented{nth}"));
+        passed += usize::from(client.answer().status == 200);
+        let next = began + Duration::from_millis(5) * u32::try_from(nth + 1).expect("few");
+        thread::sleep(next.saturating_duration_since(now()));
+    }
+    (passed, began.elapsed())
+}
+
+#[test]
+fn past_new_keys_invented_keys_share_one_bucket_and_a_known_client_is_served_as_before() {
+    let origin = Origin::start();
+    let gateway = gateway(&origin, "new_keys = \"10r/s\"");
+    assert_eq!(json(&gateway, "/api/zones/z")["new_keys"], "10r/s");
+    assert_eq!(fetch(gateway.address(), "/?key=good").status, 200);
+    let mut listener = Listener::connect(&gateway, "", "");
+    listener.history();
+
+    let ((passed, took), good) = thread::scope(|scope| {
+        let flood = scope.spawn(|| flood(&gateway, 600));
+        let mut good = Vec::new();
+        while !flood.is_finished() {
+            good.push(fetch(gateway.address(), "/?key=good").status);
+            thread::sleep(Duration::from_millis(300));
+        }
+        (flood.join().expect("no panic"), good)
+    });
+    assert!(
+        good.len() >= 8 && good.iter().all(|status| *status == 200),
+        "{good:?}"
+    );
+    // 10 new keys and 10 a second; of the shared bucket its burst and 5 a second.
+    let seconds = took.as_secs_f64();
+    let most = 10.0 + 10.0 * seconds + 6.0 + 5.0 * seconds;
+    #[allow(clippy::cast_precision_loss)]
+    let passed_now = passed as f64;
+    assert!(passed_now <= most + 1.0, "{passed} of 600 in {took:?}");
+    assert!(passed_now >= most * 0.7, "{passed} of 600 in {took:?}");
+
+    let metrics = gateway.metrics();
+    let (new, flooded) = (
+        metrics.count("drip_zone_new_keys_total", &ZONE),
+        metrics.count("drip_zone_flooded_total", &ZONE),
+    );
+    assert_eq!(new + flooded, 601, "each unknown key is one of the two");
+    assert!(flooded >= 400, "{flooded}");
+    assert_eq!(metrics.count("drip_zone_max_keys", &ZONE), 100_000);
+    let (mut seen, mut seen_new) = (0, 0);
+    eventually("the samples show all", || {
+        let sample = listener.next().data;
+        let number = |field: &str| sample["zones"][0][field].as_i64().expect("a number");
+        (seen, seen_new) = (seen + number("flooded"), seen_new + number("new_keys"));
+        (seen, seen_new) == (flooded, new) || (seen, seen_new) == (flooded, new - 1)
+    });
+    let rejected = json(&gateway, "/api/zones/z/keys?sort=rejections");
+    assert_eq!(rejected["keys"][0]["key"], "\\(new keys)", "{rejected}");
+    let named = |it: &Value| it["key"] == "\\(new keys)";
+    assert!(keys(&gateway, "?limit=1000").iter().any(named));
+    let log = gateway.log();
+    assert!(log.contains("(new keys)"), "{log}");
+    let (status, answer) = delete(&gateway, "/api/zones/z/keys/%5C(new%20keys)");
+    assert_eq!((status, &answer["forgotten"]), (200, &true.into()));
+
+    let mut lines = Vec::new();
+    eventually("the access log is written", || {
+        let text = std::fs::read_to_string(gateway.site.folder().join("access.log"));
+        let text = text.unwrap_or_default();
+        let read = text.lines().map(serde_json::from_str::<Value>);
+        lines = read.collect::<Result<_, _>>().unwrap_or_default();
+        lines.len() == 601 + good.len()
+    });
+    let of_flood: Vec<_> = lines
+        .iter()
+        .filter(|line| line["flooded"] == true)
+        .collect();
+    assert_eq!(i64::try_from(of_flood.len()), Ok(flooded));
+    for line in of_flood {
+        let key = line["key"].as_str().expect("a key");
+        assert!(key.starts_with("invented"), "{line}");
+    }
+}
+
+#[test]
+fn without_new_keys_all_invented_keys_pass_and_the_samples_show_them() {
+    let origin = Origin::start();
+    let gateway = gateway(&origin, "");
+    assert_eq!(json(&gateway, "/api/zones/z")["new_keys"], Value::Null);
+    let mut listener = Listener::connect(&gateway, "", "");
+    listener.history();
+    let (passed, _) = flood(&gateway, 200);
+    assert_eq!(passed, 200);
+    let mut seen = 0;
+    eventually("the samples show all new keys", || {
+        let zone = listener.next().data["zones"][0].clone();
+        assert_eq!(zone["flooded"], 0);
+        seen += zone["new_keys"].as_u64().expect("a number");
+        seen == 200
+    });
+    assert!(
+        !json(&gateway, "/api/zones/z/keys")
+            .to_string()
+            .contains("new keys")
+    );
+}
+
+#[test]
+fn the_shared_bucket_keeps_queue_cost_and_dry_run() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "10r/s", "burst = 9").replace(
+        "key = \"$arg_key\"",
+        "key = \"$arg_key\"\nnew_keys = \"1r/h\"",
+    ) + "[[routes]]\npath = \"/dry\"\norigin = \"app\"\ndry_run = true\nlimits = [{ zone = \"z\", burst = 0 }]\n\
+         [[routes]]\npath = \"/dear\"\norigin = \"app\"\ncost = 5\nlimits = [{ zone = \"z\", burst = 9 }]\n";
+    let gateway = Gateway::start(&file);
+    assert_eq!(fetch(gateway.address(), "/?key=first").status, 200);
+    let began = now();
+    let mut waiting: Vec<_> = (0..5)
+        .map(|nth| Client::ask(gateway.address(), &format!("/?key=unknown{nth}")))
+        .collect();
+    for client in &mut waiting {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert!(
+        began.elapsed() >= Duration::from_millis(390),
+        "one each 0.1 s"
+    );
+    assert_eq!(fetch(gateway.address(), "/dear?key=unknown").status, 200);
+    let began = now();
+    for nth in 0..3 {
+        assert_eq!(
+            fetch(gateway.address(), &format!("/dry?key=shadow{nth}")).status,
+            200
+        );
+    }
+    assert!(
+        began.elapsed() < Duration::from_millis(390),
+        "a dry run waits for nothing"
+    );
+    let next = fetch(gateway.address(), "/?key=another");
+    assert_eq!(next.status, 200);
+    assert_eq!(
+        gateway.metrics().count("drip_zone_flooded_total", &ZONE),
+        10
+    );
+}
