@@ -187,6 +187,17 @@ impl Rejection {
         }
     }
 
+    /// The rejection in a pause, if no more requests may wait for its end.
+    #[must_use]
+    pub(super) fn in_pause() -> Self {
+        Self {
+            reason: Rejected::Paused,
+            excess: Excess::default(),
+            retry_after: Duration::ZERO,
+            is_flood: false,
+        }
+    }
+
     /// The status to count and log for this rejection.
     ///
     /// A stop rejects requests also in a dry run: no request is passed on any more.

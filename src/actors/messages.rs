@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Key, Outcome};
 use super::stats::{Count, Top};
-use crate::limit::{Cost, Limit, Rate, Ticket};
+use crate::limit::{Cost, Limit, Moment, Rate, Ticket};
 
 /// Asks for a turn. Answered exactly once, unless the caller has gone before.
 #[derive(Debug, Message)]
@@ -148,6 +148,11 @@ pub(super) struct ForgetKey {
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub(super) struct RetuneKey(pub Rate);
+
+/// Supervisor to key actor: it is paused until then, or not paused any more.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct PauseKey(pub Option<Moment>);
 
 /// Supervisor to key actor: waiters that wait until fewer of the key run than the first number of a
 /// pair wait for the second one from now on.

@@ -14,10 +14,12 @@ mod answer;
 mod heavy;
 mod key;
 mod messages;
+mod overrides;
 mod restart;
 mod shards;
 mod snapshot;
 mod stats;
+mod steering;
 mod store_link;
 mod supervisor;
 #[cfg(test)]
@@ -28,6 +30,7 @@ mod zone;
 pub use answer::{Charge, Grant, Key, NEW_KEYS, Outlook, Rejection};
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
 pub use messages::Waiters;
+pub use overrides::{MOST_KEYS, Override, Overrides};
 pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::StoreHealth;
 #[cfg(test)]

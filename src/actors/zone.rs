@@ -10,9 +10,11 @@ use tokio::time::sleep;
 use super::answer::{Key, Rejection};
 use super::heavy::{CollectHeavy, HeavyKeys};
 use super::messages::{CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Waiters};
+use super::overrides::Overrides;
 use super::restart::{self, Paused};
 use super::shards::Shards;
 use super::stats::{Count, KeyState, Order, Top, ZoneStats};
+use super::steering::{Steering, Told};
 use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
@@ -32,8 +34,9 @@ pub struct Zone {
     /// One for each of its plans, in the order of the file.
     plans: Box<[Arc<PlanMetrics>]>,
     sharing: Option<Sharing>,
-    /// One for all versions of the zone.
+    /// One for all versions of the zone, like `steering`.
     new_keys: Arc<NewKeyBudget>,
+    steering: Arc<Steering>,
 }
 
 impl Zone {
@@ -51,6 +54,7 @@ impl Zone {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         metrics.show_rate(settings.rate);
         metrics.show_max_keys(settings.max_keys);
+        metrics.show_overrides([false; 3], 0);
         let new_keys = Arc::<NewKeyBudget>::default();
         let files = settings
             .plans
@@ -60,7 +64,9 @@ impl Zone {
         let (shards, paused) = (workers.len(), Paused::default());
         let sharing = sharing(&settings, since, store_health, Arc::default());
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
-            let tuning = tuning(&settings, shard, shards, sharing.clone(), &new_keys);
+            let of_shard = (shard, shards);
+            let overrides = Arc::default();
+            let tuning = tuning(&settings, of_shard, sharing.clone(), &new_keys, overrides);
             let (name, metrics) = (settings.name.clone(), Arc::clone(&metrics));
             restart::start_on(worker, paused.clone(), move || {
                 ZoneSupervisor::new(name, tuning, metrics, Pacer::here())
@@ -69,6 +75,7 @@ impl Zone {
         let supervisors = supervisors.collect();
         Self {
             plans: metrics_of_plans(&metrics, &settings),
+            steering: Arc::new(Steering::new(settings.clone(), sharing.clone())),
             settings,
             shards: Arc::new(Shards::new(supervisors, metrics, paused)),
             sharing,
@@ -82,6 +89,7 @@ impl Zone {
         let metrics = Arc::new(ZoneMetrics::of(&settings.name));
         Self {
             plans: metrics_of_plans(&metrics, &settings),
+            steering: Arc::new(Steering::new(settings.clone(), None)),
             settings,
             shards: Arc::new(Shards::new([supervisor].into(), metrics, Paused::default())),
             sharing: None,
@@ -110,21 +118,17 @@ impl Zone {
             divergence.start_again();
         }
         let new = sharing(&settings, since, store_health, divergence);
+        let mut told = self.steering.told();
+        told.settings = settings.clone();
+        told.sharing.clone_from(&new);
         if settings != self.settings || new != self.sharing || !in_flight.is_empty() {
-            let in_flight: Arc<[_]> = in_flight.into();
-            let supervisors = self.shards.supervisors();
-            let shards = supervisors.len();
-            for (shard, supervisor) in supervisors.iter().enumerate() {
-                supervisor.do_send(Retune {
-                    tuning: tuning(&settings, shard, shards, new.clone(), &self.new_keys),
-                    in_flight: Arc::clone(&in_flight),
-                });
-            }
+            self.tell(&told, &in_flight.into());
         }
         // Otherwise leave the shown rate: another gateway's may be in force.
         if is_retuned {
-            self.metrics().show_rate(settings.rate);
+            self.metrics().show_rate(told.rate());
         }
+        drop(told);
         self.metrics().show_max_keys(settings.max_keys);
         Self {
             plans: metrics_of_plans(self.metrics(), &settings),
@@ -132,7 +136,63 @@ impl Zone {
             shards: Arc::clone(&self.shards),
             sharing: new,
             new_keys: Arc::clone(&self.new_keys),
+            steering: Arc::clone(&self.steering),
         }
+    }
+
+    /// Tells all supervisors what is in force.
+    fn tell(&self, told: &Told, in_flight: &Arc<[(NonZeroU32, NonZeroU32)]>) {
+        let supervisors = self.shards.supervisors();
+        let shards = supervisors.len();
+        for (shard, supervisor) in supervisors.iter().enumerate() {
+            let (sharing, overrides) = (told.sharing.clone(), Arc::clone(&told.overrides));
+            let (settings, of_shard) = (&told.settings, (shard, shards));
+            supervisor.do_send(Retune {
+                tuning: tuning(settings, of_shard, sharing, &self.new_keys, overrides),
+                in_flight: Arc::clone(in_flight),
+            });
+        }
+    }
+
+    /// What differs from the file now.
+    #[must_use]
+    pub fn overrides(&self) -> Arc<Overrides> {
+        self.steering.overrides()
+    }
+
+    /// Changes what differs from the file. Returns what `change` returns.
+    ///
+    /// Waiting requests get new times at once.
+    pub fn change_overrides<T>(&self, change: impl FnOnce(&mut Overrides) -> T) -> T {
+        let mut told = self.steering.told();
+        let mut overrides = Overrides::clone(&told.overrides);
+        let result = change(&mut overrides);
+        if overrides != *told.overrides {
+            self.show_overrides(&overrides);
+            self.steering.set_overrides(&mut told, overrides);
+            self.tell(&told, &[].into());
+            // In a shared zone no override changes the rate.
+            if told.sharing.is_none() {
+                self.metrics().show_rate(told.rate());
+            }
+        }
+        result
+    }
+
+    fn show_overrides(&self, overrides: &Overrides) {
+        let zone = overrides.zone.as_ref();
+        let kinds = [
+            zone.is_some_and(|it| it.rate.is_some()),
+            zone.is_some_and(|it| it.pause),
+            zone.is_some_and(|it| it.dry_run.is_some()),
+        ];
+        self.metrics().show_overrides(kinds, overrides.keys.len());
+    }
+
+    /// Whether a request of `key` only passes as in a dry run. `of_route`: what its route says.
+    #[must_use]
+    pub fn dry_run(&self, key: &[u8], of_route: bool) -> bool {
+        self.steering.dry_run(key, of_route)
     }
 
     /// Whether a zone with these settings would keep this zone's keys.
@@ -339,16 +399,16 @@ fn sharing(
 /// `max_keys` is divided evenly, with at least one for each supervisor.
 fn tuning(
     zone: &config::Zone,
-    shard: usize,
-    shards: usize,
+    (shard, shards): (usize, usize),
     sharing: Option<Sharing>,
     new_keys: &Arc<NewKeyBudget>,
+    overrides: Arc<Overrides>,
 ) -> Tuning {
     let (all, more) = (zone.max_keys.get() / shards, zone.max_keys.get() % shards);
     let max_keys = NonZeroUsize::new(all + usize::from(shard < more)).unwrap_or(NonZeroUsize::MIN);
     Tuning {
         algorithm: zone.algorithm,
-        rate: zone.rate,
+        rate: overrides.zone_rate().unwrap_or(zone.rate),
         plans: zone.plans.clone(),
         max_keys,
         idle_timeout: zone.idle_timeout,
@@ -356,6 +416,7 @@ fn tuning(
             rate,
             budget: Arc::clone(new_keys),
         }),
+        overrides,
         sharing,
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use self::gate::Gates;
 use super::Live;
+use super::api::override_view;
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
 use super::views::{HeavyKey, KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
@@ -157,9 +158,12 @@ impl Sampler {
         counted.insert(settings.name.clone(), now);
         let stats = stats(zone).await?;
         let wait = |q| passed.waits.quantile(q).map(seconds);
+        let overrides = zone.overrides();
+        let other = overrides.zone.as_ref();
+        let rate = other.and_then(|it| it.rate).unwrap_or(settings.rate);
         let sample = ZoneSample {
             name: Plain::new(&settings.name),
-            rate: (!settings.rate.is_unlimited()).then(|| settings.rate.per_second()),
+            rate: (!rate.is_unlimited()).then(|| rate.per_second()),
             passed: passed.passed,
             delayed: passed.delayed,
             rejected: passed.rejected,
@@ -176,6 +180,8 @@ impl Sampler {
             evicted: passed.evicted,
             flooded: passed.flooded,
             rejected_keys: rejected_keys(zone).await?,
+            overridden: other.map(override_view),
+            overridden_keys: overrides.keys.len() as u64,
             ..ZoneSample::default()
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {

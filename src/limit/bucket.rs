@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::{Cost, Delay, Excess, Limit, Moment, Rate, Reason, Refusal, Verdict};
 
 /// A key's leaky bucket: what was charged and has not leaked yet.
@@ -43,6 +45,16 @@ impl Bucket {
     #[must_use]
     pub(crate) fn next_at_level(rate: Rate, ticks: i128, now: Moment) -> Self {
         Self::until(line(rate, now) + ticks - rate.ticks_per_request())
+    }
+
+    /// The same bucket on a clock that is `span` ahead.
+    #[must_use]
+    pub fn later(&self, rate: Rate, span: Duration) -> Self {
+        let nanos = i128::try_from(span.as_nanos()).unwrap_or(i128::MAX);
+        if nanos == 0 || *self == Self::new() {
+            return *self;
+        }
+        Self::until(self.tail() + nanos.saturating_mul(rate.ticks_per_nano()))
     }
 
     /// Judges one request that arrives at `now`, and charges it unless it is rejected.

@@ -16,6 +16,7 @@
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
 //! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
 //! - [`HeavyHitters`] finds the keys with the most requests, rejections and waiting time.
+//! - [`StoppableClock`] pauses what runs on it.
 //! - [`NewKeyBudget`] bounds how many unknown keys get buckets of their own.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
@@ -38,6 +39,7 @@ mod percent;
 mod places;
 mod queue;
 mod rate;
+mod stoppable_clock;
 mod verdict;
 
 pub use account::Account;
@@ -59,4 +61,5 @@ pub use percent::{Percent, PercentError};
 pub use places::{Places, Terms, changed};
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
+pub use stoppable_clock::StoppableClock;
 pub use verdict::{Delay, Excess, Limit, Reason, Refusal, Verdict};

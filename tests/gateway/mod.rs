@@ -22,6 +22,7 @@ mod live;
 mod new_keys;
 pub mod operator;
 mod origins;
+mod overrides;
 mod pacing;
 mod plans;
 mod queue;

@@ -1,5 +1,6 @@
 #[cfg(test)]
 mod crash;
+mod pause;
 mod places;
 mod queue;
 mod settle;
@@ -22,6 +23,7 @@ use crate::observe::metrics::{ActorKind, Rejected};
 use crate::time::pacer::Alarm;
 #[cfg(test)]
 pub(super) use crash::CrashKey;
+use pause::Pause;
 use places::DueWaiter;
 use queue::{KeyQueue, SharedQueue, Waiter};
 
@@ -30,6 +32,7 @@ pub(super) struct KeyActor {
     queue: KeyQueue,
     /// Those who run, and those whose time has come but who must wait until fewer run.
     places: Places<DueWaiter>,
+    pause: Pause,
     shard: Rc<Shard>,
     snapshot: Rc<Snapshot>,
     /// Created when the first request waits. Most keys never have a waiter.
@@ -39,7 +42,13 @@ pub(super) struct KeyActor {
 }
 
 impl KeyActor {
-    pub(super) fn new(rate: Rate, shard: Rc<Shard>, snapshot: Rc<Snapshot>) -> Self {
+    /// `paused_until`: until when the key is paused, if it is.
+    pub(super) fn new(
+        rate: Rate,
+        paused_until: Option<Moment>,
+        shard: Rc<Shard>,
+        snapshot: Rc<Snapshot>,
+    ) -> Self {
         let bucket = snapshot.bucket.get();
         let queue = match shard.sharing() {
             Some(zone) => {
@@ -48,9 +57,12 @@ impl KeyActor {
             }
             None => KeyQueue::Own(Queue::new(rate, bucket, shard.pacer.now())),
         };
+        let mut pause = Pause::default();
+        pause.set(paused_until, shard.pacer.now());
         Self {
             queue,
             places: Places::default(),
+            pause,
             shard,
             snapshot,
             alarm: None,
@@ -59,10 +71,13 @@ impl KeyActor {
     }
 
     fn join(&mut self, join: Join, now: Moment, ctx: &mut Context<Self>) {
-        if let Some(refusal) = self.refuses_place(join.limit, join.dry_run, now) {
-            let rejection = refusal.into_rejection(now);
-            return self.reject(join.reply, rejection, join.dry_run, now);
+        if let Some(rejection) = self.refuses_in_pause(join.limit, join.dry_run) {
+            return self.reject(join.reply, rejection, join.dry_run);
         }
+        if let Some(refusal) = self.refuses_place(join.limit, join.dry_run, now) {
+            return self.reject(join.reply, refusal.into_rejection(now), join.dry_run);
+        }
+        let since = self.real(now);
         let queue = match &mut self.queue {
             KeyQueue::Own(queue) => queue,
             KeyQueue::Shared(queue) => {
@@ -82,13 +97,13 @@ impl KeyActor {
             (Verdict::Pass { excess }, Some(charge)) => (None, excess, charge),
             (Verdict::Delay { until, excess }, Some(charge)) => (Some(until), excess, charge),
             (Verdict::Reject(refusal), _) => {
-                return self.reject(reply, refusal.into_rejection(now), dry_run, now);
+                return self.reject(reply, refusal.into_rejection(now), dry_run);
             }
             // Every request that is not rejected is charged.
             (_, None) => return,
         };
         let waiter = Waiter {
-            since: now,
+            since,
             limit,
             excess,
             ticket,
@@ -130,6 +145,7 @@ impl KeyActor {
             self.shard.metrics.lateness.record(now.since(due));
             self.pass(waiter, charge, Some(due), now);
         }
+        self.release_held(now);
         self.drain_places(now);
     }
 
@@ -165,33 +181,40 @@ impl KeyActor {
     /// Waiters that are due leave first, so neither a late wake-up nor a flood of messages delays
     /// them. Then `event` runs. Then it publishes the new state to the supervisor.
     fn at_now(&mut self, event: impl FnOnce(&mut Self, Moment)) {
-        let now = self.shard.pacer.now();
+        let clock = self.pause.clock;
+        let now = clock.at(self.shard.pacer.now());
         self.drain(now);
         event(self, now);
         self.drain(now);
         if let Some(alarm) = &self.alarm {
             let next = self.queue.due().into_iter().chain(self.places.expires());
-            alarm.set(next.min());
+            alarm.set(next.min().and_then(|next| clock.real(next)));
         }
         self.publish(now);
     }
 
-    /// Rejects a request of this key.
-    fn reject(
-        &self,
-        reply: oneshot::Sender<Answer>,
-        rejection: Rejection,
-        dry_run: bool,
-        now: Moment,
-    ) {
+    /// The present moment by the real clock, when the key's clock shows `now`.
+    fn real(&self, now: Moment) -> Moment {
+        let real = self.pause.clock.real(now);
+        real.unwrap_or_else(|| self.shard.pacer.now())
+    }
+
+    /// Rejects a request of this key. In a pause it may try again afterwards.
+    fn reject(&self, reply: oneshot::Sender<Answer>, rejection: Rejection, dry_run: bool) {
+        let real = self.shard.pacer.now();
+        let rejection = Rejection {
+            retry_after: rejection.retry_after + self.pause.rest(real),
+            ..rejection
+        };
         let key = &self.snapshot.key;
-        self.shard.reject(key, reply, rejection, dry_run, now);
+        self.shard.reject(key, reply, rejection, dry_run, real);
     }
 
     /// Records how long a request waited for its turn.
-    fn waited(&self, since: Moment, now: Moment) {
-        let span = now.since(since);
-        self.shard.waited(&self.snapshot.key, span, now);
+    fn waited(&self, since: Moment) {
+        let real = self.shard.pacer.now();
+        let span = real.since(since);
+        self.shard.waited(&self.snapshot.key, span, real);
     }
 
     fn message_handled(&self) {
@@ -206,8 +229,14 @@ impl KeyActor {
     }
 
     fn publish(&self, now: Moment) {
-        self.snapshot.bucket.set(self.queue.bucket_of_file(now));
+        let bucket = self.queue.bucket_of_file(now);
+        let lag = self.real(now).since(now);
+        let bucket = bucket.later(self.queue.rate_of_file(), lag);
+        self.snapshot.bucket.set(bucket);
+        let behind = self.pause.clock.behind();
         let oldest = self.queue.oldest().into_iter().chain(self.places.oldest());
+        let oldest = oldest.map(|joined| joined + behind);
+        let oldest = oldest.chain(self.pause.oldest());
         self.snapshot.oldest.set(oldest.min());
         self.snapshot.costs.set(self.queue.costs());
         let (waiting, running) = (self.depth(), self.places.running());
@@ -216,12 +245,13 @@ impl KeyActor {
 
     /// Number of requests that wait for their time or for a place.
     fn depth(&self) -> usize {
-        self.queue.depth() + self.places.depth()
+        self.queue.depth() + self.places.depth() + self.pause.depth()
     }
 
     /// Removes and returns all waiters. Their charges stay.
     fn take_waiters(&mut self) -> Vec<Waiter> {
         let mut waiters = self.queue.reject_all();
+        waiters.extend(self.pause.reject_all());
         let due = self.places.reject_all().into_iter();
         waiters.extend(due.map(|due| due.waiter));
         waiters
@@ -240,7 +270,8 @@ impl KeyActor {
             };
             // Nothing waits in a dry run.
             let key = &self.snapshot.key;
-            let is_there = self.shard.reject(key, waiter.reply, rejection, false, now);
+            let real = self.shard.pacer.now();
+            let is_there = self.shard.reject(key, waiter.reply, rejection, false, real);
             usize::from(is_there)
         });
         rejected.sum()
@@ -257,6 +288,7 @@ impl Supervised for KeyActor {
     /// They are answered when the old queue is dropped. Those who run go on.
     fn restarting(&mut self, _: &mut Self::Context) {
         let (rate, now) = (self.queue.rate_of_file(), self.shard.pacer.now());
+        let paused_until = self.pause.until();
         let mut bucket = self.snapshot.bucket.get();
         bucket.take_back(rate, self.snapshot.costs.get());
         self.snapshot.bucket.set(bucket);
@@ -264,7 +296,7 @@ impl Supervised for KeyActor {
         *self = Self {
             rejects_all: self.rejects_all,
             places: std::mem::take(&mut self.places).without_waiters(),
-            ..Self::new(rate, shard, snapshot)
+            ..Self::new(rate, paused_until, shard, snapshot)
         };
         self.publish(now);
     }
@@ -309,6 +341,9 @@ impl Handler<Leave> for KeyActor {
         self.message_handled();
         self.at_now(|actor, now| {
             actor.queue.leave(leave.ticket);
+            if let Some(charge) = actor.pause.leave(leave.ticket) {
+                actor.queue.refund(charge, now);
+            }
             if let Some(due) = actor.places.leave(leave.ticket) {
                 actor.queue.refund(due.charge, now);
             }

@@ -17,7 +17,7 @@ pub(super) struct DueWaiter {
 
 impl KeyActor {
     /// Lets a request whose time has come go on, or wait for a place.
-    pub(super) fn pass(
+    pub(super) fn pass_or_wait(
         &mut self,
         waiter: Waiter,
         charge: Charge,
@@ -33,12 +33,16 @@ impl KeyActor {
                 in_flight,
                 max_wait,
             };
-            let (ticket, joined) = (waiter.ticket, waiter.since);
+            let joined = match charge {
+                Charge::Own(charge) => charge.at(),
+                _ => waiter.since,
+            };
+            let ticket = waiter.ticket;
             let waiter = DueWaiter { waiter, charge };
             return self.places.wait(terms, ticket, joined, waiter);
         }
         if due.is_some() {
-            self.waited(waiter.since, now);
+            self.waited(waiter.since);
         }
         self.grant(waiter, charge, due, now);
     }
@@ -52,10 +56,10 @@ impl KeyActor {
                 excess: waiter.excess,
                 retry_at: now + RETRY_SOON,
             };
-            self.reject(waiter.reply, refusal.into_rejection(now), false, now);
+            self.reject(waiter.reply, refusal.into_rejection(now), false);
         }
         while let Some(DueWaiter { waiter, charge }) = self.places.take_next() {
-            self.waited(waiter.since, now);
+            self.waited(waiter.since);
             self.grant(waiter, charge, Some(now), now);
         }
     }

@@ -125,13 +125,13 @@ impl KeyActor {
             }
             (Err(NoReply), OnStoreFailure::Closed) => {
                 let rejection = Rejection::without_store();
-                return self.reject(join.reply, rejection, join.dry_run, now);
+                return self.reject(join.reply, rejection, join.dry_run);
             }
         };
         let (due, excess) = match verdict {
             Verdict::Reject(refusal) => {
                 let rejection = refusal.into_rejection(now);
-                return self.reject(join.reply, rejection, join.dry_run, now);
+                return self.reject(join.reply, rejection, join.dry_run);
             }
             Verdict::Pass { excess } => (None, excess),
             Verdict::Delay { until, excess } => (Some(until), excess),

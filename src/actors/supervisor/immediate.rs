@@ -26,6 +26,16 @@ impl Handler<StoreReply> for ZoneSupervisor {
 impl ZoneSupervisor {
     /// Decides a join.
     pub(super) fn decide(&mut self, join: Join, now: Moment) {
+        // Nothing can wait here for the end of a pause.
+        if let Some(until) = self.tuning.overrides.paused_until(&join.key)
+            && !join.dry_run
+        {
+            let rejection = Rejection {
+                retry_after: until.since(now),
+                ..Rejection::in_pause()
+            };
+            return self.tell(join, Err(rejection), now);
+        }
         let rate = self.rates.wanted(&join.key);
         let Some(account) = self.account(&join.key, now) else {
             return self.reject(join, Rejected::Keys, now);

@@ -78,7 +78,11 @@ impl ZoneSupervisor {
         let shard = shard(&zone, &tuning, pacer, metrics);
         Self {
             zone,
-            rates: Rates::new(tuning.rate, tuning.plans.clone()),
+            rates: Rates::new(
+                tuning.rate,
+                tuning.plans.clone(),
+                Arc::clone(&tuning.overrides),
+            ),
             tuning,
             shard,
             keys: Keys::default(),
@@ -109,7 +113,9 @@ impl ZoneSupervisor {
             Some(_) => self.rates.of(key),
             None => self.rates.wanted(key),
         };
-        let actor = KeyActor::new(rate, Rc::clone(&self.shard), Rc::clone(&snapshot));
+        let paused_until = self.tuning.overrides.paused_until(key);
+        let (shard, its) = (Rc::clone(&self.shard), Rc::clone(&snapshot));
+        let actor = KeyActor::new(rate, paused_until, shard, its);
         let actor = restart::start(actor);
         let active = State::Active(Active { actor, snapshot });
         self.park_some_of_many(now);
@@ -152,8 +158,10 @@ impl ZoneSupervisor {
     /// may change it. A rejection changes nothing, so a flood of rejections need not take the
     /// actor's time.
     fn refuses(&self, key: &Key, index: u32, limit: Limit, now: Moment) -> Option<Refusal> {
-        // Local state of a shared zone may be out of date.
-        if self.shard.sharing().is_some() {
+        // Local state of a shared zone may be out of date. In a pause, only the actor knows its
+        // clock.
+        let is_paused = self.tuning.overrides.paused_until(key).is_some();
+        if is_paused || self.shard.sharing().is_some() {
             return None;
         }
         let rate = self.rates.of(key);

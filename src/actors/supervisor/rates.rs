@@ -1,39 +1,43 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
 use super::keys::Name;
+use crate::actors::overrides::Overrides;
 use crate::config::Plans;
 use crate::limit::Rate;
 
-/// The rate of each key of a zone: that of its plan, or the zone's.
+/// The rate of each key of a zone: that of its override or its plan, or the zone's.
 ///
 /// A known key keeps the rate under which it was charged until it is used again, so a change of
 /// the plans of many keys costs nothing at once.
 pub(super) struct Rates {
     of_zone: Rate,
     plans: Plans,
+    overrides: Arc<Overrides>,
     /// The rates that known keys have, where these are not the zone's.
     known: HashMap<Name, Rate, RandomState>,
 }
 
 impl Rates {
-    pub(super) fn new(of_zone: Rate, plans: Plans) -> Self {
+    pub(super) fn new(of_zone: Rate, plans: Plans, overrides: Arc<Overrides>) -> Self {
         Self {
             of_zone,
             plans,
+            overrides,
             known: HashMap::default(),
         }
     }
 
     /// Takes over other settings. Known keys without a rate of their own have the zone's new one.
-    pub(super) fn adopt(&mut self, of_zone: Rate, plans: Plans) {
-        (self.of_zone, self.plans) = (of_zone, plans);
+    pub(super) fn adopt(&mut self, of_zone: Rate, plans: Plans, overrides: Arc<Overrides>) {
+        (self.of_zone, self.plans, self.overrides) = (of_zone, plans, overrides);
     }
 
     /// Whether every key has the zone's rate.
     pub(super) fn are_all_the_same(&self) -> bool {
-        self.plans.is_empty() && self.known.is_empty()
+        self.plans.is_empty() && self.known.is_empty() && self.overrides.keys.is_empty()
     }
 
     /// The rate that a known key has.
@@ -51,8 +55,9 @@ impl Rates {
 
     /// The rate that a key should have.
     pub(super) fn wanted(&self, key: &[u8]) -> Rate {
-        let plan = self.plans.of(key);
-        plan.and_then(|plan| plan.rate).unwrap_or(self.of_zone)
+        let plan = || self.plans.of(key)?.rate;
+        let own = self.overrides.rate_of(key).or_else(plan);
+        own.unwrap_or(self.of_zone)
     }
 
     /// A key has this rate from now on.

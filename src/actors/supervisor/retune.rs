@@ -7,7 +7,8 @@ use actix::{Context, Handler};
 use super::keys::{Known, State};
 use super::{Active, Retune, ZoneSupervisor, shared};
 use crate::actors::answer::{Key, NEW_KEYS};
-use crate::actors::messages::{ChangeInFlight, RetuneKey};
+use crate::actors::messages::{ChangeInFlight, PauseKey, RetuneKey};
+use crate::actors::overrides::Overrides;
 use crate::limit::{Moment, Rate};
 
 impl Handler<Retune> for ZoneSupervisor {
@@ -31,7 +32,8 @@ impl Handler<Retune> for ZoneSupervisor {
                 }
             }
         }
-        self.rates.adopt(rate, self.tuning.plans.clone());
+        let overrides = Arc::clone(&self.tuning.overrides);
+        self.rates.adopt(rate, self.tuning.plans.clone(), overrides);
         if !in_flight.is_empty() {
             let busy = self.keys.each_active();
             busy.for_each(|active| active.tell(ChangeInFlight(Arc::clone(&in_flight))));
@@ -39,6 +41,7 @@ impl Handler<Retune> for ZoneSupervisor {
         for (had, key) in active {
             let wanted = self.rates.wanted(&key);
             self.rates.set(&key, wanted);
+            self.pause_or_resume(&before.overrides, &key);
             // Actors of a shared zone also adopt other changes of its settings.
             if had == wanted && self.tuning.sharing.is_none() {
                 continue;
@@ -62,6 +65,17 @@ impl ZoneSupervisor {
             self.shard.metrics.new_keys.add(1);
         }
         self.keys.add(key, state, now)
+    }
+
+    /// Pauses the actor of a key, or ends its pause, if its overrides have changed that.
+    fn pause_or_resume(&self, before: &Overrides, key: &Key) {
+        let until = self.tuning.overrides.paused_until(key);
+        if before.paused_until(key) == until {
+            return;
+        }
+        if let Some(active) = self.keys.get(key).and_then(Known::active) {
+            active.tell(PauseKey(until));
+        }
     }
 
     /// Forgets a key.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use actix::Message;
 
+use super::super::overrides::Overrides;
 use super::super::store_link::Sharing;
 use crate::config::Plans;
 use crate::limit::{Algorithm, NewKeyBudget, Rate};
@@ -23,6 +24,8 @@ pub struct Tuning {
     pub idle_timeout: Duration,
     /// Bounds the unknown keys that get buckets of their own; `None`: all get one.
     pub new_keys: Option<NewKeys>,
+    /// What differs from the file for a while.
+    pub overrides: Arc<Overrides>,
     /// Set for a zone that is kept in a store.
     pub(in crate::actors) sharing: Option<Sharing>,
 }

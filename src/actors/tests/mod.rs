@@ -4,6 +4,7 @@ mod in_flight;
 mod listing;
 mod model;
 mod new_keys;
+mod overrides;
 mod panics;
 mod plans;
 
@@ -105,6 +106,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         max_keys: settings.max_keys,
         idle_timeout: settings.idle_timeout,
         new_keys: None,
+        overrides: Arc::default(),
         sharing: None,
     };
     (settings, tuning)

@@ -1,15 +1,14 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
+use super::timestamp;
 use crate::admin::views::{self, Plain};
 use crate::admin::{Admin, Read, reply};
 use crate::config::{self, Broken, FileState, Problem};
 use crate::http::gateway::Gateway;
-use crate::limit::Moment;
 
 #[derive(Serialize)]
 struct Refused {
@@ -67,12 +66,4 @@ fn broken_view(broken: Broken) -> views::Broken {
         since: timestamp(broken.since),
         problems: broken.problems.into_iter().map(view).collect(),
     }
-}
-
-/// The time in UTC, with milliseconds.
-fn timestamp(moment: Moment) -> Plain {
-    let millis = i64::try_from(moment.as_nanos() / 1_000_000).unwrap_or(i64::MAX);
-    let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
-    let text = timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3fZ");
-    Plain::new(&text.to_string())
 }

@@ -6,9 +6,10 @@ use actix_web::{HttpRequest, HttpResponse};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
+use super::overrides::view as override_view;
 use super::zones::{find, no_such_zone};
 use crate::actors::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
-use crate::admin::{Admin, reply};
+use crate::admin::{Admin, reply, views};
 use crate::limit::{Measure, Window};
 use crate::observe::escape::{NEW_KEYS_NAME, key_name, unescape};
 
@@ -97,6 +98,9 @@ struct KeyView {
     /// The name of its plan; left out without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<String>,
+    /// What differs from the file for this key; left out if nothing does.
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    overridden: Option<views::Override>,
 }
 
 #[derive(Serialize)]
@@ -118,6 +122,8 @@ struct HeavyView {
     requests: u64,
     rejections: u64,
     wait_seconds: f64,
+    #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
+    overridden: Option<views::Override>,
     /// Left out if the zone does not remember the key.
     #[serde(flatten)]
     state: Option<StateView>,
@@ -179,7 +185,9 @@ pub(super) async fn list(
 async fn remembered(zone: &Zone, order: Order, limit: usize) -> HttpResponse {
     let plans = &zone.settings().plans;
     let states = zone.keys(order, limit).await.into_iter();
+    let overrides = zone.overrides();
     let keys = states.map(|state| KeyView {
+        overridden: overrides.keys.get(&state.key).map(override_view),
         plan: plans.name_of(&state.key).map(str::to_owned),
         key: key_name(&state.key),
         state: StateView::from(state),
@@ -193,7 +201,10 @@ async fn remembered(zone: &Zone, order: Order, limit: usize) -> HttpResponse {
 async fn heavy(zone: &Zone, measure: Measure, window: Window, limit: usize) -> HttpResponse {
     let plans = &zone.settings().plans;
     let found = zone.heavy_keys(measure, window, limit).await;
+    let overrides = zone.overrides();
+    let overridden = |name: &HeavyName| overrides.keys.get(name.whole()?).map(override_view);
     let keys = found.keys.into_iter().map(|heavy| HeavyView {
+        overridden: overridden(&heavy.name),
         plan: heavy.name.plan(plans).map(str::to_owned),
         key: name(&heavy.name),
         requests: heavy.requests,
@@ -279,7 +290,7 @@ pub(super) async fn forget(request: HttpRequest, admin: Data<Admin>) -> HttpResp
 ///
 /// It reads the path as it was sent, because a router would treat an encoded slash as a separator.
 /// The key is `None` if its text is not a valid escaped key.
-fn named(path: &str) -> (String, Option<Key>) {
+pub(super) fn named(path: &str) -> (String, Option<Key>) {
     let rest = path.strip_prefix("/api/zones/").unwrap_or_default();
     let (zone, key) = rest.split_once("/keys/").unwrap_or((rest, ""));
     let zone = percent_decode_str(zone).decode_utf8_lossy().into_owned();

@@ -4,25 +4,51 @@ mod config;
 mod headline;
 mod keys;
 mod origins;
+mod overrides;
 mod zones;
 
 use actix_web::web::{self, ServiceConfig};
 
+use jiff::Timestamp;
+
+use super::views::Plain;
 use super::{reading, reply};
+use crate::limit::Moment;
+
+pub(super) use overrides::view as override_view;
 
 pub(super) fn routes(app: &mut ServiceConfig) {
     let key = web::resource("/api/zones/{zone}/keys/{key:.*}")
         .route(web::delete().to(keys::forget))
         .default_service(web::to(async || reply::not_allowed("DELETE")));
+    let of_key = web::resource("/api/zones/{zone}/keys/{key:.*}/override")
+        .route(web::put().to(overrides::set))
+        .route(web::delete().to(overrides::end))
+        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
+    let of_zone = web::resource("/api/zones/{zone}/override")
+        .route(web::put().to(overrides::set))
+        .route(web::delete().to(overrides::end))
+        .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
     let reload = web::resource("/api/reload")
         .route(web::post().to(config::reload))
         .default_service(web::to(async || reply::not_allowed("POST")));
     app.service(reading("/api/zones", zones::all))
         .service(reading("/api/zones/{zone}", zones::one))
         .service(reading("/api/zones/{zone}/keys", keys::list))
+        .service(reading("/api/zones/{zone}/overrides", overrides::list))
+        .service(of_zone)
+        .service(of_key)
         .service(key)
         .service(reading("/api/config", config::show))
         .service(reload)
         .service(reading("/api/origins", origins::all))
         .service(reading("/api/headline", headline::now));
+}
+
+/// The time in UTC, with milliseconds.
+pub(in crate::admin) fn timestamp(moment: Moment) -> Plain {
+    let millis = i64::try_from(moment.as_nanos() / 1_000_000).unwrap_or(i64::MAX);
+    let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+    let text = timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3fZ");
+    Plain::new(&text.to_string())
 }

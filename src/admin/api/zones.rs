@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 
+use super::overrides;
 use crate::actors::Zone;
 use crate::admin::exposition::stats;
 use crate::admin::views::{Keys, Limit, Plain, Totals, ZonePlan, Zones};
@@ -98,7 +99,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
             active: stats.active as u64,
             parked: stats.parked as u64,
         },
-        ..views::Zone::default()
+        overridden: zone.overrides().zone.as_ref().map(overrides::view),
     })
 }
 

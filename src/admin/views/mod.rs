@@ -6,6 +6,7 @@ mod config;
 mod gate;
 mod headline;
 mod origin;
+mod overrides;
 mod plain;
 mod route;
 mod sample;
@@ -16,6 +17,7 @@ pub use config::{Broken, Change, Config, Problem};
 pub use gate::{BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateSample};
 pub use headline::{Headline, Headlines, PastHeadline};
 pub use origin::{Check, Event, Origin, Origins, Out, Server};
+pub use overrides::{KeyOverride, Overrides};
 pub use plain::Plain;
 pub use route::{Codes, Latency, Route, Routes};
 pub use sample::{

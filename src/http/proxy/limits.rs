@@ -93,6 +93,8 @@ struct PendingLimit {
     key: Key,
     /// The index of the plan of the key, if it has one.
     plan: Option<usize>,
+    /// Decide, charge and count, but let it pass.
+    dry_run: bool,
 }
 
 /// Joins all zones of the route for a request of this cost.
@@ -118,24 +120,26 @@ pub(super) async fn wait<'r>(
     let Some(first) = first else {
         return Default::default();
     };
+    let (first, others, tried) = set_apart(first, others);
     *place = Some(WaitingPlace {
         zone: first.wanted.zone,
         key: Key::clone(&first.key),
         since: began,
     });
+    let tried = try_out(gateway, tried).await;
     let decided = if others.is_empty() {
         let (zone, limit) = (gateway.zone(first.wanted.zone), first.wanted.limit);
-        let joined = zone.join(Key::clone(&first.key), first.plan, limit, route.dry_run);
+        let joined = zone.join(Key::clone(&first.key), first.plan, limit, first.dry_run);
         match joined.await {
             Ok(turn) => {
-                let verdict = first.granted(&turn, route.dry_run);
+                let verdict = first.granted(&turn);
                 Ok((smallvec![verdict], Turns(smallvec![turn])))
             }
             Err(rejection) => Err((first, rejection)),
         }
     } else {
         // Boxed: most routes have one limit, and a waiting request should be small.
-        Box::pin(join_all(gateway, route, first, others, || {
+        Box::pin(join_all(gateway, first, others, || {
             worker.pacer.now().since(began)
         }))
         .await
@@ -143,9 +147,13 @@ pub(super) async fn wait<'r>(
     *place = None;
     let now = worker.pacer.now();
     let (verdicts, turns, rejected) = match decided {
-        Ok((verdicts, turns)) => (verdicts, turns, None),
+        Ok((mut verdicts, mut turns)) => {
+            verdicts.extend(tried.0);
+            turns.0.extend(tried.1.0);
+            (verdicts, turns, None)
+        }
         Err((refused, rejection)) => {
-            let verdict = refused.rejected(&rejection, route.dry_run);
+            let verdict = refused.rejected(&rejection);
             let holds = verdict.status == LimitStatus::Rejected;
             let rejected = holds.then_some(rejection.reason);
             (smallvec![verdict], Turns::default(), rejected)
@@ -184,19 +192,64 @@ fn pending(
         let mut wanted = wanted.costing(Some(cost));
         let plan = zone.plans.index_of(&key);
         wanted.limit = zone.limit_in(plan, wanted.limit);
-        Some(PendingLimit { wanted, key, plan })
+        let dry_run = gateway.zone(wanted.zone).dry_run(&key, route.dry_run);
+        Some(PendingLimit {
+            wanted,
+            key,
+            plan,
+            dry_run,
+        })
     });
     (pending.next(), pending.collect())
 }
 
+/// Sets the limits in dry run apart from the others, if there are both: an override may be for one
+/// of several zones, and must not let the request past the others.
+fn set_apart(
+    first: PendingLimit,
+    others: Vec<PendingLimit>,
+) -> (PendingLimit, Vec<PendingLimit>, Vec<PendingLimit>) {
+    let Some(index) = others.iter().position(|it| it.dry_run != first.dry_run) else {
+        return (first, others, Vec::new());
+    };
+    let mut others = others;
+    let other = others.swap_remove(index);
+    let (enforced, tried) = if first.dry_run {
+        (other, first)
+    } else {
+        (first, other)
+    };
+    let (mut dry, others): (Vec<_>, Vec<_>) = others.into_iter().partition(|it| it.dry_run);
+    dry.push(tried);
+    (enforced, others, dry)
+}
+
+/// Joins limits in dry run beside others. They answer at once, and reject nothing.
+async fn try_out(gateway: &Gateway, tried: Vec<PendingLimit>) -> (Verdicts, Turns<'_>) {
+    let (mut verdicts, mut turns) = (Verdicts::new(), Turns::default());
+    for asked in tried {
+        let (zone, limit) = (gateway.zone(asked.wanted.zone), asked.wanted.limit);
+        match zone
+            .join(Key::clone(&asked.key), asked.plan, limit, true)
+            .await
+        {
+            Ok(turn) => {
+                verdicts.push(asked.granted(&turn));
+                turns.0.push(turn);
+            }
+            Err(rejection) => verdicts.push(asked.rejected(&rejection)),
+        }
+    }
+    (verdicts, turns)
+}
+
 /// Returns the verdicts of several limits when all have given a turn, or the first rejection.
-async fn join_all<'r>(
-    gateway: &'r Gateway,
-    route: &'r Route,
+async fn join_all(
+    gateway: &Gateway,
     first: PendingLimit,
     others: Vec<PendingLimit>,
     waited: impl Fn() -> Duration,
-) -> Result<(Verdicts, Turns<'r>), (PendingLimit, Rejection)> {
+) -> Result<(Verdicts, Turns<'_>), (PendingLimit, Rejection)> {
     let mut pending = others;
     pending.insert(0, first);
     // Those without `in_flight` come first, in their order.
@@ -208,13 +261,13 @@ async fn join_all<'r>(
     let at_once = pending.partition_point(|asked| turn_order(asked).is_none());
     // Whether a place will be free when a request has waited for its time is not known before.
     if at_once > 1
-        && let Some((index, rejection)) = probe(gateway, &pending[..at_once], route.dry_run).await
+        && let Some((index, rejection)) = probe(gateway, &pending[..at_once]).await
     {
         return Err((pending.swap_remove(index), rejection));
     }
     let join = |asked: &PendingLimit| {
         let (zone, limit) = (gateway.zone(asked.wanted.zone), asked.wanted.limit);
-        zone.join(Key::clone(&asked.key), asked.plan, limit, route.dry_run)
+        zone.join(Key::clone(&asked.key), asked.plan, limit, asked.dry_run)
     };
     let mut turns = match turns(pending[..at_once].iter().map(join).collect()).await {
         Ok(turns) => turns,
@@ -233,7 +286,7 @@ async fn join_all<'r>(
     let mut longest = None;
     let mut verdicts = SmallVec::with_capacity(pending.len());
     for (asked, turn) in pending.into_iter().zip(&turns.0) {
-        verdicts.push(asked.granted(turn, route.dry_run));
+        verdicts.push(asked.granted(turn));
         if turn.grant().due > longest {
             longest = turn.grant().due;
             let last = verdicts.len() - 1;
@@ -246,14 +299,10 @@ async fn join_all<'r>(
 /// Returns the first rejection by any of the zones, and its index in `asked`.
 ///
 /// No zone charges the request for this.
-async fn probe(
-    gateway: &Gateway,
-    asked: &[PendingLimit],
-    dry_run: bool,
-) -> Option<(usize, Rejection)> {
-    let ask = |PendingLimit { wanted, key, .. }: &PendingLimit| {
-        let zone = gateway.zone(wanted.zone);
-        Some(zone.probe(key, wanted.limit, dry_run))
+async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Rejection)> {
+    let ask = |asked: &PendingLimit| {
+        let zone = gateway.zone(asked.wanted.zone);
+        Some(zone.probe(&asked.key, asked.wanted.limit, asked.dry_run))
     };
     let mut probes: Vec<Option<Probing>> = asked.iter().map(ask).collect();
     let (index, rejection) = poll_fn(|cx| {
@@ -276,7 +325,7 @@ async fn probe(
     for (other, asked) in asked.iter().enumerate() {
         let zone = gateway.zone(asked.wanted.zone);
         if other == index {
-            zone.count_rejection(asked.plan, &rejection, dry_run);
+            zone.count_rejection(asked.plan, &rejection, asked.dry_run);
         } else {
             zone.count_cancelled(asked.plan);
         }
@@ -320,7 +369,7 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejec
 }
 
 impl PendingLimit {
-    fn rejected(self, rejection: &Rejection, dry_run: bool) -> LimitVerdict {
+    fn rejected(self, rejection: &Rejection) -> LimitVerdict {
         let outlook = Outlook {
             remaining: 0,
             one_more_in: rejection.retry_after,
@@ -329,19 +378,19 @@ impl PendingLimit {
             wanted: self.wanted,
             key: self.key,
             is_flood: rejection.is_flood,
-            status: rejection.status(dry_run),
+            status: rejection.status(self.dry_run),
             excess: rejection.excess,
             outlook,
         }
     }
 
-    fn granted(self, turn: &Turn, dry_run: bool) -> LimitVerdict {
+    fn granted(self, turn: &Turn) -> LimitVerdict {
         let grant = turn.grant();
         LimitVerdict {
             wanted: self.wanted,
             key: self.key,
             is_flood: turn.is_flood(),
-            status: grant.status(dry_run),
+            status: grant.status(self.dry_run),
             excess: grant.excess,
             outlook: grant.outlook,
         }

@@ -57,9 +57,11 @@ impl<'a> Reply<'a> {
             Rejected::Burst | Rejected::MaxWait | Rejected::InFlight => {
                 Self::plain(route.reject_status, route.reject_body.as_str())
             }
-            Rejected::Keys | Rejected::Store | Rejected::Restart | Rejected::Stopping => {
-                Self::plain(503, "Service Unavailable\n")
-            }
+            Rejected::Keys
+            | Rejected::Store
+            | Rejected::Restart
+            | Rejected::Paused
+            | Rejected::Stopping => Self::plain(503, "Service Unavailable\n"),
         };
         Self {
             retry_after,

@@ -84,6 +84,8 @@ const ZONE_WAIT: &str = "drip_zone_queue_wait_seconds";
 const ZONE_LATENESS: &str = "drip_zone_drain_lateness_seconds";
 const ZONE_RATE: &str = "drip_zone_rate";
 const ZONE_KEYS: &str = "drip_zone_keys";
+const ZONE_OVERRIDE: &str = "drip_zone_override";
+const ZONE_OVERRIDDEN_KEYS: &str = "drip_zone_overridden_keys";
 const ZONE_EVICTIONS: &str = "drip_zone_evictions_total";
 const ZONE_MAX_KEYS: &str = "drip_zone_max_keys";
 const ZONE_NEW_KEYS: &str = "drip_zone_new_keys_total";
@@ -211,6 +213,14 @@ fn describe_zones() {
     describe_gauge!(
         ZONE_KEYS,
         "Remembered keys; active ones have an actor, parked ones only their bucket."
+    );
+    describe_gauge!(
+        ZONE_OVERRIDE,
+        "1 while the zone is not as in the file, by kind: rate, pause, dry_run."
+    );
+    describe_gauge!(
+        ZONE_OVERRIDDEN_KEYS,
+        "Keys of the zone that are not as in the file."
     );
     describe_counter!(
         ZONE_EVICTIONS,

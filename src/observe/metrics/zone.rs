@@ -12,8 +12,8 @@ use super::store::StoreResult;
 use super::tally::Tally;
 use super::{
     STORE_OPERATIONS, ZONE_DEPTH, ZONE_EVICTIONS, ZONE_FLOODED, ZONE_IN_FLIGHT, ZONE_KEYS,
-    ZONE_LATENESS, ZONE_MAX_KEYS, ZONE_NEW_KEYS, ZONE_RATE, ZONE_REJECTIONS, ZONE_REQUESTS,
-    ZONE_WAIT,
+    ZONE_LATENESS, ZONE_MAX_KEYS, ZONE_NEW_KEYS, ZONE_OVERRIDDEN_KEYS, ZONE_OVERRIDE, ZONE_RATE,
+    ZONE_REJECTIONS, ZONE_REQUESTS, ZONE_WAIT,
 };
 use crate::limit::{Rate, Reason};
 
@@ -32,6 +32,9 @@ pub struct ZoneMetrics {
     pub lateness: Histogram,
     /// The rate in force, in requests a second.
     pub rate: Gauge,
+    /// 1 while the zone is not as in the file: its rate, a pause, a dry run.
+    overrides: [Gauge; 3],
+    overridden_keys: Gauge,
     /// Keys with an actor.
     pub keys_active: Gauge,
     /// Keys of which only the bucket is kept.
@@ -67,19 +70,22 @@ pub enum Rejected {
     Store,
     /// The key's actor or the zone's supervisor panicked and started again.
     Restart,
+    /// The key or its zone was paused, and as many requests waited as may.
+    Paused,
     /// The gateway was stopping.
     Stopping,
 }
 
 impl Rejected {
     /// All reasons.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Burst,
         Self::MaxWait,
         Self::InFlight,
         Self::Keys,
         Self::Store,
         Self::Restart,
+        Self::Paused,
         Self::Stopping,
     ];
 
@@ -93,6 +99,7 @@ impl Rejected {
             Self::Keys => "keys",
             Self::Store => "store",
             Self::Restart => "restart",
+            Self::Paused => "paused",
             Self::Stopping => "stopping",
         }
     }
@@ -129,6 +136,9 @@ impl ZoneMetrics {
             waits: AtomicHistogram::default(),
             lateness: histogram!(ZONE_LATENESS, "zone" => name.clone()),
             rate: gauge!(ZONE_RATE, "zone" => name.clone()),
+            overrides: ["rate", "pause", "dry_run"]
+                .map(|kind| gauge!(ZONE_OVERRIDE, "zone" => name.clone(), "kind" => kind)),
+            overridden_keys: gauge!(ZONE_OVERRIDDEN_KEYS, "zone" => name.clone()),
             keys_active: keys("active"),
             keys_parked: keys("parked"),
             evicted_idle: evicted("idle"),
@@ -201,6 +211,15 @@ impl ZoneMetrics {
             })
         });
         operations[result as usize].add(count as u64);
+    }
+
+    /// Reports what is not as in the file: the rate, a pause, a dry run, and how many keys.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn show_overrides(&self, kinds: [bool; 3], keys: usize) {
+        for (gauge, is_on) in self.overrides.iter().zip(kinds) {
+            gauge.set(if is_on { 1.0 } else { 0.0 });
+        }
+        self.overridden_keys.set(keys as f64);
     }
 
     /// Reports the rate now in force.

@@ -1,0 +1,259 @@
+//! Acting without the file: overrides of a zone or a key, set for a while.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::web::{Bytes, Data};
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use super::keys::named;
+use super::timestamp;
+use super::zones::{find, no_such_zone};
+use crate::actors::{Key, MOST_KEYS, Override, Zone};
+use crate::admin::views::{self, KeyOverride, Plain};
+use crate::admin::{Admin, reply};
+use crate::config::StoreKind;
+use crate::limit::{Moment, Rate, parse_duration};
+use crate::observe::escape::{escape_unquoted, short_name};
+use crate::time::clock;
+
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The body of a PUT.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    rate: Option<String>,
+    pause: Option<bool>,
+    dry_run: Option<bool>,
+    r#for: Option<String>,
+}
+
+/// What an override is for.
+#[derive(Clone)]
+enum Target {
+    Zone,
+    Key(Key),
+}
+
+pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
+    let (zone, _) = named(request.uri().path().trim_end_matches("/overrides"));
+    let Some(gateway) = admin.gateway() else {
+        return reply::not_now();
+    };
+    let Some((_, zone)) = find(&gateway, &zone) else {
+        return no_such_zone(&gateway, &zone);
+    };
+    let overrides = zone.overrides();
+    let mut keys: Vec<_> = overrides
+        .keys
+        .iter()
+        .map(|(key, it)| KeyOverride {
+            key: Plain::new(&escape_unquoted(key)),
+            overridden: view(it),
+        })
+        .collect();
+    keys.sort_by(|a, b| a.key.cmp(&b.key));
+    reply::ok(&views::Overrides {
+        zone: overrides.zone.as_ref().map(view),
+        keys,
+    })
+}
+
+pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -> HttpResponse {
+    let peer = request.peer_addr().map(|peer| peer.ip().to_string());
+    let by = peer.unwrap_or_default();
+    act(&request, &admin, |zone, target| {
+        let wanted = wanted(&body, zone, &by)?;
+        put(zone, target.clone(), &wanted)?;
+        end_later(&admin, zone, target, wanted.until);
+        Ok(view(&wanted))
+    })
+}
+
+pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
+    let peer = request.peer_addr().map(|peer| peer.ip().to_string());
+    act(&request, &admin, |zone, target| {
+        let Some(ended) = take(zone, &target, None) else {
+            let message = "nothing is overridden here; /api/zones/{zone}/overrides lists what is";
+            return Err((StatusCode::NOT_FOUND, message.to_owned()));
+        };
+        let (zone, key) = (&zone.settings().name, target.name());
+        tracing::warn!(zone, key, by = peer, "an override was undone");
+        Ok(view(&ended))
+    })
+}
+
+type Refusal = (StatusCode, String);
+
+/// Finds what the path names, and answers with the override, or why there is none.
+fn act(
+    request: &HttpRequest,
+    admin: &Admin,
+    act: impl FnOnce(&Zone, Target) -> Result<views::Override, Refusal>,
+) -> HttpResponse {
+    let path = request.uri().path();
+    let path = path.strip_suffix("/override").unwrap_or(path);
+    let Some(gateway) = admin.gateway() else {
+        return reply::not_now();
+    };
+    let (name, key) = named(path);
+    let Some((_, zone)) = find(&gateway, &name) else {
+        return no_such_zone(&gateway, &name);
+    };
+    let target = match (path.contains("/keys/"), key) {
+        (false, _) => Target::Zone,
+        (true, Some(key)) if !key.is_empty() => Target::Key(key),
+        (true, _) => {
+            return reply::bad_query(
+                "the key is not valid; write it as the list of keys shows it, percent-encoded",
+            );
+        }
+    };
+    match act(zone, target) {
+        Ok(view) => reply::ok(&view),
+        Err((status, message)) => reply::error(status, message),
+    }
+}
+
+/// Reads the body of a PUT.
+fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
+    let bad = |message: String| (StatusCode::BAD_REQUEST, message);
+    let wanted: Wanted = serde_json::from_slice(body).map_err(|error| {
+        bad(format!(
+            "the body must be JSON such as {{\"rate\": \"20r/s\", \"for\": \"10m\"}}, with rate, pause, dry_run and for: {error}"
+        ))
+    })?;
+    let rate = wanted.rate.as_deref().map(str::parse::<Rate>).transpose();
+    let rate = rate.map_err(|error| bad(format!("rate: {error}; write such as \"20r/s\"")))?;
+    let pause = wanted.pause.unwrap_or(false);
+    if rate.is_none() && !pause && wanted.dry_run.is_none() {
+        return Err(bad(
+            "nothing differs from the file; give rate, \"pause\": true or dry_run, or undo an override by DELETE"
+                .to_owned(),
+        ));
+    }
+    if zone.settings().store == StoreKind::Redis && (rate.is_some() || pause) {
+        let message = "this zone is kept in Redis, where all gateways have one rate and schedule: change the rate in the file of each; only dry_run can be overridden here";
+        return Err((StatusCode::CONFLICT, message.to_owned()));
+    }
+    let span = wanted.r#for.ok_or_else(|| {
+        bad("for is missing: how long it lasts, such as \"for\": \"10m\"".to_owned())
+    })?;
+    let span = parse_duration(&span)
+        .filter(|span| (SHORTEST..=LONGEST).contains(span))
+        .ok_or_else(|| {
+            bad(format!(
+                "for is {span:?}; it must be from 1s to 24h, such as \"10m\""
+            ))
+        })?;
+    let since = clock::now();
+    Ok(Override {
+        rate,
+        pause,
+        dry_run: wanted.dry_run,
+        since,
+        until: since + span,
+        by: by.to_owned(),
+    })
+}
+
+fn put(zone: &Zone, target: Target, wanted: &Override) -> Result<(), Refusal> {
+    let name = target.name();
+    zone.change_overrides(|overrides| match target {
+        Target::Zone => {
+            overrides.zone = Some(wanted.clone());
+            Ok(())
+        }
+        Target::Key(key) => {
+            let is_known = overrides.keys.contains_key(&key);
+            if !is_known && overrides.keys.len() >= MOST_KEYS {
+                let message = format!(
+                    "{MOST_KEYS} keys of this zone have an override already; undo one, or give these keys a plan in the file"
+                );
+                return Err((StatusCode::CONFLICT, message));
+            }
+            overrides.keys.insert(key, wanted.clone());
+            Ok(())
+        }
+    })?;
+    tracing::warn!(
+        zone = zone.settings().name,
+        key = name,
+        by = wanted.by,
+        what = what(wanted),
+        until = %timestamp(wanted.until),
+        "not as in the file any more"
+    );
+    Ok(())
+}
+
+/// Ends an override; with `until`, only one that ends then.
+fn take(zone: &Zone, target: &Target, until: Option<Moment>) -> Option<Override> {
+    let ends = |it: &Override| until.is_none_or(|until| it.until == until);
+    zone.change_overrides(|overrides| match target {
+        Target::Zone => overrides.zone.take_if(|it| ends(it)),
+        Target::Key(key) => {
+            overrides.keys.get(key).filter(|it| ends(it))?;
+            overrides.keys.remove(key)
+        }
+    })
+}
+
+/// Ends the override when its time is over, if it has not been replaced or undone by then.
+fn end_later(admin: &Data<Admin>, zone: &Zone, target: Target, until: Moment) {
+    let (admin, name) = (Data::clone(admin), zone.settings().name.clone());
+    actix_rt::spawn(async move {
+        while clock::now() < until {
+            sleep(until.since(clock::now())).await;
+        }
+        // The zone may have been replaced by a reload, and has the same overrides then.
+        let gateway = admin.gateway();
+        let found = gateway.as_ref().and_then(|gateway| find(gateway, &name));
+        let Some((_, zone)) = found else { return };
+        if take(zone, &target, Some(until)).is_some() {
+            let key = target.name();
+            tracing::info!(
+                zone = name,
+                key,
+                "an override has expired: as in the file again"
+            );
+        }
+    });
+}
+
+impl Target {
+    /// The key, for the log; `None` for the whole zone.
+    fn name(&self) -> Option<String> {
+        match self {
+            Self::Zone => None,
+            Self::Key(key) => Some(short_name(key)),
+        }
+    }
+}
+
+/// What an override says, as text.
+fn what(it: &Override) -> String {
+    let rate = it.rate.map(|rate| format!("rate {rate}"));
+    let pause = it.pause.then(|| "paused".to_owned());
+    let dry_run = it
+        .dry_run
+        .map(|on| format!("dry run {}", if on { "on" } else { "off" }));
+    let parts: Vec<_> = [rate, pause, dry_run].into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+/// The view of an override.
+pub(in crate::admin) fn view(it: &Override) -> views::Override {
+    views::Override {
+        rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
+        pause: it.pause,
+        dry_run: it.dry_run,
+        since: timestamp(it.since),
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+    }
+}

@@ -1,0 +1,78 @@
+use std::time::Duration;
+
+use super::Moment;
+
+/// A clock that can be stopped, and then lags behind the real one.
+///
+/// A queue on such a clock is paused exactly: nothing becomes due and nothing leaks while the
+/// clock stands, and afterwards everything goes on as if no time had passed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StoppableClock {
+    behind: Duration,
+    stopped: Option<Moment>,
+}
+
+impl StoppableClock {
+    /// What this clock shows at the real moment `real`.
+    #[must_use]
+    pub fn at(&self, real: Moment) -> Moment {
+        self.stopped.unwrap_or_else(|| real.before(self.behind))
+    }
+
+    /// Whether it stands.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    /// How far it is behind the real clock; while it stands, how far it was when it stopped.
+    #[must_use]
+    pub fn behind(&self) -> Duration {
+        self.behind
+    }
+
+    /// When it will show `shown`, by the real clock; `None` while it stands.
+    #[must_use]
+    pub fn real(&self, shown: Moment) -> Option<Moment> {
+        (!self.is_stopped()).then(|| shown + self.behind)
+    }
+
+    /// Stops it. A clock that stands stays as it is.
+    pub fn stop(&mut self, real: Moment) {
+        self.stopped = Some(self.at(real));
+    }
+
+    /// Lets it go on from where it stands.
+    pub fn go_on(&mut self, real: Moment) {
+        if let Some(shown) = self.stopped.take() {
+            self.behind = real.since(shown);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_goes_on_from_where_it_stood() {
+        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+        let mut clock = StoppableClock::default();
+        assert_eq!(clock.at(at(5)), at(5));
+        assert_eq!(clock.real(at(7)), Some(at(7)));
+        clock.stop(at(10));
+        clock.stop(at(12));
+        assert!(clock.is_stopped());
+        assert_eq!((clock.at(at(15)), clock.real(at(11))), (at(10), None));
+        clock.go_on(at(15));
+        clock.go_on(at(16));
+        assert_eq!(clock.at(at(16)), at(11));
+        assert_eq!(clock.real(at(11)), Some(at(16)));
+        clock.stop(at(20));
+        clock.go_on(at(21));
+        assert_eq!(
+            (clock.at(at(21)), clock.behind()),
+            (at(15), Duration::from_secs(6))
+        );
+    }
+}

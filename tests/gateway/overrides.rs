@@ -1,0 +1,215 @@
+//! Acting without the file: overrides of a zone or a key, for a while.
+
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::gateway::operator::{json, keys, parse};
+use crate::support::{Answer, Client, Gateway, Origin, eventually, fetch, now, one_zone};
+
+fn send(gateway: &Gateway, method: &str, path: &str, fields: &str, body: &str) -> Answer {
+    let admin = gateway.site.admin;
+    let mut client = Client::connect(admin);
+    let length = body.len();
+    client.send(
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: {admin}\r\n{fields}Content-Length: {length}\r\n\r\n{body}"
+        )
+        .as_bytes(),
+    );
+    client.answer()
+}
+
+const ZONE: &str = "/api/zones/z/override";
+
+fn put(gateway: &Gateway, path: &str, body: &str) -> Value {
+    let answer = send(gateway, "PUT", path, "", body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    parse(&answer)
+}
+
+fn undo(gateway: &Gateway, path: &str) {
+    let answer = send(gateway, "DELETE", path, "", "");
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// Requests that wait, of one key.
+fn crowd(gateway: &Gateway, key: &str, count: usize) -> Vec<Client> {
+    let target = format!("/?key={key}");
+    (0..count)
+        .map(|_| Client::ask(gateway.address(), &target))
+        .collect()
+}
+
+#[test]
+fn a_pause_holds_all_until_it_is_undone_and_then_they_leave_at_their_pace() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 20"));
+    let told = put(&gateway, ZONE, r#"{"pause": true, "for": "1h"}"#);
+    assert_eq!(told["pause"], true);
+    assert_eq!(told["by"], "127.0.0.1");
+    assert_eq!(json(&gateway, "/api/zones/z")["override"]["pause"], true);
+    let waiting = crowd(&gateway, "a", 6);
+    gateway.wait_for_depth(6);
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(origin.arrivals().len(), 0, "nothing leaves");
+    let resumed = now();
+    undo(&gateway, ZONE);
+    origin.wait_for(6);
+    let took = resumed.elapsed();
+    assert!(took >= Duration::from_millis(240), "a surge: {took:?}");
+    for mut client in waiting {
+        assert_eq!(client.answer().status, 200);
+    }
+    assert_eq!(json(&gateway, "/api/zones/z").get("override"), None);
+}
+
+#[test]
+fn a_key_that_is_paused_holds_nobody_else() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 20"));
+    // A key may look like the path.
+    let path = "/api/zones/z/keys/a%2Foverride/override";
+    put(&gateway, path, r#"{"pause": true, "for": "1h"}"#);
+    let mut held = Client::ask(gateway.address(), "/?key=a/override");
+    gateway.wait_for_depth(1);
+    assert_eq!(fetch(gateway.address(), "/?key=b").status, 200);
+    assert_eq!(origin.arrivals().len(), 1);
+    let listed = json(&gateway, "/api/zones/z/overrides");
+    assert_eq!(listed["keys"][0]["key"], "a/override");
+    assert_eq!(listed["zone"], Value::Null);
+    let key = &keys(&gateway, "")[0];
+    assert_eq!(key["override"]["pause"], true, "{key}");
+    undo(&gateway, path);
+    assert_eq!(held.answer().status, 200);
+}
+
+#[test]
+fn a_rate_counts_at_once_for_those_who_wait_and_expires() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 100"));
+    let _waiting = crowd(&gateway, "a", 60);
+    gateway.wait_for_depth(59);
+    put(&gateway, ZONE, r#"{"rate": "20r/s", "for": "2s"}"#);
+    origin.wait_for(11);
+    let shown = || {
+        gateway
+            .metrics()
+            .count("drip_zone_override", &[("zone", "z"), ("kind", "rate")])
+    };
+    assert_eq!(shown(), 1);
+    // A reload keeps it.
+    let file = one_zone(&origin, "1r/m", "burst = 101");
+    gateway.site.write(&file);
+    eventually("the file is in force", || {
+        json(&gateway, "/api/zones/z")["limits"][0]["burst"] == 101
+    });
+    assert_eq!(json(&gateway, "/api/zones/z")["override"]["rate"], "20r/s");
+    eventually("it expires", || shown() == 0);
+    let left = origin.arrivals().len();
+    assert!(left < 59, "{left}: the rate of the file is back");
+    thread::sleep(Duration::from_secs(1));
+    assert!(origin.arrivals().len() <= left + 1);
+    assert!(gateway.log().contains("an override has expired"));
+}
+
+#[test]
+fn a_dry_run_lets_everything_pass_and_counts() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/m", "burst = 0"));
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    put(&gateway, ZONE, r#"{"dry_run": true, "for": "1h"}"#);
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    let totals = json(&gateway, "/api/zones/z")["totals"].clone();
+    assert_eq!(totals["rejected_dry_run"], 1, "{totals}");
+    // Of a key: as the file says, whatever the zone says.
+    put(
+        &gateway,
+        "/api/zones/z/keys/a/override",
+        r#"{"dry_run": false, "for": "1h"}"#,
+    );
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    undo(&gateway, "/api/zones/z/keys/a/override");
+    undo(&gateway, ZONE);
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+}
+
+#[test]
+fn a_dry_run_of_one_zone_lets_nobody_past_another() {
+    let origin = Origin::start();
+    let file = format!(
+        r#"
+[origins.app]
+servers = ["http://{}"]
+
+[zones.z]
+key = "$arg_key"
+rate = "1r/m"
+
+[zones.other]
+key = "$arg_key"
+rate = "1r/m"
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{{ zone = "z", burst = 0 }}, {{ zone = "other", burst = 1, nodelay = true }}]
+"#,
+        origin.address
+    );
+    let gateway = Gateway::start(&file);
+    put(&gateway, ZONE, r#"{"dry_run": true, "for": "1h"}"#);
+    let statuses: Vec<_> = (0..3)
+        .map(|_| fetch(gateway.address(), "/?key=a").status)
+        .collect();
+    assert_eq!(statuses, [200, 200, 429]);
+    let totals = json(&gateway, "/api/zones/z")["totals"].clone();
+    assert_eq!(totals["passed"], 1, "{totals}");
+    assert_eq!(totals["rejected_dry_run"], 2, "{totals}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_reason() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "1r/s", "burst = 0"));
+    for (body, says) in [
+        ("", "the body must be JSON"),
+        ("[]", "the body must be JSON"),
+        (r#"{"rate": "20r/s"}"#, "for is missing"),
+        (r#"{"rate": "fast", "for": "1m"}"#, "rate: "),
+        (r#"{"rate": "2r/s", "for": "soon"}"#, "from 1s to 24h"),
+        (r#"{"rate": "2r/s", "for": "25h"}"#, "from 1s to 24h"),
+        (r#"{"pause": true, "for": "0s"}"#, "from 1s to 24h"),
+        (r#"{"for": "1m"}"#, "nothing differs"),
+        (r#"{"pause": false, "for": "1m"}"#, "nothing differs"),
+        (r#"{"speed": 1, "for": "1m"}"#, "speed"),
+    ] {
+        let answer = send(&gateway, "PUT", ZONE, "", body);
+        assert_eq!(answer.status, 400, "{body}: {}", answer.text());
+        assert!(answer.text().contains(says), "{body}: {}", answer.text());
+    }
+    for (method, path, status) in [
+        ("PUT", "/api/zones/none/override", 404),
+        ("DELETE", ZONE, 404),
+        ("DELETE", "/api/zones/z/keys/a/override", 404),
+        ("PUT", "/api/zones/z/keys//override", 400),
+        ("POST", ZONE, 405),
+    ] {
+        let body = r#"{"pause": true, "for": "1m"}"#;
+        let answer = send(&gateway, method, path, "", body);
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+    }
+    let listed = json(&gateway, "/api/zones/z/overrides");
+    assert_eq!(listed, json!({"zone": null, "keys": []}));
+    let foreign = "Origin: https://evil.example\r\n";
+    let answer = send(
+        &gateway,
+        "PUT",
+        ZONE,
+        foreign,
+        r#"{"pause": true, "for": "1m"}"#,
+    );
+    assert_eq!(answer.status, 403);
+}
