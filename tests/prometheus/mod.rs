@@ -9,6 +9,7 @@ mod layout;
 mod live;
 mod metrics;
 mod panels;
+mod quantiles;
 mod runbooks;
 mod server;
 
