@@ -64,18 +64,19 @@ impl Board {
 
     /// The queries of the panels.
     pub fn queries(&self) -> Vec<Query> {
-        let mut queries = Vec::new();
-        for panel in self.panels() {
-            for target in items(&panel["targets"]) {
-                queries.push(Query {
-                    place: format!("{}, {:?}", self.file, text(panel, "title")),
-                    expression: text(target, "expr").to_owned(),
-                    instant: target["instant"] == true,
-                    legend: text(target, "legendFormat").to_owned(),
-                });
-            }
-        }
-        queries
+        let panels = self.panels().into_iter();
+        panels.flat_map(|panel| self.queries_of(panel)).collect()
+    }
+
+    /// The queries of one panel.
+    pub fn queries_of(&self, panel: &Value) -> Vec<Query> {
+        let query = |target: &Value| Query {
+            place: format!("{}, {:?}", self.file, text(panel, "title")),
+            expression: text(target, "expr").to_owned(),
+            instant: target["instant"] == true,
+            legend: text(target, "legendFormat").to_owned(),
+        };
+        items(&panel["targets"]).map(query).collect()
     }
 
     /// The queries of the annotations.

@@ -59,10 +59,10 @@ impl Exposition {
             } else if let Some(series) = self.0.get(name) {
                 let values = value.split(if operator.contains('~') { '|' } else { '\0' });
                 for value in values.filter(|value| !value.starts_with('$')) {
-                    if !series
-                        .iter()
-                        .any(|series| series.get(label).is_some_and(|found| found == value))
-                    {
+                    let has = |series: &BTreeMap<String, String>| {
+                        series.get(label).is_some_and(|found| fits(found, value))
+                    };
+                    if !series.iter().any(has) {
                         problems.push(format!("{name} has no {label}={value:?}"));
                     }
                 }
@@ -78,6 +78,11 @@ impl Exposition {
         let here = self.0.get(name).into_iter().flatten();
         OF_TARGETS.contains(&label) || here.into_iter().any(|series| series.contains_key(label))
     }
+}
+
+/// Whether `found` is `value`. Of a class such as `5..`, there may be none yet: another of as many characters fits.
+fn fits(found: &str, value: &str) -> bool {
+    found == value || value.ends_with("..") && found.len() == value.len()
 }
 
 /// The name and labels of a line such as `a{b="c"} 1`.
@@ -110,7 +115,8 @@ fn series(line: &str) -> Option<(String, BTreeMap<String, String>)> {
 
 #[test]
 fn a_renamed_metric_label_or_value_is_a_problem() {
-    let exposition = Exposition::read("# HELP a b\na{zone=\"z\\\"}\",s=\"x\"} 1\nb 2\n");
+    let exposition =
+        Exposition::read("# HELP a b\na{zone=\"z\\\"}\",s=\"x\"} 1\nb 2\nd{code=\"200\"} 1\n");
     let problems = |expression| exposition.problems(expression);
     assert_eq!(
         problems(r#"sum by (zone) (rate(a{zone="$zone", s=~"x", job="j"}[5m])) / b"#),
@@ -118,6 +124,8 @@ fn a_renamed_metric_label_or_value_is_a_problem() {
     );
     assert_eq!(problems("a + c"), ["no metric c"]);
     assert_eq!(problems(r#"a{z="x"}"#), ["a has no label z"]);
+    assert_eq!(problems(r#"d{code=~"5.."}"#), [""; 0]);
+    assert_eq!(problems(r#"d{code=~"5."}"#), [r#"d has no code="5.""#]);
     assert_eq!(problems(r#"a{s=~"x|y"}"#), [r#"a has no s="y""#]);
     assert_eq!(
         problems("sum by (key) (a)"),

@@ -61,6 +61,8 @@ fn each_dashboard_is_of_a_schema_of_grafana_10_or_later_and_has_its_variables() 
         for query in board.queries().iter().chain(&board.annotations()) {
             asked.push_str(&query.expression);
         }
+        let links = items(&board.json["links"]).map(|link| text(link, "url"));
+        asked.extend(links.map(|url| url.replace(['{', '}'], "")));
         for variable in names.iter().filter(|&&name| name != "datasource") {
             assert!(
                 asked.contains(&format!("${variable}")),
@@ -179,6 +181,16 @@ fn links_between_the_dashboards_lead_somewhere() {
             board.file
         );
         assert!(!linked.contains(board.uid()), "{} links itself", board.file);
+    }
+}
+
+#[test]
+fn both_dashboards_lead_to_the_live_page() {
+    for board in board::all() {
+        let mut links = items(&board.json["links"]);
+        let live = links.find(|link| text(link, "title") == "Live page");
+        let live = live.unwrap_or_else(|| panic!("{} has no link", board.file));
+        assert!(text(live, "url").starts_with("${live}/"), "{live}");
     }
 }
 

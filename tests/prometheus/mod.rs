@@ -4,9 +4,13 @@ mod alerts;
 mod board;
 mod exposition;
 mod expression;
+mod idle;
 mod layout;
 mod live;
 mod metrics;
+mod panels;
+mod quantiles;
+mod runbooks;
 mod server;
 
 use std::fs;
