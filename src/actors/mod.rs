@@ -22,6 +22,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod unused;
 mod zone;
 
 pub use answer::{Charge, Grant, Key, Outlook, Rejection};
