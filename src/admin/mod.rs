@@ -2,10 +2,12 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `api` | JSON: zones, keys, the file, origins |
+//! | `api` | JSON: zones, keys, the file, origins, routes, the store |
 //! | `live` | the same each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `sampler` | the sample of each second |
+//! | `minute` | latencies of the last minute, which `sampler` keeps and `api` shows |
+//! | `counts` | counts by label, for `api` and `sampler` |
 //! | `gates` | what `api` and `sampler` say alike of the gates of origins |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
@@ -14,11 +16,13 @@
 //! | `reply` | responses in JSON |
 
 mod api;
+mod counts;
 mod exposition;
 mod gates;
 mod guard;
 mod health;
 mod live;
+mod minute;
 mod page;
 mod recorder;
 mod reply;
@@ -40,6 +44,7 @@ use rustix::net::sockopt;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::exposition::Exposition;
+use self::minute::Minute;
 use self::sampler::Sampler;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
@@ -88,15 +93,18 @@ impl Admin {
 ///
 /// Returns an error if the address cannot be listened on.
 pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
+    let minute = Minute::default();
     let sampler = Sampler::new(
         admin.gateway.clone(),
         admin.file_state.clone(),
         admin.live.clone(),
+        minute.clone(),
     );
-    let admin = Data::new(admin);
+    let (admin, minute) = (Data::new(admin), Data::new(minute));
     let server = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&admin))
+            .app_data(Data::clone(&minute))
             .wrap(from_fn(guard::protect))
             .service(reading("/metrics", metrics))
             .service(reading("/healthz", healthz))

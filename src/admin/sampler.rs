@@ -1,24 +1,30 @@
 //! Takes a sample of the gateway each second.
 
 mod gate;
+mod origins;
+mod routes;
+mod store;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use self::gate::Gates;
+use self::gate::grown;
+use self::origins::Origins;
+use self::routes::Routes;
+use self::store::Store;
 use super::Live;
 use super::exposition::{TOP_KEYS, stats};
-use super::views::{KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
+use super::minute::Minute;
+use super::views::{KeySample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
-use crate::http::upstream::Origin;
 use crate::observe::escape::short_name;
-use crate::observe::metrics::{Counts, LimitStatus};
+use crate::observe::metrics::{Counts, LimitStatus, Rejected};
 use crate::time::clock;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -31,7 +37,10 @@ pub(super) struct Sampler {
     seq: u64,
     /// The counts of each zone one second ago.
     before: HashMap<String, Counted>,
-    gates: Gates,
+    origins: Origins,
+    routes: Routes,
+    store: Store,
+    minute: Minute,
 }
 
 /// The counts of a zone.
@@ -41,7 +50,9 @@ struct Counted {
     delayed: u64,
     rejected: u64,
     cancelled: u64,
+    rejected_elsewhere: u64,
     dry_run: u64,
+    rejections: BTreeMap<Plain, u64>,
     waits: Counts,
 }
 
@@ -50,6 +61,7 @@ impl Sampler {
         gateway: watch::Receiver<Option<Arc<Gateway>>>,
         file_state: watch::Receiver<FileState>,
         live: Live,
+        minute: Minute,
     ) -> Self {
         Self {
             gateway,
@@ -57,7 +69,10 @@ impl Sampler {
             live,
             seq: 0,
             before: HashMap::new(),
-            gates: Gates::default(),
+            origins: Origins::default(),
+            routes: Routes::default(),
+            store: Store::default(),
+            minute,
         }
     }
 
@@ -93,13 +108,15 @@ impl Sampler {
         self.before = counted;
         deepest.sort_by_key(|key| std::cmp::Reverse(key.depth));
         deepest.truncate(TOP_KEYS);
+        self.minute.tick(gateway);
+        let (codes, routes) = self.routes.sample(gateway);
         let state = self.file_state.borrow().clone();
         let first = state.broken.and_then(|it| it.problems.into_iter().next());
         Sample {
             seq: self.seq,
             time: seconds(Duration::from_nanos(clock::now().as_nanos())),
             zones,
-            origins: self.origins(gateway),
+            origins: self.origins.sample(gateway),
             deepest,
             reload: state.reloads,
             error: first.map(|first| Problem {
@@ -108,30 +125,11 @@ impl Sampler {
                 message: Plain::new(&first.message),
             }),
             stopping: gateway.is_stopping(),
+            codes,
+            routes,
+            store: self.store.sample(gateway),
             ..Sample::default()
         }
-    }
-
-    fn origins(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
-        let now = clock::now();
-        self.gates.begin();
-        let sample = |origin: &Origin| {
-            let servers: Vec<_> = origin.servers(now).collect();
-            let share = origin.settings().share;
-            let share = share.map(|zone| gateway.zone(zone).settings());
-            let gate = origin.gate();
-            OriginSample {
-                name: Plain::new(&origin.settings().name),
-                in_flight: servers.iter().map(|server| server.in_flight as u64).sum(),
-                answered: servers.iter().map(|server| server.answered).sum(),
-                failed: servers.iter().map(|server| server.failed).sum(),
-                healthy: servers.iter().filter(|server| server.healthy).count() as u64,
-                servers: servers.len() as u64,
-                gate: gate.map(|gate| self.gates.sample(origin, gate, share)),
-                ..OriginSample::default()
-            }
-        };
-        gateway.origins().iter().map(sample).collect()
     }
 
     async fn zone(
@@ -153,7 +151,9 @@ impl Sampler {
             delayed: passed.delayed,
             rejected: passed.rejected,
             cancelled: passed.cancelled,
+            rejected_elsewhere: passed.rejected_elsewhere,
             dry_run: passed.dry_run,
+            rejections: passed.rejections,
             depth: stats.depth as u64,
             depth_max: stats.depth_max as u64,
             oldest_wait: seconds(stats.oldest_wait),
@@ -182,7 +182,12 @@ impl Counted {
             delayed: count(LimitStatus::Delayed),
             rejected: count(LimitStatus::Rejected),
             cancelled: count(LimitStatus::Cancelled),
+            rejected_elsewhere: count(LimitStatus::RejectedElsewhere),
             dry_run: count(LimitStatus::DelayedDryRun) + count(LimitStatus::RejectedDryRun),
+            rejections: Rejected::ALL
+                .into_iter()
+                .map(|why| (why.label().into(), metrics.rejected(why)))
+                .collect(),
             waits: metrics.waits(),
         }
     }
@@ -195,7 +200,9 @@ impl Counted {
             delayed: since(self.delayed, earlier.delayed),
             rejected: since(self.rejected, earlier.rejected),
             cancelled: since(self.cancelled, earlier.cancelled),
+            rejected_elsewhere: since(self.rejected_elsewhere, earlier.rejected_elsewhere),
             dry_run: since(self.dry_run, earlier.dry_run),
+            rejections: grown(&self.rejections, &earlier.rejections),
             waits: self.waits.since(&earlier.waits),
         }
     }

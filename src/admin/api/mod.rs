@@ -3,6 +3,8 @@
 mod config;
 mod keys;
 mod origins;
+mod routes;
+mod store;
 mod zones;
 
 use actix_web::web::{self, ServiceConfig};
@@ -22,5 +24,7 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(key)
         .service(reading("/api/config", config::show))
         .service(reload)
-        .service(reading("/api/origins", origins::all));
+        .service(reading("/api/origins", origins::all))
+        .service(reading("/api/routes", routes::all))
+        .service(reading("/api/store", store::show));
 }
