@@ -1,7 +1,6 @@
 //! What the operator sees of origins, servers and routes: answers, errors, states, and what happened last.
 
-use std::thread;
-use std::time::Duration;
+use std::net::SocketAddr;
 
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ fn file(servers: &[String], more: &str) -> String {
     )
 }
 
-fn url(address: impl std::fmt::Display) -> String {
+fn url(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
@@ -138,7 +137,7 @@ fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
 #[test]
 fn a_server_that_failures_took_out_says_since_when_and_until_when() {
     let (dead, origin) = (free_address(), Origin::start());
-    let more = "max_fails = 1\nfail_timeout = \"2s\"";
+    let more = "max_fails = 1\nfail_timeout = \"3s\"";
     let gateway = Gateway::start(&file(&[url(dead), url(origin.address)], more));
     assert_eq!(fetch(gateway.address(), "/").status, 200);
     let out = server(&gateway, 0);
@@ -154,7 +153,6 @@ fn a_server_that_failures_took_out_says_since_when_and_until_when() {
     let labels = [("server", &*url(dead))];
     let healthy = || gateway.metrics().value("drip_origin_healthy", &labels);
     assert_eq!(healthy(), Some(0.0));
-    thread::sleep(Duration::from_secs(2));
     eventually("it is asked again", || {
         server(&gateway, 0)["state"] == "failing" && healthy() == Some(1.0)
     });
@@ -229,7 +227,7 @@ fn two_zones_count_a_request_once_and_what_one_rejects_the_other_calls_so() {
         for (sum, more) in seen.iter_mut().zip(more) {
             *sum += more;
         }
-        if seen[0] >= 4 {
+        if seen[0] >= 4 && seen[1] >= 3 {
             break;
         }
     }

@@ -9,9 +9,10 @@ use super::{Paint, View, trouble};
 use crate::admin::views::Config;
 use crate::tools::top::model::Link;
 
-pub(super) fn lines(view: &View) -> Vec<Line<'static>> {
+/// `whole`: with the evidence and the remedy of the headline.
+pub(super) fn lines(view: &View, whole: bool) -> Vec<Line<'static>> {
     let mut lines = vec![gateway(view), settings(view)];
-    lines.extend(trouble::lines(view));
+    lines.extend(trouble::lines(view, whole));
     lines
 }
 

@@ -27,6 +27,9 @@ use crate::limit::Moment;
 /// Smaller pages show only the zones and the selected panel.
 const LARGE: (u16, u16) = (90, 26);
 
+/// Lines below which only the title of the headline is shown.
+const TALL: u16 = 20;
+
 /// What is drawn.
 pub(super) struct View<'a> {
     pub(super) address: &'a Address,
@@ -40,7 +43,7 @@ pub(super) struct View<'a> {
 impl View<'_> {
     pub(super) fn draw(&self, frame: &mut Frame) {
         let area = frame.area();
-        let header = header::lines(self);
+        let header = header::lines(self, area.height >= TALL);
         let tall = u16::try_from(header.len()).unwrap_or(u16::MAX);
         let [top, rest, footer] = Layout::vertical([
             Constraint::Length(tall),

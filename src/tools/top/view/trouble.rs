@@ -9,7 +9,9 @@ use crate::admin::views::{Headline, Latency, Server, StoreSample};
 use crate::tools::top::model::ServerState;
 
 /// The headline with its evidence and remedy, and the store; nothing where there is neither.
-pub(super) fn lines(view: &View) -> Vec<Line<'static>> {
+///
+/// Without `whole`, only its title.
+pub(super) fn lines(view: &View, whole: bool) -> Vec<Line<'static>> {
     let Some(sample) = view.shown().now() else {
         return Vec::new();
     };
@@ -24,6 +26,7 @@ pub(super) fn lines(view: &View) -> Vec<Line<'static>> {
     let title = texts.next();
     let title = title.map(|text| Line::styled(format!(" {text}"), style.patch(Paint::strong())));
     let mut lines: Vec<Line> = title.into_iter().collect();
+    let texts = texts.filter(|_| whole);
     lines.extend(texts.map(|text| Line::raw(format!("   {text}"))));
     lines.extend(sample.store.as_ref().map(|it| {
         let style = if it.up { Style::new() } else { paint.bad() };
