@@ -150,7 +150,8 @@ fn a_server_that_failures_took_out_says_since_when_and_until_when() {
         "{out}"
     );
     assert_eq!(server(&gateway, 1)["state"], "asked");
-    let labels = [("server", &*url(dead))];
+    let dead = url(dead);
+    let labels = [("server", dead.as_str())];
     let healthy = || gateway.metrics().value("drip_origin_healthy", &labels);
     assert_eq!(healthy(), Some(0.0));
     eventually("it is asked again", || {
