@@ -403,9 +403,14 @@ fn origins_tell_their_servers() {
     });
     let origins = json(&gateway, "/api/origins");
     let server = |nth: usize, address, answered: Value| {
+        let codes = if answered == 0 {
+            value!({})
+        } else {
+            value!({"2xx": answered})
+        };
         value!({
             "url": format!("http://{address}"), "healthy": true, "in_flight": 0, "answered": answered, "failed": 0,
-            "state": "asked", "out": null, "last_failure": null, "last_check": null, "codes": {"2xx": answered},
+            "state": "asked", "out": null, "last_failure": null, "last_check": null, "codes": codes,
             "errors": {}, "latency": origins["origins"][0]["servers"][nth]["latency"],
         })
     };
