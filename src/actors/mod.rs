@@ -25,6 +25,7 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod unused;
 mod zone;
 
 pub use answer::{Charge, Grant, Key, NEW_KEYS, Outlook, Rejection};

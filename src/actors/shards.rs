@@ -10,7 +10,8 @@ use super::answer::Rejection;
 use super::messages::Retire;
 use super::restart::Paused;
 use super::supervisor::ZoneSupervisor;
-use crate::observe::metrics::{LimitStatus, PlanMetrics, ZoneMetrics};
+use super::unused::Unused;
+use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 
 /// A zone's supervisors, one on each worker, and the metrics that they share.
 ///
@@ -69,8 +70,9 @@ impl Shards {
         self.metrics.count_rejection(rejection.reason);
     }
 
-    pub(super) fn count_cancelled(&self, plan: Option<&PlanMetrics>) {
-        self.metrics.count(plan, LimitStatus::Cancelled);
+    /// Counts a request whose turn was not used.
+    pub(super) fn count_unused(&self, plan: Option<&PlanMetrics>, why: Unused) {
+        self.metrics.count(plan, why.status());
     }
 
     /// Sends a message to the supervisor of `key`.

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::answer::{Answer, Charge, Grant, Key, NEW_KEYS, Outcome, RETRY_SOON, Rejection};
 use super::messages::{FreePlace, Join, Leave, Probe, Refund, Settle};
 use super::shards::Shards;
+use super::unused::Unused;
 use crate::limit::{Cost, Excess, Limit, Ticket};
 use crate::observe::metrics::{PlanMetrics, Rejected};
 
@@ -24,6 +25,8 @@ pub struct Joining<'z> {
     plan: Option<&'z PlanMetrics>,
     ticket: Ticket,
     dry_run: bool,
+    /// What it counts as if its turn is not used.
+    unused: Unused,
     /// `None` once the answer is here.
     answer: Option<oneshot::Receiver<Answer>>,
 }
@@ -44,6 +47,7 @@ impl<'z> Joining<'z> {
             plan,
             ticket,
             dry_run,
+            unused: Unused::Cancelled,
             answer: Some(answer),
         }
     }
@@ -79,6 +83,11 @@ impl<'z> Joining<'z> {
         ask(self.shards, &self.key, limit, self.dry_run, self.ticket)
     }
 
+    /// Leaves the queue, because another zone rejected the request.
+    pub fn reject_elsewhere(mut self) {
+        self.unused = Unused::RejectedElsewhere;
+    }
+
     fn turn(&self, grant: Grant) -> Turn<'z> {
         Turn {
             shards: self.shards,
@@ -86,7 +95,7 @@ impl<'z> Joining<'z> {
             plan: self.plan,
             grant,
             dry_run: self.dry_run,
-            used: false,
+            unused: Some(Unused::Cancelled),
         }
     }
 }
@@ -145,7 +154,7 @@ impl Drop for Joining<'_> {
                 },
             ),
         }
-        self.shards.count_cancelled(self.plan);
+        self.shards.count_unused(self.plan, self.unused);
     }
 }
 
@@ -217,7 +226,8 @@ pub struct Turn<'z> {
     plan: Option<&'z PlanMetrics>,
     grant: Grant,
     dry_run: bool,
-    used: bool,
+    /// What it counts as when it is dropped; `None` once it is used.
+    unused: Option<Unused>,
 }
 
 impl<'z> Turn<'z> {
@@ -249,6 +259,11 @@ impl<'z> Turn<'z> {
         })
     }
 
+    /// Gives the turn back, because another zone or the origin's gate rejected the request.
+    pub fn reject_elsewhere(mut self) {
+        self.unused = Some(Unused::RejectedElsewhere);
+    }
+
     /// What this turn was charged, to be changed once the turn was used.
     #[must_use]
     pub fn used(&self) -> UsedTurn<'z> {
@@ -260,7 +275,7 @@ impl<'z> Turn<'z> {
     }
 
     fn use_up(&mut self) {
-        self.used = true;
+        self.unused = None;
         let status = self.grant.status(self.dry_run);
         self.shards.metrics().count(self.plan, status);
     }
@@ -290,9 +305,9 @@ impl UsedTurn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if !self.used {
+        if let Some(why) = self.unused {
             give_back(self.shards, &self.key, &self.grant);
-            self.shards.count_cancelled(self.plan);
+            self.shards.count_unused(self.plan, why);
         }
     }
 }

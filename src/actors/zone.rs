@@ -20,6 +20,7 @@ use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 use super::supervisor::Crash;
 use super::supervisor::{NewKeys, Retune, Tuning, ZoneSupervisor};
 use super::turn::{Joining, Probing};
+use super::unused::Unused;
 use crate::config;
 use crate::limit::{Limit, Measure, Moment, NewKeyBudget, Window};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
@@ -341,8 +342,9 @@ impl Zone {
     }
 
     /// Counts a request that this zone would have accepted but another zone rejected.
-    pub fn count_cancelled(&self, plan: Option<usize>) {
-        self.shards.count_cancelled(self.plan(plan));
+    pub fn count_rejected_elsewhere(&self, plan: Option<usize>) {
+        let why = Unused::RejectedElsewhere;
+        self.shards.count_unused(self.plan(plan), why);
     }
 
     fn plan(&self, index: Option<usize>) -> Option<&PlanMetrics> {
@@ -359,6 +361,13 @@ impl Zone {
     #[must_use]
     pub fn settings(&self) -> &config::Zone {
         &self.settings
+    }
+
+    /// Whether another gateway that shares the zone has another rate for it.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let sharing = self.sharing.as_ref();
+        sharing.is_some_and(|sharing| sharing.divergence.is_seen())
     }
 
     /// The zone's metrics.

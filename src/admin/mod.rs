@@ -2,11 +2,13 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `api` | JSON: zones, keys, the file, origins |
+//! | `api` | JSON: zones, keys, the file, origins, routes, the store |
 //! | `live` | the same each second, as server-sent events |
 //! | `page` | the live page, drawn from `api` and `live` |
 //! | `sampler` | the sample of each second |
 //! | `headline` | what matters most now, and why |
+//! | `minute` | latencies of the last minute, which `sampler` keeps and `api` shows |
+//! | `counts` | counts by label, for `api` and `sampler` |
 //! | `gates` | what `api` and `sampler` say alike of the gates of origins |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
@@ -15,12 +17,14 @@
 //! | `reply` | responses in JSON |
 
 mod api;
+mod counts;
 mod exposition;
 mod gates;
 mod guard;
 mod headline;
 mod health;
 mod live;
+mod minute;
 mod page;
 mod recorder;
 mod reply;
@@ -43,6 +47,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::exposition::Exposition;
 use self::headline::Headlines;
+use self::minute::Minute;
 use self::sampler::Sampler;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
@@ -92,17 +97,21 @@ impl Admin {
 /// Returns an error if the address cannot be listened on.
 pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
     let headlines = Headlines::default();
+    let minute = Minute::default();
     let sampler = Sampler::new(
         admin.gateway.clone(),
         admin.file_state.clone(),
         admin.live.clone(),
         headlines.clone(),
+        minute.clone(),
     );
-    let (admin, headlines) = (Data::new(admin), Data::new(headlines));
+    let admin = Data::new(admin);
+    let (headlines, minute) = (Data::new(headlines), Data::new(minute));
     let server = HttpServer::new(move || {
         App::new()
             .app_data(Data::clone(&admin))
             .app_data(Data::clone(&headlines))
+            .app_data(Data::clone(&minute))
             .wrap(from_fn(guard::protect))
             .service(reading("/metrics", metrics))
             .service(reading("/healthz", healthz))

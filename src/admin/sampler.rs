@@ -1,27 +1,33 @@
 //! Takes a sample of the gateway each second.
 
 mod gate;
+mod origins;
+mod routes;
+mod store;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use self::gate::Gates;
+use self::gate::grown;
+use self::origins::Origins;
+use self::routes::Routes;
+use self::store::Store;
 use super::Live;
 use super::api::override_view;
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
-use super::views::{HeavyKey, KeySample, OriginSample, Plain, Problem, Sample, ZoneSample};
+use super::minute::Minute;
+use super::views::{HeavyKey, KeySample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
 use crate::http::gateway::Gateway;
-use crate::http::upstream::Origin;
 use crate::limit::{Measure, Window};
 use crate::observe::escape::short_name;
-use crate::observe::metrics::{Counts, LimitStatus};
+use crate::observe::metrics::{Counts, LimitStatus, Rejected};
 use crate::time::clock;
 
 const EVERY: Duration = Duration::from_secs(1);
@@ -37,7 +43,10 @@ pub(super) struct Sampler {
     seq: u64,
     /// The counts of each zone one second ago.
     before: HashMap<String, Counted>,
-    gates: Gates,
+    origins: Origins,
+    routes: Routes,
+    store: Store,
+    minute: Minute,
 }
 
 /// The counts of a zone.
@@ -47,10 +56,12 @@ struct Counted {
     delayed: u64,
     rejected: u64,
     cancelled: u64,
+    rejected_elsewhere: u64,
     dry_run: u64,
     new_keys: u64,
     evicted: u64,
     flooded: u64,
+    rejections: BTreeMap<Plain, u64>,
     waits: Counts,
 }
 
@@ -60,6 +71,7 @@ impl Sampler {
         file_state: watch::Receiver<FileState>,
         live: Live,
         headlines: Headlines,
+        minute: Minute,
     ) -> Self {
         Self {
             gateway,
@@ -68,7 +80,10 @@ impl Sampler {
             editor: Editor::new(headlines),
             seq: 0,
             before: HashMap::new(),
-            gates: Gates::default(),
+            origins: Origins::default(),
+            routes: Routes::default(),
+            store: Store::default(),
+            minute,
         }
     }
 
@@ -105,13 +120,15 @@ impl Sampler {
         self.before = counted;
         deepest.sort_by_key(|key| std::cmp::Reverse(key.depth));
         deepest.truncate(TOP_KEYS);
+        self.minute.tick(gateway);
+        let (codes, routes) = self.routes.sample(gateway);
         let state = self.file_state.borrow().clone();
         let first = state.broken.and_then(|it| it.problems.into_iter().next());
         Sample {
             seq: self.seq,
             time: seconds(Duration::from_nanos(clock::now().as_nanos())),
             zones,
-            origins: self.origins(gateway),
+            origins: self.origins.sample(gateway),
             deepest,
             reload: state.reloads,
             error: first.map(|first| Problem {
@@ -120,30 +137,11 @@ impl Sampler {
                 message: Plain::new(&first.message),
             }),
             stopping: gateway.is_stopping(),
+            codes,
+            routes,
+            store: self.store.sample(gateway),
             ..Sample::default()
         }
-    }
-
-    fn origins(&mut self, gateway: &Gateway) -> Vec<OriginSample> {
-        let now = clock::now();
-        self.gates.begin();
-        let sample = |origin: &Origin| {
-            let servers: Vec<_> = origin.servers(now).collect();
-            let share = origin.settings().share;
-            let share = share.map(|zone| gateway.zone(zone).settings());
-            let gate = origin.gate();
-            OriginSample {
-                name: Plain::new(&origin.settings().name),
-                in_flight: servers.iter().map(|server| server.in_flight as u64).sum(),
-                answered: servers.iter().map(|server| server.answered).sum(),
-                failed: servers.iter().map(|server| server.failed).sum(),
-                healthy: servers.iter().filter(|server| server.healthy).count() as u64,
-                servers: servers.len() as u64,
-                gate: gate.map(|gate| self.gates.sample(origin, gate, share)),
-                ..OriginSample::default()
-            }
-        };
-        gateway.origins().iter().map(sample).collect()
     }
 
     async fn zone(
@@ -168,7 +166,9 @@ impl Sampler {
             delayed: passed.delayed,
             rejected: passed.rejected,
             cancelled: passed.cancelled,
+            rejected_elsewhere: passed.rejected_elsewhere,
             dry_run: passed.dry_run,
+            rejections: passed.rejections,
             depth: stats.depth as u64,
             depth_max: stats.depth_max as u64,
             oldest_wait: seconds(stats.oldest_wait),
@@ -182,7 +182,6 @@ impl Sampler {
             rejected_keys: rejected_keys(zone).await?,
             overridden: other.map(override_view),
             overridden_keys: overrides.keys.len() as u64,
-            ..ZoneSample::default()
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {
             zone: Plain::new(&settings.name),
@@ -221,10 +220,15 @@ impl Counted {
             delayed: count(LimitStatus::Delayed),
             rejected: count(LimitStatus::Rejected),
             cancelled: count(LimitStatus::Cancelled),
+            rejected_elsewhere: count(LimitStatus::RejectedElsewhere),
             dry_run: count(LimitStatus::DelayedDryRun) + count(LimitStatus::RejectedDryRun),
             new_keys: metrics.new_keys.get(),
             evicted: metrics.evicted_lru.get(),
             flooded: metrics.flooded.get(),
+            rejections: Rejected::ALL
+                .into_iter()
+                .map(|why| (why.label().into(), metrics.rejected(why)))
+                .collect(),
             waits: metrics.waits(),
         }
     }
@@ -237,10 +241,12 @@ impl Counted {
             delayed: since(self.delayed, earlier.delayed),
             rejected: since(self.rejected, earlier.rejected),
             cancelled: since(self.cancelled, earlier.cancelled),
+            rejected_elsewhere: since(self.rejected_elsewhere, earlier.rejected_elsewhere),
             dry_run: since(self.dry_run, earlier.dry_run),
             new_keys: since(self.new_keys, earlier.new_keys),
             evicted: since(self.evicted, earlier.evicted),
             flooded: since(self.flooded, earlier.flooded),
+            rejections: grown(&self.rejections, &earlier.rejections),
             waits: self.waits.since(&earlier.waits),
         }
     }

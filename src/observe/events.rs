@@ -49,7 +49,7 @@ impl Events {
                     );
                 }
             }
-            LimitStatus::Passed | LimitStatus::Cancelled => {}
+            LimitStatus::Passed | LimitStatus::Cancelled | LimitStatus::RejectedElsewhere => {}
         }
     }
 }

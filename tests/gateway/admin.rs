@@ -30,6 +30,7 @@ fn metrics_show_what_became_of_the_requests_under_the_promised_names() {
         ("delayed", 2),
         ("rejected", 1),
         ("cancelled", 0),
+        ("rejected_elsewhere", 0),
     ] {
         assert_eq!(
             zone("drip_zone_requests_total", "status", status),
@@ -191,7 +192,7 @@ fn histogram_edges_are_those_promised() {
         .filter(|line| line.starts_with("drip_zone_queue_wait_seconds_bucket"))
         .filter_map(|line| line.split("le=\"").nth(1)?.split('"').next())
         .collect();
-    let wanted = "0.0001 0.00025 0.0005 0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 25 60 +Inf";
+    let wanted = "0.0001 0.00025 0.0005 0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 1.5 2 2.5 3 4 5 7.5 10 25 60 +Inf";
     assert_eq!(edges.join(" "), wanted);
 }
 
@@ -254,7 +255,7 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 30] = [
+const PROMISED: [&str; 31] = [
     "drip_requests_total",
     "drip_request_duration_seconds",
     "drip_zone_requests_total",
@@ -270,6 +271,7 @@ const PROMISED: [&str; 30] = [
     "drip_zone_evictions_total",
     "drip_zone_top_key_queue_depth",
     "drip_origin_requests_total",
+    "drip_origin_responses_total",
     "drip_origin_response_seconds",
     "drip_origin_in_flight",
     "drip_origin_healthy",

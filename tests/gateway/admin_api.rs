@@ -63,7 +63,7 @@ fn a_zone_tells_its_settings_its_totals_and_who_waits() {
             {"route": "/", "burst": 3, "delay": 1, "nodelay": false, "max_wait_seconds": null, "in_flight": null, "dry_run": false},
             {"route": "a.example /fast", "burst": 9, "delay": null, "nodelay": true, "max_wait_seconds": 1.5, "in_flight": null, "dry_run": true},
         ],
-        "totals": {"passed": 3, "delayed": 0, "rejected": 1, "cancelled": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
+        "totals": {"passed": 3, "delayed": 0, "rejected": 1, "cancelled": 0, "rejected_elsewhere": 0, "delayed_dry_run": 0, "rejected_dry_run": 0},
         "rejections": {"burst": 1, "max_wait": 0, "in_flight": 0, "keys": 0, "store": 0, "restart": 0, "stopping": 0},
         "depth": 2, "depth_max": 2, "in_flight": 0, "oldest_wait_seconds": oldest,
         "keys": {"active": 2, "parked": 0},
@@ -402,7 +402,18 @@ fn origins_tell_their_servers() {
         json(&gateway, "/api/origins")["origins"][0]["in_flight"] == 0
     });
     let origins = json(&gateway, "/api/origins");
-    let server = |address, answered| value!({"url": format!("http://{address}"), "healthy": true, "in_flight": 0, "answered": answered, "failed": 0});
+    let server = |nth: usize, address, answered: Value| {
+        let codes = if answered == 0 {
+            value!({})
+        } else {
+            value!({"2xx": answered})
+        };
+        value!({
+            "url": format!("http://{address}"), "healthy": true, "in_flight": 0, "answered": answered, "failed": 0,
+            "state": "asked", "out": null, "last_failure": null, "last_check": null, "codes": codes,
+            "errors": {}, "latency": origins["origins"][0]["servers"][nth]["latency"],
+        })
+    };
     let answered = |nth: usize| origins["origins"][0]["servers"][nth]["answered"].clone();
     let all = number(&answered(0)) + number(&answered(1));
     assert!((all - 3.0).abs() < 0.5, "{origins}");
@@ -411,7 +422,8 @@ fn origins_tell_their_servers() {
         value!({"origins": [{
             "name": "app", "in_flight": 0, "max_in_flight": 5,
             "gate": origins["origins"][0]["gate"],
-            "servers": [server(origin.address, answered(0)), server(other.address, answered(1))],
+            "servers": [server(0, origin.address, answered(0)), server(1, other.address, answered(1))],
+            "codes": {"2xx": 3}, "errors": {}, "latency": origins["origins"][0]["latency"],
         }]})
     );
 }

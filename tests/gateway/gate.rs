@@ -440,7 +440,7 @@ fn a_hopeless_request_is_charged_nowhere() {
         )
     };
     assert_eq!(
-        (of_zone("passed"), of_zone("cancelled")),
+        (of_zone("passed"), of_zone("rejected_elsewhere")),
         (1, 0),
         "the zone was not asked"
     );

@@ -88,7 +88,7 @@ fn drip_answers_the_five_cases_the_same_and_counts_and_logs_them() {
     for status in ["passed", "delayed_dry_run", "rejected_dry_run", "rejected"] {
         assert_eq!(counted(&gateway, "one", status), 1, "{status}");
     }
-    for status in ["delayed", "cancelled"] {
+    for status in ["delayed", "cancelled", "rejected_elsewhere"] {
         assert_eq!(counted(&gateway, "one", status), 0, "{status}");
     }
     assert_eq!(origin.arrivals().len(), 4);
@@ -156,7 +156,7 @@ fn a_dry_run_that_would_reject_in_one_zone_charges_none() {
         "one of four was charged"
     );
     assert_eq!(counted(&gateway, "one", "rejected_dry_run"), 3);
-    assert_eq!(counted(&gateway, "two", "cancelled"), 3);
+    assert_eq!(counted(&gateway, "two", "rejected_elsewhere"), 3);
     assert_eq!(counted(&gateway, "two", "passed"), 2);
 }
 

@@ -45,7 +45,7 @@ fn a_zone_that_rejects_leaves_the_other_uncharged() {
     );
     // A turn before the other zone's rejection was given back; one after it was never taken.
     eventually("all are counted", || {
-        counted(&gateway, "wide", "cancelled") == 5
+        counted(&gateway, "wide", "rejected_elsewhere") == 5
     });
     assert_eq!(counted(&gateway, "wide", "passed"), 2);
     assert_eq!(counted(&gateway, "tight", "rejected"), 5);
@@ -134,8 +134,8 @@ fn two_hundred_at_once_over_two_zones_on_two_workers_are_each_counted_once() {
     assert_eq!(origin.arrivals().len(), passed);
     for zone in ["each", "all"] {
         eventually("each request is counted once", || {
-            let told =
-                ["passed", "rejected", "cancelled"].map(|status| counted(&gateway, zone, status));
+            let told = ["passed", "rejected", "rejected_elsewhere"]
+                .map(|status| counted(&gateway, zone, status));
             told.iter().sum::<i64>() == i64::try_from(AT_ONCE).expect("few")
                 && usize::try_from(told[0]) == Ok(passed)
         });

@@ -155,8 +155,12 @@ fn answer(path: &str, said: &Said) -> Option<Value> {
         "/api/origins" => json!({"origins": [{
             "name": "app", "in_flight": 1, "max_in_flight": 8, "gate": gate(),
             "servers": [
-                {"url": "http://127.0.0.1:9000", "healthy": true, "in_flight": 1, "answered": 80, "failed": 0},
-                {"url": "unix:app.sock", "healthy": false, "in_flight": 0, "answered": 7, "failed": 2},
+                {"url": "http://127.0.0.1:9000", "healthy": true, "in_flight": 1, "answered": 80, "failed": 0,
+                 "state": "asked", "codes": {"2xx": 76, "5xx": 4}, "latency": {"p50": 0.1, "p95": 0.2, "p99": 0.25}},
+                {"url": "unix:app.sock", "healthy": false, "in_flight": 0, "answered": 7, "failed": 2,
+                 "state": "out",
+                 "out": {"since": "2026-11-21T06:00:01Z", "until": "2026-11-21T06:00:11Z", "by": "failures"},
+                 "last_failure": {"at": "2026-11-21T06:00:01Z", "text": "connection refused"}},
             ],
         }]}),
         "/api/config" => json!({
@@ -211,6 +215,11 @@ fn sample(seq: u64, said: &Said) -> Value {
             {"zone": "per_client", "key": "\u{1b}]0;owned\u{7}\u{9b}2J\r\n\\x1B", "depth": 2, "oldest_wait": 1.5},
         ],
         "reload": 4,
+        "headline": {
+            "cause": "store_out", "severity": "bad", "title": "The store is out",
+            "evidence": "no answer for 5 s", "remedy": "Start Redis",
+        },
+        "store": {"up": false, "out_for": 5.0, "reason": "connection refused", "operations": {"skipped": 12}},
         "error": said.error.as_ref().map(|_| json!({"line": 3, "message": "broken"})),
         "stopping": false,
     })

@@ -23,14 +23,19 @@ fn a_pipe_gets_a_snapshot() {
     let expected = format!(
         r"drip 0.1.0 at {}
 gateway.toml: ok, loaded 2026-11-21 06:00:00 UTC
+The store is out
+no answer for 5 s
+Start Redis
+store OUT for 5.00s: connection refused, 12 skipped/s
 
 zone        rate    in/s  out/s  depth  deepest  oldest    p95  rej/s  keys
 per_client  10r/s     12     10     11        9   0.90s  0.80s      2    12
 all         500r/s     0      0      0        0   0.00s      -      0     0
 
-origin  server                 health   in flight  answered  failed
-app     http://127.0.0.1:9000  healthy          1        80       0
-app     unix:app.sock          down             0         7       2
+origin  server                 state  in flight  answered  failed  5xx    p99
+app     http://127.0.0.1:9000  asked          1        80       0    4  0.25s
+app     unix:app.sock          out            0         7       2    0      -
+unix:app.sock: out by failures since 2026-11-21 06:00:01 UTC, until 2026-11-21 06:00:11 UTC; last failure 2026-11-21 06:00:01 UTC: connection refused
 
 gate  rate              in flight  waiting    p99  rej/s  backs off
 app   173r/s of 200r/s     1 of 8       30  0.21s      3  trouble, 14 of 120 answers

@@ -82,7 +82,7 @@ fn a_gateway_under_load_is_seen_as_it_is() {
         "gateway.toml: ok",
         "nobody waits",
         "burst 40",
-        "healthy",
+        "asked",
     ]);
     let mut crowd = gateway.crowd(60);
     pty.wait_for(&["per_client, 127.0.0.1", "rejected for: burst 1"]);

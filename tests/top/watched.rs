@@ -19,7 +19,7 @@ fn keys_do_what_they_say() {
         "> per_client",
         "▸ zones",
         "burst 20",
-        "DOWN     unix:app.sock",
+        "OUT      unix:app.sock",
         "192.0.2.1",
     ];
     pty.wait_for(&all);

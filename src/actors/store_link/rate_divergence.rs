@@ -43,6 +43,12 @@ impl RateDivergence {
         settled.is_ok().then_some(DivergenceChange::Settled)
     }
 
+    /// Whether another rate was seen, and all gateways do not agree again.
+    pub(in crate::actors) fn is_seen(&self) -> bool {
+        // 1: what was seen does not count any more.
+        self.differed.load(Ordering::Relaxed) > 1
+    }
+
     /// This gateway's file has a new rate: what was seen before no longer counts.
     pub(in crate::actors) fn start_again(&self) {
         if self.differed.load(Ordering::Relaxed) > 0 {

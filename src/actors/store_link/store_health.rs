@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::Redis;
 use crate::limit::Moment;
-use crate::observe::metrics::StoreMetrics;
+use crate::observe::metrics::{Counts, StoreMetrics};
 use crate::store::Error;
 use crate::time::clock;
 
@@ -95,6 +95,12 @@ impl StoreHealth {
     /// Updates the metric that shows whether the store is available.
     pub fn show_metrics(&self) {
         self.metrics.show_up(self.outage().is_none());
+    }
+
+    /// The times of the round trips so far.
+    #[must_use]
+    pub fn latencies(&self) -> Counts {
+        self.metrics.latencies()
     }
 
     /// Records the round trip of a batch that was answered or given up.

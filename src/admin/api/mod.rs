@@ -5,6 +5,8 @@ mod headline;
 mod keys;
 mod origins;
 mod overrides;
+mod routes;
+mod store;
 mod zones;
 
 use actix_web::web::{self, ServiceConfig};
@@ -42,7 +44,9 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(reading("/api/config", config::show))
         .service(reload)
         .service(reading("/api/origins", origins::all))
-        .service(reading("/api/headline", headline::now));
+        .service(reading("/api/headline", headline::now))
+        .service(reading("/api/routes", routes::all))
+        .service(reading("/api/store", store::show));
 }
 
 /// The time in UTC, with milliseconds.

@@ -1,47 +1,94 @@
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use crate::admin::views::{FileAndNow, Gate, GateKey, Origins, Plain, Server};
-use crate::admin::{Admin, gates, reply, views};
+use super::timestamp;
+use crate::admin::counts::Labelled;
+use crate::admin::minute::{Minute, Of, latency};
+use crate::admin::views::{Check, Event, FileAndNow, Gate, GateKey, Origins, Out, Plain, Server};
+use crate::admin::{Admin, counts, gates, reply, views};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{Origin, OriginGate, ServerState};
+use crate::http::upstream::{
+    Condition, Failure, LastCheck, Origin, OriginGate, OutBy, Outage, ServerState,
+};
 use crate::limit::{Moment, Rate};
+use crate::observe::metrics::Counts;
 use crate::time::clock;
 
 /// How many of the deepest keys of a gate are shown.
 const DEEPEST: usize = 10;
 
-pub(super) async fn all(admin: Data<Admin>) -> HttpResponse {
+pub(super) async fn all(admin: Data<Admin>, minute: Data<Minute>) -> HttpResponse {
     let Some(gateway) = admin.gateway() else {
         return reply::not_now();
     };
     let now = clock::now();
     let origins = gateway.origins().iter();
     reply::ok(&Origins {
-        origins: origins.map(|it| view(&gateway, it, now)).collect(),
+        origins: origins.map(|it| view(&gateway, it, &minute, now)).collect(),
     })
 }
 
-fn view(gateway: &Gateway, origin: &Origin, now: Moment) -> views::Origin {
-    let server = |state: ServerState<'_>| Server {
-        url: Plain::new(&state.url.to_string()),
-        healthy: state.healthy,
-        in_flight: state.in_flight as u64,
-        answered: state.answered,
-        failed: state.failed,
-        ..Server::default()
-    };
-    let servers: Vec<_> = origin.servers(now).map(server).collect();
+fn view(gateway: &Gateway, origin: &Origin, minute: &Minute, now: Moment) -> views::Origin {
+    let settings = origin.settings();
+    let (mut codes, mut errors) = (Labelled::new(), Labelled::new());
+    let mut latencies = Counts::default();
+    let mut servers = Vec::new();
+    for state in origin.servers(now) {
+        let of = Of::server(&settings.name, state.url);
+        let recent = minute.counts(&of, &state.metrics.latencies());
+        let server = server(state, &recent);
+        counts::add(&mut codes, &server.codes);
+        counts::add(&mut errors, &server.errors);
+        latencies.add(&recent);
+        servers.push(server);
+    }
     views::Origin {
-        name: Plain::new(&origin.settings().name),
+        name: Plain::new(&settings.name),
         in_flight: servers.iter().map(|server| server.in_flight).sum(),
-        max_in_flight: origin
-            .settings()
-            .max_in_flight
-            .map(|most| most.get() as u64),
+        max_in_flight: settings.max_in_flight.map(|most| most.get() as u64),
         gate: origin.gate().map(|it| gate(gateway, origin, it, now)),
+        codes,
+        errors,
+        latency: latency(&latencies),
         servers,
-        ..views::Origin::default()
+    }
+}
+
+fn server(state: ServerState<'_>, recent: &Counts) -> Server {
+    Server {
+        url: Plain::new(&state.url.to_string()),
+        healthy: state.condition == Condition::Asked,
+        in_flight: state.in_flight as u64,
+        answered: state.metrics.answered(),
+        failed: state.metrics.failed(),
+        state: state.condition.label().into(),
+        out: match state.condition {
+            Condition::Asked | Condition::Failing => None,
+            Condition::Out(outage) => Some(out(outage)),
+        },
+        last_failure: state.last_failure.map(|Failure { at, text }| Event {
+            at: timestamp(at),
+            text: Plain::new(&text),
+        }),
+        last_check: state.last_check.map(|LastCheck { at, found }| Check {
+            at: timestamp(at),
+            healthy: found.is_ok(),
+            text: Plain::new(&found.unwrap_or_else(|why| why)),
+        }),
+        codes: counts::responses(state.metrics),
+        errors: counts::errors(state.metrics),
+        latency: latency(recent),
+    }
+}
+
+fn out(outage: Outage) -> Out {
+    Out {
+        since: timestamp(outage.since),
+        until: match outage.by {
+            OutBy::Failures(until) => Some(timestamp(until)),
+            OutBy::Checks => None,
+        },
+        by: outage.by.label().into(),
     }
 }
 

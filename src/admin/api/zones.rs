@@ -87,6 +87,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
             delayed: total(LimitStatus::Delayed),
             rejected: total(LimitStatus::Rejected),
             cancelled: total(LimitStatus::Cancelled),
+            rejected_elsewhere: total(LimitStatus::RejectedElsewhere),
             delayed_dry_run: total(LimitStatus::DelayedDryRun),
             rejected_dry_run: total(LimitStatus::RejectedDryRun),
         },

@@ -59,11 +59,8 @@ impl Gates {
                 file: settings.max_in_flight.map(NonZeroUsize::get).map(widen),
                 now: state.max_in_flight.map(widen),
             },
-            rejected: grown(&now.rejections, &past.rejections, |now, then| {
-                // A gate that left the file and came back counts from zero again.
-                now.checked_sub(then).unwrap_or(now)
-            }),
-            blocked: grown(&now.blocked, &past.blocked, |now, then| {
+            rejected: grown(&now.rejections, &past.rejections),
+            blocked: grown_by(&now.blocked, &past.blocked, |now, then| {
                 let micros = ((now - then) * 1e6).round() / 1e6;
                 if micros < 0.0 { now } else { micros }
             }),
@@ -91,7 +88,15 @@ fn widen(count: usize) -> u64 {
 }
 
 /// What each count has grown by, without those that have not.
-fn grown<N: Copy + Default + PartialOrd>(
+pub(super) fn grown(
+    now: &BTreeMap<Plain, u64>,
+    past: &BTreeMap<Plain, u64>,
+) -> BTreeMap<Plain, u64> {
+    // What left the file and came back counts from zero again.
+    grown_by(now, past, |now, then| now.checked_sub(then).unwrap_or(now))
+}
+
+fn grown_by<N: Copy + Default + PartialOrd>(
     now: &BTreeMap<Plain, N>,
     past: &BTreeMap<Plain, N>,
     since: impl Fn(N, N) -> N,
@@ -110,10 +115,9 @@ mod tests {
     #[test]
     fn what_has_not_grown_is_left_out_and_a_restart_counts_from_zero() {
         let counts = |a, b| BTreeMap::from([("a".into(), a), ("b".into(), b)]);
-        let since = |now: u64, then: u64| now.checked_sub(then).unwrap_or(now);
-        let seen = grown(&counts(7, 2), &counts(4, 2), since);
+        let seen = grown(&counts(7, 2), &counts(4, 2));
         assert_eq!(seen, BTreeMap::from([("a".into(), 3)]));
-        let again = grown(&counts(1, 0), &counts(4, 2), since);
+        let again = grown(&counts(1, 0), &counts(4, 2));
         assert_eq!(again, BTreeMap::from([("a".into(), 1)]));
     }
 }

@@ -34,6 +34,7 @@ pub struct Origin {
 #[serde(default)]
 pub struct Server {
     pub url: Plain,
+    /// Whether `state` is `asked`.
     pub healthy: bool,
     pub in_flight: u64,
     /// Requests since the start that got a response. `failed` counts the others.

@@ -99,6 +99,7 @@ impl ZoneSample {
     pub fn came(&self, before: u64) -> u64 {
         let ended = self.out().saturating_add(self.rejected);
         let ended = ended.saturating_add(self.cancelled);
+        let ended = ended.saturating_add(self.rejected_elsewhere);
         ended.saturating_add(self.depth).saturating_sub(before)
     }
 }

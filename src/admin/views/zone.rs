@@ -86,7 +86,10 @@ pub struct Totals {
     pub passed: u64,
     pub delayed: u64,
     pub rejected: u64,
+    /// The client left while the request waited.
     pub cancelled: u64,
+    /// Another zone or the origin's gate rejected the request.
+    pub rejected_elsewhere: u64,
     pub delayed_dry_run: u64,
     pub rejected_dry_run: u64,
 }

@@ -303,7 +303,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
-            in_flight.failed(error.outcome(), now.since(self.began), now);
+            in_flight.failed(error, now.since(self.began), now);
         }
         failure
     }

@@ -147,8 +147,13 @@ async fn admit<'a>(
             return Err(Reply::unanswered(&error));
         }
         let passed = gate.pass(worker, outcome.waited, &mut record.at_gate).await;
-        // The turns of a request that is rejected here are given back.
-        place = Some(passed.map_err(|rejection| Reply::rejected_at_gate(route, &rejection))?);
+        match passed {
+            Ok(passed) => place = Some(passed),
+            Err(rejection) => {
+                turns.reject_elsewhere();
+                return Err(Reply::rejected_at_gate(route, &rejection));
+            }
+        }
     }
     let (used, held) = turns.take(route);
     Ok(Admitted {

@@ -81,6 +81,11 @@ impl<'r> Turns<'r> {
         };
         (used, self.0.into_iter().filter_map(Turn::take).collect())
     }
+
+    /// Gives all turns back, because another zone or the origin's gate rejected the request.
+    pub(super) fn reject_elsewhere(self) {
+        self.0.into_iter().for_each(Turn::reject_elsewhere);
+    }
 }
 
 /// The places that a running request holds in its zones.
@@ -280,7 +285,10 @@ async fn join_all(
         }
         match join(asked).await {
             Ok(turn) => turns.0.push(turn),
-            Err(rejection) => return Err((pending.swap_remove(index), rejection)),
+            Err(rejection) => {
+                turns.reject_elsewhere();
+                return Err((pending.swap_remove(index), rejection));
+            }
         }
     }
     let mut longest = None;
@@ -327,7 +335,7 @@ async fn probe(gateway: &Gateway, asked: &[PendingLimit]) -> Option<(usize, Reje
         if other == index {
             zone.count_rejection(asked.plan, &rejection, asked.dry_run);
         } else {
-            zone.count_cancelled(asked.plan);
+            zone.count_rejected_elsewhere(asked.plan);
         }
     }
     Some((index, rejection))
@@ -339,10 +347,19 @@ enum PendingTurn<'r> {
     Joined(Turn<'r>),
 }
 
+impl PendingTurn<'_> {
+    fn reject_elsewhere(self) {
+        match self {
+            Self::Joining(joining) => joining.reject_elsewhere(),
+            Self::Joined(turn) => turn.reject_elsewhere(),
+        }
+    }
+}
+
 /// Returns all turns, or the first rejection and its index in `joining`.
 async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejection)> {
     let mut asked: Vec<PendingTurn<'r>> = joining.into_iter().map(PendingTurn::Joining).collect();
-    poll_fn(|cx| {
+    let decided = poll_fn(|cx| {
         let mut pending = false;
         for (index, asked) in asked.iter_mut().enumerate() {
             let PendingTurn::Joining(joining) = asked else {
@@ -360,7 +377,12 @@ async fn turns<'r>(joining: Vec<Joining<'r>>) -> Result<Turns<'r>, (usize, Rejec
             Poll::Ready(Ok(()))
         }
     })
-    .await?;
+    .await;
+    if let Err((index, rejection)) = decided {
+        // The one that was rejected has its answer, and counts nothing more.
+        asked.into_iter().for_each(PendingTurn::reject_elsewhere);
+        return Err((index, rejection));
+    }
     let turn = |asked| match asked {
         PendingTurn::Joined(turn) => Some(turn),
         PendingTurn::Joining(_) => None,

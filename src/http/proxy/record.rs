@@ -155,18 +155,15 @@ impl<'r> RequestRecord<'r> {
             ..
         } = self.outcome.as_ref()?.decisive()?;
         // Who did not pass the gate has given its turns back.
-        let is_cancelled = matches!(
-            self.at_gate,
-            Some(AtGate::Waiting(_) | AtGate::Rejected(..))
-        );
+        let status = match self.at_gate {
+            Some(AtGate::Waiting(_)) => LimitStatus::Cancelled,
+            Some(AtGate::Rejected(..)) => LimitStatus::RejectedElsewhere,
+            Some(AtGate::Passed(_)) | None => *status,
+        };
         Some(access::Limited {
             zone: zone(wanted.zone),
             key,
-            status: if is_cancelled {
-                LimitStatus::Cancelled
-            } else {
-                *status
-            },
+            status,
             excess: Some(*excess),
             plan: plan(wanted.zone, key),
             is_flood: *is_flood,
@@ -179,7 +176,10 @@ impl<'r> RequestRecord<'r> {
         let is_given_back = limited.is_some_and(|limited| {
             matches!(
                 limited.status,
-                LimitStatus::Rejected | LimitStatus::RejectedDryRun | LimitStatus::Cancelled
+                LimitStatus::Rejected
+                    | LimitStatus::RejectedDryRun
+                    | LimitStatus::Cancelled
+                    | LimitStatus::RejectedElsewhere
             )
         });
         if self.is_refunded || is_given_back {

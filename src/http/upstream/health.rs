@@ -48,6 +48,11 @@ impl ServerHealth {
         !self.ill.load(Ordering::Relaxed)
     }
 
+    /// Whether the last request at the server got no response.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failures.load(Ordering::Relaxed) > 0
+    }
+
     /// Records that a request got a response.
     pub(super) fn answered(&self, url: &ServerUrl) {
         // Loads are cheap and shared between workers. Stores are not, and after most responses
@@ -57,7 +62,7 @@ impl ServerHealth {
         }
         if self.out_until.load(Ordering::Relaxed) > 0 {
             self.out_until.store(0, Ordering::Relaxed);
-            self.show();
+            self.show(Moment::default());
             tracing::info!(server = %url, "the server answers again");
         }
     }
@@ -65,30 +70,44 @@ impl ServerHealth {
     /// Records that a request got no response.
     ///
     /// `max_fails`: how many failures in a row take the server out, and for how long; `None` if
-    /// failures do not take it out.
-    pub(super) fn failed(&self, url: &ServerUrl, max_fails: Option<(u32, Duration)>, now: Moment) {
+    /// failures do not take it out. Returns whether this failure took it out: it was in before.
+    pub(super) fn failed(
+        &self,
+        url: &ServerUrl,
+        max_fails: Option<(u32, Duration)>,
+        now: Moment,
+    ) -> bool {
         let in_a_row = self
             .failures
             .fetch_add(1, Ordering::Relaxed)
             .saturating_add(1);
         let Some((max_fails, fail_timeout)) = max_fails else {
-            return;
+            return false;
         };
-        if in_a_row >= max_fails {
-            let until = (now + fail_timeout).as_nanos();
-            let before = self.out_until.swap(until, Ordering::Relaxed);
-            self.show();
-            // The failures of requests that were under way say nothing new.
-            if before <= now.as_nanos() {
-                tracing::warn!(server = %url, in_a_row, ?fail_timeout, "the server is taken out");
-            }
+        if in_a_row < max_fails {
+            return false;
         }
+        let until = (now + fail_timeout).as_nanos();
+        let before = self.out_until.swap(until, Ordering::Relaxed);
+        self.show(now);
+        // The failures of requests that were under way say nothing new.
+        if before <= now.as_nanos() {
+            tracing::warn!(server = %url, in_a_row, ?fail_timeout, "the server is taken out");
+        }
+        // It is zero from a response or recovery until the next outage.
+        before == 0
     }
 
     /// Records the result of a health check: healthy, or why not.
     ///
     /// Only one check runs at a time.
-    pub(super) fn checked(&self, url: &ServerUrl, found: Result<(), String>, health: &Health) {
+    pub(super) fn checked(
+        &self,
+        url: &ServerUrl,
+        found: Result<(), String>,
+        health: &Health,
+        now: Moment,
+    ) {
         let ill = self.ill.load(Ordering::Relaxed);
         if found.is_err() == ill {
             self.against.store(0, Ordering::Relaxed);
@@ -113,7 +132,7 @@ impl ServerHealth {
             self.failures.store(0, Ordering::Relaxed);
             self.out_until.store(0, Ordering::Relaxed);
         }
-        self.show();
+        self.show(now);
         match found {
             Ok(()) => tracing::info!(server = %url, in_a_row, "the server is healthy again"),
             Err(reason) => {
@@ -123,15 +142,16 @@ impl ServerHealth {
     }
 
     /// Ends the health checks: from now on they do not keep the server out.
-    pub(super) fn unchecked(&self) {
+    pub(super) fn unchecked(&self, now: Moment) {
         self.against.store(0, Ordering::Relaxed);
         self.ill.store(false, Ordering::Relaxed);
-        self.show();
+        self.show(now);
     }
 
-    fn show(&self) {
+    /// Updates the metric: the end of `fail_timeout` is seen by nobody else.
+    pub(super) fn show(&self, now: Moment) {
         let healthy = self.healthy.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_in = self.passes_checks() && self.out_until.load(Ordering::Relaxed) == 0;
+        let is_in = self.passes_checks() && self.out_until() <= now;
         healthy.set(if is_in { 1.0 } else { 0.0 });
     }
 }
@@ -175,7 +195,7 @@ mod tests {
                 } else {
                     Err("500".to_owned())
                 };
-                condition.checked(&url, found, &HEALTH);
+                condition.checked(&url, found, &HEALTH, Moment::default());
                 if condition.passes_checks() { '1' } else { '0' }
             })
             .collect();
@@ -186,10 +206,10 @@ mod tests {
     fn whom_nobody_checks_any_more_passes() {
         let (condition, url) = server();
         for _ in 0..3 {
-            condition.checked(&url, Err("500".to_owned()), &HEALTH);
+            condition.checked(&url, Err("500".to_owned()), &HEALTH, Moment::default());
         }
         assert!(!condition.passes_checks());
-        condition.unchecked();
+        condition.unchecked(Moment::default());
         assert!(condition.passes_checks());
     }
 
@@ -201,11 +221,11 @@ mod tests {
         condition.failed(&url, max_fails, now);
         condition.failed(&url, max_fails, now);
         for _ in 0..3 {
-            condition.checked(&url, Err("500".to_owned()), &HEALTH);
+            condition.checked(&url, Err("500".to_owned()), &HEALTH, Moment::default());
         }
-        condition.checked(&url, Ok(()), &HEALTH);
+        condition.checked(&url, Ok(()), &HEALTH, now);
         assert!(condition.out_until() > now && !condition.passes_checks());
-        condition.checked(&url, Ok(()), &HEALTH);
+        condition.checked(&url, Ok(()), &HEALTH, now);
         assert!(condition.out_until() <= now && condition.passes_checks());
         condition.failed(&url, max_fails, now);
         assert!(condition.out_until() <= now, "one failure, not three");
@@ -216,7 +236,7 @@ mod tests {
         let (condition, url) = server();
         let now = Moment::from_nanos(1);
         condition.failed(&url, Some((1, Duration::from_secs(10))), now);
-        condition.checked(&url, Ok(()), &HEALTH);
+        condition.checked(&url, Ok(()), &HEALTH, now);
         assert!(condition.out_until() > now);
         condition.answered(&url);
         assert!(condition.out_until() <= now);

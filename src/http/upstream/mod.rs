@@ -5,6 +5,7 @@
 //! | `servers` | the servers of an origin, and the choice of one |
 //! | `gate` | what paces an origin and limits the requests at it |
 //! | `server`, `health` | one server, the requests at it, and whether it is in use |
+//! | `incidents` | what happened last at a server, for people |
 //! | `prober`, `probe` | health checks |
 //! | `connection`, `pool`, `idle` | connections in use, and idle connections |
 //! | `error` | why there is no response |
@@ -18,6 +19,7 @@ mod error;
 mod gate;
 mod health;
 mod idle;
+mod incidents;
 mod pool;
 mod probe;
 mod prober;
@@ -31,6 +33,7 @@ pub use connection::Connection;
 pub use dial::Dialer;
 pub use error::OriginError;
 pub use gate::{Admission, BlockedBy, BlockedTimes, GateRejection, GateState, OriginGate, Place};
+pub use incidents::{Condition, Failure, LastCheck, OutBy, Outage};
 pub use pool::Pools;
 pub use prober::Prober;
 pub use server::InFlight;

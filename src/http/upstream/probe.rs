@@ -11,6 +11,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::dial::Dialer;
 use super::server::Server;
 use crate::config::{Health, HostRule, ServerUrl};
+use crate::time::clock;
 
 /// A health check of one server, repeated at an interval.
 #[derive(Clone, Debug)]
@@ -60,11 +61,11 @@ impl Check {
             let answer = timeout(self.health.timeout, self.ask(&client)).await;
             let found = answer
                 .unwrap_or_else(|_| Err(format!("no answer within {:?}", self.health.timeout)));
-            self.server.checked(found, &self.health);
+            self.server.checked(found, &self.health, clock::now());
         }
     }
 
-    async fn ask(&self, client: &Client) -> Result<(), String> {
+    async fn ask(&self, client: &Client) -> Result<String, String> {
         // The name has no meaning: the connector knows the server's address, and `Host` has its
         // own value.
         let url = format!("http://server{}", self.health.path);
@@ -77,7 +78,7 @@ impl Check {
         let answer = request.send().await.map_err(|error| error.to_string())?;
         let status = answer.status();
         if status.is_success() || status.is_redirection() {
-            Ok(())
+            Ok(format!("it answered {status}"))
         } else {
             Err(format!("it answered {status}"))
         }

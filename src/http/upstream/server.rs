@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::error::OriginError;
 use super::gate::Place;
 use super::health::ServerHealth;
+use super::incidents::{Condition, Failure, Incidents, LastCheck, OutBy, Outage};
 use crate::config::{Health, ServerUrl};
 use crate::limit::{Cost, Moment};
-use crate::observe::metrics::{Count, Outcome, ServerMetrics};
+use crate::observe::metrics::{Count, ServerMetrics};
+use crate::time::clock;
 
 /// One server of an origin, as long as it is in the file. Reloads keep it.
 #[derive(Debug)]
@@ -16,6 +19,7 @@ pub(crate) struct Server {
     url: ServerUrl,
     in_flight: Count,
     health: ServerHealth,
+    incidents: Incidents,
     metrics: ServerMetrics,
     /// Every request reads this, and a channel's lock would be too expensive for that.
     is_retired: AtomicBool,
@@ -38,6 +42,7 @@ impl Server {
             url: url.clone(),
             in_flight: Count::default(),
             health: ServerHealth::new(metrics.healthy.clone()),
+            incidents: Incidents::default(),
             metrics,
             is_retired: AtomicBool::new(false),
             retirement: watch::Sender::new(()),
@@ -53,8 +58,42 @@ impl Server {
     }
 
     /// Updates the metrics for Prometheus.
-    pub(super) fn show_metrics(&self) {
+    pub(super) fn show_metrics(&self, now: Moment) {
         self.metrics.show(self.in_flight());
+        self.health.show(now);
+    }
+
+    /// Whether it gets requests. `alone`: the origin has no other server.
+    pub(super) fn condition(&self, alone: bool, now: Moment) -> Condition {
+        let past = self.incidents.lock();
+        let out = |since: Option<Moment>, by| {
+            let since = since.unwrap_or(now);
+            Condition::Out(Outage { since, by })
+        };
+        if !self.health.passes_checks() {
+            return out(past.out_by_checks, OutBy::Checks);
+        }
+        if !self.is_in(alone, now) {
+            let until = self.health.out_until();
+            return out(past.out_by_failures, OutBy::Failures(until));
+        }
+        let check = past.last_check.as_ref();
+        let is_failing = self.health.has_failed() || check.is_some_and(|it| it.found.is_err());
+        if is_failing {
+            Condition::Failing
+        } else {
+            Condition::Asked
+        }
+    }
+
+    /// The last request that it did not answer.
+    pub(super) fn last_failure(&self) -> Option<Failure> {
+        self.incidents.lock().last_failure.clone()
+    }
+
+    /// Its last health check.
+    pub(super) fn last_check(&self) -> Option<LastCheck> {
+        self.incidents.lock().last_check.clone()
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -80,14 +119,22 @@ impl Server {
         self.health.out_until().since(now)
     }
 
-    /// Records the result of a health check: healthy, or why not.
-    pub(super) fn checked(&self, found: Result<(), String>, health: &Health) {
-        self.health.checked(&self.url, found, health);
+    /// Records the result of a health check: what was answered, or why it is not healthy.
+    pub(super) fn checked(&self, found: Result<String, String>, health: &Health, now: Moment) {
+        let mut past = self.incidents.lock();
+        let passed = self.health.passes_checks();
+        let is_good = found.as_ref().map(drop).map_err(String::clone);
+        self.health.checked(&self.url, is_good, health, now);
+        if passed && !self.health.passes_checks() {
+            past.out_by_checks = Some(now);
+        }
+        past.last_check = Some(LastCheck { at: now, found });
     }
 
     /// Notes that no health check runs any more.
-    pub(super) fn unchecked(&self) {
-        self.health.unchecked();
+    pub(super) fn unchecked(&self, now: Moment) {
+        self.health.unchecked(now);
+        self.incidents.lock().last_check = None;
     }
 
     /// Notes that it has left the file.
@@ -161,7 +208,7 @@ impl<'o> InFlight<'o> {
         if let Some(place) = &self.place {
             place.answered(status, retry_after);
         }
-        self.server.metrics.count(Outcome::Answered, took);
+        self.server.metrics.count_response(status, took);
         self.server.health.answered(&self.server.url);
     }
 
@@ -176,18 +223,27 @@ impl<'o> InFlight<'o> {
     ///
     /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
     /// further failure takes it out again, until it responds.
-    pub fn failed(&self, outcome: Outcome, took: Duration, now: Moment) {
+    pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
         let Server {
             health,
+            incidents,
             metrics,
             url,
             ..
         } = &**self.server;
+        let outcome = error.outcome();
         metrics.count(outcome, took);
         if let Some(place) = &self.place {
             place.failed(outcome);
         }
-        health.failed(url, self.max_fails, now);
+        let mut past = incidents.lock();
+        if health.failed(url, self.max_fails, now) {
+            past.out_by_failures = Some(now);
+        }
+        past.last_failure = Some(Failure {
+            at: now,
+            text: error.to_string(),
+        });
     }
 }
 
@@ -196,7 +252,7 @@ impl Drop for InFlight<'_> {
         self.server.in_flight.subtract(1);
         if self.server.is_retired() {
             // No other code updates its metrics any more.
-            self.server.show_metrics();
+            self.server.show_metrics(clock::now());
         }
     }
 }

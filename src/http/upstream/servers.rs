@@ -4,11 +4,14 @@ use std::time::Duration;
 use super::dial::Dialer;
 use super::error::OriginError;
 use super::gate::OriginGate;
+use super::incidents::{Condition, Failure, LastCheck};
 use super::probe::Check;
 use super::server::{InFlight, Server};
 use crate::config::{self, ServerUrl};
 use crate::limit::Moment;
+use crate::observe::metrics::ServerMetrics;
 use crate::observe::throttle::Throttle;
+use crate::time::clock;
 
 /// The servers of an origin and their state, shared by all workers and kept across reloads.
 #[derive(Debug)]
@@ -27,14 +30,16 @@ pub struct Origin {
 pub struct ServerState<'o> {
     /// The URL as in the file.
     pub url: &'o ServerUrl,
-    /// Whether requests may be sent to it.
-    pub healthy: bool,
+    /// Whether it gets requests.
+    pub condition: Condition,
     /// Number of requests at it.
     pub in_flight: usize,
-    /// Number of requests that it answered.
-    pub answered: u64,
-    /// Number of requests that it did not answer.
-    pub failed: u64,
+    /// The last request that it did not answer.
+    pub last_failure: Option<Failure>,
+    /// Its last health check; `None` without checks.
+    pub last_check: Option<LastCheck>,
+    /// What it answered, and what it did not.
+    pub metrics: &'o ServerMetrics,
 }
 
 impl Origin {
@@ -89,7 +94,7 @@ impl Origin {
             if !settings.servers.contains(server.url()) {
                 server.retire();
             } else if settings.health.is_none() {
-                server.unchecked();
+                server.unchecked(clock::now());
             }
         }
         let gate = match &self.gate {
@@ -135,17 +140,25 @@ impl Origin {
         let alone = self.is_alone();
         self.servers.iter().map(move |server| ServerState {
             url: server.url(),
-            healthy: server.is_in(alone, now),
+            condition: server.condition(alone, now),
             in_flight: server.in_flight(),
-            answered: server.metrics().answered(),
-            failed: server.metrics().failed(),
+            last_failure: server.last_failure(),
+            last_check: server.last_check(),
+            metrics: server.metrics(),
         })
+    }
+
+    /// Returns the metrics of its servers, in the order of the file.
+    pub fn metrics(&self) -> impl Iterator<Item = (&ServerUrl, &ServerMetrics)> {
+        let servers = self.servers.iter();
+        servers.map(|server| (server.url(), server.metrics()))
     }
 
     /// Updates the metrics for Prometheus.
     pub fn show_metrics(&self) {
+        let now = clock::now();
         for server in &self.servers {
-            server.show_metrics();
+            server.show_metrics(now);
         }
         if let Some(gate) = &self.gate {
             gate.metrics().show();

@@ -50,6 +50,13 @@ impl AtomicHistogram {
 }
 
 impl Counts {
+    /// Adds other counts to these.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.0.iter_mut().zip(other.0.iter()) {
+            *count = count.saturating_add(*more);
+        }
+    }
+
     /// The counts since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {

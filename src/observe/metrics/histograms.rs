@@ -147,4 +147,16 @@ mod tests {
             assert!(out.lines().any(|told| told == line), "{line}\n{out}");
         }
     }
+
+    #[test]
+    fn from_one_to_ten_seconds_an_edge_is_at_most_half_above_the_one_before() {
+        let near = SECONDS.iter().filter(|edge| (1.0..=10.0).contains(*edge));
+        let near: Vec<f64> = near.copied().collect();
+        assert_eq!((near.first(), near.last()), (Some(&1.0), Some(&10.0)));
+        // Where nobody waits longer than 3 s, no quantile is read above 3 s.
+        assert!(near.contains(&3.0));
+        for pair in near.windows(2) {
+            assert!(pair[1] > pair[0] && pair[1] <= pair[0] * 1.5, "{pair:?}");
+        }
+    }
 }

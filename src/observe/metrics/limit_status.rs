@@ -1,6 +1,7 @@
 /// Result of a request at its limits.
 ///
-/// The values are those of nginx's `$limit_req_status`, and [`LimitStatus::Cancelled`].
+/// The values are those of nginx's `$limit_req_status`, [`LimitStatus::Cancelled`] and
+/// [`LimitStatus::RejectedElsewhere`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitStatus {
     /// It passed at once.
@@ -13,18 +14,21 @@ pub enum LimitStatus {
     DelayedDryRun,
     /// Dry run: it would have been rejected.
     RejectedDryRun,
-    /// Its client left while it waited, or its turn was given back.
+    /// Its client left while it waited.
     Cancelled,
+    /// Another zone or the origin's gate rejected it: its turn here was given back.
+    RejectedElsewhere,
 }
 
 impl LimitStatus {
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Passed,
         Self::Delayed,
         Self::Rejected,
         Self::DelayedDryRun,
         Self::RejectedDryRun,
         Self::Cancelled,
+        Self::RejectedElsewhere,
     ];
 
     /// The value of the label `status`, and of `limit_status` in the access log.
@@ -37,6 +41,7 @@ impl LimitStatus {
             Self::DelayedDryRun => "delayed_dry_run",
             Self::RejectedDryRun => "rejected_dry_run",
             Self::Cancelled => "cancelled",
+            Self::RejectedElsewhere => "rejected_elsewhere",
         }
     }
 }

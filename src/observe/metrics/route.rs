@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use ::metrics::{Histogram, counter, histogram};
 
+use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::tally::Tally;
 use super::{REQUEST_SECONDS, REQUESTS};
 
@@ -13,6 +14,8 @@ pub struct RouteMetrics {
     /// Counters by status code, each created when its code is first seen.
     codes: Box<[OnceLock<Box<Tally>>]>,
     seconds: Histogram,
+    /// The same durations as in `seconds`, for readers that need their quantiles each second.
+    latencies: AtomicHistogram,
 }
 
 impl RouteMetrics {
@@ -30,6 +33,7 @@ impl RouteMetrics {
             route: route.to_owned(),
             codes,
             seconds,
+            latencies: AtomicHistogram::default(),
         }
     }
 
@@ -47,6 +51,19 @@ impl RouteMetrics {
             code.get_or_init(tally).add(1);
         }
         self.seconds.record(duration);
+        self.latencies.record(duration);
+    }
+
+    /// The statuses of its responses so far, each with its number.
+    pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
+        let codes = (Self::FIRST..=Self::LAST).zip(&self.codes);
+        codes.filter_map(|(status, tally)| Some((status, tally.get()?.get())))
+    }
+
+    /// The durations counted so far.
+    #[must_use]
+    pub fn latencies(&self) -> Counts {
+        self.latencies.counts()
     }
 
     /// Tells Prometheus of what was counted.

@@ -2,8 +2,10 @@ use std::time::Duration;
 
 use ::metrics::{Gauge, Histogram, Label, counter, gauge, histogram};
 
+use super::atomic_histogram::{AtomicHistogram, Counts};
+use super::code_class::CodeClass;
 use super::tally::Tally;
-use super::{ORIGIN_HEALTHY, ORIGIN_IN_FLIGHT, ORIGIN_REQUESTS, ORIGIN_SECONDS};
+use super::{ORIGIN_HEALTHY, ORIGIN_IN_FLIGHT, ORIGIN_REQUESTS, ORIGIN_RESPONSES, ORIGIN_SECONDS};
 
 /// Result of a request at a server of an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,14 +21,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    const ALL: [Self; 4] = [
+    /// All outcomes.
+    pub const ALL: [Self; 4] = [
         Self::Answered,
         Self::Unreachable,
         Self::Timeout,
         Self::Broken,
     ];
 
-    fn label(self) -> &'static str {
+    /// The value of the label `outcome`.
+    #[must_use]
+    pub fn label(self) -> &'static str {
         match self {
             Self::Answered => "answered",
             Self::Unreachable => "unreachable",
@@ -40,6 +45,9 @@ impl Outcome {
 #[derive(Debug)]
 pub struct ServerMetrics {
     outcomes: [(Tally, Histogram); Outcome::ALL.len()],
+    codes: [Tally; CodeClass::ALL.len()],
+    /// Times to the head of a response, for readers that need their quantiles each second.
+    heads: AtomicHistogram,
     in_flight: Gauge,
     /// 1 while the server gets requests.
     pub healthy: Gauge,
@@ -60,12 +68,43 @@ impl ServerMetrics {
                 histogram!(ORIGIN_SECONDS, labels),
             )
         });
+        let codes = CodeClass::ALL.map(|code| {
+            let labels = [&labels[..], &[Label::new("code", code.label())]].concat();
+            Tally::into_series(counter!(ORIGIN_RESPONSES, labels))
+        });
         let in_flight = gauge!(ORIGIN_IN_FLIGHT, labels.to_vec());
         Self {
             outcomes,
+            codes,
+            heads: AtomicHistogram::default(),
             in_flight,
             healthy: gauge!(ORIGIN_HEALTHY, labels.to_vec()),
         }
+    }
+
+    /// Counts a request whose response had this status, and its head arrived after `took`.
+    pub fn count_response(&self, status: u16, took: Duration) {
+        self.count(Outcome::Answered, took);
+        self.codes[CodeClass::of(status) as usize].add(1);
+        self.heads.record(took);
+    }
+
+    /// How many responses had a status of this class.
+    #[must_use]
+    pub fn responses(&self, code: CodeClass) -> u64 {
+        self.codes[code as usize].get()
+    }
+
+    /// The times to the head of a response so far.
+    #[must_use]
+    pub fn latencies(&self) -> Counts {
+        self.heads.counts()
+    }
+
+    /// How many requests had this outcome.
+    #[must_use]
+    pub fn counted(&self, outcome: Outcome) -> u64 {
+        self.outcomes[outcome as usize].0.get()
     }
 
     /// Counts a request that ended with `outcome` after `took`.
@@ -78,7 +117,7 @@ impl ServerMetrics {
     /// How many requests got the head of a response.
     #[must_use]
     pub fn answered(&self) -> u64 {
-        self.outcomes[Outcome::Answered as usize].0.get()
+        self.counted(Outcome::Answered)
     }
 
     /// How many requests got no response head.
@@ -98,6 +137,7 @@ impl ServerMetrics {
 
     fn show_outcomes(&self) {
         self.outcomes.iter().for_each(|(tally, _)| tally.show());
+        self.codes.iter().for_each(Tally::show);
     }
 }
 

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use ::metrics::{Gauge, Histogram, gauge, histogram};
 
+use super::atomic_histogram::{AtomicHistogram, Counts};
 use super::{STORE_SECONDS, STORE_UP};
 
 /// Result of an operation in the store that gateways share.
@@ -20,7 +21,8 @@ pub enum StoreResult {
 }
 
 impl StoreResult {
-    pub(super) const ALL: [Self; 5] = [
+    /// All results.
+    pub const ALL: [Self; 5] = [
         Self::Ok,
         Self::Late,
         Self::Unreachable,
@@ -46,6 +48,8 @@ impl StoreResult {
 pub struct StoreMetrics {
     up: Gauge,
     seconds: Histogram,
+    /// The same times as in `seconds`, for readers that need their quantiles each second.
+    latencies: AtomicHistogram,
 }
 
 impl StoreMetrics {
@@ -55,6 +59,7 @@ impl StoreMetrics {
         Self {
             up: gauge!(STORE_UP),
             seconds: histogram!(STORE_SECONDS),
+            latencies: AtomicHistogram::default(),
         }
     }
 
@@ -66,5 +71,12 @@ impl StoreMetrics {
     /// Records the time of a round trip, whatever its result.
     pub fn asked(&self, span: Duration) {
         self.seconds.record(span);
+        self.latencies.record(span);
+    }
+
+    /// The times of the round trips so far.
+    #[must_use]
+    pub fn latencies(&self) -> Counts {
+        self.latencies.counts()
     }
 }

@@ -222,6 +222,13 @@ impl ZoneMetrics {
         self.overridden_keys.set(keys as f64);
     }
 
+    /// How many operations in the store had this result.
+    #[must_use]
+    pub fn operations(&self, result: StoreResult) -> u64 {
+        let operations = self.operations.get();
+        operations.map_or(0, |operations| operations[result as usize].get())
+    }
+
     /// Reports the rate now in force.
     pub fn show_rate(&self, rate: Rate) {
         let is_limited = !rate.is_unlimited();

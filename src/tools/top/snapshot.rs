@@ -1,9 +1,10 @@
 //! The state of the gateway as text, for people and scripts.
 
 use super::address::Address;
-use super::model::{Model, Row, Sort};
+use super::model::{Model, Row, ServerState, Sort};
 use super::view::file;
 use super::view::numbers::wait;
+use super::view::trouble::{headline, of_server, store};
 use crate::admin::views::Plain;
 
 const HEADING: [&str; 10] = [
@@ -21,6 +22,10 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
         };
         lines.push(format!("drip {} at {address}{stopping}", config.version));
         lines.push(file(config));
+    }
+    if let Some(sample) = model.now() {
+        lines.extend(headline(&sample.headline));
+        lines.extend(sample.store.as_ref().map(store));
     }
     lines.push(String::new());
     let mut rows = vec![HEADING.map(str::to_owned).to_vec()];
@@ -95,26 +100,35 @@ fn servers(model: &Model) -> Vec<String> {
     let heading = [
         "origin",
         "server",
-        "health",
+        "state",
         "in flight",
         "answered",
         "failed",
+        "5xx",
+        "p99",
     ];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for origin in model.origins() {
         rows.extend(origin.servers.iter().map(|server| {
-            let health = if server.healthy { "healthy" } else { "down" };
+            let errors = server.codes.get(&Plain::from("5xx"));
+            let p99 = server.latency.p99;
             vec![
                 origin.name.to_string(),
                 server.url.to_string(),
-                health.to_owned(),
+                ServerState::of(server).name().to_owned(),
                 server.in_flight.to_string(),
                 server.answered.to_string(),
                 server.failed.to_string(),
+                errors.copied().unwrap_or_default().to_string(),
+                p99.map_or("-".to_owned(), wait),
             ]
         }));
     }
-    columns(&rows, &[0, 1, 2])
+    let mut lines = columns(&rows, &[0, 1, 2]);
+    let servers = model.origins().iter().flat_map(|origin| &origin.servers);
+    let told = servers.filter_map(|it| Some(format!("{}: {}", it.url, of_server(it)?)));
+    lines.extend(told);
+    lines
 }
 
 /// The gates of origins, and their deepest keys; nothing without a gate.

@@ -1,5 +1,6 @@
 use super::Model;
-use crate::admin::views::{Gate, GateKey, GateSample, Origin, Sample, Server};
+use super::server::has_trouble;
+use crate::admin::views::{Gate, GateKey, GateSample, Origin, OriginSample, Sample, Server};
 
 /// How many of a gate's deepest keys are shown.
 const KEYS: usize = 5;
@@ -8,11 +9,15 @@ const KEYS: usize = 5;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tools::top) enum OriginLine<'a> {
     Origin(&'a Origin),
+    /// What it answered in the last second, and how fast.
+    Answers(&'a OriginSample),
     /// What waits at the origin's gate.
     Waiting(GateNow<'a>),
     /// What the gate lets through.
     Limits(GateNow<'a>),
     Server(&'a Server),
+    /// Why a server is out or failing.
+    Trouble(&'a Server),
     /// A key with requests that wait at the gate.
     Key(&'a GateKey),
 }
@@ -30,12 +35,20 @@ impl Model {
         let mut lines = Vec::new();
         for origin in self.origins() {
             lines.push(OriginLine::Origin(origin));
+            let second = self.now().and_then(|sample| named(sample, origin));
+            let told = second.filter(|it| !it.codes.is_empty() || !it.errors.is_empty());
+            lines.extend(told.map(OriginLine::Answers));
             let gate = self.gate(origin);
             lines.extend(gate.map(OriginLine::Waiting));
             lines.extend(
                 gate.and_then(|gate| gate.is_limited().then_some(OriginLine::Limits(gate))),
             );
-            lines.extend(origin.servers.iter().map(OriginLine::Server));
+            for server in &origin.servers {
+                lines.push(OriginLine::Server(server));
+                if has_trouble(server) {
+                    lines.push(OriginLine::Trouble(server));
+                }
+            }
             lines.extend(gate.iter().flat_map(GateNow::keys).map(OriginLine::Key));
         }
         lines
@@ -43,15 +56,16 @@ impl Model {
 
     /// The gate of an origin.
     pub(in crate::tools::top) fn gate<'a>(&'a self, origin: &'a Origin) -> Option<GateNow<'a>> {
-        let second = |sample: &'a Sample| {
-            let named = sample.origins.iter().find(|it| it.name == origin.name);
-            named?.gate.as_ref()
-        };
+        let second = |sample: &'a Sample| named(sample, origin)?.gate.as_ref();
         Some(GateNow {
             gate: origin.gate.as_ref()?,
             second: self.now().and_then(second),
         })
     }
+}
+
+fn named<'a>(sample: &'a Sample, origin: &Origin) -> Option<&'a OriginSample> {
+    sample.origins.iter().find(|it| it.name == origin.name)
 }
 
 impl<'a> GateNow<'a> {

@@ -2,19 +2,18 @@
 
 use std::fmt::Write as _;
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
 
 use super::numbers::{moment, span};
-use super::{Paint, View};
+use super::{Paint, View, trouble};
 use crate::admin::views::Config;
 use crate::tools::top::model::Link;
 
-pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
-    let lines = vec![gateway(view), settings(view)];
-    frame.render_widget(Paragraph::new(lines), area);
+/// `whole`: with the evidence and the remedy of the headline.
+pub(super) fn lines(view: &View, whole: bool) -> Vec<Line<'static>> {
+    let mut lines = vec![gateway(view), settings(view)];
+    lines.extend(trouble::lines(view, whole));
+    lines
 }
 
 fn gateway(view: &View) -> Line<'static> {

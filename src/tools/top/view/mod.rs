@@ -8,11 +8,12 @@ pub(super) mod numbers;
 mod origins;
 mod paint;
 mod settings;
+pub(super) mod trouble;
 mod zones;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::widgets::Block;
+use ratatui::widgets::{Block, Paragraph};
 
 pub(super) use self::header::file;
 pub(super) use self::paint::Paint;
@@ -25,6 +26,9 @@ use crate::limit::Moment;
 ///
 /// Smaller pages show only the zones and the selected panel.
 const LARGE: (u16, u16) = (90, 26);
+
+/// Lines below which only the title of the headline is shown.
+const TALL: u16 = 20;
 
 /// What is drawn.
 pub(super) struct View<'a> {
@@ -39,13 +43,15 @@ pub(super) struct View<'a> {
 impl View<'_> {
     pub(super) fn draw(&self, frame: &mut Frame) {
         let area = frame.area();
-        let [header, rest, footer] = Layout::vertical([
-            Constraint::Length(2),
+        let header = header::lines(self, area.height >= TALL);
+        let tall = u16::try_from(header.len()).unwrap_or(u16::MAX);
+        let [top, rest, footer] = Layout::vertical([
+            Constraint::Length(tall),
             Constraint::Fill(1),
             Constraint::Length(1),
         ])
         .areas(area);
-        header::draw(self, frame, header);
+        frame.render_widget(Paragraph::new(header), top);
         let zones = u16::try_from(self.shown().zones().len()).unwrap_or(u16::MAX);
         let zones = zones.max(1).saturating_add(3);
         if area.width >= LARGE.0 && area.height >= LARGE.1 {

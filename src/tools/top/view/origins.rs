@@ -7,8 +7,9 @@ use ratatui::widgets::Paragraph;
 
 use super::View;
 use super::numbers::wait;
-use crate::admin::views::{GateKey, Origin, Server};
-use crate::tools::top::model::{GateNow, OriginLine};
+use super::trouble::{latency, of_server};
+use crate::admin::views::{GateKey, Origin, OriginSample, Server};
+use crate::tools::top::model::{GateNow, OriginLine, ServerState};
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
@@ -31,7 +32,12 @@ fn line(view: &View, line: OriginLine) -> Line<'static> {
         OriginLine::Origin(origin) => Line::raw(name(origin)),
         OriginLine::Waiting(gate) => waiting(view, gate),
         OriginLine::Limits(gate) => limits(view, gate),
+        OriginLine::Answers(second) => answers(view, second),
         OriginLine::Server(at) => server(view, at),
+        OriginLine::Trouble(at) => {
+            let text = of_server(at).unwrap_or_default();
+            Line::styled(format!("           {text}"), view.paint.bad())
+        }
         OriginLine::Key(waits) => Line::raw(key(waits)),
     }
 }
@@ -77,18 +83,43 @@ fn limits(view: &View, gate: GateNow) -> Line<'static> {
     Line::from(spans)
 }
 
+/// The answers and errors of the last second, those of the servers' trouble in red.
+fn answers(view: &View, second: &OriginSample) -> Line<'static> {
+    let mut spans = vec![Span::raw("  ")];
+    let mut tell = |text: String, is_bad: bool| {
+        if spans.len() > 1 {
+            spans.push(Span::raw(", "));
+        }
+        spans.push(if is_bad {
+            Span::styled(text, view.paint.bad())
+        } else {
+            Span::raw(text)
+        });
+    };
+    for (code, count) in &second.codes {
+        tell(format!("{count} {code}/s"), code.as_str() == "5xx");
+    }
+    for (error, count) in &second.errors {
+        tell(format!("{count} {error}/s"), true);
+    }
+    if let Some(text) = latency(&second.latency) {
+        tell(text, false);
+    }
+    Line::from(spans)
+}
+
 fn server(view: &View, server: &Server) -> Line<'static> {
-    let (health, style) = if server.healthy {
-        ("healthy", view.paint.good())
-    } else {
-        ("DOWN   ", view.paint.bad())
+    let (state, style) = match ServerState::of(server) {
+        ServerState::Asked => ("asked  ", view.paint.good()),
+        ServerState::Failing => ("FAILING", view.paint.bad()),
+        ServerState::Out => ("OUT    ", view.paint.bad()),
     };
     let counts = format!(
         "  {}  {} in flight, {} answered, {} failed",
         server.url, server.in_flight, server.answered, server.failed
     );
     Line::from(vec![
-        Span::styled(format!("  {health}"), style),
+        Span::styled(format!("  {state}"), style),
         Span::raw(counts),
     ])
 }

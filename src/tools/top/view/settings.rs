@@ -73,6 +73,7 @@ fn verdicts(zone: &Zone) -> Vec<String> {
         ("delayed", totals.delayed),
         ("rejected", totals.rejected),
         ("cancelled", totals.cancelled),
+        ("rejected elsewhere", totals.rejected_elsewhere),
         ("delayed, dry run", totals.delayed_dry_run),
         ("rejected, dry run", totals.rejected_dry_run),
     ];
@@ -85,7 +86,7 @@ fn verdicts(zone: &Zone) -> Vec<String> {
         .enumerate()
         .filter(|(at, (_, part))| *at < 4 || *part > 0);
     let mut lines: Vec<String> = shown
-        .map(|(_, (name, part))| format!("{name:<17} {part:>10} {:>6}", share(*part, whole)))
+        .map(|(_, (name, part))| format!("{name:<18} {part:>9} {:>6}", share(*part, whole)))
         .collect();
     let reasons = zone.rejections.iter().filter(|(_, count)| **count > 0);
     let reasons: Vec<String> = reasons

@@ -164,7 +164,7 @@ fn a_small_one_shows_the_zones_and_one_panel() {
         (
             vec![Action::Back],
             "▸ origins",
-            "  DOWN     http://127.0.0.1:9001",
+            "  OUT      http://127.0.0.1:9001",
         ),
         (vec![Action::Down], "▸ zones", "> all           500r/s"),
         (vec![Action::Help], "keys", "Shift-Tab"),
@@ -343,7 +343,7 @@ fn a_gate_is_in_the_panel_of_its_origin() {
         "│app: 2 of 6 in flight",
         "│  gate: 30 waiting, p99 0.21s, 4 rej/s (queue)",
         "│  rate 173r/s of 200r/s, places 6 (file: 8); backs off: trouble, 14 of 120",
-        "│  healthy  http://127.0.0.1:9000  0 in flight, 0 answered, 0 failed",
+        "│  asked    http://127.0.0.1:9000  0 in flight, 0 answered, 0 failed",
         r"│      22   73%  alice\u{1b}[2J",
         "│       8   27%  (no key)",
     ];
@@ -366,4 +366,38 @@ fn a_gate_is_in_the_panel_of_its_origin() {
             .is_some_and(|line| line.contains("(no key)")),
         "the last line stays\n{shown}"
     );
+}
+
+#[test]
+fn what_is_wrong_is_told_above_and_at_the_origin() {
+    let mut model = model();
+    let origins = json!({"origins": [{"name": "app", "servers": [
+        {"url": "http://a", "state": "failing", "healthy": false,
+         "last_failure": {"at": "2026-11-21T06:00:01Z", "text": "refused\u{1b}"}},
+        {"url": "http://b", "state": "out",
+         "out": {"since": "2026-11-21T06:00:01Z", "by": "checks"},
+         "last_check": {"at": "2026-11-21T06:00:02Z", "text": "it answered 503"}},
+    ]}]});
+    model.hear(
+        News::Origins(serde_json::from_value(origins).unwrap()),
+        at(0),
+    );
+    let sample = json!({"seq": 61, "time": 1061,
+        "headline": {"cause": "store_out", "severity": "bad", "title": "The store is out", "evidence": "E", "remedy": "R"},
+        "store": {"up": false, "out_for": 5.0, "reason": "refused", "operations": {"skipped": 3}},
+        "origins": [{"name": "app", "codes": {"2xx": 7, "5xx": 2}, "errors": {"unreachable": 1},
+                     "latency": {"p50": 0.01, "p95": 0.02, "p99": 0.03}}],
+    });
+    model.hear(News::Sample(serde_json::from_value(sample).unwrap()), at(1));
+    let shown = page(&model, &after(&model, &[Action::Back]), (110, 25));
+    for line in [
+        "\n The store is out\n   E\n   R\n store OUT for 5.00s: refused, 3 skipped/s\n",
+        "│  7 2xx/s, 2 5xx/s, 1 unreachable/s, p50 10.0ms p95 20.0ms p99 30.0ms",
+        "│  FAILING  http://a",
+        r"last failure 2026-11-21 06:00:01 UTC: refused\u{1b}",
+        "│  OUT      http://b",
+        "out by checks since 2026-11-21 06:00:01 UTC; last check 2026-11-21 06:00:02 UTC: it answered 503",
+    ] {
+        assert!(shown.contains(line), "no {line} in\n{shown}");
+    }
 }

@@ -1,0 +1,52 @@
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+
+use super::timestamp;
+use crate::actors::{StoreHealth, Zone};
+use crate::admin::counts::Labelled;
+use crate::admin::minute::{Minute, Of};
+use crate::admin::views::{Plain, SharedStore, Store, StoreZone};
+use crate::admin::{Admin, counts, reply};
+use crate::config::StoreKind;
+use crate::http::gateway::Gateway;
+
+pub(super) async fn show(admin: Data<Admin>, minute: Data<Minute>) -> HttpResponse {
+    let Some(gateway) = admin.gateway() else {
+        return reply::not_now();
+    };
+    let store = gateway.store_health();
+    reply::ok(&SharedStore {
+        store: store.map(|store| view(&gateway, store, &minute)),
+    })
+}
+
+fn view(gateway: &Gateway, store: &StoreHealth, minute: &Minute) -> Store {
+    let outage = store.outage();
+    // Without its password.
+    let url = store.settings().url.to_string();
+    let zones = gateway.zones().iter();
+    let zones = zones.filter(|zone| zone.settings().store != StoreKind::Memory);
+    let zones: Vec<_> = zones.map(|it| zone(it)).collect();
+    let mut operations = Labelled::new();
+    for zone in &zones {
+        counts::add(&mut operations, &zone.operations);
+    }
+    Store {
+        url: Plain::new(&url),
+        up: outage.is_none(),
+        out_since: outage.as_ref().map(|(since, _)| timestamp(*since)),
+        reason: outage.map(|(_, reason)| Plain::new(&reason)),
+        latency: minute.latency(&Of::Store(url), &store.latencies()),
+        operations,
+        zones,
+    }
+}
+
+fn zone(zone: &Zone) -> StoreZone {
+    StoreZone {
+        zone: Plain::new(&zone.settings().name),
+        on_store_failure: zone.settings().on_store_failure.name().into(),
+        operations: counts::operations(zone.metrics()),
+        differs: zone.differs(),
+    }
+}

@@ -1,0 +1,51 @@
+//! Counts of metrics by their labels, as the API and the live samples show them.
+
+use std::collections::BTreeMap;
+
+use super::views::{Codes, Plain};
+use crate::observe::metrics::{
+    CodeClass, Outcome, RouteMetrics, ServerMetrics, StoreResult, ZoneMetrics,
+};
+
+/// Numbers by label; zeros are left out.
+pub(super) type Labelled = BTreeMap<Plain, u64>;
+
+/// A server's responses, by class of their status.
+pub(super) fn responses(server: &ServerMetrics) -> Codes {
+    let codes = CodeClass::ALL.into_iter();
+    labelled(codes.map(|code| (code.label(), server.responses(code))))
+}
+
+/// Requests that a server did not answer, by kind.
+pub(super) fn errors(server: &ServerMetrics) -> Labelled {
+    let outcomes = Outcome::ALL.into_iter();
+    let errors = outcomes.filter(|outcome| *outcome != Outcome::Answered);
+    labelled(errors.map(|outcome| (outcome.label(), server.counted(outcome))))
+}
+
+/// Answers to clients, by class of their status.
+pub(super) fn codes(route: &RouteMetrics) -> Codes {
+    let statuses = route.statuses();
+    labelled(statuses.map(|(status, count)| (CodeClass::of(status).label(), count)))
+}
+
+/// Operations of a zone in the store, by result.
+pub(super) fn operations(zone: &ZoneMetrics) -> Labelled {
+    let results = StoreResult::ALL.into_iter();
+    labelled(results.map(|result| (result.label(), zone.operations(result))))
+}
+
+/// Adds `more` to `sum`.
+pub(super) fn add(sum: &mut Labelled, more: &Labelled) {
+    for (label, count) in more {
+        *sum.entry(label.clone()).or_default() += count;
+    }
+}
+
+fn labelled(counts: impl Iterator<Item = (&'static str, u64)>) -> Labelled {
+    let mut sum = Labelled::new();
+    for (label, count) in counts.filter(|(_, count)| *count > 0) {
+        *sum.entry(label.into()).or_default() += count;
+    }
+    sum
+}

@@ -1,0 +1,162 @@
+//! Latencies of the last minute.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::views::Latency;
+use crate::config::ServerUrl;
+use crate::http::gateway::Gateway;
+use crate::observe::metrics::Counts;
+
+/// Every how many seconds the counts are kept.
+const STEP: u64 = 10;
+/// How many of them are kept. The oldest is 50 to 60 seconds old.
+const STEPS: usize = 6;
+/// Of how many servers and routes they are kept, 13 KB for each.
+///
+/// More have no latencies.
+pub(super) const MOST: usize = 500;
+
+/// The counts of latencies at several moments of the last minute.
+#[derive(Clone, Default)]
+pub(super) struct Minute(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    seconds: u64,
+    counts: HashMap<Of, VecDeque<Counts>>,
+}
+
+/// What has a latency.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Of {
+    Store(String),
+    Server(String, String),
+    Route(String),
+}
+
+impl Of {
+    pub(super) fn server(origin: &str, url: &ServerUrl) -> Self {
+        Self::Server(origin.to_owned(), url.to_string())
+    }
+}
+
+impl Minute {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A second is over.
+    pub(super) fn tick(&self, gateway: &Gateway) {
+        let mut kept = self.lock();
+        if kept.seconds.is_multiple_of(STEP) {
+            kept.keep(all(gateway));
+        }
+        kept.seconds += 1;
+    }
+
+    /// What was counted in the last minute, if `now` are all counts so far.
+    pub(super) fn counts(&self, of: &Of, now: &Counts) -> Counts {
+        let kept = self.lock();
+        match kept.counts.get(of).and_then(VecDeque::front) {
+            Some(before) => now.since(before),
+            None if kept.counts.len() < MOST => now.clone(),
+            None => Counts::default(),
+        }
+    }
+
+    /// The latency in the last minute, if `now` are all counts so far.
+    pub(super) fn latency(&self, of: &Of, now: &Counts) -> Latency {
+        latency(&self.counts(of, now))
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, now: impl Iterator<Item = (Of, Counts)>) {
+        let mut before = std::mem::take(&mut self.counts);
+        for (of, counts) in now {
+            // Several routes may have one name.
+            if self.counts.len() >= MOST || self.counts.contains_key(&of) {
+                continue;
+            }
+            let mut steps = before.remove(&of).unwrap_or_default();
+            steps.push_back(counts);
+            if steps.len() > STEPS {
+                steps.pop_front();
+            }
+            self.counts.insert(of, steps);
+        }
+    }
+}
+
+/// All latencies of a gateway.
+fn all(gateway: &Gateway) -> impl Iterator<Item = (Of, Counts)> {
+    let store = gateway.store_health().map(|store| {
+        let url = store.settings().url.to_string();
+        (Of::Store(url), store.latencies())
+    });
+    let servers = gateway.origins().iter().flat_map(|origin| {
+        let name = &origin.settings().name;
+        let metrics = origin.metrics();
+        metrics.map(move |(url, metrics)| (Of::server(name, url), metrics.latencies()))
+    });
+    let routes = gateway.settings().routes.iter().enumerate();
+    let routes = routes.map(|(index, route)| {
+        let counts = gateway.route_metrics(index).latencies();
+        (Of::Route(route.name()), counts)
+    });
+    store.into_iter().chain(servers).chain(routes)
+}
+
+/// The quantiles of these durations.
+pub(super) fn latency(counts: &Counts) -> Latency {
+    let at = |q| counts.quantile(q).as_ref().map(Duration::as_secs_f64);
+    Latency {
+        p50: at(0.5),
+        p95: at(0.95),
+        p99: at(0.99),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::metrics::AtomicHistogram;
+
+    fn counted(so_far: &AtomicHistogram) -> impl Iterator<Item = (Of, Counts)> {
+        std::iter::once((Of::Route("/".to_owned()), so_far.counts()))
+    }
+
+    #[test]
+    fn what_is_older_than_a_minute_is_left_out() {
+        let (minute, histogram) = (Minute::default(), AtomicHistogram::default());
+        let of = Of::Route("/".to_owned());
+        histogram.record(Duration::from_secs(1));
+        for step in 0..8 {
+            let counts = minute.counts(&of, &histogram.counts());
+            let found = counts.quantile(0.5).is_some();
+            // The first step is kept before anything was counted.
+            if step == 0 {
+                let nothing = AtomicHistogram::default();
+                minute.lock().keep(counted(&nothing));
+            } else {
+                minute.lock().keep(counted(&histogram));
+            }
+            assert_eq!(found, step < 7, "step {step}");
+        }
+    }
+
+    #[test]
+    fn as_many_are_kept_as_may_be() {
+        let minute = Minute::default();
+        let many = (0..2 * MOST).map(|nth| (Of::Route(nth.to_string()), Counts::default()));
+        minute.lock().keep(many);
+        assert_eq!(minute.lock().counts.len(), MOST);
+        let histogram = AtomicHistogram::default();
+        histogram.record(Duration::from_secs(1));
+        let of = |nth: usize| Of::Route(nth.to_string());
+        let at = |nth| minute.latency(&of(nth), &histogram.counts()).p99;
+        assert!(at(0).is_some() && at(MOST).is_none());
+    }
+}

@@ -1,0 +1,112 @@
+//! What is wrong: the headline, the store, and servers that are out or failing.
+
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use super::numbers::{moment, wait};
+use super::{Paint, View};
+use crate::admin::views::{Headline, Latency, Server, StoreSample};
+use crate::tools::top::model::ServerState;
+
+/// The headline with its evidence and remedy, and the store; nothing where there is neither.
+///
+/// Without `whole`, only its title.
+pub(super) fn lines(view: &View, whole: bool) -> Vec<Line<'static>> {
+    let Some(sample) = view.shown().now() else {
+        return Vec::new();
+    };
+    let paint = view.paint;
+    let mut texts = headline(&sample.headline).into_iter();
+    let style = match sample.headline.severity.as_str() {
+        "bad" => paint.bad(),
+        "warn" => paint.mark(),
+        "fine" => paint.good(),
+        _ => Style::new(),
+    };
+    let title = texts.next();
+    let title = title.map(|text| Line::styled(format!(" {text}"), style.patch(Paint::strong())));
+    let mut lines: Vec<Line> = title.into_iter().collect();
+    let texts = texts.filter(|_| whole);
+    lines.extend(texts.map(|text| Line::raw(format!("   {text}"))));
+    lines.extend(sample.store.as_ref().map(|it| {
+        let style = if it.up { Style::new() } else { paint.bad() };
+        Line::styled(format!(" {}", store(it)), style)
+    }));
+    lines
+}
+
+/// The title, the evidence and the remedy, as far as there are any.
+pub(in crate::tools::top) fn headline(headline: &Headline) -> Vec<String> {
+    if headline.cause.as_str().is_empty() {
+        return Vec::new();
+    }
+    let parts = [&headline.title, &headline.evidence, &headline.remedy];
+    let told = parts.into_iter().map(ToString::to_string);
+    told.filter(|text| !text.is_empty()).collect()
+}
+
+/// The state of the store, in one line.
+pub(in crate::tools::top) fn store(store: &StoreSample) -> String {
+    let state = match (&store.out_for, &store.reason) {
+        _ if store.up => "up".to_owned(),
+        (out_for, reason) => {
+            let span = out_for.map(|span| format!(" for {}", wait(span)));
+            let why = reason.as_ref().map(|reason| format!(": {reason}"));
+            format!("OUT{}{}", span.unwrap_or_default(), why.unwrap_or_default())
+        }
+    };
+    let mut parts = vec![format!("store {state}")];
+    let operations = store.operations.iter();
+    parts.extend(operations.map(|(result, count)| format!("{count} {result}/s")));
+    parts.extend(latency(&store.latency));
+    if !store.differs.is_empty() {
+        let zones = store.differs.iter().map(ToString::to_string);
+        let zones: Vec<String> = zones.collect();
+        parts.push(format!(
+            "other gateways have another rate for {}",
+            zones.join(", ")
+        ));
+    }
+    parts.join(", ")
+}
+
+/// The quantiles of a latency, in one text; `None` without any.
+pub(in crate::tools::top) fn latency(latency: &Latency) -> Option<String> {
+    let millis = |seconds: f64| format!("{:.1}ms", seconds * 1e3);
+    let (p50, p95, p99) = (latency.p50?, latency.p95?, latency.p99?);
+    Some(format!(
+        "p50 {} p95 {} p99 {}",
+        millis(p50),
+        millis(p95),
+        millis(p99)
+    ))
+}
+
+/// Why a server is out or failing, in one line; `None` if it is neither.
+pub(in crate::tools::top) fn of_server(server: &Server) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(out) = &server.out {
+        let since = moment(out.since.as_str());
+        parts.push(match &out.until {
+            Some(until) => format!(
+                "out by {} since {since}, until {}",
+                out.by,
+                moment(until.as_str())
+            ),
+            None => format!("out by {} since {since}", out.by),
+        });
+    }
+    if ServerState::of(server) != ServerState::Asked {
+        let failure = server.last_failure.as_ref();
+        parts.extend(failure.map(|last| {
+            let at = moment(last.at.as_str());
+            format!("last failure {at}: {}", last.text)
+        }));
+        let check = server.last_check.as_ref().filter(|check| !check.healthy);
+        parts.extend(check.map(|last| {
+            let at = moment(last.at.as_str());
+            format!("last check {at}: {}", last.text)
+        }));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}

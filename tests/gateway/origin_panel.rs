@@ -1,0 +1,256 @@
+//! What the operator sees of origins, servers and routes: answers, errors, states, and what happened last.
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+
+use crate::gateway::live::Listener;
+use crate::gateway::operator::json;
+use crate::support::{Exchange, Gateway, Origin, eventually, fetch, free_address};
+
+fn file(servers: &[String], more: &str) -> String {
+    format!(
+        "[origins.app]\nservers = {servers:?}\n{more}\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    )
+}
+
+fn url(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
+fn server(gateway: &Gateway, nth: usize) -> Value {
+    json(gateway, "/api/origins")["origins"][0]["servers"][nth].clone()
+}
+
+/// The sum of a field of the next samples, until it is `wanted`.
+fn sum_of(listener: &mut Listener, wanted: u64, field: impl Fn(&Value) -> Value) -> u64 {
+    let mut sum = 0;
+    for _ in 0..10 {
+        let event = listener.next();
+        if event.name == "sample" {
+            sum += field(&event.data).as_u64().unwrap_or_default();
+        }
+        if sum >= wanted {
+            break;
+        }
+    }
+    sum
+}
+
+#[test]
+fn an_origin_that_answers_500_is_seen_everywhere() {
+    let origin = Origin::answering(|exchange| {
+        exchange.send(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
+    });
+    let gateway = Gateway::start(&file(&[url(origin.address)], ""));
+    let mut listener = Listener::connect(&gateway, "", "");
+    listener.history();
+    for _ in 0..4 {
+        assert_eq!(fetch(gateway.address(), "/").status, 500);
+    }
+    let codes = |sample: &Value| {
+        let (all, of_route) = (
+            &sample["codes"]["5xx"],
+            &sample["routes"][0]["codes"]["5xx"],
+        );
+        assert_eq!(all, of_route, "{sample}");
+        if sample["origins"][0]["codes"]["5xx"].is_u64() {
+            assert!(sample["origins"][0]["latency"]["p99"].is_f64(), "{sample}");
+        }
+        all.clone()
+    };
+    assert_eq!(sum_of(&mut listener, 4, codes), 4);
+
+    let all = json(&gateway, "/api/origins");
+    let origin = &all["origins"][0];
+    for of in [origin, &origin["servers"][0]] {
+        assert_eq!(of["codes"], serde_json::json!({"5xx": 4}), "{of}");
+        assert_eq!(of["errors"], serde_json::json!({}), "{of}");
+        assert!(of["latency"]["p50"].as_f64() <= of["latency"]["p99"].as_f64());
+        assert!(of["latency"]["p50"].is_f64(), "{of}");
+    }
+    let server = &origin["servers"][0];
+    assert_eq!(server["state"], "asked", "an answer is no failure");
+    assert_eq!(
+        (&server["healthy"], &server["out"]),
+        (&true.into(), &Value::Null)
+    );
+
+    let routes = json(&gateway, "/api/routes");
+    let route = &routes["routes"][0];
+    assert_eq!(
+        (&route["name"], &route["origin"]),
+        (&"/".into(), &"app".into())
+    );
+    assert_eq!(route["requests"], 4);
+    assert_eq!(route["statuses"], serde_json::json!({"500": 4}));
+    assert!(route["latency"]["p95"].is_f64(), "{route}");
+    let labels = [("origin", "app"), ("code", "5xx")];
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.count("drip_origin_responses_total", &labels), 4);
+}
+
+#[test]
+fn a_request_that_no_route_took_is_in_the_codes() {
+    let origin = Origin::start();
+    let text = file(&[url(origin.address)], "").replace("path = \"/\"", "path = \"/a\"");
+    let gateway = Gateway::start(&text);
+    assert_eq!(fetch(gateway.address(), "/b").status, 404);
+    eventually("it is counted", || {
+        json(&gateway, "/api/routes")["unrouted"] == serde_json::json!({"4xx": 1})
+    });
+}
+
+#[test]
+fn a_lone_server_that_is_dead_is_failing_until_it_answers() {
+    let address = free_address();
+    let gateway = Gateway::start(&file(&[url(address)], ""));
+    assert_eq!(server(&gateway, 0)["state"], "asked");
+    assert_eq!(fetch(gateway.address(), "/").status, 502);
+    let dead = server(&gateway, 0);
+    assert_eq!(
+        (&dead["state"], &dead["healthy"]),
+        (&"failing".into(), &false.into())
+    );
+    assert_eq!(dead["errors"], serde_json::json!({"unreachable": 1}));
+    let last = &dead["last_failure"];
+    let text = last["text"].as_str().expect("a text");
+    assert!(
+        text.contains("connecting to") && text.contains("refused"),
+        "{text}"
+    );
+    assert!(last["at"].as_str().is_some_and(|at| at.ends_with('Z')));
+    let mut listener = Listener::connect(&gateway, "", "");
+    listener.history();
+    let origin = listener.next().data["origins"][0].clone();
+    assert_eq!(
+        (&origin["failing"], &origin["servers"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(origin["last_failure"], *text);
+
+    let _back = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    assert_eq!(server(&gateway, 0)["state"], "asked");
+}
+
+#[test]
+fn a_server_that_failures_took_out_says_since_when_and_until_when() {
+    let (dead, origin) = (free_address(), Origin::start());
+    let more = "max_fails = 1\nfail_timeout = \"3s\"";
+    let gateway = Gateway::start(&file(&[url(dead), url(origin.address)], more));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    let out = server(&gateway, 0);
+    assert_eq!(out["state"], "out", "{out}");
+    assert_eq!(out["out"]["by"], "failures");
+    let (since, until) = (&out["out"]["since"], &out["out"]["until"]);
+    // Timestamps of one form and zone compare as texts.
+    assert!(
+        since.as_str() < until.as_str() && since.is_string(),
+        "{out}"
+    );
+    assert_eq!(server(&gateway, 1)["state"], "asked");
+    let dead = url(dead);
+    let labels = [("server", dead.as_str())];
+    let healthy = || gateway.metrics().value("drip_origin_healthy", &labels);
+    assert_eq!(healthy(), Some(0.0));
+    eventually("it is asked again", || {
+        server(&gateway, 0)["state"] == "failing" && healthy() == Some(1.0)
+    });
+}
+
+#[test]
+fn checks_tell_what_they_found_last() {
+    let address = free_address();
+    let checks = "[origins.app.health]\npath = \"/up\"\ninterval = \"50ms\"\nunhealthy_after = 1\n\
+                  healthy_after = 1";
+    let begin = |status: u16| {
+        Origin::at(&address.to_string(), move |exchange: &mut Exchange| {
+            exchange.send(format!("HTTP/1.1 {status} So\r\nContent-Length: 0\r\n\r\n").as_bytes())
+        })
+    };
+    let origin = begin(200);
+    let gateway = Gateway::start(&file(&[url(address)], checks));
+    eventually("it was checked", || {
+        let check = server(&gateway, 0)["last_check"].clone();
+        check["healthy"] == true && check["text"] == "it answered 200 OK"
+    });
+    drop(origin);
+    eventually("it is out", || server(&gateway, 0)["state"] == "out");
+    let out = server(&gateway, 0);
+    assert_eq!(
+        (&out["out"]["by"], &out["out"]["until"]),
+        (&"checks".into(), &Value::Null)
+    );
+    assert_eq!(out["last_check"]["healthy"], false);
+    let _back = begin(204);
+    eventually("it is back", || {
+        let server = server(&gateway, 0);
+        server["state"] == "asked" && server["last_check"]["text"] == "it answered 204 No Content"
+    });
+}
+
+/// Two zones: `wide` lets all through, and `tight` one request.
+fn two_zones(origin: &Origin) -> String {
+    let more = "[zones.wide]\nkey = \"$remote_addr\"\nrate = \"1000r/s\"\n\
+                [zones.tight]\nkey = \"$remote_addr\"\nrate = \"1r/m\"\n";
+    let limits =
+        "limits = [{ zone = \"wide\", burst = 50, nodelay = true }, { zone = \"tight\" }]\n";
+    format!("{}{limits}", file(&[url(origin.address)], more))
+}
+
+#[test]
+fn two_zones_count_a_request_once_and_what_one_rejects_the_other_calls_so() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&two_zones(&origin));
+    let mut listener = Listener::connect(&gateway, "", "");
+    listener.history();
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    for _ in 0..3 {
+        assert_eq!(fetch(gateway.address(), "/").status, 429);
+    }
+    let mut seen = [0; 4];
+    for _ in 0..10 {
+        let sample = listener.next().data;
+        let zone = |name: &str| {
+            let mut zones = sample["zones"].as_array().expect("a list").iter();
+            zones.find(|it| it["name"] == name).expect("it").clone()
+        };
+        let (wide, tight) = (zone("wide"), zone("tight"));
+        let all = sample["codes"].as_object().expect("an object").values();
+        let all: u64 = all.filter_map(Value::as_u64).sum();
+        let more = [
+            all,
+            wide["rejected_elsewhere"].as_u64().unwrap_or_default(),
+            wide["cancelled"].as_u64().unwrap_or_default(),
+            tight["rejections"]["burst"].as_u64().unwrap_or_default(),
+        ];
+        for (sum, more) in seen.iter_mut().zip(more) {
+            *sum += more;
+        }
+        if seen[0] >= 4 && seen[1] >= 3 {
+            break;
+        }
+    }
+    assert_eq!(seen, [4, 3, 0, 3]);
+    let totals = &json(&gateway, "/api/zones/wide")["totals"];
+    assert_eq!(
+        (&totals["rejected_elsewhere"], &totals["cancelled"]),
+        (&3.into(), &0.into())
+    );
+}
+
+#[test]
+fn what_the_gate_of_an_origin_rejects_its_zones_call_rejected_elsewhere() {
+    let origin = Origin::start();
+    let gate = "rate = \"1r/m\"\nmax_queue = 1\nqueue_timeout = \"200ms\"\n\
+                [zones.z]\nkey = \"$remote_addr\"\nrate = \"1000r/s\"";
+    let text = file(&[url(origin.address)], gate);
+    let limits = "limits = [{ zone = \"z\", burst = 50, nodelay = true }]\n";
+    let gateway = Gateway::start(&format!("{text}{limits}"));
+    let ask = || fetch(gateway.address(), "/").status;
+    assert_eq!((ask(), ask()), (200, 503), "the second one waits in vain");
+    let totals = || json(&gateway, "/api/zones/z")["totals"].clone();
+    eventually("it is counted", || totals()["rejected_elsewhere"] == 1);
+    assert_eq!(totals()["cancelled"], 0);
+}
