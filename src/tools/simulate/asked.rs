@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use crate::limit::Moment;
-use crate::tools::replay::{Judged, Line, Outcome};
+use crate::replay::{Judged, Line, Outcome};
 
 /// A request as the output names it.
 pub(super) struct Asked<'a> {

@@ -19,7 +19,7 @@ use self::rows::Rows;
 use self::run::Run;
 use super::trace::{SHOWN, length, open, progress, svg};
 use crate::config::{self, Settings};
-use crate::tools::replay::{Line, Outcome, Trace};
+use crate::replay::{Line, Outcome, Trace};
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
