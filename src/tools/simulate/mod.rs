@@ -31,8 +31,8 @@ pub struct Wanted {
     /// Draw over time the requests that arrive, wait and go on
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log; plain or compressed by gzip; -
-    /// for standard input
+    /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log; plain or compressed by
+    /// gzip; - for standard input
     trace: PathBuf,
 }
 
