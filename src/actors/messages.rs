@@ -7,8 +7,9 @@ use actix::Message;
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Key, Rejection};
+use super::arrivals::{Arrival, Arrivals};
 use super::stats::{Count, Top};
-use crate::limit::{Cost, Limit, Rate, Ticket};
+use crate::limit::{Cost, Limit, Moment, Rate, Ticket};
 
 /// Asks for a turn. Answered exactly once, unless the caller has gone before.
 #[derive(Debug, Message)]
@@ -34,8 +35,34 @@ pub struct Probe {
     pub key: Key,
     /// The route's limit.
     pub limit: Limit,
+    /// Whether the route only tries its limits.
+    pub dry_run: bool,
     /// Receives the rejection, or `None` if the join would be accepted.
     pub reply: oneshot::Sender<Option<Rejection>>,
+}
+
+impl Join {
+    /// The request as it is recorded.
+    pub(super) fn arrival(&self, time: Moment) -> Arrival<'_> {
+        Arrival {
+            time,
+            key: &self.key,
+            limit: self.limit,
+            dry_run: self.dry_run,
+        }
+    }
+}
+
+impl Probe {
+    /// The request as it is recorded if it is rejected. Otherwise its join is.
+    pub(super) fn arrival(&self, time: Moment) -> Arrival<'_> {
+        Arrival {
+            time,
+            key: &self.key,
+            limit: self.limit,
+            dry_run: self.dry_run,
+        }
+    }
 }
 
 /// The request that joined with this ticket has gone.
@@ -110,6 +137,13 @@ pub(super) struct ListKeys {
     pub(super) before: usize,
     /// Receives the keys and the index to continue from; 0 at the end.
     pub(super) reply: oneshot::Sender<(Top, usize)>,
+}
+
+/// Asks for the arrivals of the last ten minutes.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct CollectArrivals {
+    pub(super) reply: oneshot::Sender<Arrivals>,
 }
 
 /// The index at which walks begin.

@@ -11,6 +11,7 @@
 //! parking or evicting.
 
 mod answer;
+mod arrivals;
 mod key;
 mod messages;
 mod restart;
@@ -25,6 +26,7 @@ mod turn;
 mod zone;
 
 pub use answer::{Charge, Grant, Key, Outlook, Rejection};
+pub use arrivals::{Arrival, Arrivals};
 pub use messages::Waiters;
 pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::StoreHealth;

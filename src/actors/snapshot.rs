@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::answer::Key;
+use super::arrivals::{Arrival, ArrivalLog, Arrivals};
 use super::stats::KeyState;
 use super::store_link::StoreLink;
 use crate::limit::{Bucket, Moment, Rate};
@@ -29,11 +30,13 @@ pub(super) struct Shard {
     busy: Cell<usize>,
     /// Set for a zone that is kept in a store.
     sharing: RefCell<Option<Rc<StoreLink>>>,
+    arrivals: RefCell<ArrivalLog>,
 }
 
 impl Shard {
-    pub(super) fn new(pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>) -> Self {
+    pub(super) fn new(pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>, most_arrivals: usize) -> Self {
         Self {
+            arrivals: RefCell::new(ArrivalLog::new(most_arrivals, pacer.now())),
             pacer,
             metrics,
             waiting: RefCell::default(),
@@ -42,6 +45,21 @@ impl Shard {
             busy: Cell::new(0),
             sharing: RefCell::default(),
         }
+    }
+
+    /// Records an arrival, to be replayed with other numbers.
+    pub(super) fn record(&self, arrival: Arrival) {
+        self.arrivals.borrow_mut().record(arrival);
+    }
+
+    /// The arrivals of the last ten minutes.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        self.arrivals.borrow().arrivals(self.pacer.now())
+    }
+
+    /// Forgets arrivals that are too old.
+    pub(super) fn forget_old_arrivals(&self, now: Moment) {
+        self.arrivals.borrow_mut().forget_old(now);
     }
 
     /// How the zone is shared now, if it is.

@@ -132,9 +132,15 @@ impl Drop for Joining<'_> {
 pub struct Probing(oneshot::Receiver<Option<Rejection>>);
 
 impl Probing {
-    pub(super) fn new(shards: &Shards, key: Key, limit: Limit) -> Self {
+    pub(super) fn new(shards: &Shards, key: &Key, limit: Limit, dry_run: bool) -> Self {
         let (reply, answer) = oneshot::channel();
-        shards.send(&Key::clone(&key), Probe { key, limit, reply });
+        let probe = Probe {
+            key: Key::clone(key),
+            limit,
+            dry_run,
+            reply,
+        };
+        shards.send(key, probe);
         Self(answer)
     }
 }

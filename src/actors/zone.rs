@@ -8,7 +8,10 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::answer::{Key, Rejection};
-use super::messages::{CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Waiters};
+use super::arrivals::{self, Arrivals};
+use super::messages::{
+    CollectArrivals, CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Waiters,
+};
 use super::restart::{self, Paused};
 use super::shards::Shards;
 use super::stats::{Count, KeyState, Order, Top, ZoneStats};
@@ -208,6 +211,19 @@ impl Zone {
         top.into_sorted()
     }
 
+    /// The arrivals of the last ten minutes.
+    pub async fn arrivals(&self) -> Arrivals {
+        let mut all = Arrivals::default();
+        for supervisor in self.shards.living() {
+            let (reply, answer) = oneshot::channel();
+            supervisor.do_send(CollectArrivals { reply });
+            if let Ok(arrivals) = answer.await {
+                all.add(arrivals);
+            }
+        }
+        all
+    }
+
     /// Forgets what `key` was charged.
     ///
     /// Returns the number of rejected waiters, or `None` if the key is not known.
@@ -237,8 +253,8 @@ impl Zone {
 
     /// Asks whether a join would be accepted now.
     #[must_use]
-    pub fn probe(&self, key: Key, limit: Limit) -> Probing {
-        Probing::new(&self.shards, key, limit)
+    pub fn probe(&self, key: &Key, limit: Limit, dry_run: bool) -> Probing {
+        Probing::new(&self.shards, key, limit, dry_run)
     }
 
     /// Counts a request that this zone rejected. The plan of its key has the index `plan`.
@@ -313,6 +329,7 @@ fn tuning(zone: &config::Zone, shard: usize, shards: usize, sharing: Option<Shar
         plans: zone.plans.clone(),
         max_keys,
         idle_timeout: zone.idle_timeout,
+        most_arrivals: arrivals::MOST / shards,
         sharing,
     }
 }

@@ -274,6 +274,9 @@ impl Handler<Probe> for KeyActor {
         self.at_now(|actor, now| {
             let (bucket, rate) = (actor.queue.bucket(), actor.queue.rate());
             let refusal = bucket.refuses(rate, probe.limit, now);
+            if refusal.is_some() {
+                actor.shard.record(probe.arrival(now));
+            }
             // The caller may have gone.
             let _gone = probe
                 .reply

@@ -5,7 +5,9 @@ use std::time::Duration;
 use actix::{Context, Handler};
 
 use super::super::answer::Key;
-use super::super::messages::{CollectStats, FROM_THE_END, Forget, ForgetKey, ListKeys};
+use super::super::messages::{
+    CollectArrivals, CollectStats, FROM_THE_END, Forget, ForgetKey, ListKeys,
+};
 use super::super::stats::KeyState;
 use super::ZoneSupervisor;
 use super::keys::State;
@@ -66,6 +68,15 @@ impl Handler<ListKeys> for ZoneSupervisor {
         }
         // The caller may have gone.
         let _gone = reply.send((top, before));
+    }
+}
+
+impl Handler<CollectArrivals> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, request: CollectArrivals, _: &mut Context<Self>) {
+        // The caller may have gone.
+        let _gone = request.reply.send(self.shard.arrivals());
     }
 }
 

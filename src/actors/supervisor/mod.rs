@@ -180,7 +180,7 @@ impl ZoneSupervisor {
 
 /// The shared state of a supervisor that has no keys yet.
 fn shard(zone: &str, tuning: &Tuning, pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>) -> Rc<Shard> {
-    let shard = Shard::new(pacer, metrics);
+    let shard = Shard::new(pacer, metrics, tuning.most_arrivals);
     shard.share(shared(zone, tuning, &shard));
     Rc::new(shard)
 }
@@ -260,6 +260,7 @@ impl Handler<Join> for ZoneSupervisor {
             return Self::reject(join, Rejected::Stopping);
         }
         let now = self.shard.pacer.now();
+        self.shard.record(join.arrival(now));
         self.follow_plan(&join.key, now);
         if !self.tuning.algorithm.queues() {
             return match self.shard.sharing() {
@@ -309,6 +310,9 @@ impl Handler<Probe> for ZoneSupervisor {
             Some((_, State::Parked(account))) => refuses(account),
             _ => refuses(&Account::new(self.tuning.algorithm)),
         };
+        if refusal.is_some() {
+            self.shard.record(probe.arrival(now));
+        }
         // The caller may have gone.
         let _gone = probe
             .reply

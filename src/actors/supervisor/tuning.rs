@@ -21,6 +21,8 @@ pub struct Tuning {
     pub max_keys: NonZeroUsize,
     /// A drained key is forgotten after it was not used for this long.
     pub idle_timeout: Duration,
+    /// The most arrivals that it keeps to be replayed. Never changes.
+    pub most_arrivals: usize,
     /// Set for a zone that is kept in a store.
     pub(in crate::actors) sharing: Option<Sharing>,
 }

@@ -1,3 +1,4 @@
+mod arrivals;
 mod eviction;
 mod in_flight;
 mod listing;
@@ -101,6 +102,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         plans: settings.plans.clone(),
         max_keys: settings.max_keys,
         idle_timeout: settings.idle_timeout,
+        most_arrivals: super::arrivals::MOST,
         sharing: None,
     };
     (settings, tuning)

@@ -245,7 +245,7 @@ async fn probe(
 ) -> Option<(usize, Rejection)> {
     let ask = |PendingLimit { wanted, key, .. }: &PendingLimit| {
         let zone = gateway.zone(wanted.zone);
-        Some(zone.probe(Key::clone(key), wanted.limit))
+        Some(zone.probe(key, wanted.limit, dry_run))
     };
     let mut probes: Vec<Option<Probing>> = asked.iter().map(ask).collect();
     let (index, rejection) = poll_fn(|cx| {
