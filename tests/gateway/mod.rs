@@ -28,3 +28,4 @@ mod servers;
 mod stop;
 mod timeouts;
 mod upstreams;
+mod what_if;

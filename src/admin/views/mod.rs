@@ -10,6 +10,7 @@ mod plain;
 mod route;
 mod sample;
 mod store;
+mod what_if;
 mod zone;
 
 pub use config::{Broken, Change, Config, Problem};
@@ -22,6 +23,7 @@ pub use sample::{
     HeavyKey, History, KeySample, OriginSample, RouteSample, Sample, StoreSample, ZoneSample,
 };
 pub use store::{SharedStore, Store, StoreZone};
+pub use what_if::{ChangedKey, Replayed, WhatIf};
 pub use zone::{Keys, Limit, Override, Totals, Zone, ZonePlan, Zones};
 
 #[cfg(test)]
