@@ -67,11 +67,13 @@ struct Entry {
 
 impl ArrivalLog {
     /// An empty log that keeps up to `most` arrivals, or a chunk of them if that is more.
-    pub(super) fn new(most: usize, now: Moment) -> Self {
+    ///
+    /// What came before `since` is not known.
+    pub(super) fn new(most: usize, since: Moment) -> Self {
         Self {
             full: VecDeque::new(),
             last: Chunk::default(),
-            since: now,
+            since,
             // The last one is not full.
             most_chunks: (most / CHUNK).saturating_sub(1),
         }
@@ -127,6 +129,14 @@ impl Arrivals {
     #[must_use]
     pub fn until(&self) -> Moment {
         self.until
+    }
+
+    /// No arrivals, since the start of a zone.
+    pub(super) fn none(since: Moment) -> Self {
+        Self {
+            since,
+            ..Self::default()
+        }
     }
 
     /// Adds those of another worker.

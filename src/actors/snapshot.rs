@@ -34,9 +34,9 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn new(pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>, most_arrivals: usize) -> Self {
+    pub(super) fn new(pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>, arrivals: ArrivalLog) -> Self {
         Self {
-            arrivals: RefCell::new(ArrivalLog::new(most_arrivals, pacer.now())),
+            arrivals: RefCell::new(arrivals),
             pacer,
             metrics,
             waiting: RefCell::default(),

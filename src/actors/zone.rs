@@ -56,6 +56,7 @@ impl Zone {
             .filter_map(|plan| plan.file.as_deref());
         let since = files.filter_map(clock::changed).fold(since, Moment::max);
         let (shards, paused) = (workers.len(), Paused::default());
+        let started = clock::now();
         let sharing = sharing(&settings, since, store_health, Arc::default());
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
             let tuning = tuning(&settings, shard, shards, sharing.clone());
@@ -68,7 +69,7 @@ impl Zone {
         Self {
             plans: metrics_of_plans(&metrics, &settings),
             settings,
-            shards: Arc::new(Shards::new(supervisors, metrics, paused)),
+            shards: Arc::new(Shards::new(supervisors, metrics, paused, started)),
             sharing,
         }
     }
@@ -80,7 +81,12 @@ impl Zone {
         Self {
             plans: metrics_of_plans(&metrics, &settings),
             settings,
-            shards: Arc::new(Shards::new([supervisor].into(), metrics, Paused::default())),
+            shards: Arc::new(Shards::new(
+                [supervisor].into(),
+                metrics,
+                Paused::default(),
+                Moment::default(),
+            )),
             sharing: None,
         }
     }
@@ -213,7 +219,7 @@ impl Zone {
 
     /// The arrivals of the last ten minutes.
     pub async fn arrivals(&self) -> Arrivals {
-        let mut all = Arrivals::default();
+        let mut all = Arrivals::none(self.shards.started());
         for supervisor in self.shards.living() {
             let (reply, answer) = oneshot::channel();
             supervisor.do_send(CollectArrivals { reply });

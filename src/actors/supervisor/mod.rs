@@ -17,6 +17,7 @@ use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 
 use super::answer::{Charge, Key, RETRY_SOON, Rejection};
+use super::arrivals::ArrivalLog;
 use super::key::{KeyActor, answer_rejected};
 use super::messages::{End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, Settle};
 use super::restart::{self, Restart};
@@ -74,7 +75,8 @@ impl ZoneSupervisor {
         pacer: Rc<Pacer>,
     ) -> Self {
         let (alarm, bell) = pacer.alarm();
-        let shard = shard(&zone, &tuning, pacer, metrics);
+        // Nothing arrived before the first start.
+        let shard = shard(&zone, &tuning, pacer, metrics, Moment::default());
         Self {
             zone,
             rates: Rates::new(tuning.rate, tuning.plans.clone()),
@@ -179,8 +181,17 @@ impl ZoneSupervisor {
 }
 
 /// The shared state of a supervisor that has no keys yet.
-fn shard(zone: &str, tuning: &Tuning, pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>) -> Rc<Shard> {
-    let shard = Shard::new(pacer, metrics, tuning.most_arrivals);
+///
+/// What arrived before `since` is not known.
+fn shard(
+    zone: &str,
+    tuning: &Tuning,
+    pacer: Rc<Pacer>,
+    metrics: Arc<ZoneMetrics>,
+    since: Moment,
+) -> Rc<Shard> {
+    let arrivals = ArrivalLog::new(tuning.most_arrivals, since);
+    let shard = Shard::new(pacer, metrics, arrivals);
     shard.share(shared(zone, tuning, &shard));
     Rc::new(shard)
 }
@@ -238,7 +249,8 @@ impl Supervised for ZoneSupervisor {
         let (alarm, bell) = pacer.alarm();
         (self.alarm, self.bell) = (alarm, Some(bell));
         self.end_all();
-        self.shard = shard(&self.zone, &self.tuning, pacer, metrics);
+        let now = pacer.now();
+        self.shard = shard(&self.zone, &self.tuning, pacer, metrics, now);
     }
 }
 
