@@ -10,6 +10,7 @@
 //! | [`store`] | the same decisions made in Redis, for zones that many gateways share |
 //! | [`config`] | `gateway.toml`: as written, as validated settings, and its changes |
 //! | [`observe`] | metrics, access log, log events |
+//! | [`replay`] | recorded traffic, decided on again by the same rules |
 //! | [`actors`] | zones, their supervisors, key actors and turns |
 //! | [`http`] | messages, connections to clients and origins, the gateway in force, the proxy |
 //! | [`admin`] | the admin port: API, metrics, live page |
@@ -27,6 +28,7 @@ pub mod config;
 pub mod http;
 pub mod limit;
 pub mod observe;
+pub mod replay;
 pub mod server;
 pub mod store;
 #[cfg(test)]

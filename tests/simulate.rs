@@ -251,6 +251,21 @@ fn a_log_of_the_gateways_own_brings_its_keys() {
 }
 
 #[test]
+fn an_escaped_key_of_the_gateways_own_log_is_shown_as_logged_and_has_its_plan() {
+    let line = "{\"time\":\"2026-11-21T03:33:01Z\",\"client\":\"192.0.2.1\",\"target\":\"/x\",\"zone\":\"z\",\
+                \"key\":\"a\\\\\\\\b\\\\x22\"}\n";
+    let bench = Bench::new(
+        "[zones.z]\nkey = \"$http_x_key\"\nrate = \"1r/s\"\n\
+         [zones.z.plans.gold]\nkeys = ['a\\b\"']\nrate = \"100r/s\"\nburst = 5\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\", burst = 0 }]\n",
+    );
+    let rows = bench.rows(&line.repeat(2));
+    let told: Vec<Vec<&str>> = rows.iter().map(|row| row.split(',').collect()).collect();
+    assert_eq!(told[0][1..3], [r"a\\b\x22", "passed"]);
+    assert_eq!(told[1][1..3], [r"a\\b\x22", "delayed"]);
+}
+
+#[test]
 fn bad_lines_are_named_and_the_rest_goes_on() {
     let output = one_zone("1r/s", "burst = 0").simulate("0,a\nnonsense\nx,b\n1,a\n");
     assert!(output.status.success());

@@ -7,6 +7,7 @@ use actix::Message;
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Key, Outcome};
+use super::arrivals::{Arrival, Arrivals};
 use super::stats::{Count, Top};
 use crate::limit::{Cost, Limit, Moment, Rate, Ticket};
 
@@ -38,6 +39,30 @@ pub struct Probe {
     pub dry_run: bool,
     /// Receives what a join would be answered.
     pub reply: oneshot::Sender<Outcome>,
+}
+
+impl Join {
+    /// The request as it is recorded.
+    pub(super) fn arrival(&self, time: Moment) -> Arrival<'_> {
+        Arrival {
+            time,
+            key: &self.key,
+            limit: self.limit,
+            dry_run: self.dry_run,
+        }
+    }
+}
+
+impl Probe {
+    /// The request as it is recorded if it is rejected. Otherwise its join is.
+    pub(super) fn arrival(&self, time: Moment) -> Arrival<'_> {
+        Arrival {
+            time,
+            key: &self.key,
+            limit: self.limit,
+            dry_run: self.dry_run,
+        }
+    }
 }
 
 /// The request that joined with this ticket has gone.
@@ -112,6 +137,13 @@ pub(super) struct ListKeys {
     pub(super) before: usize,
     /// Receives the keys and the index to continue from; 0 at the end.
     pub(super) reply: oneshot::Sender<(Top, usize)>,
+}
+
+/// Asks for the arrivals of the last ten minutes.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct CollectArrivals {
+    pub(super) reply: oneshot::Sender<Arrivals>,
 }
 
 /// The index at which walks begin.

@@ -11,6 +11,7 @@
 //! parking or evicting.
 
 mod answer;
+mod arrivals;
 mod heavy;
 mod key;
 mod messages;
@@ -29,6 +30,7 @@ mod unused;
 mod zone;
 
 pub use answer::{Charge, Grant, Key, NEW_KEYS, Outlook, Rejection};
+pub use arrivals::{Arrival, Arrivals};
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
 pub use messages::Waiters;
 pub use overrides::{MOST_KEYS, Override, Overrides};

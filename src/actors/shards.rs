@@ -11,6 +11,7 @@ use super::messages::Retire;
 use super::restart::Paused;
 use super::supervisor::ZoneSupervisor;
 use super::unused::Unused;
+use crate::limit::Moment;
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 
 /// A zone's supervisors, one on each worker, and the metrics that they share.
@@ -22,6 +23,8 @@ pub(super) struct Shards {
     hasher: RandomState,
     metrics: Arc<ZoneMetrics>,
     paused: Paused,
+    /// When the zone was started.
+    started: Moment,
     /// Whether the zone has left the file.
     retired: AtomicBool,
 }
@@ -31,12 +34,14 @@ impl Shards {
         supervisors: Box<[Addr<ZoneSupervisor>]>,
         metrics: Arc<ZoneMetrics>,
         paused: Paused,
+        started: Moment,
     ) -> Self {
         Self {
             supervisors,
             hasher: RandomState::default(),
             metrics,
             paused,
+            started,
             retired: AtomicBool::new(false),
         }
     }
@@ -54,6 +59,10 @@ impl Shards {
 
     pub(super) fn metrics(&self) -> &ZoneMetrics {
         &self.metrics
+    }
+
+    pub(super) fn started(&self) -> Moment {
+        self.started
     }
 
     pub(super) fn is_paused(&self) -> bool {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::answer::{Answer, Key, Rejection};
+use super::arrivals::{Arrival, ArrivalLog, Arrivals};
 use super::heavy::{HeavyCount, HeavyName};
 use super::messages::Probe;
 use super::stats::KeyState;
@@ -35,11 +36,13 @@ pub(super) struct Shard {
     sharing: RefCell<Option<Rc<StoreLink>>>,
     /// What the keys ask for and get, in the last minutes.
     heavy: RefCell<HeavyCount>,
+    arrivals: RefCell<ArrivalLog>,
 }
 
 impl Shard {
-    pub(super) fn new(pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>) -> Self {
+    pub(super) fn new(pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>, arrivals: ArrivalLog) -> Self {
         Self {
+            arrivals: RefCell::new(arrivals),
             pacer,
             metrics,
             waiting: RefCell::default(),
@@ -49,6 +52,21 @@ impl Shard {
             sharing: RefCell::default(),
             heavy: RefCell::default(),
         }
+    }
+
+    /// Records an arrival, to be replayed with other numbers.
+    pub(super) fn record(&self, arrival: Arrival) {
+        self.arrivals.borrow_mut().record(arrival);
+    }
+
+    /// The arrivals of the last ten minutes.
+    pub(super) fn arrivals(&self) -> Arrivals {
+        self.arrivals.borrow().arrivals(self.pacer.now())
+    }
+
+    /// Forgets arrivals that are too old.
+    pub(super) fn forget_old_arrivals(&self, now: Moment) {
+        self.arrivals.borrow_mut().forget_old(now);
     }
 
     /// How the zone is shared now, if it is.
@@ -130,6 +148,11 @@ impl Shard {
     ///
     /// A request that would be rejected does not join any more, so it is counted here.
     pub(super) fn answer_probe(&self, probe: Probe, refusal: Option<Refusal>, now: Moment) {
+        // The key's own clock may stand.
+        let real = self.pacer.now();
+        if refusal.is_some() {
+            self.record(probe.arrival(real));
+        }
         let Probe {
             key,
             dry_run,
@@ -139,8 +162,8 @@ impl Shard {
         let rejection = refusal.map(|refusal| refusal.into_rejection(now));
         let is_there = reply.send(rejection.into()).is_ok();
         if is_there && let Some(rejection) = rejection {
-            self.count_request(&key, now);
-            self.count_rejection(&key, &rejection, dry_run, now);
+            self.count_request(&key, real);
+            self.count_rejection(&key, &rejection, dry_run, real);
         }
     }
 

@@ -8,8 +8,11 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::answer::{Key, Rejection};
+use super::arrivals::{self, Arrivals};
 use super::heavy::{CollectHeavy, HeavyKeys};
-use super::messages::{CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Waiters};
+use super::messages::{
+    CollectArrivals, CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Waiters,
+};
 use super::overrides::Overrides;
 use super::restart::{self, Paused};
 use super::shards::Shards;
@@ -63,6 +66,7 @@ impl Zone {
             .filter_map(|plan| plan.file.as_deref());
         let since = files.filter_map(clock::changed).fold(since, Moment::max);
         let (shards, paused) = (workers.len(), Paused::default());
+        let started = clock::now();
         let sharing = sharing(&settings, since, store_health, Arc::default());
         let supervisors = workers.iter().enumerate().map(|(shard, worker)| {
             let of_shard = (shard, shards);
@@ -78,7 +82,7 @@ impl Zone {
             plans: metrics_of_plans(&metrics, &settings),
             steering: Arc::new(Steering::new(settings.clone(), sharing.clone())),
             settings,
-            shards: Arc::new(Shards::new(supervisors, metrics, paused)),
+            shards: Arc::new(Shards::new(supervisors, metrics, paused, started)),
             sharing,
             new_keys,
         }
@@ -92,7 +96,12 @@ impl Zone {
             plans: metrics_of_plans(&metrics, &settings),
             steering: Arc::new(Steering::new(settings.clone(), None)),
             settings,
-            shards: Arc::new(Shards::new([supervisor].into(), metrics, Paused::default())),
+            shards: Arc::new(Shards::new(
+                [supervisor].into(),
+                metrics,
+                Paused::default(),
+                Moment::default(),
+            )),
             sharing: None,
             new_keys: Arc::default(),
         }
@@ -297,6 +306,19 @@ impl Zone {
         heavy
     }
 
+    /// The arrivals of the last ten minutes.
+    pub async fn arrivals(&self) -> Arrivals {
+        let mut all = Arrivals::none(self.shards.started());
+        for supervisor in self.shards.living() {
+            let (reply, answer) = oneshot::channel();
+            supervisor.do_send(CollectArrivals { reply });
+            if let Ok(arrivals) = answer.await {
+                all.add(arrivals);
+            }
+        }
+        all
+    }
+
     /// Forgets what `key` was charged.
     ///
     /// Returns the number of rejected waiters, or `None` if the key is not known.
@@ -425,6 +447,7 @@ fn tuning(
             rate,
             budget: Arc::clone(new_keys),
         }),
+        most_arrivals: arrivals::MOST / shards,
         overrides,
         sharing,
     }

@@ -4,7 +4,6 @@ pub mod advise;
 pub mod demo;
 pub mod import;
 pub mod plot;
-pub mod replay;
 pub mod simulate;
 pub mod top;
 pub(crate) mod trace;

@@ -33,3 +33,4 @@ mod stop;
 mod store_panel;
 mod timeouts;
 mod upstreams;
+mod what_if;

@@ -12,6 +12,18 @@ pub fn ask(gateway: &Gateway, method: &str, path: &str, fields: &str) -> Answer 
     client.answer()
 }
 
+/// The status and the JSON of a request with a body.
+pub fn post(gateway: &Gateway, path: &str, body: &str) -> (u16, Value) {
+    let mut client = Client::connect(gateway.site.admin);
+    let (admin, length) = (gateway.site.admin, body.len());
+    client.send(
+        format!("POST {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {length}\r\n\r\n{body}")
+            .as_bytes(),
+    );
+    let answer = client.answer();
+    (answer.status, parse(&answer))
+}
+
 /// The response of a path, as JSON.
 pub fn json(gateway: &Gateway, path: &str) -> Value {
     let answer = ask(gateway, "GET", path, "");

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first.
-const LAYERS: [&str; 11] = [
-    "limit", "time", "store", "config", "observe", "actors", "http", "admin", "server", "tools",
-    "cli",
+const LAYERS: [&str; 12] = [
+    "limit", "time", "store", "config", "observe", "replay", "actors", "http", "admin", "server",
+    "tools", "cli",
 ];
 /// The layers of `src/http/`, lowest first.
 const HTTP: [&str; 6] = [

@@ -6,7 +6,9 @@ use actix::{Context, Handler};
 
 use super::super::answer::Key;
 use super::super::heavy::{CollectHeavy, HeavyKey, HeavyKeys, HeavyName};
-use super::super::messages::{CollectStats, FROM_THE_END, Forget, ForgetKey, ListKeys};
+use super::super::messages::{
+    CollectArrivals, CollectStats, FROM_THE_END, Forget, ForgetKey, ListKeys,
+};
 use super::super::stats::KeyState;
 use super::keys::{Known, State};
 use super::{Active, ZoneSupervisor};
@@ -58,6 +60,15 @@ impl Handler<ListKeys> for ZoneSupervisor {
         }
         // The caller may have gone.
         let _gone = reply.send((top, before));
+    }
+}
+
+impl Handler<CollectArrivals> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, request: CollectArrivals, _: &mut Context<Self>) {
+        // The caller may have gone.
+        let _gone = request.reply.send(self.shard.arrivals());
     }
 }
 

@@ -18,6 +18,7 @@ use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Context, Handler, Message, StreamHandler, Supervised};
 
 use super::answer::{Answer, Charge, Key, Outcome, RETRY_SOON, Rejection};
+use super::arrivals::ArrivalLog;
 use super::key::KeyActor;
 use super::messages::{End, FreePlace, Join, Leave, Probe, Refund, RejectAll, Retire, Settle};
 use super::restart::{self, Restart};
@@ -75,7 +76,8 @@ impl ZoneSupervisor {
         pacer: Rc<Pacer>,
     ) -> Self {
         let (alarm, bell) = pacer.alarm();
-        let shard = shard(&zone, &tuning, pacer, metrics);
+        // Nothing arrived before the first start.
+        let shard = shard(&zone, &tuning, pacer, metrics, Moment::default());
         Self {
             zone,
             rates: Rates::new(
@@ -187,8 +189,17 @@ impl ZoneSupervisor {
 }
 
 /// The shared state of a supervisor that has no keys yet.
-fn shard(zone: &str, tuning: &Tuning, pacer: Rc<Pacer>, metrics: Arc<ZoneMetrics>) -> Rc<Shard> {
-    let shard = Shard::new(pacer, metrics);
+///
+/// What arrived before `since` is not known.
+fn shard(
+    zone: &str,
+    tuning: &Tuning,
+    pacer: Rc<Pacer>,
+    metrics: Arc<ZoneMetrics>,
+    since: Moment,
+) -> Rc<Shard> {
+    let arrivals = ArrivalLog::new(tuning.most_arrivals, since);
+    let shard = Shard::new(pacer, metrics, arrivals);
     shard.share(shared(zone, tuning, &shard));
     Rc::new(shard)
 }
@@ -246,7 +257,8 @@ impl Supervised for ZoneSupervisor {
         let (alarm, bell) = pacer.alarm();
         (self.alarm, self.bell) = (alarm, Some(bell));
         self.end_all();
-        self.shard = shard(&self.zone, &self.tuning, pacer, metrics);
+        let now = pacer.now();
+        self.shard = shard(&self.zone, &self.tuning, pacer, metrics, now);
     }
 }
 
@@ -275,6 +287,7 @@ impl Handler<Join> for ZoneSupervisor {
             return;
         }
         self.shard.count_request(&join.key, now);
+        self.shard.record(join.arrival(now));
         self.follow_plan(&join.key, now);
         if !self.tuning.algorithm.queues() {
             return match self.shard.sharing() {

@@ -144,6 +144,7 @@ impl ZoneSupervisor {
         let now = self.shard.pacer.now();
         let all_parked = self.park_idle(now);
         let all_forgotten = self.forget_drained(now) && self.shrink();
+        self.shard.forget_old_arrivals(now);
         self.show_keys();
         self.shard.forget_old(now);
         if self.phase == Phase::Retiring && self.is_quiet() {

@@ -26,6 +26,8 @@ pub struct Tuning {
     pub new_keys: Option<NewKeys>,
     /// What differs from the file for a while.
     pub overrides: Arc<Overrides>,
+    /// The most arrivals that it keeps to be replayed. Never changes.
+    pub most_arrivals: usize,
     /// Set for a zone that is kept in a store.
     pub(in crate::actors) sharing: Option<Sharing>,
 }

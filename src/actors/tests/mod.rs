@@ -1,3 +1,4 @@
+mod arrivals;
 mod eviction;
 mod heavy;
 mod in_flight;
@@ -107,6 +108,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         idle_timeout: settings.idle_timeout,
         new_keys: None,
         overrides: Arc::default(),
+        most_arrivals: super::arrivals::MOST,
         sharing: None,
     };
     (settings, tuning)

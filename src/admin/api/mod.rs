@@ -7,6 +7,7 @@ mod origins;
 mod overrides;
 mod routes;
 mod store;
+mod what_if;
 mod zones;
 
 use actix_web::web::{self, ServiceConfig};
@@ -31,6 +32,9 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .route(web::put().to(overrides::set))
         .route(web::delete().to(overrides::end))
         .default_service(web::to(async || reply::not_allowed("PUT, DELETE")));
+    let what_if = web::resource("/api/zones/{zone}/what-if")
+        .route(web::post().to(what_if::ask))
+        .default_service(web::to(async || reply::not_allowed("POST")));
     let reload = web::resource("/api/reload")
         .route(web::post().to(config::reload))
         .default_service(web::to(async || reply::not_allowed("POST")));
@@ -41,6 +45,7 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(of_zone)
         .service(of_key)
         .service(key)
+        .service(what_if)
         .service(reading("/api/config", config::show))
         .service(reload)
         .service(reading("/api/origins", origins::all))

@@ -55,7 +55,7 @@ pub(super) fn no_such_zone(gateway: &Gateway, name: &str) -> HttpResponse {
 }
 
 /// The response if a worker does not report its part of a zone in time.
-fn busy() -> HttpResponse {
+pub(super) fn busy() -> HttpResponse {
     reply::error(
         StatusCode::SERVICE_UNAVAILABLE,
         "a worker did not answer in time; try again",

@@ -11,6 +11,7 @@ mod plain;
 mod route;
 mod sample;
 mod store;
+mod what_if;
 mod zone;
 
 pub use config::{Broken, Change, Config, Problem};
@@ -24,6 +25,7 @@ pub use sample::{
     HeavyKey, History, KeySample, OriginSample, RouteSample, Sample, StoreSample, ZoneSample,
 };
 pub use store::{SharedStore, Store, StoreZone};
+pub use what_if::{ChangedKey, Replayed, WhatIf};
 pub use zone::{Keys, Limit, Override, Totals, Zone, ZonePlan, Zones};
 
 #[cfg(test)]

@@ -55,7 +55,8 @@ fn zone<'r>(
         values::choice(&OnStoreFailure::NAMED),
     );
     let can_count = |node: Node, rate: Rate| {
-        fits(node, algorithm, rate) && can_be_kept(node, store, algorithm, rate)
+        let reason = unfit(algorithm, rate).or_else(|| unkept(store, algorithm, rate));
+        reason.inspect(|reason| node.wrong(reason)).is_none()
     };
     let rate = rate.filter(|rate| rate_node.is_none_or(|node| can_count(node, *rate)));
     let max_keys = fields.or("max_keys", MAX_KEYS, values::at_least_one(MOST_KEYS));
@@ -96,47 +97,49 @@ fn zone<'r>(
 /// key.
 const LONGEST_LOG: u32 = 100_000;
 
-/// Whether the algorithm can count at this rate: windows count whole requests.
-fn fits(node: Node, algorithm: Algorithm, rate: Rate) -> bool {
+impl Zone {
+    /// Why the zone cannot count at this rate, if it cannot.
+    #[must_use]
+    pub fn unfit(&self, rate: Rate) -> Option<String> {
+        let fits = unfit(self.algorithm, rate);
+        fits.or_else(|| unkept(self.store, self.algorithm, rate))
+    }
+}
+
+/// Why the algorithm cannot count at this rate, if it cannot: windows count whole requests.
+fn unfit(algorithm: Algorithm, rate: Rate) -> Option<String> {
     if rate.is_unlimited() && !algorithm.queues() {
-        node.wrong(&format!(
+        return Some(format!(
             "a zone that counts by {algorithm} needs a rate; remove algorithm, or give a rate such as \"10r/s\""
         ));
-        return false;
     }
     if !algorithm.has_windows() {
-        return true;
+        return None;
     }
     if !rate.is_whole() {
-        node.wrong(&format!(
+        return Some(format!(
             "{algorithm} counts whole requests in each period; choose a longer one, such as \"1r/2s\" for \"0.5r/s\"; found \"{rate}\""
         ));
-        return false;
     }
     let remembered = algorithm == Algorithm::SlidingWindowLog;
     if remembered && rate.whole_count() > Some(LONGEST_LOG) {
-        node.wrong(&format!(
+        return Some(format!(
             "sliding_window_log remembers the time of each request of a period, at most {LONGEST_LOG}; choose a shorter period, or sliding_window_counter; found \"{rate}\""
         ));
-        return false;
     }
-    true
+    None
 }
 
-/// Whether the zone's store can count at this rate.
-fn can_be_kept(node: Node, store: StoreKind, algorithm: Algorithm, rate: Rate) -> bool {
+/// Why the zone's store cannot count at this rate, if it cannot.
+fn unkept(store: StoreKind, algorithm: Algorithm, rate: Rate) -> Option<String> {
     match store {
-        StoreKind::Memory => true,
+        StoreKind::Memory => None,
         StoreKind::Redis if rate.is_unlimited() => {
-            node.wrong("without a rate there is nothing to keep in Redis; remove store, or give a rate such as \"10r/s\"");
-            false
+            Some("without a rate there is nothing to keep in Redis; remove store, or give a rate such as \"10r/s\"".to_owned())
         }
-        StoreKind::Redis => match Pace::new(rate, algorithm, Moment::default()) {
-            Ok(_) => true,
-            Err(unkept) => {
-                node.wrong(&format!("{unkept}; found \"{rate}\""));
-                false
-            }
-        },
+        StoreKind::Redis => {
+            let pace = Pace::new(rate, algorithm, Moment::default());
+            pace.err().map(|unkept| format!("{unkept}; found \"{rate}\""))
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::order::Order;
 use super::spool::{Event, Spool};
 use super::windows::{Counts, Spreads, Window};
 use crate::limit::Moment;
-use crate::tools::replay::{Join, Timeline};
+use crate::replay::{Join, Timeline};
 
 /// How many keys are shown.
 const SHOWN: usize = 5;

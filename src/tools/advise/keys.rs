@@ -3,7 +3,7 @@ use lru::LruCache;
 
 use super::hours::Class;
 use super::windows::{Counts, Window};
-use crate::tools::replay::Spread;
+use crate::replay::Spread;
 
 /// How many dropped keys have their peaks remembered.
 const REMEMBERED: usize = 256;

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::order::WAITED;
-use crate::tools::replay::{Line, Spread};
+use crate::replay::{Line, Spread};
 
 const SECOND: u64 = 1_000_000_000;
 /// Maximum number of seconds that are counted at once.
@@ -136,7 +136,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::tools::replay::Form;
+    use crate::replay::Form;
 
     /// A line of nginx's log: when the request ended, and how long it took.
     fn line(end: f64, took: f64) -> String {

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use crate::config::Zone;
 use crate::observe::escape::unescape;
-use crate::tools::replay::Line;
+use crate::replay::Line;
 
 /// Where the plan of a key is known from.
 pub(super) enum PlanSource {

@@ -3,7 +3,7 @@ use std::io::{self, Read};
 
 use super::survey::{Item, Survey};
 use crate::limit::Moment;
-use crate::tools::replay::Trace;
+use crate::replay::Trace;
 
 /// A log that is opened when it is needed.
 pub struct Log<'a> {

@@ -17,7 +17,7 @@ use super::trial::{Trial, percent, share};
 use super::windows::WIDTHS;
 use crate::limit::Moment;
 use crate::observe::escape::escape;
-use crate::tools::replay::{Form, Spread};
+use crate::replay::{Form, Spread};
 
 /// The quantiles that are shown beside the peak.
 const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];

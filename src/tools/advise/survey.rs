@@ -7,7 +7,7 @@ use super::origin_load::OriginLoad;
 use super::plan_source::PlanSource;
 use crate::config::{self, KeyTemplate};
 use crate::limit::Moment;
-use crate::tools::replay::{Form, Line, add_to_key, remembered};
+use crate::replay::{Form, Line, add_to_key, remembered};
 
 /// Prefix length to which IPv6 addresses in keys are cut, the default of a zone.
 const IPV6_PREFIX: u8 = 64;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::hours::Class;
 use super::spool::Spool;
 use crate::limit::{Bucket, Cost, Delay, Limit, Moment, Rate, Verdict};
-use crate::tools::replay::Spread;
+use crate::replay::Spread;
 
 /// Maximum number of replays at once: each replay has a bucket for every key.
 const AT_ONCE: usize = 4;

@@ -1,5 +1,5 @@
 use super::hours::Class;
-use crate::tools::replay::Spread;
+use crate::replay::Spread;
 
 /// Widths of the counting windows in nanoseconds, and their names. Each is ten times the next.
 pub(super) const WIDTHS: [(u64, &str); 3] = [

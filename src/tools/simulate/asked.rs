@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use crate::limit::Moment;
-use crate::tools::replay::{Judged, Line, Outcome};
+use crate::replay::{Judged, Line, Outcome};
 
 /// A request as the output names it.
 pub(super) struct Asked<'a> {
@@ -38,9 +38,12 @@ struct Request {
 
 impl<'a> Asked<'a> {
     pub(super) fn of(line: &'a Line) -> Self {
-        let client = line.recorded.as_ref().and_then(|recorded| recorded.client);
-        let by = match (&line.key, client) {
-            (Some(key), _) => Name::Key(Cow::Borrowed(key)),
+        let recorded = line.recorded.as_ref();
+        let client = recorded.and_then(|recorded| recorded.client);
+        let decided = || Some(recorded?.decided()?.1);
+        let key = line.key.as_deref().map(Cow::Borrowed).or_else(decided);
+        let by = match (key, client) {
+            (Some(key), _) => Name::Key(key),
             (None, Some(client)) => Name::Client(client),
             (None, None) => Name::Unknown,
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use crate::observe::escape::escape;
-use crate::tools::replay::{Outcome, Spread, remembered};
+use crate::replay::{Outcome, Spread, remembered};
 
 /// Maximum number of keys that are followed one by one.
 ///

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::replay::{Join, Outcome, Timeline};
 use crate::tools::plot::{Chart, Panel, number, seconds};
-use crate::tools::replay::{Join, Outcome, Timeline};
 
 /// Initial width of a timeline column: one millisecond, in nanoseconds.
 const FINEST: u64 = 1_000_000;

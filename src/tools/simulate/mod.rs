@@ -19,7 +19,7 @@ use self::rows::Rows;
 use self::run::Run;
 use super::trace::{SHOWN, length, open, progress, svg};
 use crate::config::{self, Settings};
-use crate::tools::replay::{Line, Outcome, Trace};
+use crate::replay::{Line, Outcome, Trace};
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
@@ -31,8 +31,8 @@ pub struct Wanted {
     /// Draw over time the requests that arrive, wait and go on
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log; plain or compressed by gzip; -
-    /// for standard input
+    /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log; plain or compressed by
+    /// gzip; - for standard input
     trace: PathBuf,
 }
 

@@ -8,7 +8,7 @@ use super::asked::{Asked, Name};
 use crate::limit::Moment;
 use crate::observe::escape::escape;
 use crate::observe::metrics::GateRejected;
-use crate::tools::replay::Outcome;
+use crate::replay::Outcome;
 
 /// Writes the lines to standard output.
 pub(super) struct Rows {

@@ -3,7 +3,7 @@
 use super::compare::Total;
 use super::flow::Flow;
 use crate::config::Settings;
-use crate::tools::replay::{GatedSimulator, Judged, Line, Outcome, Simulator};
+use crate::replay::{GatedSimulator, Judged, Line, Outcome, Simulator};
 
 /// One file and the results of replaying the trace under it.
 pub(super) struct Run<'a> {

@@ -10,8 +10,8 @@ use super::{GatedSimulator, Judged};
 use crate::config::Settings;
 use crate::limit::Moment;
 use crate::observe::metrics::GateRejected;
+use crate::replay::{Line, Outcome, Recorded, Simulator};
 use crate::testing::config;
-use crate::tools::replay::{Line, Outcome, Recorded, Simulator};
 
 /// A request: when it comes, whose it is, and how long it is at the origin, in milliseconds.
 type Request = (u64, u8, u64);

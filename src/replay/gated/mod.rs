@@ -5,6 +5,7 @@
 //! request's outcome is therefore known only when it has left.
 
 mod key_places;
+mod onward;
 mod origin_gates;
 mod zone_queues;
 
@@ -19,10 +20,11 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 
 use self::key_places::{KeyPlaces, Wanted};
-use self::origin_gates::{Joined, OriginGates};
+use self::onward::{rejected, released};
+use self::origin_gates::OriginGates;
 use self::zone_queues::{Charged, ZoneQueues};
 use super::line::Line;
-use super::outcome::{AtGate, Outcome};
+use super::outcome::Outcome;
 use super::request_keys::RequestKeys;
 use crate::config::{Route, Settings};
 use crate::limit::{Cost, Excess, Moment, Share, Verdict};
@@ -289,115 +291,6 @@ impl<'a> GatedSimulator<'a> {
             self.run_granted();
         }
     }
-    /// A zone gives a request its turn. With the last one it goes on to the gate.
-    fn turn(&mut self, number: u64) {
-        let Some(request) = self.waiting.get_mut(&number) else {
-            return;
-        };
-        request.turns -= 1;
-        if request.turns > 0 {
-            return;
-        }
-        let Some(request) = self.waiting.remove(&number) else {
-            return;
-        };
-        self.zones.end(&request.charges);
-        let outcome = self.go_on(number, request);
-        self.known.extend(outcome.map(|outcome| (number, outcome)));
-    }
-
-    /// Requests that were given a place go on.
-    fn run_granted(&mut self) {
-        while let Some(number) = self.granted.pop() {
-            if let Some(mut request) = self.waiting.remove(&number) {
-                request.wanted.pop();
-                let outcome = self.go_on(number, request);
-                self.known.extend(outcome.map(|outcome| (number, outcome)));
-            }
-        }
-    }
-
-    /// A request that has all its turns takes its places and goes to its gate. Returns its outcome
-    /// unless it waits.
-    fn go_on(&mut self, number: u64, mut request: Waiting<'a>) -> Option<Outcome> {
-        let time = request.outcome.time;
-        while let Some(place) = request.wanted.last() {
-            if !self.places.take(place, number, time) {
-                self.waiting.insert(number, request);
-                return None;
-            }
-            request.wanted.pop();
-        }
-        let waited = self.now.since(time);
-        if !waited.is_zero() && request.outcome.status == LimitStatus::Passed {
-            request.outcome.status = LimitStatus::Delayed;
-        }
-        request.outcome.departure = Some(self.now);
-        request.since = self.now;
-        match self.predict(request.route, &request.share, waited) {
-            Ok(()) => self.join_gate(number, request),
-            Err(reason) => Some(self.reject(number, &request, reason)),
-        }
-    }
-
-    /// Whether a request that has waited so long may wait at its gate as well.
-    fn predict(
-        &self,
-        route: &Route,
-        share: &Share<Rc<[u8]>>,
-        waited: Duration,
-    ) -> Result<(), GateRejected> {
-        if !self.gates.has_gate(route.origin) {
-            return Ok(());
-        }
-        let predicted = self.gates.predict(route.origin, share, self.now)?;
-        // A dry run waits as long as the gate lets it.
-        let most = route.max_wait.filter(|_| !route.dry_run);
-        match most.map(|most| most.saturating_sub(waited)) {
-            Some(most) if predicted > most => Err(GateRejected::MaxWait),
-            _ => Ok(()),
-        }
-    }
-
-    /// A request comes to its gate. Returns its outcome unless it waits there.
-    fn join_gate(&mut self, number: u64, request: Waiting<'a>) -> Option<Outcome> {
-        let origin = request.route.origin;
-        let now = self.now;
-        if !self.gates.has_gate(origin) {
-            self.places.end_at(number, now + request.holds);
-            return Some(request.outcome);
-        }
-        let joined = self.gates.join(
-            origin,
-            &request.share,
-            request.cost,
-            number,
-            request.holds,
-            now,
-        );
-        match joined {
-            Ok(Joined::Passed) => {
-                self.places.end_at(number, now + request.holds);
-                Some(released(&request, now))
-            }
-            Ok(Joined::Waits) => {
-                self.waiting.insert(number, request);
-                None
-            }
-            Err(reason) => Some(self.reject(number, &request, reason)),
-        }
-    }
-
-    /// The gate rejects a request. Its zones get their charges and places back.
-    fn reject(&mut self, number: u64, request: &Waiting, reason: GateRejected) -> Outcome {
-        self.give_back(number, request);
-        rejected(request.outcome, request.since, reason, self.now)
-    }
-
-    fn give_back(&mut self, number: u64, request: &Waiting) {
-        self.zones.refund(&request.charges, self.now);
-        self.granted.extend(self.places.end(number));
-    }
 }
 
 /// What became of a request in its zones.
@@ -418,40 +311,5 @@ impl ZonesJoined {
             turns: 0,
             wanted: Vec::new(),
         }
-    }
-}
-
-/// The outcome of a request that leaves its gate.
-fn released(request: &Waiting, now: Moment) -> Outcome {
-    let since = request.since;
-    let status = match request.outcome.status {
-        LimitStatus::Passed if now > since => LimitStatus::Delayed,
-        status => status,
-    };
-    let at_gate = AtGate {
-        since,
-        until: now,
-        rejected: None,
-    };
-    Outcome {
-        status,
-        departure: Some(now),
-        at_gate: Some(at_gate),
-        ..request.outcome
-    }
-}
-
-/// The outcome of a request that its gate rejects.
-fn rejected(outcome: Outcome, since: Moment, reason: GateRejected, now: Moment) -> Outcome {
-    let at_gate = AtGate {
-        since,
-        until: now,
-        rejected: Some(reason),
-    };
-    Outcome {
-        status: LimitStatus::Rejected,
-        departure: None,
-        at_gate: Some(at_gate),
-        ..outcome
     }
 }

@@ -2,7 +2,7 @@ use super::line::Line;
 use super::outcome::Outcome;
 use super::request_keys::RequestKeys;
 use super::zone_keys::ZoneKeys;
-use crate::config::{RouteLimit, Settings};
+use crate::config::{Route, RouteLimit, Settings};
 use crate::limit::{Account, Algorithm, Excess, Moment};
 
 /// The gateway's zones, deciding on one request after the other.
@@ -42,9 +42,14 @@ impl<'a> Simulator<'a> {
 
     /// Decides on the next request; `None` if no route takes it.
     pub fn judge(&mut self, line: &Line) -> Option<Outcome> {
+        let route = self.requests.route(line)?;
+        Some(self.judge_on(route, line))
+    }
+
+    /// Decides on the next request, which comes to this route.
+    pub fn judge_on(&mut self, route: &Route, line: &Line) -> Outcome {
         self.now = self.now.max(line.time);
         let now = self.now;
-        let route = self.requests.route(line)?;
         let mut asked = Vec::with_capacity(route.limits.len());
         let mut refused = None;
         for mut wanted in route.limits.iter().map(|it| it.costing(line.cost)) {
@@ -56,7 +61,7 @@ impl<'a> Simulator<'a> {
             let keys = &mut self.zones[wanted.zone];
             let new = || Key::new(zone.algorithm, now);
             if !keys.remember(&key, |oldest| oldest.busy_until > now, new) {
-                return Some(Outcome::rejected(route, Excess::default(), now));
+                return Outcome::rejected(route, Excess::default(), now);
             }
             let known = keys.peek(&key);
             let refusal = known
@@ -66,7 +71,7 @@ impl<'a> Simulator<'a> {
         }
         // A request that one limit rejects is charged by none. But its keys count as used.
         if let Some(excess) = refused {
-            return Some(Outcome::rejected(route, excess, now));
+            return Outcome::rejected(route, excess, now);
         }
         let mut verdicts = Vec::with_capacity(asked.len());
         for (RouteLimit { zone, limit }, key) in &asked {
@@ -82,7 +87,7 @@ impl<'a> Simulator<'a> {
                 known.busy_until = known.busy_until.max(departure);
             }
         }
-        Some(outcome)
+        outcome
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::limit::{Cost, Moment};
+use crate::observe::escape::unescape;
 
 mod csv;
 mod json;
@@ -50,7 +51,7 @@ pub struct Recorded<'a> {
     pub referer: Cow<'a, str>,
     /// `$http_user_agent`.
     pub user_agent: Cow<'a, str>,
-    /// The zone that decided on it, and its key there, from the gateway's own log.
+    /// The zone that decided on it, and its key there, escaped, from the gateway's own log.
     pub keyed: Option<(Cow<'a, str>, Cow<'a, str>)>,
     /// The plan of that key, from the gateway's own log.
     pub plan: Option<Cow<'a, str>>,
@@ -62,6 +63,19 @@ pub struct Recorded<'a> {
     pub at_origin: Option<Duration>,
     /// How far the log's clock is ahead of UTC, in seconds.
     pub ahead: i32,
+}
+
+impl Recorded<'_> {
+    /// The zone that decided on the request, and its key there, from the gateway's own log.
+    ///
+    /// The log has the key escaped; these are its bytes.
+    #[must_use]
+    pub fn decided(&self) -> Option<(&str, Cow<'_, [u8]>)> {
+        let (zone, key) = self.keyed.as_ref()?;
+        let escaped = key.contains('\\').then(|| unescape(key)).flatten();
+        let key = escaped.map_or(Cow::Borrowed(key.as_bytes()), Cow::Owned);
+        Some((zone, key))
+    }
 }
 
 /// Why a line could not be read.

@@ -46,8 +46,8 @@ impl<'a> RequestKeys<'a> {
     pub(super) fn of(&mut self, zone: &Zone, line: &Line) -> Vec<u8> {
         match (&line.key, &line.recorded) {
             (Some(key), _) => key.to_vec(),
-            (None, Some(recorded)) => match &recorded.keyed {
-                Some((decided, key)) if **decided == zone.name => key.as_bytes().to_vec(),
+            (None, Some(recorded)) => match recorded.decided() {
+                Some((decided, key)) if *decided == zone.name => key.into_owned(),
                 _ => zone.key.fill(|variable, key| {
                     if !add(key, variable, zone.ipv6_prefix, line, recorded) {
                         self.untold.insert(variable.to_string());

@@ -1,0 +1,45 @@
+use super::*;
+
+/// The time since the start, the key, the cost and whether it is a dry run, of each arrival.
+async fn recorded(bench: &Bench) -> Vec<(Duration, String, u32, bool)> {
+    let arrivals = bench.zone.arrivals().await;
+    let told = arrivals.in_order().map(|arrival| {
+        let key = String::from_utf8_lossy(arrival.key).into_owned();
+        let (since, cost) = (arrival.time.since(START), arrival.limit.cost.get());
+        (since, key, cost, arrival.dry_run)
+    });
+    told.collect()
+}
+
+#[test]
+fn each_join_and_each_probe_that_is_rejected_is_recorded_once() {
+    run(async {
+        let bench = Bench::new("1r/s", 100);
+        let key = |name: &str| Key::from(name.as_bytes());
+        let second = Duration::from_secs(1);
+        let dear = Limit {
+            delay: Delay::Never,
+            cost: Cost::new(7).unwrap(),
+            ..burst(9)
+        };
+        let _passed = bench.join("a", dear).await.unwrap().take();
+        bench.advance(second).await;
+        // The key has an actor: it would reject this one and accept the other one.
+        assert!(bench.zone.probe(&key("a"), burst(0), true).await.is_some());
+        assert!(bench.zone.probe(&key("a"), burst(99), true).await.is_none());
+        assert!(bench.join("a", burst(0)).await.is_err());
+        bench.advance(3 * second).await;
+        // Its actor has gone.
+        assert!(bench.zone.probe(&key("a"), burst(0), false).await.is_some());
+        assert!(bench.zone.probe(&key("b"), burst(0), false).await.is_none());
+        let expected = [(0, 7, false), (1, 1, true), (1, 1, false), (4, 1, false)];
+        let expected = expected.map(|(at, cost, dry)| (at * second, "a".to_owned(), cost, dry));
+        assert_eq!(recorded(&bench).await, expected);
+
+        // Nobody comes for ten minutes.
+        for _ in 0..301 {
+            bench.advance(2 * second).await;
+        }
+        assert_eq!(recorded(&bench).await, []);
+    });
+}
