@@ -102,15 +102,24 @@ export function say(it, ...parts) {
   );
 }
 
-/** The plan of a key in a sentence; nothing without one. */
-export const ofPlan = (key) => (key.plan ? [" of plan ", { bold: key.plan }] : []);
+/** Shows a sentence of the gateway, in which settings are between backticks. */
+export function tell(it, text) {
+  const parts = text.split("`");
+  say(it, ...(parts.length % 2 ? parts.map((part, i) => (i % 2 ? { code: part } : visible(part))) : [visible(text)]));
+}
 
-export const requests = (n) => (Math.round(n) === 1 ? "1 request" : `${whole(n)} requests`);
+/** Numbers by name in a line, such as `2xx 8.6k, 5xx 12`. */
+export const listOf = (counts, form = count) => Object.entries(counts).filter(([, n]) => n > 0).map(([name, n]) => `${visible(name)} ${form(n)}`).join(", ");
 
-/** Lists the first three, with commas and a full stop. */
-export function listed(all) {
-  const first = all.slice(0, 3).flatMap((one, i) => [i ? ", " : "", ...one]);
-  return [...first, all.length > 3 ? ` and ${all.length - 3} more.` : "."];
+/** Adds numbers with labels below them to a list, and returns where the numbers go. */
+export function stats(list, labels) {
+  return labels.map((label) => {
+    const stat = make("span", "stat");
+    const value = make("b", "", "–");
+    stat.append(value, make("small", "", label));
+    list.append(stat);
+    return value;
+  });
 }
 
 export function short(text) {
