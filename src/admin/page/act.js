@@ -6,8 +6,6 @@ import { known, last } from "./state.js";
 import { $, make, setText, visible } from "./text.js";
 import { compare, hideComparison } from "./whatif.js";
 
-const CUT = 128; // characters of a key's name, after which the gateway cuts it in samples
-
 let target = null;
 let actions = [];
 let done = () => {};
@@ -56,16 +54,17 @@ function complain(text, needsToken = false) {
   }
 }
 
-/** Runs what the reader asked for; an error is shown in the dialog. */
+/** Runs what the reader asked for; an error is shown in the dialog. Whether it went well. */
 async function attempt(button, run) {
   if (!$("act-token-line").hidden) keepToken($("act-token").value);
   button.disabled = true;
   complain("");
   try {
-    return await run();
+    await run();
+    return true;
   } catch (error) {
     complain(error.needsToken && !token() ? `${error.message}. Enter the token below.` : `${error.message}.`.replace(/\.\.$/, "."), error.needsToken);
-    return null;
+    return false;
   } finally {
     button.disabled = false;
   }
@@ -78,12 +77,8 @@ async function act() {
     $("act-rate").focus();
     return;
   }
-  const answer = await attempt($("act-do"), async () => {
-    const { method, path, body } = action.request(fields());
-    await send(method, path, body);
-    return true;
-  });
-  if (!answer) return;
+  const { method, path, body } = action.request(fields());
+  if (!(await attempt($("act-do"), () => send(method, path, body)))) return;
   $("act-dialog").close();
   setText($("acted"), `${action.verb}: done.`);
   done();
@@ -96,8 +91,8 @@ export function actOnZone(zone, first) {
 }
 
 export function actOnKey(zone, { key, override }) {
-  if (key.length > CUT && key.endsWith("…")) {
-    // Its whole name is not known here, so the zone is the next best.
+  // The gateway cuts the names of long keys, so that the whole one is not known here.
+  if (key.endsWith("…")) {
     open(`Zone ${visible(zone)} (the key's name is too long to act on it here)`, { zone, rate: known.settings.get(zone)?.rate, override: last()?.zone.get(zone)?.override });
     return;
   }
@@ -123,7 +118,8 @@ export function startAct(afterwards) {
       $("act-rate").focus();
       return;
     }
-    attempt($("act-compare"), () => compare(target.zone, rate));
+    const of = target;
+    attempt($("act-compare"), () => compare(of.zone, rate, () => target === of && fields().rate === rate));
   });
   $("reload").addEventListener("click", () => open("The gateway", { gateway: true }));
   $("token").value = token();

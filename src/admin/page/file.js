@@ -2,7 +2,7 @@
 
 import { linesOf, marks } from "./marks.js";
 import { known, last } from "./state.js";
-import { $, ago, clock, make, setText, visible } from "./text.js";
+import { $, ago, clock, make, setText, showFacts, visible } from "./text.js";
 
 export function showFile() {
   const { config } = known;
@@ -13,18 +13,9 @@ export function showFile() {
     ["name", config.file],
     ["in force since", `${clock(loaded)}, ${ago(now - loaded)}`],
     ["reloads", String(last()?.reload ?? 0)],
-    ["state", last()?.error ? "has an error; previous settings in force" : "in force"],
+    last()?.error ? ["state", "has an error; previous settings in force", true] : ["state", "in force"],
   ];
-  const list = $("file");
-  rows.forEach(([label, value], i) => {
-    let cell = list.children[i * 2 + 1];
-    if (!cell) {
-      cell = make("dd");
-      list.append(make("dt", "", label), cell);
-    }
-    setText(cell, visible(value));
-    cell.classList.toggle("bad", label === "state" && Boolean(last()?.error));
-  });
+  showFacts($("file"), rows);
   setText($("settings").querySelector("pre"), config.settings);
   setText($("version"), config.version);
   setText($("gateway"), visible(config.gateway ?? ""));

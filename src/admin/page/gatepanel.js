@@ -3,7 +3,7 @@
 import { gateSettings, placesOf, rateOf, whyLess } from "./gates.js";
 import { Plot, seen } from "./plot.js";
 import { drawSoon, last } from "./state.js";
-import { axisSeconds, clone, code, count, make, pace, planMark, say, seconds, setText, showPlan, stats, visible, whole } from "./text.js";
+import { axisSeconds, clone, code, count, make, pace, percent, planMark, say, seconds, setText, showPlan, stats, visible, whole } from "./text.js";
 
 const FEW = 1; // up to so many gates show their history at once
 
@@ -104,7 +104,7 @@ export class GatePanel {
       showPlan(plan, key.plan);
       fill.style.setProperty("--part", share.toFixed(3));
       setText(depth, whole(key.depth));
-      setText(part, `${share > 0 && share < 0.01 ? "<1" : Math.round(share * 100)}%`);
+      setText(part, percent(share, 1));
     });
   }
 

@@ -5,14 +5,8 @@ import { $, clock, make, tell, visible } from "./text.js";
 
 let past = null;
 
-/** The present headline; before the gateway has one, that it looks. */
-const present = () => {
-  const { headline } = last();
-  return headline?.title ? headline : { cause: "looking", severity: "none", title: "Looking at the first seconds …", evidence: "", remedy: "", also: [] };
-};
-
 export function showHeadline() {
-  const { cause, severity, about, title, evidence, remedy, also } = present();
+  const { cause, severity, about, title, evidence, remedy, also } = last().headline;
   const card = $("answer");
   card.dataset.severity = severity;
   card.dataset.cause = cause;
@@ -20,11 +14,11 @@ export function showHeadline() {
   tell($("why"), evidence);
   tell($("turn"), remedy);
   const list = $("also");
-  list.hidden = !also?.length;
+  list.hidden = also.length === 0;
   const said = JSON.stringify(also);
   if (list.said !== said) {
     list.said = said;
-    list.replaceChildren(...(also ?? []).map((other) => make("li", "", visible(other))));
+    list.replaceChildren(...also.map((other) => make("li", "", visible(other))));
   }
   // A screen reader announces another cause, not each number.
   const kind = `${cause} ${about ?? ""}`;

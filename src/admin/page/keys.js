@@ -4,7 +4,8 @@ import { actOnKey } from "./act.js";
 import { last, limitsOf, planOf, roomOf } from "./state.js";
 import { $, code, count, make, planMark, seconds, setText, showPlan, visible, whole } from "./text.js";
 
-function newRow(body) {
+/** A row for a key, whose name is a button that acts on it, with so many numbers: `row.of` is the key. */
+export function keyRow(body, numbers) {
   const row = body.insertRow();
   const name = make("th", "key");
   name.scope = "row";
@@ -15,8 +16,21 @@ function newRow(body) {
   const of = make("small", "muted");
   of.append(make("span"), planMark());
   name.append(button, of, make("i", "fill"));
-  row.append(name, make("td"), make("td"));
+  row.append(name, ...Array.from({ length: numbers }, () => make("td")));
   return row;
+}
+
+/** Shows a key, where it is from, and a part of all as a bar. */
+export function showKey(row, key, of, part, isBad) {
+  row.of = key;
+  const [button, from, fill] = row.cells[0].children;
+  const text = key.key === "" ? "(no key)" : visible(key.key);
+  setText(button.firstElementChild, text);
+  if (button.title !== text) button.title = text;
+  setText(from.firstElementChild, of);
+  showPlan(from.lastElementChild, key.plan);
+  fill.style.setProperty("--part", part.toFixed(3));
+  fill.classList.toggle("full", isBad);
 }
 
 export function showKeys() {
@@ -26,19 +40,10 @@ export function showKeys() {
   $("no-keys").hidden = deepest.length > 0;
   while (body.rows.length > deepest.length) body.deleteRow(-1);
   deepest.forEach((key, i) => {
-    const row = body.rows[i] ?? newRow(body);
-    row.of = key;
-    const [name, depth, oldest] = row.cells;
-    const [button, of, fill] = name.children;
-    const text = visible(key.key);
-    setText(button.firstElementChild, text);
-    if (button.title !== text) button.title = text;
-    const [zone, plan] = of.children;
-    setText(zone, visible(key.zone));
-    showPlan(plan, key.plan);
+    const row = body.rows[i] ?? keyRow(body, 2);
     const room = roomOf(limitsOf(key.zone), planOf(key.zone, key.plan));
-    fill.style.setProperty("--part", room ? String(Math.min(1, key.depth / room)) : "0");
-    fill.classList.toggle("full", Boolean(room) && key.depth >= room);
+    showKey(row, key, visible(key.zone), room ? Math.min(1, key.depth / room) : 0, Boolean(room) && key.depth >= room);
+    const [, depth, oldest] = row.cells;
     setText(depth, room ? `${whole(key.depth)} / ${count(room)}` : whole(key.depth));
     setText(oldest, seconds(key.oldest_wait));
   });

@@ -1,15 +1,14 @@
 // Who is limited: the keys of a zone with the most rejections, requests or waiting time.
 
-import { actOnKey } from "./act.js";
 import { visit } from "./address.js";
+import { keyRow, showKey } from "./keys.js";
 import { drawSoon, known, last, sum, view } from "./state.js";
-import { $, code, count, make, planMark, seconds, setText, showPlan, visible, whole } from "./text.js";
+import { $, count, percent, seconds, setText, visible, whole } from "./text.js";
 
 const SHOWN = 8;
 /** Sums of waits, short enough for a column. */
 const waited = (s) => (s < 1 ? seconds(s) : `${count(s < 99.5 ? Number(s.toFixed(1)) : Math.round(s))} s`);
 const WITHIN = { 60: "in the last minute", 600: "in the last 10 minutes" };
-const NONE = { rejections: "No request was rejected", requests: "No requests", wait: "No request waited" };
 const OF = { rejections: (key) => key.rejections, requests: (key) => key.requests, wait: (key) => key.wait_seconds };
 
 const found = { time: -Infinity, zone: null };
@@ -53,31 +52,6 @@ export async function askLimited() {
   drawSoon();
 }
 
-/** All of the zone in that time, of which the keys are a part. */
-function allOf({ zone, sort, window }) {
-  const since = last().time - window;
-  const samples = known.samples.filter((sample) => sample.time > since);
-  const inZone = (pick) => sum(samples.map((sample) => (sample.zone.has(zone) ? pick(sample.zone.get(zone)) : 0)));
-  if (sort === "rejections") return inZone((it) => it.rejected);
-  if (sort === "requests") return inZone((it) => it.passed + it.delayed + it.dry_run + it.rejected);
-  return null;
-}
-
-function newRow() {
-  const row = $("limited").tBodies[0].insertRow();
-  const name = make("th", "key");
-  name.scope = "row";
-  const button = make("button", "keyname");
-  button.type = "button";
-  button.append(code(""));
-  button.addEventListener("click", () => actOnKey(row.of.zone, row.of.key));
-  const of = make("small", "muted");
-  of.append(planMark(), make("span"));
-  name.append(button, of, make("i", "fill full"));
-  row.append(name, make("td"), make("td"), make("td"));
-  return row;
-}
-
 export function showLimited() {
   const zones = last().zones.map((zone) => zone.name);
   $("limited-card").hidden = zones.length === 0;
@@ -98,25 +72,18 @@ export function showLimited() {
   const keys = (known.heavy.keys ?? []).filter((key) => OF[sort](key) > 0).slice(0, SHOWN);
   const body = $("limited").tBodies[0];
   while (body.rows.length > keys.length) body.deleteRow(-1);
-  const all = allOf(known.heavy) ?? sum(keys.map(OF[sort]));
+  const all = known.heavy.total ?? sum(keys.map(OF[sort]));
   keys.forEach((key, i) => {
-    const row = body.rows[i] ?? newRow();
-    row.of = { zone: known.heavy.zone, key };
-    const [name, ...cells] = row.cells;
-    const [button, of, fill] = name.children;
-    const text = key.key === "" ? "(no key)" : visible(key.key);
-    setText(button.firstElementChild, text);
-    button.title = text;
-    const share = Math.min(1, all > 0 ? (key.share !== undefined && sort === "rejections" ? key.share : OF[sort](key) / all) : 0);
-    showPlan(of.firstElementChild, key.plan);
-    setText(of.lastElementChild, [sort === "wait" || share < 0.005 ? "" : `${Math.round(share * 100)}% of the zone`, key.depth > 0 ? `${whole(key.depth)} waiting` : "", key.override ? "not as in the file" : ""].filter(Boolean).join(", "));
-    fill.style.setProperty("--part", share.toFixed(3));
-    fill.classList.toggle("full", sort === "rejections");
+    const row = body.rows[i] ?? keyRow(body, 3);
+    const share = all > 0 ? Math.min(1, OF[sort](key) / all) : 0;
+    const of = [share === 0 ? "" : `${percent(share, 1)} of the zone`, key.depth > 0 ? `${whole(key.depth)} waiting` : "", key.override ? "not as in the file" : ""];
+    showKey(row, { ...key, zone: known.heavy.zone }, of.filter(Boolean).join(", "), share, sort === "rejections");
+    const [, ...cells] = row.cells;
     [whole(key.rejections), count(key.requests), waited(key.wait_seconds)].forEach((value, n) => setText(cells[n], value));
     cells[0].classList.toggle("bad", key.rejections > 0);
   });
-  const off = error > 0 && keys.length > 0 ? `, each count at most ${count(error)} too high` : "";
-  setText($("limited-note"), `${keys.length ? `${visible(known.heavy.zone)}, ` : `${NONE[sort]} in ${visible(known.heavy.zone)} `}${WITHIN[window]}${off}.`);
+  const off = error > 0 && keys.length > 0 ? `, each at most ${sort === "wait" ? seconds(error) : count(error)} too high` : "";
+  setText($("limited-note"), `${keys.length ? "" : "None "}in ${visible(known.heavy.zone)} ${WITHIN[window]}${off}.`);
 }
 
 export function startLimited() {

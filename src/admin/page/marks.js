@@ -55,8 +55,7 @@ export function drawMarks(context, area, x, now) {
     context.lineTo(at + 4, area.top - 7);
     context.lineTo(at, area.top);
     context.fill();
-    const words = new Set(here.map(({ word }) => word));
-    const full = here.length > 1 ? `${here.length} ${words.size === 1 ? `${here[0].word}s` : "changes"}`.replace("expirys", "expiries") : here[0].word;
+    const full = here.length > 1 ? `${here.length} changes` : here[0].word;
     const next = drawn[i + 1]?.at ?? area.right;
     const word = [full, here.length > 1 ? String(here.length) : ""].find((it) => it && at > free && at + 8 + context.measureText(it).width < next);
     if (!word) return;
@@ -84,10 +83,10 @@ export function showTip(plot, at) {
   const near = at === null ? null : plot.marks.find((it) => Math.abs(it.at - at) <= NEAR);
   plot.tip ??= plot.root.querySelector(".tip");
   plot.tip.hidden = !near;
-  const lines = near ? near.marks.flatMap(linesOf) : [];
-  const shown = lines.length > LINES ? [...lines.slice(0, LINES), `and ${lines.length - LINES} more lines, under File`] : lines;
-  const said = shown.join("\n");
+  const lines = near ? near.marks.flatMap((mark) => linesOf(mark).map((line, i) => make("span", i ? "" : "muted", line))) : [];
+  if (lines.length > LINES) lines.splice(LINES, Infinity, make("span", "muted", `and ${lines.length - LINES} more, see File`));
+  const said = lines.map((line) => line.textContent).join("\n");
   if (plot.tip.said === said) return;
   plot.tip.said = said;
-  plot.tip.replaceChildren(...shown.map((line) => make("span", "", line)));
+  plot.tip.replaceChildren(...lines);
 }

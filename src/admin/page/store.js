@@ -1,7 +1,7 @@
 // The store of shared zones: whether it answers, how fast, and whose settings differ.
 
 import { known, last, recent } from "./state.js";
-import { $, listOf, make, pace, seconds, setState, setText, visible } from "./text.js";
+import { $, listOf, pace, seconds, setState, setText, showFacts, visible } from "./text.js";
 
 export function showStore() {
   const { store } = last();
@@ -20,18 +20,11 @@ export function showStore() {
   }
   const latest = samples.findLast((sample) => sample.store.latency.p50 !== null)?.store.latency;
   const rows = [
-    !store.up && ["out for", `${seconds(Math.floor(store.out_for ?? 0))}${store.reason ? `: ${visible(store.reason)}` : ""}`, true],
+    !store.up && ["out for", `${seconds(Math.floor(store.out_for ?? 0))}${store.reason ? `: ${store.reason}` : ""}`, true],
     ["round trip", latest ? `p50 ${seconds(latest.p50)}, p99 ${seconds(latest.p99)}` : "–"],
     ["operations", listOf(operations, pace) || "none"],
-    differs.length > 0 && ["differs", `another gateway has another rate for ${differs.map(visible).join(", ")}`, true],
-    ...(told?.zones ?? []).map((zone) => [zone.zone, `${store.up ? "shared" : "now"}${store.up ? "; if out: " : ": "}${visible(zone.on_store_failure)}`, false]),
+    differs.length > 0 && ["differs", `another gateway has another rate for ${differs.join(", ")}`, true],
+    ...(told?.zones ?? []).map((zone) => [zone.zone, `${store.up ? "if out" : "now"}: ${zone.on_store_failure}`]),
   ].filter(Boolean);
-  const list = $("store");
-  while (list.children.length > rows.length * 2) list.lastChild.remove();
-  rows.forEach(([label, value, wrong], i) => {
-    if (!list.children[i * 2]) list.append(make("dt"), make("dd"));
-    setText(list.children[i * 2], visible(label));
-    setText(list.children[i * 2 + 1], value);
-    list.children[i * 2 + 1].classList.toggle("bad", Boolean(wrong));
-  });
+  showFacts($("store"), rows);
 }

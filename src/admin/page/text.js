@@ -38,6 +38,7 @@ export function whole(n) {
   return n < 100000 ? String(Math.round(n)) : count(n);
 }
 
+export const percent = (part, all) => (part > 0 && part / all < 0.01 ? "<1%" : `${Math.round((100 * part) / (all || 1))}%`);
 export const pace = (n) => (Number.isFinite(n) ? `${count(n)} r/s` : "–");
 
 export function seconds(s) {
@@ -47,7 +48,7 @@ export function seconds(s) {
   if (s < 0.9995) return `${Math.round(s * 1000)} ms`;
   if (s < 9.995) return `${s.toFixed(2)} s`;
   if (s < 99.95) return `${s.toFixed(1)} s`;
-  if (s < 5999.5) return `${Math.floor(Math.round(s) / 60)} min ${Math.round(s) % 60} s`;
+  if (s < 5999.5) return `${Math.floor(Math.round(s) / 60)} min${Math.round(s) % 60 ? ` ${Math.round(s) % 60} s` : ""}`;
   return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
 }
 
@@ -119,6 +120,17 @@ export function stats(list, labels) {
     stat.append(value, make("small", "", label));
     list.append(stat);
     return value;
+  });
+}
+
+/** Shows rows of a label, a value and whether it is bad in a `dl`. */
+export function showFacts(list, rows) {
+  while (list.children.length > rows.length * 2) list.lastChild.remove();
+  rows.forEach(([label, value, isBad], i) => {
+    if (!list.children[i * 2]) list.append(make("dt"), make("dd"));
+    setText(list.children[i * 2], visible(label));
+    setText(list.children[i * 2 + 1], visible(value));
+    list.children[i * 2 + 1].classList.toggle("bad", Boolean(isBad));
   });
 }
 

@@ -2,7 +2,7 @@
 
 import { spark } from "./plot.js";
 import { known, last, recent, sum, total } from "./state.js";
-import { $, make, pace, seconds, setText, whole } from "./text.js";
+import { $, make, pace, percent, seconds, setText, whole } from "./text.js";
 
 const mean = (of) => sum(recent().map(of)) / Math.max(1, recent().length);
 const answered = (sample) => total(sample.codes);
@@ -59,7 +59,6 @@ function waiting(sample) {
 }
 
 const oldest = (sample) => most([...sample.zones.map((zone) => zone.oldest_wait), ...[...sample.gates.values()].map((gate) => gate.wait_p99 ?? 0)]);
-const share = (part, all) => (part > 0 && part / all < 0.01 ? "<1%" : `${Math.round((100 * part) / (all || 1))}%`);
 
 const TOTALS = [
   {
@@ -90,7 +89,7 @@ const TOTALS = [
     ink: "rejected",
     of: rejected,
     tell: () => pace(mean(rejected)),
-    more: () => (mean(rejected) > 0 && mean(answered) > 0 ? `· ${share(mean(rejected), mean(answered))} of all` : ""),
+    more: () => (mean(rejected) > 0 && mean(answered) > 0 ? `· ${percent(mean(rejected), mean(answered))} of all` : ""),
     isBad: () => mean(rejected) > 0,
   },
   {
@@ -98,7 +97,7 @@ const TOTALS = [
     title: "Answers to clients with status 5xx, of origins and of drip itself",
     ink: "rejected",
     of: failed,
-    tell: () => (mean(answered) > 0 ? share(mean(failed), mean(answered)) : "–"),
+    tell: () => (mean(answered) > 0 ? percent(mean(failed), mean(answered)) : "–"),
     more: () => (mean(failed) > 0 ? `· 5xx ${pace(mean(failed))}` : "· 5xx"),
     isBad: () => mean(failed) > 0,
   },

@@ -5,7 +5,7 @@ import { visit } from "./address.js";
 import { inShort, overrideLine, showOverride } from "./overrides.js";
 import { Plot, seen, spark } from "./plot.js";
 import { drawSoon, known, last, view } from "./state.js";
-import { $, axisSeconds, clone, count, make, pace, say, seconds, setState, setText, short, stats, visible, whole } from "./text.js";
+import { $, axisSeconds, clone, count, make, pace, percent, say, seconds, setState, setText, short, stats, visible, whole } from "./text.js";
 
 const FEW = 5; // up to so many zones keep the file's order, with all plots open
 const LISTED_AT_FIRST = 12; // zones listed before "Show more"
@@ -143,7 +143,7 @@ class ZoneCard {
     });
     const keys = zone.rejected_keys ?? [];
     this.blame.hidden = keys.length === 0;
-    const who = keys.flatMap((key, i) => [i ? ", " : "", { code: short(key.key) }, ` ${Math.round(key.share * 100)}%`]);
+    const who = keys.flatMap((key, i) => [i ? ", " : "", { code: short(key.key) }, ` ${percent(key.share, 1)}`]);
     say(this.blame, "Most rejected in the last minute: ", ...who);
   }
 
