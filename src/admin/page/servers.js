@@ -19,18 +19,18 @@ function trouble(origin, server) {
 }
 
 /**
- * The state of a server in a word, and its colour. A server that only fails is never green: what is
- * not known of it alone is known of all servers of the origin.
+ * The state of a server in a word, and its colour. Green is only what has just answered well: what is
+ * not known of a server alone is known of all servers of the origin.
  */
 function stateOf(origin, server, ofOrigin) {
-  if (server.state === "out" || !server.healthy) return ["out", "rejecting"];
+  if (server.state === "out") return ["out", "rejecting"];
   const { errors, bad, share } = trouble(origin, server);
-  const others = origin.servers.some((it) => it !== server && it.healthy && it.state !== "failing");
+  const others = origin.servers.some((it) => it.state === "asked");
   if (server.state === "failing") return ["failing", others ? "waiting" : "rejecting"];
   if (share >= MANY) return [errors >= bad / 2 ? "does not answer" : "answers 5xx", "rejecting"];
   if (share >= SOME) return ["some fail", "waiting"];
   if (share === null && ofOrigin[1] === "rejecting") return ofOrigin;
-  return ["asked", "passing"];
+  return ["asked", share === null && !server.last_check?.healthy ? "idle" : "passing"];
 }
 
 function linesOf(server) {
