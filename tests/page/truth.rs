@@ -11,8 +11,8 @@ use crate::page::{
 use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, fetch, free_address, now, one_zone};
 
-/// That no pill of the origins is green.
-const NO_GREEN: &str = "return !document.querySelector('#origins .pill[data-state=passing], #origins .pill[data-state=idle]')";
+/// Whether all pills of the origins are red.
+const ALL_RED: &str = "[...document.querySelectorAll('#origins .pill')].every((it) => it.dataset.state === 'rejecting')";
 
 /// The rows of the table of who is limited: key and number of rejections.
 const LIMITED: &str = "[...document.querySelectorAll('#limited tbody tr')].map((row) => [
