@@ -2,13 +2,18 @@
 //!
 //! | script | what it is |
 //! |---|---|
-//! | `page` | what is asked of the gateway, and what is drawn when |
-//! | `state` | what the gateway has told |
+//! | `page` | what is drawn when |
+//! | `state`, `link`, `ask` | what the gateway has told; the stream, and requests to the API |
+//! | `address` | the zone and the time span in the page's address |
 //! | `text` | numbers, text and elements |
-//! | `plot` | plots over time |
-//! | `zones`, `origins` | the cards of zones, the panels of origins |
-//! | `gates` | the gates of origins: what waits there, and why |
-//! | `summary` | the headline and the totals |
+//! | `plot`, `canvas`, `marks` | plots over time, and the marks of changes on them |
+//! | `headline`, `totals` | what matters most, as the gateway says it; the totals |
+//! | `zones`, `overrides` | the cards of zones, and what differs from the file |
+//! | `limited`, `keys` | who is limited; the keys with the most waiting requests |
+//! | `origins`, `servers`, `gatepanel`, `gates` | the panels of origins, their servers and gates |
+//! | `routes`, `store` | routes; the store of shared zones |
+//! | `file`, `notices` | the file and its changes; what is wrong with it or the connection |
+//! | `act`, `actions`, `send`, `whatif` | changes by the reader, and what another rate would do |
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -23,7 +28,7 @@ struct Asset {
     text: &'static str,
 }
 
-const ASSETS: [Asset; 11] = [
+const ASSETS: [Asset; 30] = [
     Asset {
         path: "/",
         content_type: "text/html; charset=utf-8",
@@ -36,12 +41,31 @@ const ASSETS: [Asset; 11] = [
     },
     script("/page.js", include_str!("page.js")),
     script("/state.js", include_str!("state.js")),
+    script("/link.js", include_str!("link.js")),
+    script("/ask.js", include_str!("ask.js")),
+    script("/address.js", include_str!("address.js")),
     script("/text.js", include_str!("text.js")),
     script("/plot.js", include_str!("plot.js")),
+    script("/canvas.js", include_str!("canvas.js")),
+    script("/marks.js", include_str!("marks.js")),
+    script("/headline.js", include_str!("headline.js")),
+    script("/totals.js", include_str!("totals.js")),
     script("/zones.js", include_str!("zones.js")),
-    script("/gates.js", include_str!("gates.js")),
+    script("/overrides.js", include_str!("overrides.js")),
+    script("/limited.js", include_str!("limited.js")),
+    script("/keys.js", include_str!("keys.js")),
     script("/origins.js", include_str!("origins.js")),
-    script("/summary.js", include_str!("summary.js")),
+    script("/servers.js", include_str!("servers.js")),
+    script("/gatepanel.js", include_str!("gatepanel.js")),
+    script("/gates.js", include_str!("gates.js")),
+    script("/routes.js", include_str!("routes.js")),
+    script("/store.js", include_str!("store.js")),
+    script("/file.js", include_str!("file.js")),
+    script("/notices.js", include_str!("notices.js")),
+    script("/act.js", include_str!("act.js")),
+    script("/actions.js", include_str!("actions.js")),
+    script("/send.js", include_str!("send.js")),
+    script("/whatif.js", include_str!("whatif.js")),
     Asset {
         path: "/icon.svg",
         content_type: "image/svg+xml",

@@ -1,142 +1,97 @@
-// The origins: the gate of each, and its servers.
+// The origins: how each answers, its gate, and its servers.
 
-import { gateNow, gateSettings, placesOf, rateOf, whyLess } from "./gates.js";
+import { GatePanel } from "./gatepanel.js";
+import { gateNow } from "./gates.js";
 import { Plot, seen } from "./plot.js";
-import { drawSoon, known, last } from "./state.js";
-import { $, axisSeconds, clone, code, count, make, pace, planMark, say, seconds, setState, setText, showPlan, visible, whole } from "./text.js";
+import { showServers } from "./servers.js";
+import { drawSoon, known, last, recent, total } from "./state.js";
+import { $, axisSeconds, clone, count, listOf, pace, seconds, setState, setText, stats, visible, whole } from "./text.js";
 
-const FEW = 2; // up to so many gates show their history at once
+const FEW = 2; // up to so many origins show their history at once
+const MANY = 0.5; // share of requests without a good answer from which an origin does not work
+const SOME = 0.01;
 
 function plotsOf(name) {
   const of = (pick) => (sample) => {
-    const gate = sample.gates.get(name);
-    return gate ? pick(gate) : null;
+    const origin = sample.origin.get(name);
+    return origin ? pick(origin) : null;
   };
+  const answers = [["2xx", "passed"], ["3xx", "redirect"], ["4xx", "client"], ["5xx", "rejected"]];
   return [
     new Plot({
-      title: "Waiting",
-      format: whole,
-      axisFormat: count,
-      integers: true,
-      series: [{ label: "all keys", ink: "delayed", kind: "area", fold: "most", of: of((gate) => gate.depth) }],
-    }),
-    new Plot({
-      title: "Sent",
+      title: "Answers",
       format: pace,
       axisFormat: count,
       series: [
-        { label: "all clients", ink: "passed", kind: "area", fold: "mean", of: (sample) => sample.left.get(name) },
-        { label: "rate", ink: "limit", kind: "limit", rare: true, fold: "last", of: of((gate) => gate.rate.now) },
-        { label: "file", ink: "mark", kind: "limit", rare: true, fold: "last", of: of((gate) => (gate.rate.now < gate.rate.file ? gate.rate.file : null)) },
+        ...answers.map(([label, ink]) => ({ label, ink, kind: "stack", rare: label === "3xx" || label === "4xx", fold: "mean", of: of((origin) => origin.codes?.[label] ?? 0) })),
+        { label: "none", ink: "none", kind: "stack", rare: true, fold: "mean", of: of((origin) => total(origin.errors)) },
       ],
     }),
     new Plot({
-      title: "Wait",
+      title: "Latency",
       format: seconds,
       axisFormat: axisSeconds,
       series: [
-        { label: "p99", ink: "deep", kind: "line", fold: "most", of: of((gate) => gate.wait_p99) },
-        { label: "p50", ink: "delayed", kind: "area", fold: "mean", of: of((gate) => gate.wait_p50) },
+        { label: "p99", ink: "rejected", kind: "line", fold: "most", of: of((origin) => origin.latency?.p99) },
+        { label: "p95", ink: "deep", kind: "line", fold: "most", of: of((origin) => origin.latency?.p95) },
+        { label: "p50", ink: "delayed", kind: "area", fold: "mean", of: of((origin) => origin.latency?.p50) },
       ],
     }),
   ];
 }
 
-class GatePanel {
-  constructor(name) {
-    this.root = clone("gate");
-    this.root.card = this;
-    const part = (what) => this.root.querySelector(what);
-    [this.less, this.settings, this.rejected, this.keys, this.history] = [".less", ".settings", ".rejected", ".shares", "details"].map(part);
-    this.stats = ["waiting", "wait p99", "sent", "rejected"].map((label) => {
-      const stat = make("span", "stat");
-      const value = make("b", "", "–");
-      stat.append(value, make("small", "", label));
-      part(".stats").append(stat);
-      return value;
-    });
-    this.plots = plotsOf(name);
-    part(".plots").append(...this.plots.map((plot) => plot.root));
-    this.history.open = (last()?.gates.size ?? 0) <= FEW;
-    this.history.addEventListener("toggle", drawSoon);
-    seen.observe(this.root);
+/** Answers and failures per second, over the last seconds. */
+function flow(name) {
+  const codes = {};
+  const errors = {};
+  let counted = 0;
+  for (const sample of recent()) {
+    const origin = sample.origin.get(name);
+    if (!origin) continue;
+    counted++;
+    for (const [from, to] of [[origin.codes, codes], [origin.errors, errors]]) {
+      for (const [kind, n] of Object.entries(from ?? {})) to[kind] = (to[kind] ?? 0) + n;
+    }
   }
+  const each = (of) => Object.fromEntries(Object.entries(of).map(([kind, n]) => [kind, n / counted]));
+  return { codes: each(codes), errors: each(errors) };
+}
 
-  show(gate) {
-    const settings = gateSettings(gate.name);
-    const told = [whole(gate.depth), seconds(gate.wait_p99), pace(gate.flowing.sent), pace(gate.flowing.rejected)];
-    told.forEach((value, i) => setText(this.stats[i], value));
-    this.stats[3].classList.toggle("bad", gate.flowing.rejected > 0);
-    this.less.hidden = !gate.backing_off;
-    if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
-    const reasons = [...gate.reasons].sort((a, b) => b[1] - a[1]);
-    this.rejected.hidden = reasons.length === 0;
-    say(this.rejected, "Rejected: ", reasons.map(([reason, n]) => `${reason} ${pace(n)}`).join(", "));
-    this.showSettings(gate, settings);
-    this.showKeys(gate, Boolean(settings?.share));
-  }
-
-  showSettings(gate, settings) {
-    const [rate, places] = [rateOf(gate), placesOf(gate)];
-    const chips = [
-      rate && ["rate ", ...rate],
-      places && ["places ", ...places],
-      settings && (settings.share ? ["share ", { bold: settings.share }, "  queue ", { bold: count(settings.queue) }] : ["one queue for all"]),
-      settings && ["max_queue ", { bold: count(settings.max_queue) }],
-      ...(gate.classes ?? []).map((it) => ["class ", { bold: it.class }, ` weight ${it.weight}, ${whole(it.queue_depth)} waiting`]),
-    ].filter(Boolean);
-    while (this.settings.children.length > chips.length) this.settings.lastChild.remove();
-    chips.forEach((parts, i) => say(this.settings.children[i] ?? this.settings.appendChild(make("li")), ...parts));
-  }
-
-  showKeys(gate, shared) {
-    const keys = shared ? gate.deepest : [];
-    this.keys.hidden = keys.length === 0;
-    while (this.keys.children.length > keys.length) this.keys.lastChild.remove();
-    keys.forEach((key, i) => {
-      let row = this.keys.children[i];
-      if (!row) {
-        row = make("li", "key");
-        const who = make("span", "who");
-        who.append(code(""), planMark());
-        row.append(who, make("i", "fill"), make("b"), make("span", "muted"));
-        this.keys.append(row);
-      }
-      const [who, fill, depth, part] = row.children;
-      const [name, plan] = who.children;
-      const share = gate.depth > 0 ? key.depth / gate.depth : 0;
-      setText(name, key.key === "" ? "(no key)" : visible(key.key));
-      if (row.title !== name.textContent) row.title = name.textContent;
-      showPlan(plan, key.plan);
-      fill.style.setProperty("--part", share.toFixed(3));
-      setText(depth, whole(key.depth));
-      setText(part, `${share > 0 && share < 0.01 ? "<1" : Math.round(share * 100)}%`);
-    });
-  }
-
-  draw() {
-    if (this.onScreen && this.history.open) this.plots.forEach((plot) => plot.draw());
-  }
+/** The state of an origin in words, and its colour. */
+function stateOf({ servers, healthy, failing }, { codes, errors }) {
+  const none = total(errors);
+  const all = none + total(codes);
+  const bad = none + (codes["5xx"] ?? 0);
+  if (servers > 0 && healthy === 0) return [servers === 1 ? "out" : "all out", "rejecting"];
+  if (none > 0 && none >= all * MANY) return ["does not answer", "rejecting"];
+  if (bad > 0 && bad >= all * MANY) return ["answers 5xx", "rejecting"];
+  if (failing > 0 && failing >= healthy) return ["failing", "rejecting"];
+  if (healthy < servers) return [`${servers - healthy} of ${servers} out`, "waiting"];
+  if (failing > 0) return [`${failing} of ${servers} failing`, "waiting"];
+  if (bad > 0 && bad >= all * SOME) return ["some fail", "waiting"];
+  return all > 0 ? ["answers", "passing"] : ["idle", "idle"];
 }
 
 class OriginPanel {
   constructor(name) {
     this.name = name;
-    this.root = make("section", "origin");
-    const title = make("h3");
-    this.told = make("span", "muted");
-    title.append(make("span", "name", visible(name)), this.told);
-    this.servers = make("ul", "servers");
-    this.root.append(title, this.servers);
+    this.root = clone("origin");
+    this.root.card = this;
+    const part = (what) => this.root.querySelector(what);
+    [this.pill, this.told, this.fails, this.history, this.servers] = [".pill", ".told", ".fails", "details", ".servers"].map(part);
+    setText(part(".name"), visible(name));
+    this.stats = stats(part(".stats"), ["answers", "5xx", "no answer", "p95"]);
+    this.plots = plotsOf(name);
+    part(".plots").append(...this.plots.map((plot) => plot.root));
+    this.history.open = known.origins.length <= FEW && innerWidth >= 620;
+    this.history.addEventListener("toggle", drawSoon);
     this.gate = null;
+    seen.observe(this.root);
   }
 
   show(origin, now) {
-    const inFlight = now?.in_flight ?? origin.in_flight;
     const gate = gateNow(this.name);
-    const limit = gate?.backing_off?.shadow ? origin.max_in_flight : (gate?.max_in_flight.now ?? origin.max_in_flight);
-    setText(this.told, `${whole(inFlight)}${limit ? ` of ${count(limit)}` : ""} in flight`);
-    this.told.classList.toggle("full", Boolean(limit) && inFlight >= limit);
+    const state = now ? this.showNow(now, gate) : ["idle", "idle"];
     if (!gate !== !this.gate) {
       if (this.gate) seen.unobserve(this.gate.root);
       this.gate?.root.remove();
@@ -144,18 +99,32 @@ class OriginPanel {
       if (gate) this.servers.before(this.gate.root);
     }
     this.gate?.show(gate);
-    const said = JSON.stringify(origin.servers);
-    if (this.said === said) return;
-    this.said = said;
-    this.servers.replaceChildren(...origin.servers.map((server) => {
-      const row = make("li");
-      const pill = make("span", "pill");
-      setState(pill, server.healthy ? "passing" : "rejecting");
-      pill.append(make("span", "", server.healthy ? "healthy" : "unhealthy"));
-      const sums = make("small", "muted", `${count(server.answered)} answered, ${count(server.failed)} failed`);
-      row.append(code(server.url), pill, sums);
-      return row;
-    }));
+    showServers(this.servers, origin, state);
+  }
+
+  showNow(now, gate) {
+    const limit = gate?.backing_off?.shadow ? now.max_in_flight : (gate?.max_in_flight.now ?? now.max_in_flight);
+    setText(this.told, `${whole(now.in_flight)}${limit ? ` of ${count(limit)}` : ""} in flight`);
+    this.told.classList.toggle("full", Boolean(limit) && now.in_flight >= limit);
+    const flowing = flow(this.name);
+    const state = stateOf(now, flowing);
+    setState(this.pill, state[1]);
+    setText(this.pill.firstElementChild, state[0]);
+    const [all, none, bad] = [total(flowing.codes), total(flowing.errors), flowing.codes["5xx"] ?? 0];
+    const latest = recent().findLast((sample) => (sample.origin.get(this.name)?.latency?.p95 ?? null) !== null);
+    const told = [pace(all), pace(bad), pace(none), seconds(latest?.origin.get(this.name).latency.p95)];
+    told.forEach((value, i) => setText(this.stats[i], value));
+    this.stats[1].classList.toggle("bad", bad > 0);
+    this.stats[2].classList.toggle("bad", none > 0);
+    const fails = [none > 0 ? `No answer: ${listOf(flowing.errors, pace)}.` : "", now.last_failure ? `Last failure: ${visible(now.last_failure)}` : ""];
+    this.fails.hidden = !fails.some(Boolean);
+    setText(this.fails, fails.filter(Boolean).join(" "));
+    return state;
+  }
+
+  draw() {
+    if (this.onScreen && this.history.open) this.plots.forEach((plot) => plot.draw());
+    this.gate?.draw();
   }
 }
 
@@ -164,10 +133,10 @@ const panels = new Map();
 /** Values that change each second come with the samples, addresses and totals with /api/origins. */
 export function showOrigins() {
   const list = $("origins");
-  const live = new Map((last()?.origins ?? []).map((origin) => [origin.name, origin]));
   const names = new Set(known.origins.map((origin) => origin.name));
   for (const [name, panel] of panels) {
     if (names.has(name)) continue;
+    seen.unobserve(panel.root);
     panel.root.remove();
     panels.delete(name);
   }
@@ -175,7 +144,7 @@ export function showOrigins() {
     if (!panels.has(origin.name)) panels.set(origin.name, new OriginPanel(origin.name));
     const panel = panels.get(origin.name);
     if (list.children[i] !== panel.root) list.insertBefore(panel.root, list.children[i] ?? null);
-    panel.show(origin, live.get(origin.name));
-    panel.gate?.draw();
+    panel.show(origin, last().origin.get(origin.name));
+    panel.draw();
   });
 }

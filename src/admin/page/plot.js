@@ -1,22 +1,9 @@
 // Plots over time, on canvases.
 
-import { drawSoon, known, last, view } from "./state.js";
+import { bins, fitCanvas, ink, rule, shade, sizeOf, steps } from "./canvas.js";
+import { drawMarks, showTip } from "./marks.js";
+import { drawSoon, known, last, sum, view } from "./state.js";
 import { clock, clockForm, clone, make, minuteForm, setText } from "./text.js";
-
-export let ink = {};
-export function readInk() {
-  const style = getComputedStyle(document.documentElement);
-  const names = ["card", "text", "muted", "grid", "passed", "delayed", "rejected", "cancelled", "dry_run", "limit", "deep", "mark", "gap"];
-  ink = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
-  ink.font = `11px ${style.getPropertyValue("--sans")}`;
-}
-
-export const sum = (values) => values.reduce((a, b) => a + b, 0);
-const fold = {
-  mean: (values) => sum(values) / values.length,
-  most: (values) => Math.max(...values),
-  last: (values) => values.at(-1),
-};
 
 /** Steps of 1, 2 or 5 times a power of ten, about three up to `most`. */
 function axis(most, integers) {
@@ -26,79 +13,6 @@ function axis(most, integers) {
   let step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough * 0.999);
   if (integers) step = Math.max(1, step);
   return { top: Math.ceil(most / step - 1e-9) * step, step };
-}
-
-/** Groups the samples of the shown range into bins of some seconds, with one value per series. */
-function bins(samples, series, width, now) {
-  const size = [1, 2, 5, 10].find((n) => (width * n) / view.range >= 2.4) ?? 10;
-  const found = [];
-  let values;
-  for (const sample of samples) {
-    if (sample.time <= now - view.range - size) continue;
-    const start = Math.floor(sample.time / size) * size;
-    if (found.at(-1)?.start !== start) {
-      values = series.map(() => []);
-      found.push({ start, values });
-    }
-    series.forEach((each, i) => {
-      const value = each.of(sample);
-      if (value !== null && value !== undefined) values[i].push(value);
-    });
-  }
-  for (const bin of found) {
-    bin.values = bin.values.map((all, i) => (all.length ? fold[series[i].fold](all) : null));
-  }
-  return { size, found };
-}
-
-function fitCanvas(canvas) {
-  const scale = window.devicePixelRatio || 1;
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-  const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
-  if (canvas.width !== w || canvas.height !== h) {
-    canvas.width = w;
-    canvas.height = h;
-  }
-  const context = canvas.getContext("2d");
-  context.setTransform(scale, 0, 0, scale, 0, 0);
-  context.clearRect(0, 0, width, height);
-  return { context, width, height };
-}
-
-function rule(context, x1, y1, x2, y2) {
-  context.beginPath();
-  context.moveTo(x1, y1);
-  context.lineTo(x2, y2);
-  context.stroke();
-}
-
-/** Draws one series as steps; a missing value interrupts it. */
-function steps(context, all, i, x, y, size) {
-  context.beginPath();
-  let end = null;
-  for (const bin of all) {
-    const value = bin.values[i];
-    if (value === null) {
-      end = null;
-      continue;
-    }
-    if (end === null || bin.start > end + 0.5) context.moveTo(x(bin.start), y(value));
-    else context.lineTo(x(bin.start), y(value));
-    end = bin.start + size;
-    context.lineTo(x(end), y(value));
-  }
-  context.stroke();
-}
-
-/** Fills the area below the steps of one series. */
-function shade(context, all, i, x, y, size) {
-  context.fillStyle = context.strokeStyle;
-  context.globalAlpha = 0.16;
-  for (const { start, values } of all) {
-    const from = Math.round(x(start));
-    if (values[i]) context.fillRect(from, y(values[i]), Math.round(x(start + size)) - from, y(0) - y(values[i]));
-  }
-  context.globalAlpha = 1;
 }
 
 export class Plot {
@@ -121,6 +35,9 @@ export class Plot {
     this.canvas.addEventListener("pointermove", (event) => this.pointAt(event));
     this.canvas.addEventListener("pointerdown", (event) => this.pointAt(event));
     this.canvas.addEventListener("pointerleave", () => setCursor(null));
+    this.root.addEventListener("focus", () => {
+      view.plot = this;
+    });
     this.root.addEventListener("blur", () => setCursor(null));
     this.root.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -128,6 +45,7 @@ export class Plot {
       if (event.key === "Escape") setCursor(null);
       if (!by || !now) return;
       event.preventDefault();
+      view.plot = this;
       const to = (view.cursor ?? now) + (by * view.range) / 60;
       setCursor(to >= now ? null : Math.max(now - view.range, to));
     });
@@ -138,12 +56,13 @@ export class Plot {
     if (!now || !this.area) return;
     const { left, width } = this.area;
     const part = (event.offsetX - left) / width;
+    view.plot = this;
     setCursor(part < 0 || part > 1 ? null : now - view.range * (1 - part));
   }
 
   draw() {
     const now = last()?.time;
-    if (!now || this.canvas.clientWidth === 0) return;
+    if (!now || sizeOf(this.canvas)[0] === 0) return;
     const { context, width, height } = fitCanvas(this.canvas);
     context.font = ink.font;
     const area = { top: 7, bottom: height - 18, left: 0, right: width - 1 };
@@ -162,8 +81,9 @@ export class Plot {
     this.drawAxes(context, area, labels, x, y, now);
     if (stacked) this.drawStack(context, found, x, y, size);
     else this.drawLines(context, found, x, y, size, scale);
-    this.drawMarks(context, area, x, now);
+    this.marks = drawMarks(context, area, x, now);
     this.tell(context, found, size, area, x, now, scale);
+    showTip(this, view.plot === this && view.cursor !== null ? x(view.cursor) : null);
   }
 
   scale(found, stacked) {
@@ -252,37 +172,6 @@ export class Plot {
     }
   }
 
-  drawMarks(context, area, x, now) {
-    let free = -Infinity;
-    for (const sample of known.samples) {
-      if (!(sample.retuned || sample.restarted) || sample.time < now - view.range) continue;
-      const at = Math.round(x(sample.time)) + 0.5;
-      context.strokeStyle = context.fillStyle = ink.mark;
-      context.lineWidth = 1;
-      context.setLineDash([2, 2]);
-      rule(context, at, area.top - 3, at, area.bottom);
-      context.setLineDash([]);
-      context.beginPath();
-      context.moveTo(at - 4, area.top - 7);
-      context.lineTo(at + 4, area.top - 7);
-      context.lineTo(at, area.top);
-      context.fill();
-      const word = sample.restarted ? "restart" : "reload";
-      const wide = context.measureText(word).width;
-      if (at + 6 + wide < area.right && at > free) {
-        context.textAlign = "left";
-        context.textBaseline = "middle";
-        context.lineWidth = 3;
-        context.lineJoin = "round";
-        context.strokeStyle = ink.card;
-        context.strokeText(word, at + 6, area.top - 1);
-        context.fillText(word, at + 6, area.top - 1);
-        free = at + wide + 14;
-      }
-    }
-    context.textBaseline = "alphabetic";
-  }
-
   /** Draws the cursor, and shows the values at the cursor, or now, in the legend. */
   tell(context, found, size, area, x, now, scale) {
     let values = this.series.map((each) => each.of(last()));
@@ -316,7 +205,7 @@ export class Plot {
 /** Draws a small area chart without axes. */
 export function spark(canvas, of, color) {
   const now = last()?.time;
-  if (!now || canvas.clientWidth === 0) return;
+  if (!now || sizeOf(canvas)[0] === 0) return;
   const { context, width, height } = fitCanvas(canvas);
   const { size, found } = bins(known.samples, [{ of, fold: "most" }], width, now);
   const most = Math.max(...found.map(({ values }) => values[0] ?? 0), 0);
@@ -329,7 +218,7 @@ export function spark(canvas, of, color) {
   steps(context, found, 0, x, y, size);
 }
 
-export function setCursor(time) {
+function setCursor(time) {
   if (view.cursor === time) return;
   view.cursor = time;
   drawSoon();

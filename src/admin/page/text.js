@@ -38,6 +38,7 @@ export function whole(n) {
   return n < 100000 ? String(Math.round(n)) : count(n);
 }
 
+export const percent = (part, all) => (part > 0 && part / all < 0.01 ? "<1%" : `${Math.round((100 * part) / (all || 1))}%`);
 export const pace = (n) => (Number.isFinite(n) ? `${count(n)} r/s` : "–");
 
 export function seconds(s) {
@@ -47,7 +48,7 @@ export function seconds(s) {
   if (s < 0.9995) return `${Math.round(s * 1000)} ms`;
   if (s < 9.995) return `${s.toFixed(2)} s`;
   if (s < 99.95) return `${s.toFixed(1)} s`;
-  if (s < 5999.5) return `${Math.floor(Math.round(s) / 60)} min ${Math.round(s) % 60} s`;
+  if (s < 5999.5) return `${Math.floor(Math.round(s) / 60)} min${Math.round(s) % 60 ? ` ${Math.round(s) % 60} s` : ""}`;
   return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
 }
 
@@ -102,15 +103,35 @@ export function say(it, ...parts) {
   );
 }
 
-/** The plan of a key in a sentence; nothing without one. */
-export const ofPlan = (key) => (key.plan ? [" of plan ", { bold: key.plan }] : []);
+/** Shows a sentence of the gateway, in which settings are between backticks. */
+export function tell(it, text) {
+  const parts = text.split("`");
+  say(it, ...(parts.length % 2 ? parts.map((part, i) => (i % 2 ? { code: part } : visible(part))) : [visible(text)]));
+}
 
-export const requests = (n) => (Math.round(n) === 1 ? "1 request" : `${whole(n)} requests`);
+/** Numbers by name in a line, such as `2xx 8.6k, 5xx 12`. */
+export const listOf = (counts, form = count) => Object.entries(counts).filter(([, n]) => n > 0).map(([name, n]) => `${visible(name)} ${form(n)}`).join(", ");
 
-/** Lists the first three, with commas and a full stop. */
-export function listed(all) {
-  const first = all.slice(0, 3).flatMap((one, i) => [i ? ", " : "", ...one]);
-  return [...first, all.length > 3 ? ` and ${all.length - 3} more.` : "."];
+/** Adds numbers with labels below them to a list, and returns where the numbers go. */
+export function stats(list, labels) {
+  return labels.map((label) => {
+    const stat = make("span", "stat");
+    const value = make("b", "", "–");
+    stat.append(value, make("small", "", label));
+    list.append(stat);
+    return value;
+  });
+}
+
+/** Shows rows of a label, a value and whether it is bad in a `dl`. */
+export function showFacts(list, rows) {
+  while (list.children.length > rows.length * 2) list.lastChild.remove();
+  rows.forEach(([label, value, isBad], i) => {
+    if (!list.children[i * 2]) list.append(make("dt"), make("dd"));
+    setText(list.children[i * 2], visible(label));
+    setText(list.children[i * 2 + 1], visible(value));
+    list.children[i * 2 + 1].classList.toggle("bad", Boolean(isBad));
+  });
 }
 
 export function short(text) {

@@ -1,12 +1,25 @@
 // The zones, one card each.
 
+import { actOnZone } from "./act.js";
+import { visit } from "./address.js";
+import { inShort, overrideLine, showOverride } from "./overrides.js";
 import { Plot, seen, spark } from "./plot.js";
 import { drawSoon, known, last, view } from "./state.js";
-import { $, axisSeconds, clone, count, make, pace, say, seconds, setState, setText, visible, whole } from "./text.js";
+import { $, axisSeconds, clone, count, make, pace, percent, say, seconds, setState, setText, short, stats, visible, whole } from "./text.js";
 
 const FEW = 5; // up to so many zones keep the file's order, with all plots open
 const LISTED_AT_FIRST = 12; // zones listed before "Show more"
 const PLANS = 6; // plans of a zone that are shown; the settings in force have all
+
+const VERDICTS = [
+  ["passed", "passed", false],
+  ["delayed", "delayed", false],
+  ["dry_run", "dry run", true],
+  ["cancelled", "client left", true],
+  ["rejected_elsewhere", "rejected by another limit", true],
+  ["rejected", "rejected", false],
+];
+const INK = { rejected_elsewhere: "elsewhere" };
 
 function plotsOf(name) {
   const of = (pick) => (sample) => {
@@ -51,14 +64,7 @@ function plotsOf(name) {
     new Plot({
       title: "Verdicts per second",
       format: count,
-      series: ["passed", "delayed", "dry_run", "cancelled", "rejected"].map((name) => ({
-        label: name.replace("_", " "),
-        ink: name,
-        kind: "stack",
-        rare: name === "dry_run" || name === "cancelled",
-        fold: "mean",
-        of: of((zone) => zone[name]),
-      })),
+      series: VERDICTS.map(([name, label, rare]) => ({ label, ink: INK[name] ?? name, kind: "stack", rare, fold: "mean", of: of((zone) => zone[name]) })),
     }),
   ];
 }
@@ -79,16 +85,16 @@ class ZoneCard {
     this.head.setAttribute("aria-controls", this.body.id);
     this.head.addEventListener("click", () => {
       view.toggled.set(name, !this.open);
+      visit(this.open ? null : name);
       drawSoon();
     });
-    const stats = this.root.querySelector(".stats");
-    this.stats = ["depth", "oldest wait", "let through", "rejected"].map((label) => {
-      const stat = make("span", "stat");
-      const value = make("b", "", "–");
-      stat.append(value, make("small", "", label));
-      stats.append(stat);
-      return value;
-    });
+    this.stats = stats(this.root.querySelector(".stats"), ["depth", "oldest wait", "let through", "rejected"]);
+    this.differs = this.root.querySelector(".differs");
+    this.override = overrideLine(() => actOnZone(name, "undo"));
+    this.body.prepend(this.override);
+    this.facts = this.root.querySelector(".facts");
+    this.blame = this.root.querySelector(".blame");
+    this.root.querySelector(".act").addEventListener("click", () => actOnZone(name));
     this.plots = null;
     this.open = null;
     seen.observe(this.root);
@@ -97,7 +103,9 @@ class ZoneCard {
   show(zone, open) {
     setState(this.root, zone.state);
     setState(this.pill, zone.state);
-    setText(this.pill.firstElementChild, zone.state === "dry" ? "dry run" : zone.state);
+    setText(this.pill.firstElementChild, zone.state === "dry" ? "dry run" : zone.state === "flooded" ? zone.flowing.flood : zone.state);
+    this.differs.hidden = !zone.override;
+    if (zone.override) setText(this.differs, inShort(zone.override));
     const told = [whole(zone.depth), seconds(zone.oldest_wait), pace(zone.flowing.through), pace(zone.flowing.rejected)];
     told.forEach((value, i) => setText(this.stats[i], value));
     this.stats[3].classList.toggle("bad", zone.flowing.rejected > 0);
@@ -110,7 +118,33 @@ class ZoneCard {
         this.body.querySelector(".plots").append(...this.plots.map((plot) => plot.root));
       }
     }
-    if (open) this.showSettings();
+    if (!open) return;
+    this.showSettings();
+    this.showFacts(zone);
+    showOverride(this.override, zone.override, known.settings.get(this.name)?.rate);
+  }
+
+  /** Keys that come and go, and who is rejected. */
+  showFacts(zone) {
+    const { fresh, evicted, flooded } = zone.flowing;
+    const crowded = zone.flowing.flood !== null;
+    const facts = [
+      [crowded, ["keys ", { bold: whole(zone.keys) }, ...(zone.max_keys > 0 ? [" of ", { bold: count(zone.max_keys) }] : [])]],
+      [zone.flowing.flood === "new keys", ["new keys ", { bold: `${count(fresh)} a second` }]],
+      evicted > 0 && [true, ["forgotten for others ", { bold: `${count(evicted)} a second` }]],
+      flooded > 0 && [true, ["share one bucket ", { bold: pace(flooded) }]],
+      zone.overridden_keys > 0 && [true, [{ bold: count(zone.overridden_keys) }, zone.overridden_keys === 1 ? " key not as in the file" : " keys not as in the file"]],
+    ].filter(Boolean);
+    while (this.facts.children.length > facts.length) this.facts.lastChild.remove();
+    facts.forEach(([wrong, parts], i) => {
+      const fact = this.facts.children[i] ?? this.facts.appendChild(make("li"));
+      fact.classList.toggle("wrong", Boolean(wrong));
+      say(fact, ...parts);
+    });
+    const keys = zone.rejected_keys ?? [];
+    this.blame.hidden = keys.length === 0;
+    const who = keys.flatMap((key, i) => [i ? ", " : "", { code: short(key.key) }, ` ${percent(key.share, 1)}`]);
+    say(this.blame, "Most rejected in the last minute: ", ...who);
   }
 
   /** Labels the queue capacity of a key with the settings that it comes from. */
@@ -157,7 +191,7 @@ class ZoneCard {
 
   draw() {
     if (!this.onScreen || this.root.hidden) return;
-    const color = { rejecting: "rejected", idle: "cancelled" }[this.root.dataset.state] ?? "delayed";
+    const color = { rejecting: "rejected", paused: "rejected", flooded: "mark", idle: "cancelled" }[this.root.dataset.state] ?? "delayed";
     spark(this.spark, (sample) => sample.zone.get(this.name)?.depth, color);
     if (this.open) this.plots.forEach((plot) => plot.draw());
   }
@@ -198,10 +232,11 @@ export function showZones(zones) {
   }
   const byName = new Map(zones.map((zone) => [zone.name, zone]));
   const wanted = view.order.filter((name) => name.toLowerCase().includes(view.find));
-  const listed = new Set(view.all || view.find ? wanted : wanted.slice(0, LISTED_AT_FIRST));
+  const first = wanted.filter((name, i) => i < LISTED_AT_FIRST || name === view.zone);
+  const listed = new Set(view.all || view.find ? wanted : first);
   for (const [name, card] of cards) {
     card.root.hidden = !listed.has(name);
-    card.show(byName.get(name), view.toggled.get(name) ?? view.openFirst.has(name));
+    if (listed.has(name)) card.show(byName.get(name), view.toggled.get(name) ?? view.openFirst.has(name));
   }
   $("find").hidden = !many;
   $("zones-section").hidden = zones.length === 0;

@@ -1,0 +1,128 @@
+// The dialog that acts on a zone, a key or the gateway: it says what will happen, and asks once.
+
+import { actionsOf } from "./actions.js";
+import { keepToken, send, token } from "./send.js";
+import { known, last } from "./state.js";
+import { $, make, setText, visible } from "./text.js";
+import { compare, hideComparison } from "./whatif.js";
+
+let target = null;
+let actions = [];
+let done = () => {};
+
+const chosen = () => actions.find(({ id }) => id === $("act-what").querySelector("input:checked")?.value) ?? actions[0];
+const fields = () => ({ rate: $("act-rate").value.trim(), span: $("act-for").value, words: $("act-for").selectedOptions[0].textContent });
+
+function open(title, of, first) {
+  target = of;
+  actions = actionsOf(of);
+  setText($("act-title"), title);
+  $("act-what").replaceChildren(make("legend", "unseen", "Action"), ...actions.map(({ id, label }) => {
+    const row = make("label");
+    const input = make("input");
+    Object.assign(input, { type: "radio", name: "act", value: id, checked: id === (first ?? actions[0].id) });
+    row.append(input, make("span", "", label));
+    return row;
+  }));
+  $("act-what").hidden = actions.length < 2;
+  $("act-rate").value = "";
+  complain("");
+  $("act-token-line").hidden = true;
+  $("act-token").value = token();
+  change();
+  $("act-dialog").showModal();
+}
+
+/** Shows what the chosen action does. */
+function change() {
+  const action = chosen();
+  $("act-rate-line").hidden = !action.hasRate;
+  $("act-for-line").hidden = !action.isTimed;
+  $("act-compare").hidden = !(action.hasRate && target.key === undefined);
+  hideComparison();
+  setText($("act-will"), action.will(fields()));
+  setText($("act-do"), action.verb);
+  $("act-do").classList.toggle("danger", Boolean(action.isHarsh));
+}
+
+function complain(text, needsToken = false) {
+  $("act-error").hidden = !text;
+  setText($("act-error"), text);
+  if (needsToken) {
+    $("act-token-line").hidden = false;
+    $("act-token").focus();
+  }
+}
+
+/** Runs what the reader asked for; an error is shown in the dialog. Whether it went well. */
+async function attempt(button, run) {
+  if (!$("act-token-line").hidden) keepToken($("act-token").value);
+  button.disabled = true;
+  complain("");
+  try {
+    await run();
+    return true;
+  } catch (error) {
+    complain(error.needsToken && !token() ? `${error.message}. Enter the token below.` : `${error.message}.`.replace(/\.\.$/, "."), error.needsToken);
+    return false;
+  } finally {
+    button.disabled = false;
+  }
+}
+
+async function act() {
+  const action = chosen();
+  if (action.hasRate && !fields().rate) {
+    complain("Enter a rate, such as 20r/s.");
+    $("act-rate").focus();
+    return;
+  }
+  const { method, path, body } = action.request(fields());
+  if (!(await attempt($("act-do"), () => send(method, path, body)))) return;
+  $("act-dialog").close();
+  setText($("acted"), `${action.verb}: done.`);
+  done();
+}
+
+export function actOnZone(zone, first) {
+  const settings = known.settings.get(zone);
+  const { override } = last()?.zone.get(zone) ?? {};
+  open(`Zone ${visible(zone)}`, { zone, rate: settings?.rate, override }, first);
+}
+
+export function actOnKey(zone, { key, override }) {
+  // The gateway cuts the names of long keys, so that the whole one is not known here.
+  if (key.endsWith("…")) {
+    open(`Zone ${visible(zone)} (the key's name is too long to act on it here)`, { zone, rate: known.settings.get(zone)?.rate, override: last()?.zone.get(zone)?.override });
+    return;
+  }
+  const rate = known.settings.get(zone)?.rate;
+  const some = last()?.zone.get(zone)?.overridden_keys > 0;
+  open(`Key ${key === "" ? "(no key)" : visible(key)} in ${visible(zone)}`, { zone, key, rate, override: override ?? (some || undefined) });
+}
+
+export function startAct(afterwards) {
+  done = afterwards;
+  $("act-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    act();
+  });
+  $("act-cancel").addEventListener("click", () => $("act-dialog").close());
+  $("act-form").addEventListener("input", (event) => {
+    if (event.target !== $("act-token")) change();
+  });
+  $("act-compare").addEventListener("click", () => {
+    const { rate } = fields();
+    if (!rate) {
+      complain("Enter a rate, such as 20r/s.");
+      $("act-rate").focus();
+      return;
+    }
+    const of = target;
+    attempt($("act-compare"), () => compare(of.zone, rate, () => target === of && fields().rate === rate));
+  });
+  $("reload").addEventListener("click", () => open("The gateway", { gateway: true }));
+  $("token").value = token();
+  $("token-form").addEventListener("submit", (event) => event.preventDefault());
+  $("token").addEventListener("change", ({ target: field }) => keepToken(field.value));
+}

@@ -1,0 +1,84 @@
+// The routes: requests, answers and latency of each, as clients see them.
+
+import { known, recent, sum, total } from "./state.js";
+import { $, count, listOf, make, pace, seconds, setText, visible } from "./text.js";
+
+const SHOWN = 12; // routes listed before "Show more"
+let all = false;
+
+/** Numbers by class, from numbers by status; those by class stay. */
+function classes(statuses) {
+  const found = {};
+  for (const [status, n] of Object.entries(statuses)) {
+    const kind = `${status[0]}xx`;
+    found[kind] = (found[kind] ?? 0) + n;
+  }
+  return found;
+}
+
+const paceOf = (name) => {
+  const samples = recent();
+  return sum(samples.map((sample) => total(sample.routes?.find((route) => route.name === name)?.codes))) / Math.max(1, samples.length);
+};
+
+function newRow(body) {
+  const row = body.insertRow();
+  const name = make("th");
+  name.scope = "row";
+  name.append(make("code"), make("small", "muted"));
+  row.append(name, ...["Now", "Requests", "Answers", "p50", "p95", "p99"].map((label) => {
+    const cell = make("td");
+    cell.dataset.label = label;
+    return cell;
+  }));
+  row.cells[3].classList.add("codes");
+  return row;
+}
+
+function showCodes(cell, codes, statuses) {
+  const said = JSON.stringify(codes);
+  if (cell.said === said) return;
+  cell.said = said;
+  cell.title = listOf(statuses);
+  cell.replaceChildren(...Object.entries(codes).filter(([, n]) => n > 0).map(([kind, n]) => {
+    const it = make("span", kind === "5xx" ? "bad" : "");
+    it.append(make("small", "", visible(kind)), ` ${count(n)}`);
+    return it;
+  }));
+}
+
+export function showRoutes() {
+  $("routes-section").hidden = !known.routes;
+  if (!known.routes) return;
+  const { routes, unrouted } = known.routes;
+  const rows = routes.map((route) => ({ ...route, now: paceOf(route.name) }));
+  rows.sort((a, b) => b.now - a.now || b.requests - a.requests);
+  const lost = total(unrouted);
+  const none = { name: "no route", origin: "", zones: [], requests: lost, statuses: unrouted, now: null };
+  const more = all ? 0 : Math.max(0, rows.length - SHOWN);
+  const listed = [...rows.slice(0, rows.length - more), ...(lost > 0 ? [none] : [])];
+  const body = $("routes").tBodies[0];
+  while (body.rows.length > listed.length) body.deleteRow(-1);
+  listed.forEach((route, i) => {
+    const row = body.rows[i] ?? newRow(body);
+    const [name, now, requests, codes, ...latency] = row.cells;
+    setText(name.firstElementChild, visible(route.name));
+    name.firstElementChild.dir = "ltr";
+    const of = route.origin ? `to ${visible(route.origin)}${route.zones.length ? `, in ${route.zones.map(visible).join(", ")}` : ""}` : "no route took these";
+    setText(name.lastElementChild, of);
+    setText(now, route.now === null ? "–" : pace(route.now));
+    setText(requests, count(route.requests));
+    showCodes(codes, classes(route.statuses), route.statuses);
+    ["p50", "p95", "p99"].forEach((q, n) => setText(latency[n], seconds(route.latency?.[q])));
+  });
+  $("more-routes").hidden = more === 0;
+  setText($("more-routes"), `Show ${more} more routes`);
+  setText($("routes-count"), String(routes.length));
+}
+
+export function startRoutes(drawSoon) {
+  $("more-routes").addEventListener("click", () => {
+    all = true;
+    drawSoon();
+  });
+}
