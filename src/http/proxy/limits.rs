@@ -15,6 +15,7 @@ use crate::actors::{Grant, HeldPlace, Joining, Key, Outlook, Probing, Rejection,
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::{Cost, Excess, Moment};
+use crate::observe::events::Limiting;
 use crate::observe::metrics::{LimitStatus, Rejected};
 
 /// The verdict of one limit about a request.
@@ -26,6 +27,18 @@ pub(super) struct LimitVerdict {
     pub(super) status: LimitStatus,
     pub(super) excess: Excess,
     pub(super) outlook: Outlook,
+}
+
+impl LimitVerdict {
+    /// What the log says of it.
+    fn limiting<'r>(&'r self, gateway: &'r Gateway) -> Limiting<'r> {
+        Limiting {
+            zone: &gateway.zone(self.wanted.zone).settings().name,
+            key: &self.key,
+            status: self.status.label(),
+            excess: self.excess,
+        }
+    }
 }
 
 type Verdicts = SmallVec<[LimitVerdict; 1]>;
@@ -140,21 +153,27 @@ pub(super) async fn wait<'r>(
     *place = None;
     let now = worker.pacer.now();
     let (verdicts, turns, rejected) = match decided {
-        Ok((verdicts, turns)) => (verdicts, turns, None),
+        Ok((verdicts, turns)) => {
+            let was_delayed = |verdict: &&LimitVerdict| verdict.status != LimitStatus::Passed;
+            for verdict in verdicts.iter().filter(was_delayed) {
+                let events = gateway.events(verdict.wanted.zone);
+                events.delayed(&verdict.limiting(gateway), now);
+            }
+            (verdicts, turns, None)
+        }
         Err((refused, rejection)) => {
             let verdict = refused.rejected(&rejection, route.dry_run);
+            let reason = rejection.reason.label();
+            gateway.events(verdict.wanted.zone).rejected(
+                &verdict.limiting(gateway),
+                reason,
+                || route.name(),
+            );
             let holds = verdict.status == LimitStatus::Rejected;
             let rejected = holds.then_some(rejection.reason);
             (smallvec![verdict], Turns::default(), rejected)
         }
     };
-    for verdict in &verdicts {
-        let zone = verdict.wanted.zone;
-        let name = &gateway.zone(zone).settings().name;
-        gateway
-            .events(zone)
-            .tell(name, &verdict.key, verdict.status, verdict.excess, now);
-    }
     let outcome = LimitOutcome {
         verdicts,
         waited: now.since(began),
