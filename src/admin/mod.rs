@@ -41,7 +41,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::exposition::Exposition;
 use self::sampler::Sampler;
-use crate::config::FileState;
+use crate::config::{FileState, History};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
 
@@ -61,6 +61,8 @@ pub struct Admin {
     pub file: String,
     /// The state of the file.
     pub file_state: watch::Receiver<FileState>,
+    /// The last changes of the settings in force.
+    pub history: History,
     /// Sends requests to read the file now.
     pub reload: mpsc::Sender<Read>,
     /// The last samples, and the clients that listen.
