@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use toml::{Table, Value};
 
@@ -22,9 +22,9 @@ const LONGEST: usize = 80;
 pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<String> {
     let mut found = Vec::new();
     compare_tables("", &shown(old), &shown(new), &mut found);
-    if old.redis.url != new.redis.url
-        && old.redis.url.without_password() == new.redis.url.without_password()
-    {
+    // As texts, which have no password.
+    let is_shown_same = old.redis.url.to_string() == new.redis.url.to_string();
+    if old.redis.url != new.redis.url && is_shown_same {
         found.push("redis.url has another password".to_owned());
     }
     for zone in &new.zones {
@@ -64,9 +64,7 @@ fn shown(settings: &Settings) -> Table {
 }
 
 fn compare_tables(path: &str, old: &Table, new: &Table, found: &mut Vec<String>) {
-    let names = old
-        .keys()
-        .chain(new.keys().filter(|&it| !old.contains_key(it)));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     for name in names {
         let path = match path {
             "" => name.clone(),

@@ -126,14 +126,11 @@ fn each_change_has_its_text() {
                 "[[routes]]\npath = \"/\"",
                 "[[routes]]\npath = \"/\"\nreject_body = \"a\\nb\"",
             )],
-            &["routes[/].reject_body too many requests\\n -> a\\nb"],
+            &["routes[/].reject_body Too many requests\\n -> a\\nb"],
         ),
         (
-            &[(
-                "[[routes]]\npath = \"/\"",
-                "[[routes]]\npath = \"/\"\ncost = { header = \"x-cost\", max = 9 }",
-            )],
-            &["routes[/].cost 1 -> { header = \"x-cost\", default = 1, max = 9 }"],
+            &[("[\"POST\", \"PUT\"]", "[\"POST\", \"PUT\"]\ncost = 5")],
+            &["routes[POST,PUT a.example = /login].cost 1 -> 5"],
         ),
         (
             &[(":first@", ":second@")],
@@ -141,7 +138,7 @@ fn each_change_has_its_text() {
         ),
         (
             &[(":first@cache", ":second@store")],
-            &["redis.url redis://cache:6379 -> redis://store:6379"],
+            &["redis.url redis://:***@cache:6379 -> redis://:***@store:6379"],
         ),
         (
             &[("workers = 2", "workers = 3"), ("\"one\"", "\"two\"")],

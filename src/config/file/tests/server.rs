@@ -69,7 +69,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nname = \" a\"\n",
      r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found " a""#),
     ("", "[server]\nname = \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n",
-     r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa""#),
+     r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"..."#),
     ("", "[server]\nbody_timeout = \"0\"\n",
      r#"2:16: body_timeout: expected a duration above 0; found "0""#),
     ("", "[server]\nbody_timeout = 30\n",
