@@ -83,11 +83,11 @@ fn each_reload_says_what_it_changed_and_by_what() {
         ("signal", &["no setting changed".to_owned()][..])
     );
 
-    gateway.site.write(&format!("workers = 3\n{file}"));
+    gateway.site.write(&format!("workers = 1000\n{file}"));
     let (_, what) = nth_change(&gateway, 5);
     assert_eq!(what.len(), 1, "{what:?}");
     assert!(what[0].starts_with("server.workers "), "{what:?}");
-    assert!(what[0].ends_with(" -> 3 (needs a restart)"), "{what:?}");
+    assert!(what[0].ends_with(" -> 1000 (needs a restart)"), "{what:?}");
 }
 
 #[test]
