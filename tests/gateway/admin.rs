@@ -254,7 +254,7 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 30] = [
+const PROMISED: [&str; 31] = [
     "drip_requests_total",
     "drip_request_duration_seconds",
     "drip_zone_requests_total",
