@@ -111,10 +111,9 @@ fn a_change_of_many_settings_is_told_in_few_texts() {
     let origin = Origin::start();
     let file = one_zone(&origin, "10r/s", "burst = 20");
     let gateway = Gateway::start(&file);
-    let zones: String = (0..62)
-        .map(|nth| format!("[zones.z{nth}]\nkey = \"$host\"\nrate = \"1r/s\"\n"))
-        .collect();
-    gateway.site.write(&(file + &zones));
+    let zone = |nth| format!("[zones.z{nth}]\nkey = \"$host\"\nrate = \"1r/s\"\n");
+    let zones: Vec<String> = (0..62).map(zone).collect();
+    gateway.site.write(&(file + &zones.concat()));
     let (_, what) = nth_change(&gateway, 1);
     assert_eq!(what.len(), 50);
     assert_eq!(what[49], "and 13 more");
