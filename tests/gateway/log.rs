@@ -183,7 +183,8 @@ fn a_server_that_comes_and_goes_has_few_lines_that_count_its_changes() {
     ));
     let began = now();
     eventually("it comes and goes many times", || {
-        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        // A request that it got and did not answer is a 502, which is not what this is about.
+        let _answer = fetch(gateway.address(), "/");
         asked.load(Ordering::SeqCst) >= 60
     });
     // Each failure takes it out, and each answer brings it back.
