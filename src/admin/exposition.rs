@@ -18,10 +18,10 @@ use crate::http::gateway::Gateway;
 use crate::http::upstream::BlockedBy;
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{
-    NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_CLASS_DEPTH, ORIGIN_CLASS_DEPTH_HELP,
-    ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP,
-    ORIGIN_RATE, ORIGIN_RATE_HELP, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT,
-    ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
+    GATEWAY, GATEWAY_HELP, NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_CLASS_DEPTH,
+    ORIGIN_CLASS_DEPTH_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_IN_FLIGHT_LIMIT,
+    ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP, ZONE_DEPTH_MAX,
+    ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
 };
 
 /// How many keys of a zone have a series of their own.
@@ -53,6 +53,9 @@ impl Exposition {
     pub(super) fn render(&self, recorder: &Recorder) -> String {
         self.gateway.show_metrics();
         let mut text = CurrentNames::of(&self.gateway).select(&recorder.render());
+        family(&mut text, GATEWAY, GATEWAY_HELP);
+        let name = &self.gateway.settings().server.name;
+        sample(&mut text, GATEWAY, &[("name", name)], 1);
         self.write_zones(&mut text);
         self.write_gates(&mut text);
         text

@@ -49,7 +49,7 @@ use self::exposition::Exposition;
 use self::headline::Headlines;
 use self::minute::Minute;
 use self::sampler::Sampler;
-use crate::config::FileState;
+use crate::config::{FileState, History};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
 
@@ -69,6 +69,8 @@ pub struct Admin {
     pub file: String,
     /// The state of the file.
     pub file_state: watch::Receiver<FileState>,
+    /// The last changes of the settings in force.
+    pub history: History,
     /// Sends requests to read the file now.
     pub reload: mpsc::Sender<Read>,
     /// The last samples, and the clients that listen.

@@ -4,9 +4,12 @@
 //!   has its line and column, what was found, and what would be right.
 //! - [`Settings`] are the result, which the rest of the gateway uses without checking it again.
 //! - [`show`] writes settings back as a file, with all defaults.
+//! - [`changes`] says what a reload changes, and [`History`] keeps it.
 //! - [`Watcher`] reports changes of the file.
 
+mod changes;
 mod file;
+mod history;
 mod key;
 mod problem;
 mod read;
@@ -19,7 +22,10 @@ pub mod target;
 mod toml_string;
 mod watch;
 
+pub use changes::changes;
 pub use file::{admin_token, has_admin_token, load, parse, read, unusable_certificates};
+pub(crate) use history::in_one_line;
+pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use problem::{LoadError, Problem, Problems};
 pub(crate) use settings::cut;

@@ -26,7 +26,7 @@ pub struct Gateway {
     origins: Vec<Origin>,
     zones: Vec<Arc<Zone>>,
     /// One for each zone, by the zone's index.
-    events: Vec<Events>,
+    events: Vec<Arc<Events>>,
     /// Zones that left the file while they had waiters.
     retired: Vec<Arc<Zone>>,
     /// Gates that were in use when their origin left the file, with its name.
@@ -168,7 +168,18 @@ impl Gateway {
             Arc::clone(&self.lifecycle),
         );
         (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
+        gateway.follow_events_of(self);
         gateway
+    }
+
+    /// Goes on with the log events of the zones of another gateway, so that a reload repeats none.
+    fn follow_events_of(&mut self, other: &Self) {
+        for (zone, events) in self.zones.iter().zip(&mut self.events) {
+            let is_same = |known: &Arc<Zone>| known.settings().name == zone.settings().name;
+            if let Some(known) = other.zones.iter().position(is_same) {
+                *events = Arc::clone(&other.events[known]);
+            }
+        }
     }
 
     fn tell_of_a_fresh_start(&self, wanted: &config::Zone) {
@@ -211,7 +222,7 @@ impl Gateway {
             classes: ClassTable::new(&settings, &origins),
             origins,
             settings,
-            events: zones.iter().map(|_| Events::default()).collect(),
+            events: zones.iter().map(|_| Arc::default()).collect(),
             zones,
             retired: Vec::new(),
             retired_gates: Vec::new(),

@@ -52,6 +52,12 @@ pub fn short_name(key: &[u8]) -> String {
     }
 }
 
+/// A key of bounded length, escaped like [`escape`]: for a text between quotes.
+#[must_use]
+pub fn short_quoted(key: &[u8]) -> String {
+    short_name(key).replace('"', "\\x22")
+}
+
 /// The bytes of a text that [`escape`] or [`escape_unquoted`] wrote.
 ///
 /// Returns `None` if the text contains an escape that they never write.

@@ -1,55 +1,130 @@
-//! Log events for frequent incidents, at a bounded rate.
+//! What becomes of requests at their limits, as lines of the log.
 //!
-//! They are enough to see that an incident happens, but never so many that a flood of requests
-//! fills a disk.
+//! The access log has a line for each request. These lines show that limiting happens, whom it
+//! meets and why, and stay few however many requests come.
 
 use crate::limit::{Excess, Moment};
-use crate::observe::escape::short_name;
-use crate::observe::metrics::LimitStatus;
+use crate::observe::escape::short_quoted;
+use crate::observe::summary::Summary;
 use crate::observe::throttle::Throttle;
 
-/// The target of these events in the log.
-pub(crate) const TARGET: &str = module_path!();
+/// A request that waited, was rejected, or would have been in a dry run.
+#[derive(Debug)]
+pub struct Limiting<'r> {
+    /// The zone.
+    pub zone: &'r str,
+    /// The key of the request there.
+    pub key: &'r [u8],
+    /// The `limit_status` of the access log.
+    pub status: &'static str,
+    /// The level of the bucket with the request.
+    pub excess: Excess,
+}
 
 /// The log events of one zone: at most one a second for rejections, and one for delays.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Events {
-    rejections: Throttle,
+    rejections: Summary<Rejection>,
     delays: Throttle,
 }
 
-impl Events {
-    /// Logs a request that was rejected or delayed, or would have been in a dry run.
-    ///
-    /// As in nginx, rejections are errors and delays are one level lower.
-    pub fn tell(&self, zone: &str, key: &[u8], status: LimitStatus, excess: Excess, now: Moment) {
-        let what = status.label();
-        match status {
-            LimitStatus::Rejected | LimitStatus::RejectedDryRun => {
-                if let Some(hidden) = self.rejections.show(now) {
-                    tracing::error!(
-                        zone,
-                        key = short_name(key),
-                        what,
-                        excess = excess.requests(),
-                        hidden,
-                        "limiting requests"
-                    );
-                }
-            }
-            LimitStatus::Delayed | LimitStatus::DelayedDryRun => {
-                if let Some(hidden) = self.delays.show(now) {
-                    tracing::warn!(
-                        zone,
-                        key = short_name(key),
-                        what,
-                        excess = excess.requests(),
-                        hidden,
-                        "delaying requests"
-                    );
-                }
-            }
-            LimitStatus::Passed | LimitStatus::Cancelled | LimitStatus::RejectedElsewhere => {}
+/// A rejected request, as its line describes it.
+#[derive(Debug)]
+struct Rejection {
+    zone: String,
+    key: String,
+    status: &'static str,
+    reason: &'static str,
+    route: String,
+    excess: f64,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            rejections: Summary::new(|rejection: &Rejection, count| {
+                tracing::info!(
+                    zone = rejection.zone,
+                    count,
+                    key = %rejection.key,
+                    reason = rejection.reason,
+                    route = rejection.route,
+                    status = rejection.status,
+                    excess = rejection.excess,
+                    "limiting requests"
+                );
+            }),
+            delays: Throttle::default(),
         }
+    }
+}
+
+impl Events {
+    /// Logs a request that was rejected for this reason, or would have been in a dry run.
+    pub fn rejected(&self, what: &Limiting, reason: &'static str, route: impl FnOnce() -> String) {
+        self.rejections.first(|| Rejection {
+            zone: what.zone.to_owned(),
+            key: short_quoted(what.key),
+            status: what.status,
+            reason,
+            route: route(),
+            excess: what.excess.requests(),
+        });
+    }
+
+    /// Logs a request that waited, or would have in a dry run: ordinary work, told at `debug`.
+    pub fn delayed(&self, what: &Limiting, now: Moment) {
+        if !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        if let Some(hidden) = self.delays.show(now) {
+            tracing::debug!(
+                zone = what.zone,
+                key = %short_quoted(what.key),
+                status = what.status,
+                excess = what.excess.requests(),
+                hidden,
+                "delaying requests"
+            );
+        }
+    }
+}
+
+/// The log events of the gate of one origin: at most one a second for rejections.
+#[derive(Debug)]
+pub struct GateEvents(Summary<RejectionAtGate>);
+
+/// A request that a gate rejected, as its line describes it.
+#[derive(Debug)]
+pub struct RejectionAtGate {
+    /// The origin.
+    pub origin: String,
+    /// The key by which the request shares the gate; empty if all requests share it alike.
+    pub key: Vec<u8>,
+    /// The reason, as in the metrics.
+    pub reason: &'static str,
+    /// The name of the route.
+    pub route: String,
+}
+
+impl Default for GateEvents {
+    fn default() -> Self {
+        Self(Summary::new(|rejection: &RejectionAtGate, count| {
+            let RejectionAtGate {
+                origin,
+                key,
+                reason,
+                route,
+            } = rejection;
+            let key = short_quoted(key);
+            tracing::info!(origin, count, %key, reason, route, "the origin's gate rejects requests");
+        }))
+    }
+}
+
+impl GateEvents {
+    /// Logs a request that the gate rejected.
+    pub fn rejected(&self, describe: impl FnOnce() -> RejectionAtGate) {
+        self.0.first(describe);
     }
 }

@@ -1,5 +1,7 @@
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::{FormatFields, debug_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -21,7 +23,7 @@ impl Logging {
             .with_target(false)
             .with_ansi(false);
         let written = match log.format {
-            Format::Text => to_stderr.boxed(),
+            Format::Text => to_stderr.fmt_fields(fields_as_text()).boxed(),
             Format::Json => to_stderr.json().flatten_event(true).boxed(),
         };
         // Fails only if a log was started before in this process; then that log stays.
@@ -30,20 +32,24 @@ impl Logging {
         Self(handle)
     }
 
-    /// Silences the messages of `module`.
-    pub(crate) fn without(self, module: &str) -> Self {
-        let silence =
-            |wanted: &mut Targets| *wanted = wanted.clone().with_target(module, LevelFilter::OFF);
-        // Fails only if the log has ended.
-        let _ended = self.0.modify(silence);
-        self
-    }
-
     /// From now on logs only messages at least as severe as `level`.
     pub(crate) fn set_level(&self, level: Level) {
         // Fails only if the log has ended, and then nothing reads it.
         let _ended = self.0.reload(wanted(level));
     }
+}
+
+/// Writes the fields of an event.
+///
+/// As usual, but for `key`: its text is escaped for a place between quotes already, and would be
+/// escaped twice if it were written as any text.
+fn fields_as_text() -> impl for<'writer> FormatFields<'writer> + 'static {
+    debug_fn(|to, field, value| match field.name() {
+        "message" => write!(to, "{value:?}"),
+        "key" => write!(to, "key=\"{value:?}\""),
+        name => write!(to, "{name}={value:?}"),
+    })
+    .delimited(" ")
 }
 
 /// The filter for a level.

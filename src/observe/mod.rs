@@ -6,4 +6,5 @@ pub mod events;
 pub(crate) mod log;
 pub mod metrics;
 pub(crate) mod panics;
+pub mod summary;
 pub mod throttle;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use actix_rt::ArbiterHandle;
 use tokio::sync::watch;
 
-use crate::config::{self, FileState, LoadError, Problem, Settings};
+use crate::config::{self, ChangedBy, FileState, History, LoadError, Problem, Settings};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::Prober;
 use crate::observe::access::AccessLog;
@@ -31,6 +31,19 @@ pub(super) struct Reloader {
     ///
     /// A change to some settings waits for a restart.
     started_with: Settings,
+    /// The text that was read last; `None` after an error.
+    text: RefCell<Option<String>>,
+    history: History,
+}
+
+/// What the process starts with.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) file: PathBuf,
+    /// The text of the file.
+    pub(super) text: String,
+    /// Its settings.
+    pub(super) settings: Settings,
 }
 
 impl Reloader {
@@ -40,12 +53,17 @@ impl Reloader {
     ///
     /// Returns an error if the access log cannot be opened.
     pub(super) fn start(
-        file: PathBuf,
-        settings: Settings,
+        loaded: Loaded,
         workers: Vec<ArbiterHandle>,
         tell: watch::Sender<Option<Arc<Gateway>>>,
         state: watch::Sender<FileState>,
+        history: History,
     ) -> io::Result<Self> {
+        let Loaded {
+            file,
+            text,
+            settings,
+        } = loaded;
         let started_with = settings.clone();
         let access = AccessLog::open(&settings.log)?;
         let since = clock::changed(&file).unwrap_or_else(clock::now);
@@ -66,6 +84,8 @@ impl Reloader {
             prober,
             state,
             started_with,
+            text: RefCell::new(Some(text)),
+            history,
         })
     }
 
@@ -91,14 +111,22 @@ impl Reloader {
         self.tell.send_replace(None);
     }
 
-    /// Puts the text that was read from the file into force.
+    /// Puts the text that was read from the file into force. `by` is why it was read.
     ///
     /// If it has an error, the old settings stay.
-    pub(super) fn take(&self, read: Result<String, LoadError>) {
+    pub(super) fn take(&self, read: Result<String, LoadError>, by: ChangedBy) {
+        let known = self.text.replace(read.as_ref().ok().cloned());
+        // A saved file whose text is the same is read for another that it names.
+        let by = match by {
+            ChangedBy::File if known.is_some() && *self.text.borrow() == known => {
+                ChangedBy::PlanFile
+            }
+            by => by,
+        };
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
             Ok(Ok(settings)) => {
                 self.named.take();
-                self.adopt(settings);
+                self.adopt(settings, by);
             }
             Ok(Err(wrong)) => {
                 self.named.replace(wrong.named.clone());
@@ -108,7 +136,7 @@ impl Reloader {
         }
     }
 
-    fn adopt(&self, settings: Settings) {
+    fn adopt(&self, settings: Settings, by: ChangedBy) {
         // The log is opened again at each reload, so that a reload follows a rotated log.
         let access = match AccessLog::open(&settings.log) {
             Ok(access) => access,
@@ -119,13 +147,26 @@ impl Reloader {
         for setting in settings.needing_restart(&self.started_with) {
             tracing::warn!(setting, "a change of this setting needs a restart");
         }
-        let new = Arc::new(self.gateway().reload(settings, &self.workers, access));
+        let old = self.gateway();
+        let mut what = config::changes(old.settings(), &settings, &self.started_with);
+        if what.is_empty() {
+            what.push("no setting changed".to_owned());
+        }
+        let new = Arc::new(old.reload(settings, &self.workers, access));
         self.prober.follow(new.origins());
         self.in_force.replace(Arc::clone(&new));
         self.tell.send_replace(Some(new));
         self.metrics.reloaded();
-        self.state.send_modify(|state| state.reloaded(clock::now()));
-        tracing::info!(file = %self.file.display(), "the changed file is in force");
+        let now = clock::now();
+        // First: who sees that there was a reload finds what it changed.
+        self.history.add(now, by, what.clone());
+        self.state.send_modify(|state| state.reloaded(now));
+        tracing::info!(
+            file = %self.file.display(),
+            by = by.label(),
+            what = config::in_one_line(what),
+            "the changed file is in force"
+        );
     }
 
     fn refuse(&self, error: &impl Display, problems: Vec<Problem>) {

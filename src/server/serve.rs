@@ -8,10 +8,10 @@ use tokio::time::timeout;
 
 use super::accept::Accepting;
 use super::listeners::in_use;
-use super::reload::Reloader;
+use super::reload::{Loaded, Reloader};
 use super::signals::{SignalRequest, Signals};
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
-use crate::config::{self, FileState, Settings, Watcher};
+use crate::config::{self, ChangedBy, FileState, History, Settings, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::access;
 use crate::time::clock;
@@ -38,9 +38,10 @@ pub(crate) async fn serve(
 ) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
-    let mut watcher = Watcher::start(file.clone(), text).map_err(io::Error::other)?;
+    let mut watcher = Watcher::start(file.clone(), text.clone()).map_err(io::Error::other)?;
     let health = Health::of(tell.subscribe());
     let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
+    let history = History::default();
     let (ask, mut asked_to_read) = mpsc::channel(1);
 
     if let Some(address) = settings.server.admin {
@@ -50,6 +51,7 @@ pub(crate) async fn serve(
             gateway: tell.subscribe(),
             file: file_name(&file),
             file_state,
+            history: history.clone(),
             reload: ask,
             live: Live::default(),
             token: config::admin_token(),
@@ -58,22 +60,30 @@ pub(crate) async fn serve(
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
     }
     let mut accepting = Accepting::start(&settings.server, tell.subscribe()).await?;
+    let server = &settings.server;
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(gateway = server.name, version, "the gateway starts");
     for address in &settings.server.listen {
         tracing::info!(%address, "listening");
     }
-    let reloader = Reloader::start(file, settings, accepting.workers(), tell, state)?;
+    let loaded = Loaded {
+        file,
+        text,
+        settings,
+    };
+    let reloader = Reloader::start(loaded, accepting.workers(), tell, state, history)?;
     health.set_accepting(true);
     watcher.follow(reloader.other_files());
 
     loop {
         tokio::select! {
             asked = signals.next() => match asked {
-                SignalRequest::Reload => reloader.take(watcher.read()),
+                SignalRequest::Reload => reloader.take(watcher.read(), ChangedBy::Signal),
                 SignalRequest::Stop => break,
             },
-            changed = watcher.changed() => reloader.take(changed),
+            changed = watcher.changed() => reloader.take(changed, ChangedBy::File),
             Some(Read { done }) = asked_to_read.recv() => {
-                reloader.take(watcher.read());
+                reloader.take(watcher.read(), ChangedBy::Api);
                 // The caller may have gone; then nothing needs the answer.
                 let _gone = done.send(());
             }
@@ -137,5 +147,5 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
 
 async fn asked_again(signals: &mut Signals) {
     while signals.next().await != SignalRequest::Stop {}
-    tracing::warn!("second signal to stop: ending at once");
+    tracing::info!("second signal to stop: ending at once");
 }

@@ -282,6 +282,7 @@ const PROMISED: [&str; 31] = [
     "drip_log_dropped_total",
     "drip_buffers",
     "drip_build_info",
+    "drip_gateway_info",
     "process_cpu_seconds_total",
     "process_resident_memory_bytes",
     "process_open_fds",

@@ -125,6 +125,46 @@ async fn a_request_reaches_the_origin_as_one_of_http_1_1() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_fields_of_a_trace_pass_unchanged_both_ways() {
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const STATES: [&str; 2] = ["rojo=00f067aa0ba902b7", "congo=t61rcWkgMzE"];
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let to_see = Arc::clone(&seen);
+    let origin = Origin::answering(move |exchange| {
+        let mut fields = exchange.head.fields.clone();
+        fields.retain(|(name, _)| name.starts_with("trace"));
+        *to_see.lock().expect("no panic") = fields;
+        let fields = format!("traceresponse: {PARENT}\r\ntracestate: origin=1");
+        exchange
+            .send(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n\r\n").as_bytes())
+    });
+    let gateway = gateway("", &one_zone(&origin, "1000r/s", "burst = 9"));
+    let (mut sender, _ended) = open(&gateway).await;
+    let request = Request::get("https://a.test/")
+        .header("traceparent", PARENT)
+        .header("tracestate", STATES[0])
+        .header("tracestate", STATES[1])
+        .body(Pieces::default())
+        .expect("a request");
+    let response = sender.send_request(request).await.expect("an answer");
+    assert_eq!(response.headers()["traceresponse"], PARENT);
+    assert_eq!(response.headers()["tracestate"], "origin=1");
+    let seen = seen.lock().expect("no panic");
+    let mut seen: Vec<_> = seen
+        .iter()
+        .map(|(name, value)| (&**name, &**value))
+        .collect();
+    // Of one name the order counts.
+    seen.sort_by_key(|(name, _)| *name);
+    let expected = [
+        ("traceparent", PARENT),
+        ("tracestate", STATES[0]),
+        ("tracestate", STATES[1]),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn requests_of_one_connection_wait_in_their_queues_side_by_side() {
     let origin = Origin::start();
     let gateway = gateway("", &one_zone(&origin, "10r/s", "burst = 5"));

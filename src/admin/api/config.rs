@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::timestamp;
 use crate::admin::views::{self, Plain};
 use crate::admin::{Admin, Read, reply};
-use crate::config::{self, Broken, FileState, Problem};
+use crate::config::{self, Broken, Change, FileState, Problem};
 use crate::http::gateway::Gateway;
 
 #[derive(Serialize)]
@@ -52,7 +52,16 @@ fn view(admin: &Admin, gateway: &Gateway) -> views::Config {
         loaded_at: timestamp(loaded_at),
         version: env!("CARGO_PKG_VERSION").into(),
         error: broken.map(broken_view),
-        ..views::Config::default()
+        gateway: Plain::new(&gateway.settings().server.name),
+        changes: admin.history.latest().iter().map(change_view).collect(),
+    }
+}
+
+fn change_view(change: &Change) -> views::Change {
+    views::Change {
+        at: timestamp(change.at),
+        by: change.by.label().into(),
+        what: change.what.iter().map(|text| Plain::new(text)).collect(),
     }
 }
 

@@ -23,6 +23,10 @@ pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Serv
     ]);
     let seconds = Duration::from_secs;
     let server = Server {
+        name: fields
+            .get("name")
+            .map_or_else(|| Some(host_name()), name)
+            .unwrap_or_default(),
         listen,
         admin,
         workers: fields.or(
@@ -49,6 +53,35 @@ pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Serv
     };
     fields.finish();
     server
+}
+
+/// Most characters of the gateway's name.
+const LONGEST_NAME: usize = 64;
+
+/// Whether a text can name a gateway: on one line, and not to be mistaken for another.
+fn is_name(text: &str) -> bool {
+    let is_visible = |c: char| !c.is_control() && !c.is_whitespace() || c == ' ';
+    let count = text.chars().count();
+    (1..=LONGEST_NAME).contains(&count) && text.trim() == text && text.chars().all(is_visible)
+}
+
+fn name(node: Node) -> Option<String> {
+    let text = node.value.as_str().filter(|text| is_name(text));
+    text.map(ToOwned::to_owned).or_else(|| {
+        node.expected(&format!(
+            "1 to {LONGEST_NAME} printable characters such as \"edge-1\""
+        ))
+    })
+}
+
+/// The name of this host.
+fn host_name() -> String {
+    let uname = rustix::system::uname();
+    let name = uname.nodename().to_string_lossy();
+    let name: String = name.chars().take(LONGEST_NAME).collect();
+    Some(name)
+        .filter(|name| is_name(name))
+        .unwrap_or_else(|| "drip".to_owned())
 }
 
 /// Reads the client addresses and the admin address, and reports two that conflict.

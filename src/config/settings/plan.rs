@@ -125,6 +125,13 @@ impl Plans {
         counts
     }
 
+    /// The keys that have the plan with this index, in any order.
+    pub(in crate::config) fn keys_of(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        let keys = self.by_key.iter();
+        keys.filter(move |(_, plan)| **plan == index)
+            .map(|(key, _)| &**key)
+    }
+
     /// All plans, in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &Plan> {
         self.in_order.iter()

@@ -9,6 +9,8 @@ use ipnet::IpNet;
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
+    /// What tells this gateway from others: 1 to 64 printable characters.
+    pub name: String,
     /// Addresses for clients; at least one, without duplicates.
     pub listen: Vec<Listen>,
     /// Address of the admin port; `None`: there is none.

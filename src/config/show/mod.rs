@@ -60,6 +60,7 @@ fn server(out: &mut Page, settings: &Settings) {
         ForwardedHeader::Forwarded => "forwarded",
     };
     out.title("[server]");
+    out.field("name", toml_string(&server.name));
     out.field("listen", quoted(&server.listen));
     out.field("admin", toml_string(&admin));
     out.field("workers", server.workers);

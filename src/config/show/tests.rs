@@ -5,6 +5,7 @@ use crate::config::{Listen, parse};
 
 const EVERYTHING: &str = r#"
 [server]
+name             = 'Edge "1", \é'
 listen           = ["127.0.0.1:8080", "[::]:8443", "unix:run/drip.sock"]
 admin            = "[::1]:9090"
 workers          = 3
@@ -137,6 +138,7 @@ access = "logs/access.log"
 "#;
 
 const SHOWN: &str = r#"[server]
+name = "Edge \"1\", \\é"
 listen = ["127.0.0.1:8080", "[::]:8443", "unix:/etc/drip/run/drip.sock"]
 admin = "[::1]:9090"
 workers = 3

@@ -12,6 +12,7 @@ use crate::config::{Plans, Route};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{Admission, GateRejection, OriginGate, Place};
 use crate::limit::{Cost, Moment, Share};
+use crate::observe::events::RejectionAtGate;
 
 /// What became of a request at the gate of its origin.
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +95,24 @@ impl<'a> GateRequest<'a> {
         let rejection = self
             .gate
             .foresee(|| self.share(), self.most(Duration::ZERO))?;
-        self.gate.metrics().count_rejection(rejection.reason);
+        self.tell_rejection(&rejection);
         Some(rejection)
+    }
+
+    /// Counts and logs that the gate rejects the request.
+    fn tell_rejection(&self, rejection: &GateRejection) {
+        self.gate.metrics().count_rejection(rejection.reason);
+        self.gate.events().rejected(|| RejectionAtGate {
+            origin: self
+                .gateway
+                .origin(self.route.origin)
+                .settings()
+                .name
+                .clone(),
+            key: self.sharer().key.to_vec(),
+            reason: rejection.reason.label(),
+            route: self.route.name(),
+        });
     }
 
     /// Waits until the gate lets the request through. `waited` is how long it has waited before.
@@ -130,7 +147,7 @@ impl<'a> GateRequest<'a> {
                 AtGate::Passed(span)
             }
             Err(rejection) => {
-                self.gate.metrics().count_rejection(rejection.reason);
+                self.tell_rejection(rejection);
                 AtGate::Rejected(*rejection, span)
             }
         });

@@ -56,7 +56,7 @@ fn key_of(bytes: &[u8], zone: &Zone) -> Option<Key> {
     static TOO_LONG: Throttle = Throttle::new();
     if bytes.len() > LONGEST {
         if let Some(hidden) = TOO_LONG.show(clock::now()) {
-            tracing::error!(
+            tracing::warn!(
                 zone = zone.name,
                 length = bytes.len(),
                 hidden,

@@ -15,6 +15,7 @@ use crate::actors::{HeldPlace, Joining, Key, NEW_KEYS, Outlook, Probing, Rejecti
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::{Cost, Excess, Moment};
+use crate::observe::events::Limiting;
 use crate::observe::metrics::{LimitStatus, Rejected};
 
 /// The verdict of one limit about a request.
@@ -29,6 +30,18 @@ pub(super) struct LimitVerdict {
     pub(super) status: LimitStatus,
     pub(super) excess: Excess,
     pub(super) outlook: Outlook,
+}
+
+impl LimitVerdict {
+    /// What the log says of it.
+    fn limiting<'r>(&'r self, gateway: &'r Gateway) -> Limiting<'r> {
+        Limiting {
+            zone: &gateway.zone(self.wanted.zone).settings().name,
+            key: if self.is_flood { NEW_KEYS } else { &self.key },
+            status: self.status.label(),
+            excess: self.excess,
+        }
+    }
 }
 
 type Verdicts = SmallVec<[LimitVerdict; 1]>;
@@ -131,7 +144,7 @@ pub(super) async fn wait<'r>(
         key: Key::clone(&first.key),
         since: began,
     });
-    let tried = try_out(gateway, tried).await;
+    let tried = try_out(gateway, route, tried).await;
     let decided = if others.is_empty() {
         let (zone, limit) = (gateway.zone(first.wanted.zone), first.wanted.limit);
         let joined = zone.join(Key::clone(&first.key), first.plan, limit, first.dry_run);
@@ -153,29 +166,23 @@ pub(super) async fn wait<'r>(
     let now = worker.pacer.now();
     let (verdicts, turns, rejected) = match decided {
         Ok((mut verdicts, mut turns)) => {
+            let was_delayed = |verdict: &&LimitVerdict| verdict.status != LimitStatus::Passed;
+            for verdict in verdicts.iter().filter(was_delayed) {
+                let events = gateway.events(verdict.wanted.zone);
+                events.delayed(&verdict.limiting(gateway), now);
+            }
             verdicts.extend(tried.0);
             turns.0.extend(tried.1.0);
             (verdicts, turns, None)
         }
         Err((refused, rejection)) => {
             let verdict = refused.rejected(&rejection);
+            tell_rejection(gateway, route, &verdict, &rejection);
             let holds = verdict.status == LimitStatus::Rejected;
             let rejected = holds.then_some(rejection.reason);
             (smallvec![verdict], Turns::default(), rejected)
         }
     };
-    for verdict in &verdicts {
-        let zone = verdict.wanted.zone;
-        let name = &gateway.zone(zone).settings().name;
-        let key = if verdict.is_flood {
-            NEW_KEYS
-        } else {
-            &verdict.key
-        };
-        gateway
-            .events(zone)
-            .tell(name, key, verdict.status, verdict.excess, now);
-    }
     let outcome = LimitOutcome {
         verdicts,
         waited: now.since(began),
@@ -230,7 +237,11 @@ fn set_apart(
 }
 
 /// Joins limits in dry run beside others. They answer at once, and reject nothing.
-async fn try_out(gateway: &Gateway, tried: Vec<PendingLimit>) -> (Verdicts, Turns<'_>) {
+async fn try_out<'r>(
+    gateway: &'r Gateway,
+    route: &Route,
+    tried: Vec<PendingLimit>,
+) -> (Verdicts, Turns<'r>) {
     let (mut verdicts, mut turns) = (Verdicts::new(), Turns::default());
     for asked in tried {
         let (zone, limit) = (gateway.zone(asked.wanted.zone), asked.wanted.limit);
@@ -242,10 +253,25 @@ async fn try_out(gateway: &Gateway, tried: Vec<PendingLimit>) -> (Verdicts, Turn
                 verdicts.push(asked.granted(&turn));
                 turns.0.push(turn);
             }
-            Err(rejection) => verdicts.push(asked.rejected(&rejection)),
+            Err(rejection) => {
+                let verdict = asked.rejected(&rejection);
+                tell_rejection(gateway, route, &verdict, &rejection);
+                verdicts.push(verdict);
+            }
         }
     }
     (verdicts, turns)
+}
+
+fn tell_rejection(
+    gateway: &Gateway,
+    route: &Route,
+    verdict: &LimitVerdict,
+    rejection: &Rejection,
+) {
+    let (limiting, reason) = (verdict.limiting(gateway), rejection.reason.label());
+    let events = gateway.events(verdict.wanted.zone);
+    events.rejected(&limiting, reason, || route.name());
 }
 
 /// Returns the verdicts of several limits when all have given a turn, or the first rejection.

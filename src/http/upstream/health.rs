@@ -6,6 +6,7 @@ use metrics::Gauge;
 
 use crate::config::{Health, ServerUrl};
 use crate::limit::Moment;
+use crate::observe::summary::Summary;
 
 /// Whether requests may be sent to a server.
 ///
@@ -26,6 +27,49 @@ pub(super) struct ServerHealth {
     ///
     /// One thread at a time sets it, so the last one has seen all changes.
     healthy: Mutex<Gauge>,
+    /// Limits the log events: a server may come and go many times a second.
+    log: Summary<Change>,
+}
+
+/// A change of a server's state, as its line in the log describes it.
+#[derive(Debug)]
+struct Change {
+    server: ServerUrl,
+    in_a_row: u32,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// Its requests failed. It is out for this time.
+    Failed(Duration),
+    Answered,
+    /// Its health checks failed, and why.
+    Unhealthy(String),
+    Healthy,
+}
+
+impl Change {
+    /// Writes the last of so many changes.
+    fn log(&self, changes: u64) {
+        let Self {
+            server,
+            in_a_row,
+            what,
+        } = self;
+        match what {
+            What::Failed(fail_timeout) => {
+                tracing::warn!(%server, changes, in_a_row, ?fail_timeout, "the server is taken out");
+            }
+            What::Answered => tracing::info!(%server, changes, "the server answers again"),
+            What::Unhealthy(reason) => {
+                tracing::warn!(%server, changes, in_a_row, reason, "the server is unhealthy: it is taken out");
+            }
+            What::Healthy => {
+                tracing::info!(%server, changes, in_a_row, "the server is healthy again");
+            }
+        }
+    }
 }
 
 impl ServerHealth {
@@ -37,6 +81,7 @@ impl ServerHealth {
             against: AtomicU32::new(0),
             ill: AtomicBool::new(false),
             healthy: Mutex::new(healthy),
+            log: Summary::new(Change::log),
         }
     }
 
@@ -63,7 +108,11 @@ impl ServerHealth {
         if self.out_until.load(Ordering::Relaxed) > 0 {
             self.out_until.store(0, Ordering::Relaxed);
             self.show(Moment::default());
-            tracing::info!(server = %url, "the server answers again");
+            self.log.last(Change {
+                server: url.clone(),
+                in_a_row: 1,
+                what: What::Answered,
+            });
         }
     }
 
@@ -92,7 +141,11 @@ impl ServerHealth {
         self.show(now);
         // The failures of requests that were under way say nothing new.
         if before <= now.as_nanos() {
-            tracing::warn!(server = %url, in_a_row, ?fail_timeout, "the server is taken out");
+            self.log.last(Change {
+                server: url.clone(),
+                in_a_row,
+                what: What::Failed(fail_timeout),
+            });
         }
         // It is zero from a response or recovery until the next outage.
         before == 0
@@ -133,12 +186,12 @@ impl ServerHealth {
             self.out_until.store(0, Ordering::Relaxed);
         }
         self.show(now);
-        match found {
-            Ok(()) => tracing::info!(server = %url, in_a_row, "the server is healthy again"),
-            Err(reason) => {
-                tracing::warn!(server = %url, in_a_row, reason, "the server is unhealthy: it is taken out");
-            }
-        }
+        let what = found.map_or_else(What::Unhealthy, |()| What::Healthy);
+        self.log.last(Change {
+            server: url.clone(),
+            in_a_row,
+            what,
+        });
     }
 
     /// Ends the health checks: from now on they do not keep the server out.

@@ -111,6 +111,10 @@ const RELOAD_SUCCESSFUL: &str = "drip_config_last_reload_successful";
 const RELOAD_TIME: &str = "drip_config_last_reload_success_timestamp_seconds";
 const ACTOR_RESTARTS: &str = "drip_actor_restarts_total";
 const LOG_DROPPED: &str = "drip_log_dropped_total";
+/// The name of the gateway: written by [`crate::admin`] itself, because a reload may change it.
+pub const GATEWAY: &str = "drip_gateway_info";
+/// Help text of [`GATEWAY`].
+pub const GATEWAY_HELP: &str = "1, with the name of this gateway.";
 const BUILD: &str = "drip_build_info";
 const BUFFERS: &str = "drip_buffers";
 

@@ -10,7 +10,6 @@ use super::tally::TENTH;
 use crate::config::{Level, Log, Settings};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
-use crate::observe::events;
 use crate::observe::log::Logging;
 use crate::server;
 use crate::server::signals::{SignalRequest, Signals};
@@ -36,8 +35,7 @@ pub(super) async fn play(
     let _log = Logging::start(&Log {
         level: settings.log.level.min(Level::Warn),
         ..settings.log.clone()
-    })
-    .without(events::TARGET);
+    });
     let mut signals = Signals::listen()?;
     // When interrupted, the gateway would drain its queues. The demo does not need those answers,
     // so it ends first.

@@ -22,6 +22,7 @@ use crate::config;
 use crate::limit::{
     self, Class, ClassPosition, Cost, Full, GateLimits, Lowered, Moment, Rate, Release, Share,
 };
+use crate::observe::events::GateEvents;
 use crate::observe::metrics::{GateMetrics, GateRejected};
 use crate::time::clock;
 use alarms::Alarms;
@@ -38,6 +39,7 @@ pub use waiting::Waiting;
 pub struct OriginGate {
     state: Mutex<State>,
     metrics: GateMetrics,
+    events: GateEvents,
     /// Tells the threads that have waiters to look when the next request is due.
     changes: watch::Sender<()>,
 }
@@ -105,6 +107,7 @@ impl OriginGate {
                 is_closed: false,
             }),
             metrics: GateMetrics::of(&origin.name),
+            events: GateEvents::default(),
             changes: watch::Sender::new(()),
         }))
     }
@@ -145,6 +148,12 @@ impl OriginGate {
     #[must_use]
     pub fn metrics(&self) -> &GateMetrics {
         &self.metrics
+    }
+
+    /// The gate's log events.
+    #[must_use]
+    pub fn events(&self) -> &GateEvents {
+        &self.events
     }
 
     /// Returns why a request of this share would be rejected now, without charging anything.

@@ -18,11 +18,15 @@ pub(super) fn lines(view: &View, whole: bool) -> Vec<Line<'static>> {
 
 fn gateway(view: &View) -> Line<'static> {
     let paint = view.paint;
-    let version = view.shown().config.as_ref();
-    let version = version.map_or_else(String::new, |config| format!(" {}", config.version));
+    let config = view.shown().config.as_ref();
+    let version = config.map_or_else(String::new, |config| format!(" {}", config.version));
+    let name = config.map(|config| config.gateway.as_str());
+    // A gateway of before it had a name sends none.
+    let name = name.filter(|name| !name.is_empty());
+    let name = name.map_or_else(String::new, |name| format!("  {name}"));
     let mut line = vec![
         Span::styled(format!(" drip{version}"), Paint::strong()),
-        Span::raw(format!("  {}  ", view.address)),
+        Span::raw(format!("{name}  {}  ", view.address)),
     ];
     if view.page.is_paused() {
         line.push(Span::styled("paused  ", paint.mark()));

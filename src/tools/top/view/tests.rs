@@ -252,6 +252,16 @@ fn a_broken_file_and_a_lost_gateway_are_in_the_header() {
 }
 
 #[test]
+fn the_name_of_the_gateway_is_in_the_header() {
+    let mut model = model();
+    let config = json!({"file": "gateway.toml", "version": "0.1.0", "gateway": "edge 1\u{7}"});
+    model.hear(News::Config(serde_json::from_value(config).unwrap()), at(0));
+    let shown = page(&model, &Page::default(), (100, 30));
+    let begin = r" drip 0.1.0  edge 1\u{7}  127.0.0.1:9090  ";
+    assert!(shown.starts_with(begin), "{shown}");
+}
+
+#[test]
 fn colours_only_add() {
     let model = model();
     let draw = |colours| {

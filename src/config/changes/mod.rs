@@ -1,0 +1,216 @@
+//! What differs between two settings, as texts for people.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use toml::{Table, Value};
+
+use super::{Plan, Settings, Zone, show};
+
+/// Longest shown value, in characters.
+const LONGEST: usize = 80;
+
+/// What a reload from `old` to `new` changes: one text for each setting that differs.
+///
+/// Such as `zones.per_client.rate 10r/s -> 20r/s`, `origins.app.servers + http://10.0.0.2` and
+/// `zones.new added`. Routes and limits have their names in brackets, because their places move:
+/// `routes[/login].limits[per_client].burst 20 -> 40`. A setting that differs from
+/// `started_with` and takes effect only at a restart is named as such. No text shows a password.
+#[must_use]
+pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<String> {
+    let mut found = Vec::new();
+    compare_tables("", &shown(old), &shown(new), &mut found);
+    // As texts, which have no password.
+    let is_shown_same = old.redis.url.to_string() == new.redis.url.to_string();
+    if old.redis.url != new.redis.url && is_shown_same {
+        found.push("redis.url has another password".to_owned());
+    }
+    for zone in &new.zones {
+        if let Some(known) = old.zones.iter().find(|known| known.name == zone.name) {
+            compare_plan_files(known, zone, &mut found);
+        }
+    }
+    let waiting = new.needing_restart(started_with);
+    for text in &mut found {
+        let is_of = |setting: &&str| {
+            let rest = text.strip_prefix(*setting);
+            rest.is_some_and(|rest| rest.starts_with([' ', '.']))
+        };
+        if waiting.iter().any(is_of) {
+            text.push_str(" (needs a restart)");
+        }
+    }
+    found
+}
+
+/// At most `most` texts, of which the last then says how many more there are.
+pub(super) fn bounded(mut texts: Vec<String>, most: usize) -> Vec<String> {
+    if texts.len() > most {
+        let more = texts.len() - (most - 1);
+        texts.truncate(most - 1);
+        texts.push(format!("and {more} more"));
+    }
+    texts
+}
+
+/// Settings as TOML, with all defaults and without secrets.
+fn shown(settings: &Settings) -> Table {
+    // What `show` writes reads back: a test says so.
+    show(&settings.without_secrets())
+        .parse()
+        .unwrap_or_default()
+}
+
+fn compare_tables(path: &str, old: &Table, new: &Table, found: &mut Vec<String>) {
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for name in names {
+        let path = match path {
+            "" => name.clone(),
+            _ => format!("{path}.{name}"),
+        };
+        match (old.get(name), new.get(name)) {
+            (Some(Value::Table(_)), None) => found.push(format!("{path} removed")),
+            (None, Some(Value::Table(_))) => found.push(format!("{path} added")),
+            (old, new) => compare(&path, old, new, found),
+        }
+    }
+}
+
+fn compare(path: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<String>) {
+    match (old, new) {
+        _ if old == new => {}
+        (Some(Value::Table(old)), Some(Value::Table(new))) => {
+            compare_tables(path, old, new, found);
+        }
+        (Some(Value::Array(old)), Some(Value::Array(new))) => {
+            compare_lists(path, old, new, found);
+        }
+        _ => {
+            let text = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), text);
+            found.push(format!("{path} {} -> {}", text(old), text(new)));
+        }
+    }
+}
+
+/// Compares lists by the names of their items: a place says nothing once others have moved.
+fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<String>) {
+    let by_name = |list: &[Value]| -> BTreeMap<String, usize> {
+        let names = list.iter().map(name);
+        names.zip(0..).collect()
+    };
+    let (places_old, places_new) = (by_name(old), by_name(new));
+    let count = found.len();
+    for item in old {
+        let item_name = name(item);
+        if !places_new.contains_key(&item_name) {
+            found.push(match item {
+                Value::Table(_) => format!("{path}[{item_name}] removed"),
+                _ => format!("{path} - {}", cut(&item_name)),
+            });
+        }
+    }
+    let mut kept = Vec::new();
+    for item in new {
+        let item_name = name(item);
+        match (places_old.get(&item_name), item) {
+            (None, Value::Table(_)) => found.push(format!("{path}[{item_name}] added")),
+            (None, _) => found.push(format!("{path} + {}", cut(&item_name))),
+            (Some(place), Value::Table(item)) => {
+                kept.push(*place);
+                if let Some(Value::Table(old)) = old.get(*place) {
+                    compare_tables(&format!("{path}[{item_name}]"), old, item, found);
+                }
+            }
+            (Some(place), _) => kept.push(*place),
+        }
+    }
+    if !kept.is_sorted() || found.len() == count {
+        found.push(format!("{path} in another order"));
+    }
+}
+
+/// What tells an item of a list from the others: of a route its methods, host and path, of a limit
+/// its zone, of any other value its text.
+fn name(item: &Value) -> String {
+    let Value::Table(table) = item else {
+        return plain(item);
+    };
+    if let Some(zone) = table.get("zone") {
+        return plain(zone);
+    }
+    let methods = table.get("methods").and_then(Value::as_array);
+    let methods: Vec<String> = methods.into_iter().flatten().map(plain).collect();
+    let parts = [
+        Some(methods.join(",")).filter(|methods| !methods.is_empty()),
+        table.get("host").map(plain),
+        table.get("path").map(plain),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(" ")
+}
+
+fn text(value: &Value) -> String {
+    cut(&plain(value))
+}
+
+/// A value as TOML, but a text without its quotes.
+fn plain(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Compares what the files of plans brought: they are not part of the settings' text.
+fn compare_plan_files(old: &Zone, new: &Zone, found: &mut Vec<String>) {
+    if old.plans == new.plans {
+        return;
+    }
+    for (index, plan) in new.plans.iter().enumerate() {
+        let known = old.plans.iter().position(|known| known.name == plan.name);
+        let Some((before, known)) = known.and_then(|it| Some((it, old.plans.get(it)?))) else {
+            continue;
+        };
+        let written: HashSet<&[u8]> = written(plan).chain(written(known)).collect();
+        let count = |has: &Zone, index, lacks: &Zone, its: usize| {
+            let keys = has.plans.keys_of(index);
+            let keys = keys.filter(|key| lacks.plans.index_of(key) != Some(its));
+            keys.filter(|key| !written.contains(key)).count()
+        };
+        let (more, less) = (
+            count(new, index, old, before),
+            count(old, before, new, index),
+        );
+        let path = format!("zones.{}.plans.{}.file", new.name, plan.name);
+        for (sign, keys) in [('+', more), ('-', less)] {
+            match keys {
+                0 => {}
+                1 => found.push(format!("{path} {sign} 1 key")),
+                _ => found.push(format!("{path} {sign} {keys} keys")),
+            }
+        }
+    }
+}
+
+/// The keys that stand in the file of the gateway itself.
+fn written(plan: &Plan) -> impl Iterator<Item = &[u8]> {
+    plan.keys.iter().map(String::as_bytes)
+}

@@ -1,0 +1,231 @@
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::config::parse;
+
+const FILE: &str = r#"
+[server]
+workers = 2
+name = "one"
+
+[origins.app]
+servers = ["http://10.0.0.1:9000"]
+
+[zones.z]
+key = "$remote_addr"
+rate = "10r/s"
+
+[zones.other]
+key = "$host"
+rate = "1r/s"
+
+[redis]
+url = "redis://:first@cache:6379"
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{ zone = "z", burst = 20, delay = 8 }, { zone = "other" }]
+
+[[routes]]
+path = "= /login"
+host = "a.example"
+methods = ["POST", "PUT"]
+origin = "app"
+"#;
+
+fn settings(text: &str) -> Settings {
+    parse(text, Path::new("/etc/drip/gateway.toml"), false).expect("a file")
+}
+
+/// What changes when `replacements` are made in [`FILE`].
+fn after(replacements: &[(&str, &str)]) -> Vec<String> {
+    let mut text = FILE.to_owned();
+    for (old, new) in replacements {
+        assert!(text.contains(old), "no {old}");
+        text = text.replacen(old, new, 1);
+    }
+    let old = settings(FILE);
+    changes(&old, &settings(&text), &old)
+}
+
+/// Replacements in [`FILE`], and the texts that they make.
+type Row<'t> = (&'t [(&'t str, &'t str)], &'t [&'t str]);
+
+#[test]
+fn each_change_has_its_text() {
+    let same = ("", "");
+    let table: &[Row] = &[
+        (&[same], &[]),
+        (&[("[zones.z]", "# a comment\n[zones.z]")], &[]),
+        (&[("10r/s", "20r/s")], &["zones.z.rate 10r/s -> 20r/s"]),
+        (
+            &[("burst = 20", "burst = 40")],
+            &["routes[/].limits[z].burst 20 -> 40"],
+        ),
+        (
+            &[("delay = 8", "nodelay = true")],
+            &[
+                "routes[/].limits[z].delay 8 -> none",
+                "routes[/].limits[z].nodelay none -> true",
+            ],
+        ),
+        (
+            &[(", { zone = \"other\" }", "")],
+            &["routes[/].limits[other] removed"],
+        ),
+        (
+            &[(
+                "{ zone = \"z\", burst = 20, delay = 8 }, { zone = \"other\" }",
+                "{ zone = \"other\" }, { zone = \"z\", burst = 20, delay = 8 }",
+            )],
+            &["routes[/].limits in another order"],
+        ),
+        (
+            &[("9000\"]", "9000\", \"http://10.0.0.2\"]")],
+            &["origins.app.servers + http://10.0.0.2:80"],
+        ),
+        (
+            &[("http://10.0.0.1:9000", "http://10.0.0.2:9000")],
+            &[
+                "origins.app.servers - http://10.0.0.1:9000",
+                "origins.app.servers + http://10.0.0.2:9000",
+            ],
+        ),
+        (
+            &[(
+                "[redis]",
+                "[zones.new]\nkey = \"$host\"\nrate = \"1r/s\"\n[redis]",
+            )],
+            &["zones.new added"],
+        ),
+        (
+            &[("[origins.app]", "[origins.app]\nhealth = { path = \"/\" }")],
+            &["origins.app.health added"],
+        ),
+        (
+            &[(
+                "[origins.app]",
+                "[origins.app]\nrate = \"5r/s\"\nshare = \"z\"",
+            )],
+            &[
+                "origins.app.rate none -> 5r/s",
+                "origins.app.share none -> z",
+            ],
+        ),
+        (
+            &[("[\"POST\", \"PUT\"]", "[\"POST\"]")],
+            &[
+                "routes[POST,PUT a.example = /login] removed",
+                "routes[POST a.example = /login] added",
+            ],
+        ),
+        (
+            &[(
+                "[[routes]]\npath = \"/\"",
+                "[[routes]]\npath = \"/\"\nreject_body = \"a\\nb\"",
+            )],
+            &["routes[/].reject_body Too many requests\\n -> a\\nb"],
+        ),
+        (
+            &[("[\"POST\", \"PUT\"]", "[\"POST\", \"PUT\"]\ncost = 5")],
+            &["routes[POST,PUT a.example = /login].cost 1 -> 5"],
+        ),
+        (
+            &[(":first@", ":second@")],
+            &["redis.url has another password"],
+        ),
+        (
+            &[(":first@cache", ":second@store")],
+            &["redis.url redis://:***@cache:6379 -> redis://:***@store:6379"],
+        ),
+        (
+            &[("workers = 2", "workers = 3"), ("\"one\"", "\"two\"")],
+            &[
+                "server.name one -> two",
+                "server.workers 2 -> 3 (needs a restart)",
+            ],
+        ),
+    ];
+    for (replacements, expected) in table {
+        assert_eq!(after(replacements), *expected, "{replacements:?}");
+    }
+}
+
+#[test]
+fn no_password_is_shown() {
+    for (old, new) in [(":first@cache", ":second@store"), (":first@", "@")] {
+        let texts = after(&[(old, new)]).join("\n");
+        assert!(!texts.is_empty(), "{old} {new}");
+        assert!(
+            !texts.contains("first") && !texts.contains("second"),
+            "{texts}"
+        );
+    }
+}
+
+#[test]
+fn a_setting_that_is_again_as_at_the_start_needs_no_restart() {
+    let started_with = settings(FILE);
+    let changed = settings(&FILE.replace("workers = 2", "workers = 3"));
+    assert_eq!(
+        changes(&changed, &started_with, &started_with),
+        ["server.workers 3 -> 2"]
+    );
+}
+
+#[test]
+fn the_order_of_routes_is_a_change() {
+    let mut new = settings(FILE);
+    new.routes.reverse();
+    let old = settings(FILE);
+    assert_eq!(changes(&old, &new, &old), ["routes in another order"]);
+}
+
+#[test]
+fn what_the_file_of_a_plan_brings_is_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = folder.path().join("gold.txt");
+    let file = folder.path().join("gateway.toml");
+    let plan =
+        "[zones.z.plans.gold]\nkeys = [\"192.0.2.1\"]\nfile = \"gold.txt\"\nrate = \"9r/s\"\n";
+    let text = FILE.replace("[zones.other]", &format!("{plan}[zones.other]"));
+    let read = |keys: &str, text: &str| {
+        fs::write(&list, keys).expect("a file");
+        parse(text, &file, false).expect("a file")
+    };
+    let old = read("192.0.2.2\n192.0.2.3\n", &text);
+    let new = read("192.0.2.3\n192.0.2.4\n192.0.2.5\n", &text);
+    assert_eq!(
+        changes(&old, &new, &old),
+        [
+            "zones.z.plans.gold.file + 2 keys",
+            "zones.z.plans.gold.file - 1 key"
+        ]
+    );
+    let text = text.replace("\"192.0.2.1\"]", "\"192.0.2.7\"]");
+    let new = read("192.0.2.2\n192.0.2.3\n", &text);
+    assert_eq!(
+        changes(&old, &new, &old),
+        [
+            "zones.z.plans.gold.keys - 192.0.2.1",
+            "zones.z.plans.gold.keys + 192.0.2.7"
+        ]
+    );
+}
+
+#[test]
+fn many_texts_become_few() {
+    let texts = |count: usize| (1..=count).map(|nth| nth.to_string()).collect::<Vec<_>>();
+    assert_eq!(bounded(texts(3), 3), ["1", "2", "3"]);
+    assert_eq!(bounded(texts(4), 3), ["1", "2", "and 2 more"]);
+}
+
+#[test]
+fn long_values_are_cut() {
+    let body = "b".repeat(500);
+    let text = format!("[[routes]]\npath = \"/\"\nreject_body = \"{body}\"");
+    let found = after(&[("[[routes]]\npath = \"/\"", &text)]);
+    assert!(found[0].len() < 200, "{found:?}");
+}

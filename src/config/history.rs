@@ -1,0 +1,108 @@
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::changes::bounded;
+use crate::limit::Moment;
+
+/// Number of changes that are remembered.
+const CHANGES: usize = 50;
+
+/// Number of texts of one change.
+const TEXTS: usize = 50;
+
+/// Number of texts of one change in a line of the log.
+const TEXTS_IN_LOG: usize = 10;
+
+/// The last changes of the settings in force, and of what overrides them.
+///
+/// Clones share the same list.
+#[derive(Clone, Debug, Default)]
+pub struct History(Arc<Mutex<VecDeque<Change>>>);
+
+/// A change of the settings in force, or of what overrides them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When it came into force.
+    pub at: Moment,
+    /// What caused it.
+    pub by: ChangedBy,
+    /// One text for each setting.
+    pub what: Vec<String>,
+}
+
+/// What causes a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangedBy {
+    /// The file was saved.
+    File,
+    /// A file with the keys of a plan was saved.
+    PlanFile,
+    /// SIGHUP.
+    Signal,
+    /// A request to the admin port.
+    Api,
+    /// An override ended.
+    Expiry,
+}
+
+impl ChangedBy {
+    /// Its name in the API and the log.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::PlanFile => "plan file",
+            Self::Signal => "signal",
+            Self::Api => "api",
+            Self::Expiry => "expiry",
+        }
+    }
+}
+
+impl History {
+    /// Adds a change. The oldest is forgotten if there are too many.
+    pub fn add(&self, at: Moment, by: ChangedBy, what: Vec<String>) {
+        let what = bounded(what, TEXTS);
+        let mut changes = self.lock();
+        changes.truncate(CHANGES - 1);
+        changes.push_front(Change { at, by, what });
+    }
+
+    /// The last changes, the newest first.
+    #[must_use]
+    pub fn latest(&self) -> Vec<Change> {
+        self.lock().iter().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Change>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The texts of a change for one line of the log.
+#[must_use]
+pub(crate) fn in_one_line(what: Vec<String>) -> String {
+    bounded(what, TEXTS_IN_LOG).join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_fifty_are_kept_and_each_is_bounded() {
+        let history = History::default();
+        let shared = history.clone();
+        for nth in 0..60 {
+            let texts = (0..nth).map(|text| format!("a.b {text}")).collect();
+            shared.add(Moment::from_nanos(nth), ChangedBy::Api, texts);
+        }
+        let changes = history.latest();
+        let times: Vec<u64> = changes.iter().map(|change| change.at.as_nanos()).collect();
+        assert_eq!(times, (10..60).rev().collect::<Vec<_>>());
+        let longest: Vec<usize> = changes.iter().map(|change| change.what.len()).collect();
+        assert_eq!(longest.iter().max(), Some(&TEXTS));
+        assert_eq!(changes[0].what[TEXTS - 1], "and 10 more");
+        assert_eq!(changes[9].what[TEXTS - 1], "a.b 49", "fifty need no cut");
+    }
+}

@@ -1,0 +1,199 @@
+//! Frequent events as few lines of the log.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+/// Least time between two lines.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Writes at most one line a second, with the number of events since the line before.
+///
+/// The first event after a pause has its line at once, those that follow have one at the end of
+/// each second. So each event is in a line that is written within a second after it.
+pub struct Summary<T: 'static>(Arc<Shared<T>>);
+
+struct Shared<T: 'static> {
+    /// Events since the last line.
+    count: AtomicU64,
+    state: Mutex<State<T>>,
+    write: fn(&T, u64),
+}
+
+struct State<T> {
+    /// The event that the next line describes.
+    event: Option<T>,
+    /// Whether a task writes what comes until the end of the second.
+    is_followed: bool,
+}
+
+impl<T: Send + 'static> Summary<T> {
+    /// Lines that `write` writes, of an event and how many there were.
+    #[must_use]
+    pub fn new(write: fn(&T, u64)) -> Self {
+        Self(Arc::new(Shared {
+            count: AtomicU64::new(0),
+            state: Mutex::new(State {
+                event: None,
+                is_followed: false,
+            }),
+            write,
+        }))
+    }
+
+    /// Counts an event. `describe` is called for the first one since the last line.
+    ///
+    /// The others cost one atomic addition.
+    pub fn first(&self, describe: impl FnOnce() -> T) {
+        if self.0.count.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.0.put(describe());
+        }
+    }
+
+    /// Counts an event. The next line describes the last one.
+    pub fn last(&self, event: T) {
+        self.0.count.fetch_add(1, Ordering::Relaxed);
+        self.0.put(event);
+    }
+}
+
+impl<T: Send + 'static> Shared<T> {
+    fn put(self: &Arc<Self>, event: T) {
+        let mut state = self.lock();
+        state.event = Some(event);
+        if state.is_followed {
+            return;
+        }
+        let runtime = Handle::try_current();
+        state.is_followed = runtime.is_ok();
+        drop(state);
+        self.write_line();
+        if let Ok(runtime) = runtime {
+            runtime.spawn(Arc::clone(self).follow());
+        }
+    }
+
+    /// Writes one line at the end of each second, until a second has no event.
+    async fn follow(self: Arc<Self>) {
+        loop {
+            sleep(PAUSE).await;
+            let mut state = self.lock();
+            if state.event.is_none() {
+                // An event that is counted by now is described after this, and finds nobody.
+                state.is_followed = false;
+                return;
+            }
+            drop(state);
+            self.write_line();
+        }
+    }
+}
+
+impl<T> Shared<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_line(&self) {
+        let mut state = self.lock();
+        let Some(event) = state.event.take() else {
+            return;
+        };
+        let count = self.count.swap(0, Ordering::Relaxed);
+        drop(state);
+        (self.write)(&event, count);
+    }
+}
+
+/// Writes what the end of the process would swallow.
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        self.write_line();
+    }
+}
+
+impl<T> fmt::Debug for Summary<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Summary").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use tokio::task::yield_now;
+    use tokio::time::advance;
+
+    use super::*;
+
+    thread_local! {
+        static LINES: RefCell<Vec<(u32, u64)>> = RefCell::default();
+    }
+
+    fn lines() -> Summary<u32> {
+        Summary::new(|event, count| LINES.with_borrow_mut(|lines| lines.push((*event, count))))
+    }
+
+    async fn a_second() {
+        // The task sets its timer when it is first polled.
+        yield_now().await;
+        advance(PAUSE).await;
+        yield_now().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_event_is_counted_within_a_second_and_the_first_of_them_described() {
+        let summary = lines();
+        for event in 1..=1000 {
+            summary.first(|| event);
+        }
+        assert_eq!(LINES.take(), [(1, 1)], "at once");
+        a_second().await;
+        assert_eq!(LINES.take(), [(2, 999)]);
+        summary.first(|| 7);
+        assert_eq!(LINES.take(), [], "the second is not over");
+        a_second().await;
+        assert_eq!(LINES.take(), [(7, 1)]);
+        a_second().await;
+        a_second().await;
+        assert_eq!(LINES.take(), [], "nothing happened");
+        summary.first(|| 8);
+        assert_eq!(LINES.take(), [(8, 1)], "at once after a pause");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_of_several_changes_is_the_one_described() {
+        let summary = lines();
+        (1..=18).for_each(|change| summary.last(change));
+        assert_eq!(LINES.take(), [(1, 1)]);
+        a_second().await;
+        assert_eq!(LINES.take(), [(18, 17)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_written_yet_is_written_at_the_end() {
+        let shared = {
+            let summary = lines();
+            (1..=3).for_each(|event| summary.first(|| event));
+            assert_eq!(LINES.take(), [(1, 1)]);
+            Arc::downgrade(&summary.0)
+        };
+        assert_eq!(LINES.take(), [], "the task still waits");
+        a_second().await;
+        assert_eq!(LINES.take(), [(2, 2)]);
+        a_second().await;
+        assert!(shared.upgrade().is_none(), "nothing holds it any more");
+    }
+
+    #[test]
+    fn without_a_runtime_each_event_has_its_line() {
+        let summary = lines();
+        (1..=3).for_each(|event| summary.first(|| event));
+        assert_eq!(LINES.take(), [(1, 1), (2, 1), (3, 1)]);
+    }
+}

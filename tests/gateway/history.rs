@@ -1,0 +1,151 @@
+//! What changed, when and by what: in the API and in the log. And the gateway's name.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::gateway::check::{check, text};
+use crate::gateway::operator::{ask, json};
+use crate::support::{Gateway, Origin, Site, eventually, one_zone};
+
+/// The last changes, the newest first: by what, and what.
+fn changes(gateway: &Gateway) -> Vec<(String, Vec<String>)> {
+    let config = json(gateway, "/api/config");
+    let texts = |change: &Value| {
+        let what = change["what"].as_array().expect("a list").iter();
+        what.map(|text| text.as_str().expect("a text").to_owned())
+            .collect()
+    };
+    let changes = config["changes"].as_array().expect("a list").iter();
+    changes
+        .map(|change| {
+            let at = change["at"].as_str().expect("a time");
+            assert!(at.ends_with('Z') && at.len() == 24, "{at}");
+            let by = change["by"].as_str().expect("a text").to_owned();
+            (by, texts(change))
+        })
+        .collect()
+}
+
+/// Waits for this many changes, and returns the last one.
+fn nth_change(gateway: &Gateway, nth: usize) -> (String, Vec<String>) {
+    eventually(&format!("change {nth}"), || changes(gateway).len() == nth);
+    changes(gateway).remove(0)
+}
+
+#[test]
+fn each_reload_says_what_it_changed_and_by_what() {
+    let origin = Origin::start();
+    let plan = "[zones.z.plans.gold]\nkeys = [\"a\"]\nfile = \"gold.txt\"\nburst = 9\n";
+    let file = one_zone(&origin, "10r/s", "burst = 20") + plan;
+    let site = Site::new();
+    let list = site.folder().join("gold.txt");
+    fs::write(&list, "b\n").expect("a file");
+    site.write(&file);
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    assert_eq!(changes(&gateway), []);
+
+    let file = file
+        .replace("10r/s", "20r/s")
+        .replace("burst = 20", "burst = 40");
+    gateway.site.write(&file);
+    let (by, what) = nth_change(&gateway, 1);
+    assert_eq!(by, "file");
+    let expected = [
+        "routes[/].limits[z].burst 20 -> 40",
+        "zones.z.rate 10r/s -> 20r/s",
+    ];
+    assert_eq!(what, expected);
+    let line = gateway.wait_for_line("the changed file is in force");
+    let says = format!("by=\"file\" what=\"{}\"", expected.join("; "));
+    assert!(line.contains(" INFO ") && line.contains(&says), "{line}");
+
+    fs::write(&list, "b\nc\nd\n").expect("a file");
+    let (by, what) = nth_change(&gateway, 2);
+    assert_eq!(by, "plan file");
+    assert_eq!(what, ["zones.z.plans.gold.file + 2 keys"]);
+
+    let reloaded = ask(&gateway, "POST", "/api/reload", "");
+    assert_eq!(reloaded.status, 200, "{}", reloaded.text());
+    let (by, what) = nth_change(&gateway, 3);
+    assert_eq!(
+        (&*by, &what[..]),
+        ("api", &["no setting changed".to_owned()][..])
+    );
+    gateway.wait_for_line("by=\"api\" what=\"no setting changed\"");
+
+    gateway.signal(Signal::HUP);
+    let (by, what) = nth_change(&gateway, 4);
+    assert_eq!(
+        (&*by, &what[..]),
+        ("signal", &["no setting changed".to_owned()][..])
+    );
+
+    gateway.site.write(&format!("workers = 1000\n{file}"));
+    let (_, what) = nth_change(&gateway, 5);
+    assert_eq!(what.len(), 1, "{what:?}");
+    assert!(what[0].starts_with("server.workers "), "{what:?}");
+    assert!(what[0].ends_with(" -> 1000 (needs a restart)"), "{what:?}");
+}
+
+#[test]
+fn a_broken_file_is_no_change_and_its_repair_is_one_of_the_file() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "10r/s", "burst = 20");
+    let gateway = Gateway::start(&file);
+    gateway.site.write(&file.replace("10r/s", "ten"));
+    gateway.wait_for_line("the file has errors");
+    assert_eq!(changes(&gateway), []);
+    gateway.site.write(&file);
+    let (by, what) = nth_change(&gateway, 1);
+    assert_eq!(
+        (&*by, &what[..]),
+        ("file", &["no setting changed".to_owned()][..])
+    );
+}
+
+#[test]
+fn a_change_of_many_settings_is_told_in_few_texts() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "10r/s", "burst = 20");
+    let gateway = Gateway::start(&file);
+    let zone = |nth| format!("[zones.z{nth}]\nkey = \"$host\"\nrate = \"1r/s\"\n");
+    let zones: Vec<String> = (0..62).map(zone).collect();
+    gateway.site.write(&(file + &zones.concat()));
+    let (_, what) = nth_change(&gateway, 1);
+    assert_eq!(what.len(), 50);
+    assert_eq!(what[49], "and 13 more");
+    let line = gateway.wait_for_line("the changed file is in force");
+    assert!(line.contains("and 53 more\"") && line.len() < 500, "{line}");
+}
+
+#[test]
+fn the_name_of_the_gateway_is_that_of_its_host_until_the_file_names_it() {
+    let origin = Origin::start();
+    let file = one_zone(&origin, "10r/s", "burst = 20");
+    let gateway = Gateway::start(&file);
+    let host = rustix::system::uname();
+    let host = host.nodename().to_str().expect("a name").to_owned();
+    let is_named = |name: &str| {
+        let labels = [("name", name)];
+        json(&gateway, "/api/config")["gateway"] == name
+            && gateway.metrics().value("drip_gateway_info", &labels) == Some(1.0)
+    };
+    assert!(is_named(&host), "{}", gateway.metrics().0);
+    let printed = text(&check(&gateway.site.file()).stdout);
+    assert!(
+        printed.contains(&format!("name = \"{host}\"\n")),
+        "{printed}"
+    );
+    let line = gateway.wait_for_line("the gateway starts");
+    assert!(line.contains(&format!("gateway=\"{host}\"")), "{line}");
+
+    gateway.site.write(&format!("name = \"edge 7\"\n{file}"));
+    eventually("it has another name", || is_named("edge 7"));
+    let labels = [("name", &*host)];
+    assert_eq!(gateway.metrics().value("drip_gateway_info", &labels), None);
+    let what = nth_change(&gateway, 1).1;
+    assert_eq!(what, [format!("server.name {host} -> edge 7")]);
+}

@@ -1,0 +1,207 @@
+//! The log of a running gateway: what it says, how often, and at which level.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::nginx::{start_drip, zone};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, now, one_zone};
+
+/// Long enough for several lines.
+const FLOOD: Duration = Duration::from_secs(3);
+
+/// The number in the field `name` of a line.
+fn number(line: &str, name: &str) -> u64 {
+    let (_, rest) = line
+        .split_once(&format!(" {name}="))
+        .unwrap_or_else(|| panic!("no {name} in {line}"));
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+    digits.unwrap_or_default().parse().expect("a number")
+}
+
+fn lines_with(gateway: &Gateway, part: &str) -> Vec<String> {
+    let lines = gateway.log_lines().into_iter().map(|(_, line)| line);
+    lines.filter(|line| line.contains(part)).collect()
+}
+
+/// Requests from several clients for all of [`FLOOD`]. Returns how many were rejected.
+fn flood(gateway: &Gateway, target: &str) -> u64 {
+    let began = now();
+    let client = || {
+        let (mut client, mut rejected) = (Client::connect(gateway.address()), 0);
+        while began.elapsed() < FLOOD {
+            client.get(target);
+            rejected += u64::from(client.answer().status == 429);
+        }
+        rejected
+    };
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(client)).collect();
+        let ends = clients.into_iter().map(|it| it.join().expect("no panic"));
+        ends.sum()
+    })
+}
+
+#[test]
+fn ordinary_limiting_is_one_line_a_second_and_zone_that_says_who_why_and_how_many() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&one_zone(&origin, "20r/s", "burst = 2"));
+    let began = now();
+    let rejected = flood(&gateway, "/?key=a");
+    assert!(rejected > 500, "{rejected} is no flood");
+    let delayed = gateway.metrics().count(
+        "drip_zone_requests_total",
+        &[("zone", "z"), ("status", "delayed")],
+    );
+    assert!(delayed > 10, "{delayed} waited");
+    let told = || -> u64 {
+        let lines = lines_with(&gateway, "limiting requests");
+        lines.iter().map(|line| number(line, "count")).sum()
+    };
+    eventually("each rejection is in a line", || told() == rejected);
+    let seconds = began.elapsed().as_secs();
+    let lines = lines_with(&gateway, "limiting requests");
+    assert!(
+        (2..=seconds + 1).contains(&(lines.len() as u64)),
+        "{seconds} seconds: {lines:#?}"
+    );
+    for line in &lines {
+        let says = "zone=\"z\" count=";
+        let who = " key=\"a\" reason=\"burst\" route=\"/\" status=\"rejected\" excess=";
+        assert!(
+            line.contains(" INFO ") && line.contains(says) && line.contains(who),
+            "{line}"
+        );
+    }
+    for (_, line) in gateway.log_lines() {
+        let is_loud = line.contains(" WARN ") || line.contains(" ERROR ");
+        assert!(!is_loud && !line.contains("delaying"), "{line}");
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_it_would_reject_and_why() {
+    let origin = Origin::start();
+    let limits = "limits = [{ zone = \"z\", burst = 9 }]\nmax_wait = \"1s\"\ndry_run = true";
+    let gateway = start_drip(&origin, &zone("z", "$arg_a", "1r/m"), &[("/", limits)]);
+    for _ in 0..2 {
+        assert_eq!(fetch(gateway.address(), "/?a=1").status, 200);
+    }
+    let line = gateway.wait_for_line("limiting requests");
+    let who = "key=\"1\" reason=\"max_wait\" route=\"/\" status=\"rejected_dry_run\"";
+    assert!(line.contains(" INFO ") && line.contains(who), "{line}");
+}
+
+#[test]
+fn the_gate_of_an_origin_says_whom_it_rejects_and_why() {
+    let origin = Origin::start();
+    let rest =
+        one_zone(&origin, "1000r/s", "burst = 9") + "[origins.app.backoff]\nmode = \"shadow\"\n";
+    let gate = "[origins.app]\nrate = \"1r/m\"\nshare = \"z\"\nqueue = 1\n";
+    let gateway = Gateway::start(&rest.replacen("[origins.app]\n", gate, 1));
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+    let _waiting = Client::ask(gateway.address(), "/?key=a");
+    eventually("one waits at the gate", || {
+        let depth = "drip_origin_queue_depth";
+        gateway.metrics().count(depth, &[("origin", "app")]) == 1
+    });
+    assert_eq!(fetch(gateway.address(), "/?key=a").status, 429);
+    let line = gateway.wait_for_line("the origin's gate rejects requests");
+    let who = "origin=\"app\" count=1 key=\"a\" reason=\"queue\" route=\"/\"";
+    assert!(line.contains(" INFO ") && line.contains(who), "{line}");
+}
+
+#[test]
+fn a_key_is_escaped_once() {
+    let origin = Origin::start();
+    let key = b"a\"b\\c count=7 \xc2\x9b";
+    for format in ["text", "json"] {
+        let zones = zone("z", "$http_x_key", "1r/m") + &format!("[log]\nformat = \"{format}\"\n");
+        let limits = "limits = [{ zone = \"z\" }]";
+        let gateway = start_drip(&origin, &zones, &[("/", limits)]);
+        let mut client = Client::connect(gateway.address());
+        for status in [200, 429] {
+            client.send(
+                &[
+                    b"GET / HTTP/1.1\r\nHost: a\r\nX-Key: ",
+                    &key[..],
+                    b"\r\n\r\n",
+                ]
+                .concat(),
+            );
+            assert_eq!(client.answer().status, status);
+        }
+        let line = gateway.wait_for_line("limiting requests");
+        let escaped = r"a\x22b\\c count=7 \xC2\x9B";
+        if format == "text" {
+            assert!(
+                line.contains(&format!(" key=\"{escaped}\" reason=")),
+                "{line}"
+            );
+        } else {
+            let line: Value = serde_json::from_str(&line).expect("JSON");
+            assert_eq!((&line["key"], &line["count"]), (&escaped.into(), &1.into()));
+        }
+    }
+}
+
+/// Answers every second request and hangs up at the others. Returns how many there were, too.
+fn flapping_server() -> (SocketAddr, Arc<AtomicU64>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let asked = Arc::<AtomicU64>::default();
+    let to_count = Arc::clone(&asked);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let nth = to_count.fetch_add(1, Ordering::SeqCst);
+            let _head = stream.read(&mut [0; 4096]);
+            if nth % 2 == 1 {
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                // The gateway may have gone.
+                let _sent = stream.write_all(answer);
+            }
+        }
+    });
+    (address, asked)
+}
+
+#[test]
+fn a_server_that_comes_and_goes_has_few_lines_that_count_its_changes() {
+    let steady = Origin::start();
+    let (address, asked) = flapping_server();
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{address}\", \"http://{}\"]\n\
+         max_fails = 1\nfail_timeout = \"1ms\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        steady.address
+    ));
+    let began = now();
+    eventually("it comes and goes many times", || {
+        // A request that it got and did not answer is a 502, which is not what this is about.
+        let _answer = fetch(gateway.address(), "/");
+        asked.load(Ordering::SeqCst) >= 60
+    });
+    // Each failure takes it out, and each answer brings it back.
+    let changes = asked.load(Ordering::SeqCst);
+    let lines = || {
+        let lines = gateway.log_lines().into_iter().map(|(_, line)| line);
+        let told = |line: &String| line.contains("taken out") || line.contains("answers again");
+        lines.filter(told).collect::<Vec<_>>()
+    };
+    eventually("each change is in a line", || {
+        let told: u64 = lines().iter().map(|line| number(line, "changes")).sum();
+        told == changes
+    });
+    let seconds = began.elapsed().as_secs();
+    let lines = lines();
+    assert!(
+        lines.len() as u64 <= seconds + 2,
+        "{seconds} seconds: {lines:#?}"
+    );
+}
