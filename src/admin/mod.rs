@@ -29,7 +29,6 @@ mod page;
 mod recorder;
 mod reply;
 mod sampler;
-#[allow(dead_code, unused_imports)]
 pub(crate) mod views;
 
 use std::io;

@@ -134,7 +134,7 @@ fn a_full_queue_rejects_in_a_pause_and_names_its_end() {
         Bench::settle().await;
         let rejection = peek(&mut joins[3]).await.expect("an answer");
         let rejection = rejection.expect_err("burst is 2");
-        assert_eq!(rejection.reason, Rejected::Burst);
+        assert_eq!(rejection.reason, Rejected::Paused);
         assert!(rejection.retry_after >= Duration::from_secs(3600));
         assert_eq!(bench.zone.stats(1).await.depth, 3);
         // Without a rate there is no level that would bound who waits.

@@ -14,7 +14,7 @@ use super::zones::{find, no_such_zone};
 use crate::actors::{Key, MOST_KEYS, Override, Zone};
 use crate::admin::views::{self, KeyOverride, Plain};
 use crate::admin::{Admin, reply};
-use crate::config::StoreKind;
+use crate::config::{ChangedBy, StoreKind};
 use crate::limit::{Moment, Rate, parse_duration};
 use crate::observe::escape::{escape_unquoted, short_name};
 use crate::time::clock;
@@ -69,6 +69,13 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
     act(&request, &admin, |zone, target| {
         let wanted = wanted(&body, zone, &by)?;
         put(zone, target.clone(), &wanted)?;
+        let until = timestamp(wanted.until);
+        let text = format!(
+            "{}: {} until {until}, by {by}",
+            place(zone, &target),
+            what(&wanted)
+        );
+        admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
         end_later(&admin, zone, target, wanted.until);
         Ok(view(&wanted))
     })
@@ -81,6 +88,8 @@ pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> HttpRespons
             let message = "nothing is overridden here; /api/zones/{zone}/overrides lists what is";
             return Err((StatusCode::NOT_FOUND, message.to_owned()));
         };
+        let text = format!("{}: override undone", place(zone, &target));
+        admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
         let (zone, key) = (&zone.settings().name, target.name());
         tracing::warn!(zone, key, by = peer, "an override was undone");
         Ok(view(&ended))
@@ -215,6 +224,10 @@ fn end_later(admin: &Data<Admin>, zone: &Zone, target: Target, until: Moment) {
         let found = gateway.as_ref().and_then(|gateway| find(gateway, &name));
         let Some((_, zone)) = found else { return };
         if take(zone, &target, Some(until)).is_some() {
+            let text = format!("{}: override expired", place(zone, &target));
+            admin
+                .history
+                .add(clock::now(), ChangedBy::Expiry, vec![text]);
             let key = target.name();
             tracing::info!(
                 zone = name,
@@ -232,6 +245,15 @@ impl Target {
             Self::Zone => None,
             Self::Key(key) => Some(short_name(key)),
         }
+    }
+}
+
+/// What an override is for, as the history of changes names it.
+fn place(zone: &Zone, target: &Target) -> String {
+    let name = &zone.settings().name;
+    match target.name() {
+        None => format!("zones.{name}"),
+        Some(key) => format!("zones.{name}, key {key}"),
     }
 }
 

@@ -263,12 +263,7 @@ async fn try_out<'r>(
     (verdicts, turns)
 }
 
-fn tell_rejection(
-    gateway: &Gateway,
-    route: &Route,
-    verdict: &LimitVerdict,
-    rejection: &Rejection,
-) {
+fn tell_rejection(gateway: &Gateway, route: &Route, verdict: &LimitVerdict, rejection: &Rejection) {
     let (limiting, reason) = (verdict.limiting(gateway), rejection.reason.label());
     let events = gateway.events(verdict.wanted.zone);
     events.rejected(&limiting, reason, || route.name());
