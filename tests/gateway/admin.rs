@@ -255,8 +255,10 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 31] = [
+const PROMISED: [&str; 34] = [
     "drip_requests_total",
+    "drip_zone_override",
+    "drip_zone_overridden_keys",
     "drip_request_duration_seconds",
     "drip_zone_requests_total",
     "drip_zone_rejections_total",

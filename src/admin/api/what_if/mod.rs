@@ -43,11 +43,15 @@ pub(super) async fn ask(admin: Data<Admin>, name: Path<String>, body: Bytes) -> 
     let Ok(arrivals) = timeout(COLLECTED_IN, zone.arrivals()).await else {
         return busy();
     };
+    let rate_now = zone.overrides().zone.as_ref().and_then(|it| it.rate);
     let replayed = web::block(move || {
         let _one = permit;
         let deadline = clock::now() + REPLAYED_IN;
-        let settings = gateway.settings();
-        let view = replayed::replay(arrivals.in_order(), settings, index, &wanted, deadline)?;
+        let mut settings = gateway.settings().clone();
+        if let (Some(rate), Some(zone)) = (rate_now, settings.zones.get_mut(index)) {
+            zone.rate = rate;
+        }
+        let view = replayed::replay(arrivals.in_order(), &settings, index, &wanted, deadline)?;
         let (since, until) = (arrivals.since(), arrivals.until());
         Some(WhatIf {
             since: Duration::from_nanos(since.as_nanos()).as_secs_f64(),

@@ -133,7 +133,10 @@ impl<'a> Side<'a> {
     fn count(&mut self, outcome: &Outcome) -> bool {
         let counts = &mut self.counts;
         match outcome.status {
-            LimitStatus::Passed | LimitStatus::Cancelled => counts.passed += 1,
+            // A replay knows neither clients that leave nor other zones.
+            LimitStatus::Passed | LimitStatus::Cancelled | LimitStatus::RejectedElsewhere => {
+                counts.passed += 1;
+            }
             LimitStatus::Delayed => counts.delayed += 1,
             LimitStatus::Rejected => counts.rejected += 1,
             LimitStatus::DelayedDryRun => counts.delayed_dry_run += 1,
