@@ -10,6 +10,8 @@
 //! | `minute` | latencies of the last minute, which `sampler` keeps and `api` shows |
 //! | `counts` | counts by label, for `api` and `sampler` |
 //! | `gates` | what `api` and `sampler` say alike of the gates of origins |
+//! | `overridden` | overrides, as `api` and `sampler` show them |
+//! | `timestamp` | times as text |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
 //! | `guard` | who may change something, and the security headers for browsers |
@@ -25,10 +27,12 @@ mod headline;
 mod health;
 mod live;
 mod minute;
+mod overridden;
 mod page;
 mod recorder;
 mod reply;
 mod sampler;
+mod timestamp;
 pub(crate) mod views;
 
 use std::io;

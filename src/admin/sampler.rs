@@ -17,10 +17,10 @@ use self::origins::Origins;
 use self::routes::Routes;
 use self::store::Store;
 use super::Live;
-use super::api::override_view;
 use super::exposition::{TOP_KEYS, stats};
 use super::headline::{Editor, Headlines};
 use super::minute::Minute;
+use super::overridden;
 use super::views::{HeavyKey, KeySample, Plain, Problem, Sample, ZoneSample};
 use crate::actors::Zone;
 use crate::config::FileState;
@@ -180,7 +180,7 @@ impl Sampler {
             evicted: passed.evicted,
             flooded: passed.flooded,
             rejected_keys: rejected_keys(zone).await?,
-            overridden: other.map(override_view),
+            overridden: other.map(overridden::view),
             overridden_keys: overrides.keys.len() as u64,
         };
         let keys = stats.deepest.into_iter().map(|state| KeySample {

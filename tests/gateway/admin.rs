@@ -255,7 +255,7 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 34] = [
+const PROMISED: [&str; 32] = [
     "drip_requests_total",
     "drip_zone_override",
     "drip_zone_overridden_keys",
@@ -290,6 +290,9 @@ const PROMISED: [&str; 34] = [
     "process_open_fds",
     "process_max_fds",
     "process_start_time_seconds",
+    "drip_zone_new_keys_total",
+    "drip_zone_flooded_total",
+    "drip_zone_max_keys",
 ];
 
 #[test]

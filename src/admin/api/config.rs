@@ -4,7 +4,7 @@ use actix_web::web::Data;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use super::timestamp;
+use crate::admin::timestamp::timestamp;
 use crate::admin::views::{self, Plain};
 use crate::admin::{Admin, Read, reply};
 use crate::config::{self, Broken, Change, FileState, Problem};

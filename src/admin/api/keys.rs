@@ -6,9 +6,9 @@ use actix_web::{HttpRequest, HttpResponse};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
-use super::overrides::view as override_view;
 use super::zones::{find, no_such_zone};
 use crate::actors::{HeavyName, Key, KeyState, NEW_KEYS, Order, Waiters, Zone};
+use crate::admin::overridden::view as override_view;
 use crate::admin::{Admin, reply, views};
 use crate::limit::{Measure, Window};
 use crate::observe::escape::{NEW_KEYS_NAME, key_name, unescape};

@@ -12,13 +12,7 @@ mod zones;
 
 use actix_web::web::{self, ServiceConfig};
 
-use jiff::Timestamp;
-
-use super::views::Plain;
 use super::{reading, reply};
-use crate::limit::Moment;
-
-pub(super) use overrides::view as override_view;
 
 pub(super) fn routes(app: &mut ServiceConfig) {
     let key = web::resource("/api/zones/{zone}/keys/{key:.*}")
@@ -52,12 +46,4 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .service(reading("/api/headline", headline::now))
         .service(reading("/api/routes", routes::all))
         .service(reading("/api/store", store::show));
-}
-
-/// The time in UTC, with milliseconds.
-pub(in crate::admin) fn timestamp(moment: Moment) -> Plain {
-    let millis = i64::try_from(moment.as_nanos() / 1_000_000).unwrap_or(i64::MAX);
-    let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
-    let text = timestamp.strftime("%Y-%m-%dT%H:%M:%S%.3fZ");
-    Plain::new(&text.to_string())
 }

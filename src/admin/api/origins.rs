@@ -1,9 +1,9 @@
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use super::timestamp;
 use crate::admin::counts::Labelled;
 use crate::admin::minute::{Minute, Of, latency};
+use crate::admin::timestamp::timestamp;
 use crate::admin::views::{Check, Event, FileAndNow, Gate, GateKey, Origins, Out, Plain, Server};
 use crate::admin::{Admin, counts, gates, reply, views};
 use crate::http::gateway::Gateway;

@@ -9,9 +9,10 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::keys::named;
-use super::timestamp;
 use super::zones::{find, no_such_zone};
 use crate::actors::{Key, MOST_KEYS, Override, Zone};
+use crate::admin::overridden::view;
+use crate::admin::timestamp::timestamp;
 use crate::admin::views::{self, KeyOverride, Plain};
 use crate::admin::{Admin, reply};
 use crate::config::{ChangedBy, StoreKind};
@@ -266,16 +267,4 @@ fn what(it: &Override) -> String {
         .map(|on| format!("dry run {}", if on { "on" } else { "off" }));
     let parts: Vec<_> = [rate, pause, dry_run].into_iter().flatten().collect();
     parts.join(", ")
-}
-
-/// The view of an override.
-pub(in crate::admin) fn view(it: &Override) -> views::Override {
-    views::Override {
-        rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
-        pause: it.pause,
-        dry_run: it.dry_run,
-        since: timestamp(it.since),
-        until: timestamp(it.until),
-        by: Plain::new(&it.by),
-    }
 }

@@ -1,10 +1,10 @@
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 
-use super::timestamp;
 use crate::actors::{StoreHealth, Zone};
 use crate::admin::counts::Labelled;
 use crate::admin::minute::{Minute, Of};
+use crate::admin::timestamp::timestamp;
 use crate::admin::views::{Plain, SharedStore, Store, StoreZone};
 use crate::admin::{Admin, counts, reply};
 use crate::config::StoreKind;

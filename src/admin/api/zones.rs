@@ -4,9 +4,9 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Path};
 
-use super::overrides;
 use crate::actors::Zone;
 use crate::admin::exposition::stats;
+use crate::admin::overridden;
 use crate::admin::views::{Keys, Limit, Plain, Totals, ZonePlan, Zones};
 use crate::admin::{Admin, reply, views};
 use crate::config;
@@ -100,7 +100,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
             active: stats.active as u64,
             parked: stats.parked as u64,
         },
-        overridden: zone.overrides().zone.as_ref().map(overrides::view),
+        overridden: zone.overrides().zone.as_ref().map(overridden::view),
     })
 }
 

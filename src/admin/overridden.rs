@@ -1,0 +1,17 @@
+//! What is not as in the file, as the API and the samples show it.
+
+use super::timestamp::timestamp;
+use super::views::{self, Plain};
+use crate::actors::Override;
+
+/// The view of an override.
+pub(super) fn view(it: &Override) -> views::Override {
+    views::Override {
+        rate: it.rate.map(|rate| Plain::new(&rate.to_string())),
+        pause: it.pause,
+        dry_run: it.dry_run,
+        since: timestamp(it.since),
+        until: timestamp(it.until),
+        by: Plain::new(&it.by),
+    }
+}
