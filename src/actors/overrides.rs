@@ -43,6 +43,21 @@ impl Overrides {
         self.zone.is_none() && self.keys.is_empty()
     }
 
+    /// Whether any is over.
+    #[must_use]
+    pub fn any_expired(&self, now: Moment) -> bool {
+        let mut all = self.keys.values().chain(&self.zone);
+        all.any(|it| it.until <= now)
+    }
+
+    /// Removes those that are over. Returns their keys; `None` stands for the whole zone.
+    pub fn take_expired(&mut self, now: Moment) -> Vec<Option<Key>> {
+        let of_zone = self.zone.take_if(|it| it.until <= now).map(|_| None);
+        let of_keys = self.keys.extract_if(|_, it| it.until <= now);
+        let of_keys = of_keys.map(|(key, _)| Some(key));
+        of_zone.into_iter().chain(of_keys).collect()
+    }
+
     /// The rate of the zone, if that differs.
     pub(super) fn zone_rate(&self) -> Option<Rate> {
         self.zone.as_ref()?.rate

@@ -218,8 +218,9 @@ impl Zone {
             )
     }
 
-    /// Ends the supervisors once nothing waits at them.
+    /// Ends the supervisors once nothing waits at them. Overrides end now: nobody could undo them.
     pub fn retire(&self) {
+        self.change_overrides(|overrides| *overrides = Overrides::default());
         self.shards.retire();
     }
 

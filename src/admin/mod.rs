@@ -11,6 +11,7 @@
 //! | `counts` | counts by label, for `api` and `sampler` |
 //! | `gates` | what `api` and `sampler` say alike of the gates of origins |
 //! | `overridden` | overrides, as `api` and `sampler` show them |
+//! | `expiry` | ends overrides whose time is over |
 //! | `timestamp` | times as text |
 //! | `exposition`, `recorder` | metrics in Prometheus format |
 //! | `health` | what `/readyz` reports: whether the gateway can serve all requests |
@@ -20,6 +21,7 @@
 
 mod api;
 mod counts;
+mod expiry;
 mod exposition;
 mod gates;
 mod guard;
@@ -110,6 +112,7 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
         headlines.clone(),
         minute.clone(),
     );
+    let expiry = expiry::run(admin.gateway.clone(), admin.history.clone());
     let admin = Data::new(admin);
     let (headlines, minute) = (Data::new(headlines), Data::new(minute));
     let server = HttpServer::new(move || {
@@ -132,6 +135,7 @@ pub fn listen(address: SocketAddr, admin: Admin) -> io::Result<Server> {
         .shutdown_timeout(1)
         .listen(bind(address)?)?
         .run();
+    actix_rt::spawn(expiry);
     actix_rt::spawn(sampler.run());
     Ok(server)
 }

@@ -2,7 +2,8 @@
 
 use super::timestamp::timestamp;
 use super::views::{self, Plain};
-use crate::actors::Override;
+use crate::actors::{Key, Override, Zone};
+use crate::observe::escape::short_name;
 
 /// The view of an override.
 pub(super) fn view(it: &Override) -> views::Override {
@@ -13,5 +14,14 @@ pub(super) fn view(it: &Override) -> views::Override {
         since: timestamp(it.since),
         until: timestamp(it.until),
         by: Plain::new(&it.by),
+    }
+}
+
+/// What an override is for, as the history of changes names it.
+pub(super) fn place(zone: &Zone, key: Option<&Key>) -> String {
+    let name = &zone.settings().name;
+    match key {
+        None => format!("zones.{name}"),
+        Some(key) => format!("zones.{name}, key {}", short_name(key)),
     }
 }

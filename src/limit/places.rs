@@ -151,6 +151,11 @@ impl<W> Places<W> {
         self.lanes().filter_map(first).min()
     }
 
+    /// The first waiter of each lane. One of them has waited longest.
+    pub fn first_waiters(&self) -> impl Iterator<Item = &W> {
+        self.lanes().filter_map(|lane| lane.waiters.values().next())
+    }
+
     /// Removes and returns all waiters.
     pub fn reject_all(&mut self) -> Vec<W> {
         let Some(state) = &mut self.0 else {

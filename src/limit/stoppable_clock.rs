@@ -25,12 +25,6 @@ impl StoppableClock {
         self.stopped.is_some()
     }
 
-    /// How far it is behind the real clock; while it stands, how far it was when it stopped.
-    #[must_use]
-    pub fn behind(&self) -> Duration {
-        self.behind
-    }
-
     /// When it will show `shown`, by the real clock; `None` while it stands.
     #[must_use]
     pub fn real(&self, shown: Moment) -> Option<Moment> {
@@ -70,9 +64,6 @@ mod tests {
         assert_eq!(clock.real(at(11)), Some(at(16)));
         clock.stop(at(20));
         clock.go_on(at(21));
-        assert_eq!(
-            (clock.at(at(21)), clock.behind()),
-            (at(15), Duration::from_secs(6))
-        );
+        assert_eq!(clock.at(at(21)), at(15));
     }
 }

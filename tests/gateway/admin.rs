@@ -255,7 +255,7 @@ fn the_admin_port_is_not_reached_through_the_traffic_port() {
 }
 
 /// The metrics that this version promises; `drip_store_*` exist only with a store.
-const PROMISED: [&str; 32] = [
+const PROMISED: [&str; 37] = [
     "drip_requests_total",
     "drip_zone_override",
     "drip_zone_overridden_keys",

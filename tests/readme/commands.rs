@@ -16,7 +16,7 @@ use crate::support::redis::Redis;
 use crate::support::{Origin, eventually, fetch};
 
 /// A part that identifies each block of commands, and the test here that runs it.
-const BLOCKS: [(&str, &str); 6] = [
+const BLOCKS: [(&str, &str); 8] = [
     ("cargo run --release -- demo", "the_demo_runs"),
     (
         "python3 -m http.server",
@@ -31,7 +31,9 @@ const BLOCKS: [(&str, &str); 6] = [
         "the_plot_of_the_algorithms_is_drawn",
     ),
     ("-c two.toml", "two_gateways_share_one_limit"),
-    ("curl -X DELETE", "a_key_is_forgotten"),
+    ("keys/192.0.2.1", "a_key_is_forgotten"),
+    ("per_client/override", "a_zone_is_paused_and_goes_on"),
+    ("per_client/what-if", "other_numbers_are_tried"),
 ];
 
 /// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
@@ -207,7 +209,7 @@ fn a_key_is_forgotten() {
     eventually("it listens", || listens(sandbox.port(8080)));
     let asked = sandbox.run("curl -sf -H 'X-Forwarded-For: 192.0.2.1' http://127.0.0.1:8080/");
     assert!(asked.status.success(), "{asked:?}");
-    let session = commands_with("DELETE");
+    let session = commands_with("keys/192.0.2.1");
     let (command, shown) = session
         .split_once('\n')
         .expect("a command and what it prints");
@@ -216,6 +218,46 @@ fn a_key_is_forgotten() {
         String::from_utf8(output.stdout).expect("text").trim(),
         shown.trim()
     );
+}
+
+#[test]
+fn a_zone_is_paused_and_goes_on() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _running = sandbox.start("drip", "printed");
+    eventually("it listens", || listens(sandbox.port(9090)));
+    for command in commands_with("per_client/override").lines() {
+        let command = command.strip_prefix("$ ").expect("a command");
+        let output = sandbox.run(&command.replace("curl", "curl -sf"));
+        let told = String::from_utf8(output.stdout).expect("text");
+        assert!(told.contains("\"pause\":true"), "{command}: {told}");
+    }
+}
+
+#[test]
+fn other_numbers_are_tried() {
+    let sandbox = Sandbox::new();
+    sandbox.set_admin();
+    let _running = sandbox.start("drip", "printed");
+    eventually("it listens", || listens(sandbox.port(9090)));
+    let session = commands_with("per_client/what-if");
+    let command = session.lines().next().expect("a command");
+    let output = sandbox.run(command.strip_prefix("$ ").expect("a command"));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for field in [
+        "zone",
+        "since",
+        "span_seconds",
+        "arrivals",
+        "now",
+        "then",
+        "keys",
+        "ignores",
+    ] {
+        assert!(session.contains(&format!("\"{field}\"")), "{field}");
+        assert!(told.get(field).is_some(), "{field}: {told}");
+    }
+    assert_eq!(told["then"]["rate"], "20r/s");
 }
 
 #[test]

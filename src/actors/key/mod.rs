@@ -233,9 +233,8 @@ impl KeyActor {
         let lag = self.real(now).since(now);
         let bucket = bucket.later(self.queue.rate_of_file(), lag);
         self.snapshot.bucket.set(bucket);
-        let behind = self.pause.clock.behind();
-        let oldest = self.queue.oldest().into_iter().chain(self.places.oldest());
-        let oldest = oldest.map(|joined| joined + behind);
+        let due = self.places.first_waiters().map(|it| it.waiter.since);
+        let oldest = self.queue.oldest().into_iter().chain(due);
         let oldest = oldest.chain(self.pause.oldest());
         self.snapshot.oldest.set(oldest.min());
         self.snapshot.costs.set(self.queue.costs());

@@ -122,12 +122,16 @@ impl KeyActor {
 impl Handler<PauseKey> for KeyActor {
     type Result = ();
 
-    fn handle(&mut self, PauseKey(until): PauseKey, _: &mut Context<Self>) {
+    fn handle(&mut self, PauseKey(until): PauseKey, ctx: &mut Context<Self>) {
         self.message_handled();
         // Those who are due leave before the clock stops.
         let real = self.shard.pacer.now();
         self.at_now(|_, _| {});
         self.pause.set(until, real);
-        self.at_now(|_, _| {});
+        // Those who were held may wait for places now.
+        self.at_now(|actor, now| {
+            actor.drain(now);
+            actor.ensure_alarm_for_places(ctx);
+        });
     }
 }

@@ -58,6 +58,9 @@ impl KeyActor {
             };
             self.reject(waiter.reply, refusal.into_rejection(now), false);
         }
+        if self.pause.clock.is_stopped() {
+            return;
+        }
         while let Some(DueWaiter { waiter, charge }) = self.places.take_next() {
             self.waited(waiter.since);
             self.grant(waiter, charge, Some(now), now);

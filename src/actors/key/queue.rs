@@ -104,7 +104,7 @@ impl KeyQueue {
 
     pub(super) fn oldest(&self) -> Option<Moment> {
         match self {
-            Self::Own(queue) => queue.oldest(),
+            Self::Own(queue) => queue.first_waiters().map(|it| it.since).min(),
             Self::Shared(queue) => queue.line.oldest(),
         }
     }

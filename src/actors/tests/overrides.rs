@@ -218,3 +218,89 @@ fn a_bucket_that_parks_after_a_pause_has_leaked_no_more_than_time_has_passed() {
         assert!((1.9..=2.1).contains(&key.excess), "{key:?}");
     });
 }
+
+#[test]
+fn a_pause_frees_no_place_and_max_wait_for_a_place_counts_after_it() {
+    run(async {
+        let bench = Bench::new("1000r/s", 10);
+        let limit = Limit {
+            in_flight: std::num::NonZeroU32::new(1),
+            max_wait: Some(Duration::from_secs(1)),
+            ..burst(5)
+        };
+        let mut running = bench.join("a", limit);
+        Bench::settle().await;
+        let running = peek(&mut running).await.expect("runs").expect("a turn");
+        let place = running.take().expect("a place");
+        let mut waits = vec![bench.join("a", limit)];
+        bench.advance(500 * MS).await;
+        bench.pause_zone().await;
+        let mut late = bench.join("a", limit);
+        drop(place);
+        bench.advance(Duration::from_secs(30)).await;
+        assert_eq!(passed(&mut waits).await, 0, "in the pause");
+        bench.resume_zone().await;
+        let first = peek(&mut waits[0])
+            .await
+            .expect("its place")
+            .expect("a turn");
+        let _place = first.take();
+        assert!(peek(&mut late).await.is_none(), "it waits for the place");
+        bench.advance(1_001 * MS).await;
+        let rejection = peek(&mut late).await.expect("an answer").err();
+        assert_eq!(rejection.map(|it| it.reason), Some(Rejected::MaxWait));
+    });
+}
+
+#[test]
+fn a_zone_that_leaves_the_file_is_not_paused_any_more() {
+    run(async {
+        let bench = Bench::new("10r/s", 10);
+        bench.pause_zone().await;
+        let mut joins = vec![bench.join("a", burst(9))];
+        Bench::settle().await;
+        assert_eq!(passed(&mut joins).await, 0);
+        bench.zone.retire();
+        Bench::settle().await;
+        assert_eq!(passed(&mut joins).await, 1);
+    });
+}
+
+#[test]
+fn the_longest_wait_counts_the_time_before_and_in_a_pause() {
+    run(async {
+        let bench = Bench::new("1r/s", 10);
+        let _joins: Vec<_> = (0..3).map(|_| bench.join("a", burst(9))).collect();
+        Bench::settle().await;
+        bench.advance(500 * MS).await;
+        bench.pause_zone().await;
+        bench.advance(Duration::from_secs(10)).await;
+        let oldest = bench.zone.stats(1).await.oldest_wait;
+        assert_eq!(oldest, Duration::from_millis(10_500));
+        bench.resume_zone().await;
+        bench.advance(100 * MS).await;
+        let oldest = bench.zone.stats(1).await.oldest_wait;
+        assert_eq!(oldest, Duration::from_millis(10_600));
+    });
+}
+
+#[test]
+fn what_is_over_ends_and_the_rest_stays() {
+    let until = |seconds| Override {
+        until: START + Duration::from_secs(seconds),
+        ..pause()
+    };
+    let key = |name: &str| Key::from(name.as_bytes());
+    let mut overrides = Overrides {
+        zone: Some(until(1)),
+        ..Overrides::default()
+    };
+    overrides.keys.insert(key("a"), until(2));
+    overrides.keys.insert(key("b"), until(3));
+    assert!(!overrides.any_expired(START));
+    let now = START + Duration::from_secs(2);
+    assert!(overrides.any_expired(now));
+    assert_eq!(overrides.take_expired(now), [None, Some(key("a"))]);
+    assert_eq!(overrides.keys.len(), 1);
+    assert!(!overrides.any_expired(now) && !overrides.is_empty());
+}

@@ -6,17 +6,16 @@ use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
-use tokio::time::sleep;
 
 use super::keys::named;
 use super::zones::{find, no_such_zone};
 use crate::actors::{Key, MOST_KEYS, Override, Zone};
-use crate::admin::overridden::view;
+use crate::admin::overridden::{place, view};
 use crate::admin::timestamp::timestamp;
 use crate::admin::views::{self, KeyOverride, Plain};
 use crate::admin::{Admin, reply};
 use crate::config::{ChangedBy, StoreKind};
-use crate::limit::{Moment, Rate, parse_duration};
+use crate::limit::{Rate, parse_duration};
 use crate::observe::escape::{escape_unquoted, short_name};
 use crate::time::clock;
 
@@ -41,7 +40,8 @@ enum Target {
 }
 
 pub(super) async fn list(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
-    let (zone, _) = named(request.uri().path().trim_end_matches("/overrides"));
+    let path = request.uri().path();
+    let (zone, _) = named(path.strip_suffix("/overrides").unwrap_or(path));
     let Some(gateway) = admin.gateway() else {
         return reply::not_now();
     };
@@ -73,11 +73,10 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
         let until = timestamp(wanted.until);
         let text = format!(
             "{}: {} until {until}, by {by}",
-            place(zone, &target),
+            place(zone, target.key()),
             what(&wanted)
         );
         admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
-        end_later(&admin, zone, target, wanted.until);
         Ok(view(&wanted))
     })
 }
@@ -85,11 +84,11 @@ pub(super) async fn set(request: HttpRequest, admin: Data<Admin>, body: Bytes) -
 pub(super) async fn end(request: HttpRequest, admin: Data<Admin>) -> HttpResponse {
     let peer = request.peer_addr().map(|peer| peer.ip().to_string());
     act(&request, &admin, |zone, target| {
-        let Some(ended) = take(zone, &target, None) else {
+        let Some(ended) = take(zone, &target) else {
             let message = "nothing is overridden here; /api/zones/{zone}/overrides lists what is";
             return Err((StatusCode::NOT_FOUND, message.to_owned()));
         };
-        let text = format!("{}: override undone", place(zone, &target));
+        let text = format!("{}: override undone", place(zone, target.key()));
         admin.history.add(clock::now(), ChangedBy::Api, vec![text]);
         let (zone, key) = (&zone.settings().name, target.name());
         tracing::warn!(zone, key, by = peer, "an override was undone");
@@ -116,7 +115,7 @@ fn act(
     };
     let target = match (path.contains("/keys/"), key) {
         (false, _) => Target::Zone,
-        (true, Some(key)) if !key.is_empty() => Target::Key(key),
+        (true, Some(key)) => Target::Key(key),
         (true, _) => {
             return reply::bad_query(
                 "the key is not valid; write it as the list of keys shows it, percent-encoded",
@@ -138,7 +137,13 @@ fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
         ))
     })?;
     let rate = wanted.rate.as_deref().map(str::parse::<Rate>).transpose();
-    let rate = rate.map_err(|error| bad(format!("rate: {error}; write such as \"20r/s\"")))?;
+    let rate = rate.map_err(|error| {
+        let given = wanted.rate.as_deref().unwrap_or_default();
+        bad(format!("rate is {given:?}: {error}"))
+    })?;
+    if let Some(rate) = rate {
+        fits(zone, rate)?;
+    }
     let pause = wanted.pause.unwrap_or(false);
     if rate.is_none() && !pause && wanted.dry_run.is_none() {
         return Err(bad(
@@ -171,6 +176,22 @@ fn wanted(body: &[u8], zone: &Zone, by: &str) -> Result<Override, Refusal> {
     })
 }
 
+/// Refuses a rate at which the zone cannot count.
+fn fits(zone: &Zone, rate: Rate) -> Result<(), Refusal> {
+    let settings = zone.settings();
+    if let Some(problem) = settings.unfit(rate) {
+        return Err((
+            StatusCode::BAD_REQUEST,
+            format!("rate is \"{rate}\": {problem}"),
+        ));
+    }
+    if settings.algorithm.has_windows() {
+        let message = "a zone that counts in windows takes its count from the rate of the file: change it there; pause and dry_run can be overridden";
+        return Err((StatusCode::CONFLICT, message.to_owned()));
+    }
+    Ok(())
+}
+
 fn put(zone: &Zone, target: Target, wanted: &Override) -> Result<(), Refusal> {
     let name = target.name();
     zone.change_overrides(|overrides| match target {
@@ -201,60 +222,25 @@ fn put(zone: &Zone, target: Target, wanted: &Override) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Ends an override; with `until`, only one that ends then.
-fn take(zone: &Zone, target: &Target, until: Option<Moment>) -> Option<Override> {
-    let ends = |it: &Override| until.is_none_or(|until| it.until == until);
+/// Ends an override.
+fn take(zone: &Zone, target: &Target) -> Option<Override> {
     zone.change_overrides(|overrides| match target {
-        Target::Zone => overrides.zone.take_if(|it| ends(it)),
-        Target::Key(key) => {
-            overrides.keys.get(key).filter(|it| ends(it))?;
-            overrides.keys.remove(key)
-        }
+        Target::Zone => overrides.zone.take(),
+        Target::Key(key) => overrides.keys.remove(key),
     })
 }
 
-/// Ends the override when its time is over, if it has not been replaced or undone by then.
-fn end_later(admin: &Data<Admin>, zone: &Zone, target: Target, until: Moment) {
-    let (admin, name) = (Data::clone(admin), zone.settings().name.clone());
-    actix_rt::spawn(async move {
-        while clock::now() < until {
-            sleep(until.since(clock::now())).await;
-        }
-        // The zone may have been replaced by a reload, and has the same overrides then.
-        let gateway = admin.gateway();
-        let found = gateway.as_ref().and_then(|gateway| find(gateway, &name));
-        let Some((_, zone)) = found else { return };
-        if take(zone, &target, Some(until)).is_some() {
-            let text = format!("{}: override expired", place(zone, &target));
-            admin
-                .history
-                .add(clock::now(), ChangedBy::Expiry, vec![text]);
-            let key = target.name();
-            tracing::info!(
-                zone = name,
-                key,
-                "an override has expired: as in the file again"
-            );
-        }
-    });
-}
-
 impl Target {
-    /// The key, for the log; `None` for the whole zone.
-    fn name(&self) -> Option<String> {
+    fn key(&self) -> Option<&Key> {
         match self {
             Self::Zone => None,
-            Self::Key(key) => Some(short_name(key)),
+            Self::Key(key) => Some(key),
         }
     }
-}
 
-/// What an override is for, as the history of changes names it.
-fn place(zone: &Zone, target: &Target) -> String {
-    let name = &zone.settings().name;
-    match target.name() {
-        None => format!("zones.{name}"),
-        Some(key) => format!("zones.{name}, key {key}"),
+    /// The key, for the log; `None` for the whole zone.
+    fn name(&self) -> Option<String> {
+        self.key().map(|key| short_name(key))
     }
 }
 

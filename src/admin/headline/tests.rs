@@ -431,6 +431,20 @@ fn nobody_advises_more_rate_while_an_origin_suffers() {
 }
 
 #[test]
+fn slow_paces_are_told_by_the_minute() {
+    use super::words::pace;
+    let told = [0.0, 1.0 / 60.0, 0.1, 9.94, 10.4].map(pace);
+    let wanted = [
+        "0.0 a second",
+        "1.0 a minute",
+        "0.1 a second",
+        "9.9 a second",
+        "10 a second",
+    ];
+    assert_eq!(told, wanted);
+}
+
+#[test]
 fn nothing_is_said_before_the_second_sample() {
     let mut second = fine();
     second.seq = 1;

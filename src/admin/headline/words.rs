@@ -19,9 +19,11 @@ pub(super) fn whole(number: u64) -> String {
     text
 }
 
-/// So many a second: one decimal below 10.
+/// So many a second: one decimal below 10; if it is less than one in ten seconds, a minute.
 pub(super) fn pace(a_second: f64) -> String {
-    if a_second < 10.0 {
+    if a_second > 0.0 && a_second < 0.1 {
+        format!("{:.1} a minute", a_second * 60.0)
+    } else if a_second < 10.0 {
         format!("{a_second:.1} a second")
     } else {
         format!("{a_second:.0} a second")

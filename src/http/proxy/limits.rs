@@ -178,6 +178,7 @@ pub(super) async fn wait<'r>(
         Err((refused, rejection)) => {
             let verdict = refused.rejected(&rejection);
             tell_rejection(gateway, route, &verdict, &rejection);
+            tried.1.reject_elsewhere();
             let holds = verdict.status == LimitStatus::Rejected;
             let rejected = holds.then_some(rejection.reason);
             (smallvec![verdict], Turns::default(), rejected)

@@ -147,6 +147,11 @@ impl<W> Queue<W> {
         self.lanes.iter().filter_map(Lane::oldest).min()
     }
 
+    /// The first waiter of each lane. One of them has waited longest.
+    pub fn first_waiters(&self) -> impl Iterator<Item = &W> {
+        self.lanes.iter().filter_map(|lane| lane.waiters().next())
+    }
+
     /// All waiters, lane by lane, each lane in its order.
     pub fn waiters(&self) -> impl Iterator<Item = &W> {
         self.lanes.iter().flat_map(Lane::waiters)
