@@ -180,7 +180,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ("", "the body must be JSON"),
         ("[]", "the body must be JSON"),
         (r#"{"rate": "20r/s"}"#, "for is missing"),
-        (r#"{"rate": "fast", "for": "1m"}"#, "rate is \"fast\": "),
+        (r#"{"rate": "fast", "for": "1m"}"#, "a rate is a count"),
         (r#"{"rate": "2r/s", "for": "soon"}"#, "from 1s to 24h"),
         (r#"{"rate": "2r/s", "for": "25h"}"#, "from 1s to 24h"),
         (r#"{"pause": true, "for": "0s"}"#, "from 1s to 24h"),
