@@ -12,7 +12,7 @@ pub(super) use self::server::ServerState;
 use super::client::Lost;
 use super::feed::News;
 use crate::admin::views::Plain;
-use crate::admin::views::{Config, HeavyKey, KeySample, Origin, Sample, Zone};
+use crate::admin::views::{Config, HeavyKey, KeySample, Origin, Override, Sample, Zone};
 use crate::limit::Moment;
 
 /// Seconds of history that are kept, the same number as the gateway keeps.
@@ -55,6 +55,9 @@ pub(super) struct Row {
     pub(super) oldest: f64,
     pub(super) p95: Option<f64>,
     pub(super) keys: u64,
+    /// What differs from the file for the whole zone, and how many keys have overrides.
+    pub(super) overridden: Option<Override>,
+    pub(super) overridden_keys: u64,
     /// One value a second; the most recent is last.
     pub(super) depths: Vec<u64>,
 }
@@ -163,6 +166,8 @@ impl Model {
             oldest: now.oldest_wait,
             p95: now.wait_p95,
             keys: now.keys,
+            overridden: now.overridden,
+            overridden_keys: now.overridden_keys,
             depths,
         }
     }

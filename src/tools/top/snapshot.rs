@@ -4,6 +4,7 @@ use super::address::Address;
 use super::model::{Model, Row, ServerState, Sort};
 use super::view::file;
 use super::view::numbers::wait;
+use super::view::overridden;
 use super::view::trouble::{headline, of_server, store};
 use crate::admin::views::Plain;
 
@@ -31,6 +32,10 @@ pub(super) fn text(address: &Address, model: &Model) -> String {
     let mut rows = vec![HEADING.map(str::to_owned).to_vec()];
     rows.extend(model.rows().iter().map(zone));
     lines.extend(columns(&rows, &[0, 1]));
+    for row in model.rows() {
+        let told = overridden::lines(&row).into_iter();
+        lines.extend(told.map(|text| format!("{}: {text}", row.name)));
+    }
     lines.push(String::new());
     lines.extend(servers(model));
     lines.extend(gates(model));

@@ -6,6 +6,7 @@ mod header;
 mod help;
 pub(super) mod numbers;
 mod origins;
+pub(super) mod overridden;
 mod paint;
 mod settings;
 pub(super) mod trouble;

@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::numbers::{share, wait};
-use super::{Paint, View};
+use super::{Paint, View, overridden};
 use crate::admin::views::{Limit, Zone, ZonePlan};
 use crate::tools::top::page::Panel;
 
@@ -20,6 +20,10 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let block = view.block(zone.name.as_str(), Some(Panel::Settings));
     let faint = Paint::faint();
     let mut lines = vec![Line::raw(format!("{} {}", zone.rate, zone.algorithm))];
+    if let Some(row) = view.shown().rows().get(view.page.selected(zones)) {
+        let told = overridden::lines(row).into_iter();
+        lines.extend(told.map(|text| Line::styled(text, view.paint.mark())));
+    }
     lines.push(Line::raw(format!("key {}", zone.key)));
     lines.extend(zone.limits.iter().map(|of| Line::raw(limit(of))));
     lines.extend(zone.plans.iter().map(|of| Line::raw(plan(of))));

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Cell, Row, Table, TableState};
 
 use super::numbers::{sparkline, wait};
-use super::{Paint, View};
+use super::{Paint, View, overridden};
 use crate::tools::top::model;
 use crate::tools::top::page::Panel;
 
@@ -46,9 +46,9 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     }
     // Subtracts the frame and the mark of the selected row.
     let width = area.width.saturating_sub(4);
-    let longest = rows.iter().map(|row| Line::raw(row.name.as_str()).width());
+    let longest = rows.iter().map(|row| Line::raw(name_of(row)).width());
     let longest = u16::try_from(longest.max().unwrap_or(0)).unwrap_or(u16::MAX);
-    let name = longest.clamp(8, 24);
+    let name = longest.clamp(8, 36);
     let (columns, left) = fitting(width.saturating_sub(name));
     let spark = left.saturating_sub(1).min(LONGEST_SPARKLINE);
     let spark = (spark >= SHORTEST_SPARKLINE).then_some(spark);
@@ -58,7 +58,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     heading.extend(columns.iter().map(|(title, ..)| right((*title).to_owned())));
     heading.extend(spark.map(|_| Cell::from("depth, 5 min")));
     let body = rows.iter().map(|row| {
-        let mut cells = vec![Cell::from(row.name.to_string())];
+        let mut cells = vec![Cell::from(name_of(row))];
         for (title, _, text) in &columns {
             let cell = right(text(row));
             let alarm = *title == "rej/s" && row.rejected > 0;
@@ -90,6 +90,14 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     let selected = view.page.selected(view.shown().zones());
     let mut state = TableState::new().with_selected(selected);
     frame.render_stateful_widget(table, area, &mut state);
+}
+
+/// The name, and what is not as in the file.
+fn name_of(row: &model::Row) -> String {
+    match overridden::short(row) {
+        Some(what) => format!("{} [{what}]", row.name),
+        None => row.name.to_string(),
+    }
 }
 
 /// The columns that fit into `room`, and the room that remains.

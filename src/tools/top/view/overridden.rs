@@ -1,0 +1,68 @@
+//! What of a zone is not as in the file.
+
+use super::numbers::moment;
+use crate::admin::views::Override;
+use crate::tools::top::model::Row;
+
+/// In one or two words, for a list; `None` for a zone that is as in the file.
+pub(super) fn short(row: &Row) -> Option<String> {
+    match &row.overridden {
+        Some(it) => Some(what(it)),
+        None if row.overridden_keys > 0 => Some("keys".to_owned()),
+        None => None,
+    }
+}
+
+/// In lines of their own; none for a zone that is as in the file.
+pub(in crate::tools::top) fn lines(row: &Row) -> Vec<String> {
+    let zone = row.overridden.as_ref().map(|it| {
+        let until = moment(it.until.as_str());
+        format!(
+            "not as in the file: {}, until {until}, by {}",
+            what(it),
+            it.by
+        )
+    });
+    let keys = match row.overridden_keys {
+        0 => None,
+        1 => Some("1 key is not as in the file".to_owned()),
+        more => Some(format!("{more} keys are not as in the file")),
+    };
+    zone.into_iter().chain(keys).collect()
+}
+
+fn what(it: &Override) -> String {
+    let dry_run = it.dry_run.map(|on| if on { "dry run" } else { "enforced" });
+    let parts = [
+        it.pause.then(|| "paused".to_owned()),
+        it.rate.as_ref().map(ToString::to_string),
+        dry_run.map(str::to_owned),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::views::Plain;
+
+    #[test]
+    fn what_is_overridden_is_named_with_its_end_and_who_set_it() {
+        let mut row = Row::default();
+        assert_eq!((short(&row), lines(&row)), (None, Vec::new()));
+        row.overridden_keys = 2;
+        assert_eq!(short(&row).as_deref(), Some("keys"));
+        row.overridden = Some(Override {
+            rate: Some(Plain::new("20r/s")),
+            pause: true,
+            dry_run: Some(false),
+            until: Plain::new("2026-11-21T06:00:00.5Z"),
+            by: Plain::new("127.0.0.1"),
+            ..Override::default()
+        });
+        assert_eq!(short(&row).as_deref(), Some("paused, 20r/s, enforced"));
+        let zone = "not as in the file: paused, 20r/s, enforced, until 2026-11-21 06:00:00 UTC, by 127.0.0.1";
+        assert_eq!(lines(&row), [zone, "2 keys are not as in the file"]);
+    }
+}
