@@ -87,6 +87,7 @@ impl Finding {
             evidence: Plain::new(&self.evidence),
             remedy: Plain::new(&self.remedy),
             also,
+            weight: f64::from(self.severity as u8) * 1e12 + self.weight,
         }
     }
 }

@@ -27,7 +27,15 @@ const KEPT: usize = 200;
 
 /// The headline of the last sample, and those before it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Headlines(Arc<Mutex<VecDeque<PastHeadline>>>);
+pub(super) struct Headlines(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// `None` before the first sample.
+    present: Option<Headline>,
+    /// The newest first, each as it was at its worst.
+    history: VecDeque<PastHeadline>,
+}
 
 /// Finds the headline of each new sample.
 #[derive(Debug)]
@@ -56,13 +64,18 @@ impl Editor {
 }
 
 impl Headlines {
-    /// Keeps a headline. One with the cause of the present one replaces it, with newer numbers.
+    /// Keeps a headline. Of those that follow each other with the same cause, the worst stays in
+    /// the history.
     fn note(&self, time: f64, headline: &Headline) {
-        let mut history = self.history();
+        let mut state = self.state();
+        state.present = Some(headline.clone());
+        let history = &mut state.history;
         let topic = |it: &Headline| (it.cause.clone(), it.about.clone());
         match history.front_mut() {
-            Some(present) if topic(&present.headline) == topic(headline) => {
-                present.headline = headline.clone();
+            Some(last) if topic(&last.headline) == topic(headline) => {
+                if headline.weight >= last.headline.weight {
+                    last.headline = headline.clone();
+                }
             }
             _ => history.push_front(PastHeadline {
                 since: time,
@@ -74,15 +87,14 @@ impl Headlines {
 
     /// The present headline and those before it, the newest first.
     pub(super) fn view(&self) -> views::Headlines {
-        let history = self.history();
-        let present = history.front().map(|present| present.headline.clone());
+        let state = self.state();
         views::Headlines {
-            headline: present.unwrap_or_else(rules::looking),
-            history: history.iter().cloned().collect(),
+            headline: state.present.clone().unwrap_or_else(rules::looking),
+            history: state.history.iter().cloned().collect(),
         }
     }
 
-    fn history(&self) -> MutexGuard<'_, VecDeque<PastHeadline>> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -114,7 +114,7 @@ const SITUATIONS: &[Situation] = &[
         about: Some("api"),
         says: &[
             "does not answer",
-            "120 of 120 requests",
+            "120 of 120 attempts",
             "120 unreachable",
             "connecting failed",
         ],
@@ -146,7 +146,7 @@ const SITUATIONS: &[Situation] = &[
         cause: "origin_failing",
         severity: "warn",
         about: Some("api"),
-        says: &["20 of 120 requests", "20 timeout"],
+        says: &["20 of 120 attempts", "20 timeout"],
         says_not: MORE,
     },
     Situation {
@@ -183,6 +183,32 @@ const SITUATIONS: &[Situation] = &[
             "1 of 2 servers of origin api is out",
             "Also: 30 requests wait in per_client",
         ],
+        says_not: MORE,
+    },
+    Situation {
+        // Its requests went on to the other server.
+        change: |it| {
+            it.origins[0].failing = 1;
+            it.origins[0].errors = counts(&[("unreachable", 3)]);
+        },
+        cause: "server_out",
+        severity: "warn",
+        about: Some("api"),
+        says: &["1 of 2 servers of origin api fails"],
+        says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].depth = 30;
+            it.origins[0].latency = Latency {
+                p95: Some(1.2),
+                ..Latency::default()
+            };
+        },
+        cause: "waiting",
+        severity: "warn",
+        about: Some("per_client"),
+        says: &["Origin api takes 1.2 s", "find out why"],
         says_not: MORE,
     },
     Situation {
@@ -492,6 +518,17 @@ fn the_history_has_each_change_of_the_cause_once_and_is_bounded() {
         (1.0, "looking"),
     ];
     assert_eq!(told, wanted.map(|(since, cause)| (since, cause.to_owned())));
+    let mut errors = fine();
+    errors.origins[0].codes = counts(&[("5xx", 10)]);
+    feed(&errors, 10);
+    feed(&fine(), 5);
+    let last = &headlines.view().history[0].headline;
+    assert_eq!(
+        last.title.as_str(),
+        "Origin api answers 100 % with 5xx",
+        "its worst"
+    );
+    assert_ne!(headlines.view().headline.title, last.title, "it decays");
     for _ in 0..KEPT {
         feed(&dead, 1);
         feed(&fine(), 1);

@@ -27,6 +27,9 @@ pub struct Headline {
     pub remedy: Plain,
     /// The titles of what else is wrong.
     pub also: Vec<Plain>,
+    /// How bad it is, among headlines with the same cause.
+    #[serde(skip)]
+    pub weight: f64,
 }
 
 /// A headline, and when it was the present one.
@@ -35,5 +38,6 @@ pub struct Headline {
 pub struct PastHeadline {
     /// Unix time in seconds.
     pub since: f64,
+    /// As it was at its worst.
     pub headline: Headline,
 }

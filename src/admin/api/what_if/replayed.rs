@@ -213,6 +213,9 @@ fn ignores(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> 
     if has_in_flight {
         ignored.push("in_flight, because it is not recorded how long requests run".to_owned());
     }
+    if settings.zones[zone].new_keys.is_some() {
+        ignored.push("new_keys: each key has a bucket of its own".to_owned());
+    }
     if settings.zones[zone].store == StoreKind::Redis {
         ignored.push("requests at other gateways that share the zone".to_owned());
     }

@@ -44,7 +44,8 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
         "max_wait" => "requests would wait longer than `max_wait` allows",
         _ => "the gateway is stopping",
     };
-    let deepest = gate.deepest.first();
+    // Afterwards, the deepest key is somebody else.
+    let deepest = gate.deepest.first().filter(|_| !gate.rejected.is_empty());
     let deepest = deepest.map_or(String::new(), |it| {
         let (key, depth) = (&it.key, whole(it.depth));
         format!(" {key} has {depth} waiting.")

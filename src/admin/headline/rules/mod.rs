@@ -14,7 +14,7 @@ use self::zones::{key_flood, overridden, paused, rejecting, waiting};
 use super::finding::{Cause, Finding, Severity};
 use super::recent::{Recent, sum};
 use super::words::{listed, pace, part, seconds, whole};
-use crate::admin::views::{Headline, Plain, Sample};
+use crate::admin::views::{Headline, OriginSample, Plain, Sample};
 
 /// The headline before the second sample.
 pub(super) fn looking() -> Headline {
@@ -60,7 +60,13 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     });
     let mut found = found.into_iter();
     match found.next() {
-        Some(first) => {
+        Some(mut first) => {
+            if let Some(slow) = slow(now)
+                && matches!(first.cause, Cause::Rejecting | Cause::Waiting)
+                && first.remedy.contains("`rate`")
+            {
+                first.remedy = slow;
+            }
             let others = found.map(|it| Plain::new(&it.title));
             first.into_headline(others.collect())
         }
@@ -98,6 +104,20 @@ fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
             "Bring Redis or the way to it back; see Store. Gateways do not share a rate until then."
                 .to_owned(),
     })
+}
+
+/// From this on, an origin is slow enough to look at it before it gets more requests.
+const SLOW: f64 = 1.0;
+
+/// What to do instead of raising a rate if an origin is slow.
+fn slow(now: &Sample) -> Option<String> {
+    let slow = |origin: &&OriginSample| origin.latency.p95.is_some_and(|p95| p95 >= SLOW);
+    let origin = now.origins.iter().find(slow)?;
+    let p95 = seconds(origin.latency.p95?);
+    let name = &origin.name;
+    Some(format!(
+        "Origin {name} takes {p95} for its slowest answers: find out why before it gets more requests."
+    ))
 }
 
 fn file_error(now: &Sample) -> Option<Finding> {

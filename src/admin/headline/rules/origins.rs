@@ -28,7 +28,10 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
     let name = &origin.name;
     let nobody = origin.servers > 0 && origin.healthy == 0;
     let most_fail = failed > 0 && failed >= answered;
-    let some_fail = failed >= FEW && part(failed, all) >= UNANSWERED;
+    // If other servers answer, the server that fails is the news: failed requests went on to them.
+    let some_fail = failed >= FEW
+        && part(failed, all) >= UNANSWERED
+        && !(1..origin.servers).contains(&in_trouble(recent, origin));
     // Without traffic, the last request still says what the next one will find.
     let last_failed = all == 0 && origin.servers > 0 && origin.failing == origin.servers;
     if !(nobody || most_fail || some_fail || last_failed) {
@@ -50,7 +53,7 @@ pub(super) fn failing(recent: &Recent<'_>, origin: &OriginSample) -> Option<Find
         .collect();
     let counted = if failed > 0 {
         let span = recent.seconds();
-        let (failed, all) = (whole(failed), count(all, "request"));
+        let (failed, all) = (whole(failed), count(all, "attempt"));
         let kinds = listed(&kinds);
         format!("{failed} of {all} got no answer in the last {span:.0} s: {kinds}.")
     } else if nobody {
@@ -100,19 +103,34 @@ pub(super) fn errors(recent: &Recent<'_>, origin: &OriginSample) -> Option<Findi
     })
 }
 
+/// How many servers are out, or are asked although they fail.
+fn in_trouble(recent: &Recent<'_>, origin: &OriginSample) -> u64 {
+    recent.lately(&origin.name, |it| {
+        it.servers.saturating_sub(it.healthy) + it.failing
+    })
+}
+
 pub(super) fn server_out(recent: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let out = recent.lately(&origin.name, |it| it.servers.saturating_sub(it.healthy));
-    if out == 0 || out >= origin.servers {
+    let bad = in_trouble(recent, origin);
+    let (_, _, failed) = answers(recent, origin);
+    if !(1..origin.servers).contains(&bad) || (out == 0 && failed < FEW) {
         return None;
     }
     let (name, servers) = (&origin.name, origin.servers);
-    let is = if out == 1 { "is" } else { "are" };
+    let is = match (out, bad) {
+        (0, 1) => "fails",
+        (0, _) => "fail",
+        (1, _) => "is out",
+        _ => "are out",
+    };
+    let out = if out == 0 { bad } else { out };
     Some(Finding {
         cause: Cause::ServerOut,
         severity: Severity::Warn,
         weight: part(out, servers),
         about: Some(name.clone()),
-        title: format!("{out} of {servers} servers of origin {name} {is} out"),
+        title: format!("{out} of {servers} servers of origin {name} {is}"),
         evidence: format!("The others get its requests.{}", last_failure(origin)),
         remedy: "Repair the server; see Origins. Do not raise a rate while the origin is short of servers."
             .to_owned(),
