@@ -197,7 +197,7 @@ fn an_origin_that_does_not_answer_goes_before_those_who_wait() {
     }
     browser.wait_for(
         "the origin",
-        "return says('#what') === 'Origin app does not answer' && says('#why').startsWith('5 of 5 requests got no answer')",
+        "return says('#what') === 'Origin app does not answer' && says('#why').startsWith('5 of 5 attempts got no answer')",
     );
     check_that_nobody_complained(&browser);
 }
