@@ -8,7 +8,7 @@ use crate::limit::Rate;
 
 /// What a zone's supervisors were last told. All versions of the zone share it.
 ///
-/// Settings come with a reload, and overrides from the admin port. Whoever changes one holds the
+/// Settings come with a reload, and overrides from the admin port. Each change of one holds the
 /// lock until the supervisors are told, so that they never go back to what was before.
 #[derive(Debug)]
 pub(super) struct Steering {

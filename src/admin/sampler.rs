@@ -194,7 +194,9 @@ impl Sampler {
     }
 }
 
-/// The keys with the most rejections in the last minute; `None` if a worker does not answer in time.
+/// The keys with the most rejections in the last minute.
+///
+/// `None` if a worker does not answer in time.
 #[allow(clippy::cast_precision_loss)]
 async fn rejected_keys(zone: &Zone) -> Option<Vec<HeavyKey>> {
     let found = zone.heavy_keys(Measure::Rejections, Window::Minute, REJECTED_KEYS);

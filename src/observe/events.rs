@@ -1,7 +1,7 @@
 //! What becomes of requests at their limits, as lines of the log.
 //!
-//! The access log has a line for each request. These lines show that limiting happens, whom it
-//! meets and why, and stay few however many requests come.
+//! The access log has a line for each request. These lines show that limiting happens, to
+//! which keys and why, and stay few however many requests come.
 
 use crate::limit::{Excess, Moment};
 use crate::observe::escape::short_quoted;

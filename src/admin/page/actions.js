@@ -4,7 +4,7 @@ import { visible } from "./text.js";
 
 const BACK = "Afterwards, or after a restart, the file holds again.";
 
-/** Overrides of a zone or a key: `who` is whom they are about. */
+/** Overrides of a zone or a key: `who` is the zone or key. */
 function overrides(path, who, rate, override) {
   const put = (body) => (fields) => ({ method: "PUT", path, body: { ...body(fields), for: fields.span } });
   const all = [
