@@ -13,7 +13,8 @@ use crate::limit::{Heaviest, HeavyHitters, Measure, Moment, Window};
 /// Longest key that is kept whole, in bytes. Of a longer one the beginning is kept.
 const LONGEST: usize = 128;
 
-/// A key among the heaviest of a zone, as it is kept: whole, or one byte more than [`LONGEST`].
+/// A key among the heaviest of a zone, as it is kept: whole, or its beginning, which is one byte
+/// longer than the longest whole one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeavyName(Key);
 

@@ -11,9 +11,9 @@ use crate::server;
 #[must_use]
 pub fn check(file: &Path) -> ExitCode {
     match server::load(file) {
-        Ok((_, settings)) => {
+        Ok(loaded) => {
             // The reader may close the pipe early.
-            let written = io::stdout().write_all(config::show(&settings).as_bytes());
+            let written = io::stdout().write_all(config::show(&loaded.settings).as_bytes());
             match written {
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                     eprintln!("drip: {error}");

@@ -13,18 +13,18 @@ use crate::server;
 /// Runs the gateway on `file` until it is told to stop.
 #[must_use]
 pub fn run(file: &Path) -> ExitCode {
-    let (text, settings) = match server::load(file) {
+    let loaded = match server::load(file) {
         Ok(loaded) => loaded,
         Err(error) => {
             eprintln!("{error}");
             return ExitCode::FAILURE;
         }
     };
-    let logging = Logging::start(&settings.log);
+    let logging = Logging::start(&loaded.settings.log);
     let (tell, told) = watch::channel(None);
     let served = actix_rt::System::new().block_on(async {
         tokio::select! {
-            served = server::serve(file.to_owned(), text, settings, tell) => served,
+            served = server::serve(loaded, tell) => served,
             () = follow(told, &logging) => Ok(()),
         }
     });

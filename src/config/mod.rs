@@ -11,11 +11,13 @@ mod changes;
 mod file;
 mod history;
 mod key;
+mod named_file;
 mod problem;
 mod read;
 mod settings;
 mod show;
 mod size;
+mod stamp;
 mod state;
 mod suggest;
 pub mod target;
@@ -27,6 +29,7 @@ pub use file::{admin_token, has_admin_token, load, parse, read, unusable_certifi
 pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
+pub use named_file::NamedFile;
 pub use problem::{LoadError, Problem, Problems};
 pub(crate) use settings::cut;
 pub use settings::{

@@ -1,6 +1,8 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use super::NamedFile;
+
 /// One problem in a file: its place, what was found, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
@@ -77,7 +79,7 @@ pub struct Problems {
     /// Sorted by place.
     pub problems: Vec<Problem>,
     /// Other files that the text names. A change of one may mend it.
-    pub named: Vec<PathBuf>,
+    pub named: Vec<NamedFile>,
 }
 
 impl Problems {
@@ -92,7 +94,7 @@ impl Problems {
     }
 
     /// The same problems of a text that names these files.
-    pub(super) fn naming(self, named: Vec<PathBuf>) -> Self {
+    pub(super) fn naming(self, named: Vec<NamedFile>) -> Self {
         Self { named, ..self }
     }
 }

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Problem;
 use super::problem::on_one_line;
 use super::suggest::nearest;
 use super::toml_string::toml_string;
+use super::{NamedFile, Problem};
 
 /// Collects the problems of one text.
 pub(super) struct Report<'t> {
@@ -24,7 +24,7 @@ pub(super) struct Report<'t> {
     /// Pairs of a byte and a message.
     problems: RefCell<Vec<(usize, String)>>,
     /// Other files that the text names and that are read with it.
-    named: RefCell<Vec<PathBuf>>,
+    named: RefCell<Vec<NamedFile>>,
 }
 
 impl<'t> Report<'t> {
@@ -74,12 +74,14 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Notes that the text names a file that is read with it.
+    /// Notes that the text names a file that is read with it. To be called before it is read.
     pub(super) fn names(&self, file: PathBuf) {
-        self.named.borrow_mut().push(file);
+        self.named
+            .borrow_mut()
+            .push(NamedFile::about_to_be_read(file));
     }
 
-    pub(super) fn take_named(&self) -> Vec<PathBuf> {
+    pub(super) fn take_named(&self) -> Vec<NamedFile> {
         self.named.take()
     }
 

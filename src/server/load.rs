@@ -1,16 +1,25 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::config::{self, CertPair, LoadError, Settings, Tls};
 use crate::http::downstream::{CertificateError, Certificates};
 
-/// Reads the file and the certificates that it names. Returns its text, which the watcher starts
-/// from, and its settings.
+/// What the process starts with.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) file: PathBuf,
+    /// The text of the file, which the watcher starts from.
+    pub(crate) text: String,
+    /// Its settings.
+    pub(crate) settings: Settings,
+}
+
+/// Reads the file and the certificates that it names.
 ///
 /// # Errors
 ///
 /// Returns an error if the file cannot be read, or if it or the files in `[server.tls]` are not
 /// valid.
-pub(crate) fn load(file: &Path) -> Result<(String, Settings), LoadError> {
+pub(crate) fn load(file: &Path) -> Result<Loaded, LoadError> {
     let text = config::read(file)?;
     let settings = config::parse(&text, file, config::has_admin_token())?;
     let pairs = settings
@@ -27,7 +36,11 @@ pub(crate) fn load(file: &Path) -> Result<(String, Settings), LoadError> {
     });
     let problems = problems.collect::<Vec<_>>();
     if problems.is_empty() {
-        return Ok((text, settings));
+        return Ok(Loaded {
+            file: file.to_owned(),
+            text,
+            settings,
+        });
     }
     Err(config::unusable_certificates(&text, file, &problems).into())
 }

@@ -10,5 +10,5 @@ pub(crate) mod signals;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use load::load;
+pub(crate) use load::{Loaded, load};
 pub(crate) use serve::serve;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use actix_rt::ArbiterHandle;
 use tokio::sync::watch;
 
-use crate::config::{self, ChangedBy, FileState, History, LoadError, Problem, Settings};
+use super::load::Loaded;
+use crate::config::{self, ChangedBy, FileState, History, LoadError, NamedFile, Problem, Settings};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::Prober;
 use crate::observe::access::AccessLog;
@@ -24,7 +25,7 @@ pub(super) struct Reloader {
     metrics: ConfigMetrics,
     prober: Prober,
     /// The files that the last text names, if it has errors.
-    named: RefCell<Vec<PathBuf>>,
+    named: RefCell<Vec<NamedFile>>,
     /// The state of the file, for the admin port.
     state: watch::Sender<FileState>,
     /// The settings that the process was started with.
@@ -34,16 +35,6 @@ pub(super) struct Reloader {
     /// The text that was read last; `None` after an error.
     text: RefCell<Option<String>>,
     history: History,
-}
-
-/// What the process starts with.
-#[derive(Debug)]
-pub(super) struct Loaded {
-    pub(super) file: PathBuf,
-    /// The text of the file.
-    pub(super) text: String,
-    /// Its settings.
-    pub(super) settings: Settings,
 }
 
 impl Reloader {
@@ -98,11 +89,9 @@ impl Reloader {
     ///
     /// If the file has errors, these are those in force and those that it names: one that was
     /// missing may come.
-    pub(super) fn other_files(&self) -> Vec<PathBuf> {
-        let mut files = self.gateway().settings().plan_files();
-        files.extend(self.named.borrow().iter().cloned());
-        files.sort();
-        files.dedup();
+    pub(super) fn other_files(&self) -> Vec<NamedFile> {
+        let mut files = self.named.borrow().clone();
+        files.extend(self.gateway().settings().named.iter().cloned());
         files
     }
 

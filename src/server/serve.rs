@@ -1,5 +1,5 @@
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,10 +8,11 @@ use tokio::time::timeout;
 
 use super::accept::Accepting;
 use super::listeners::in_use;
-use super::reload::{Loaded, Reloader};
+use super::load::Loaded;
+use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
-use crate::config::{self, ChangedBy, FileState, History, Settings, Watcher};
+use crate::config::{self, ChangedBy, FileState, History, Watcher};
 use crate::http::gateway::Gateway;
 use crate::observe::access;
 use crate::time::clock;
@@ -31,25 +32,25 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 /// Returns an error if an address cannot be listened on, or the folder of the file cannot be
 /// watched.
 pub(crate) async fn serve(
-    file: PathBuf,
-    text: String,
-    settings: Settings,
+    loaded: Loaded,
     tell: watch::Sender<Option<Arc<Gateway>>>,
 ) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let recorder = Recorder::install()?;
-    let mut watcher = Watcher::start(file.clone(), text.clone()).map_err(io::Error::other)?;
+    let mut watcher =
+        Watcher::start(loaded.file.clone(), loaded.text.clone()).map_err(io::Error::other)?;
     let health = Health::of(tell.subscribe());
     let (state, file_state) = watch::channel(FileState::loaded(clock::now()));
     let history = History::default();
     let (ask, mut asked_to_read) = mpsc::channel(1);
 
-    if let Some(address) = settings.server.admin {
+    let server = &loaded.settings.server;
+    if let Some(address) = server.admin {
         let admin = Admin {
             health: health.clone(),
             recorder,
             gateway: tell.subscribe(),
-            file: file_name(&file),
+            file: file_name(&loaded.file),
             file_state,
             history: history.clone(),
             reload: ask,
@@ -59,18 +60,12 @@ pub(crate) async fn serve(
         let admin = admin::listen(address, admin);
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
     }
-    let mut accepting = Accepting::start(&settings.server, tell.subscribe()).await?;
-    let server = &settings.server;
+    let mut accepting = Accepting::start(server, tell.subscribe()).await?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(gateway = server.name, version, "the gateway starts");
-    for address in &settings.server.listen {
+    for address in &server.listen {
         tracing::info!(%address, "listening");
     }
-    let loaded = Loaded {
-        file,
-        text,
-        settings,
-    };
     let reloader = Reloader::start(loaded, accepting.workers(), tell, state, history)?;
     health.set_accepting(true);
     watcher.follow(reloader.other_files());

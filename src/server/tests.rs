@@ -140,8 +140,8 @@ fn start(text: String) -> watch::Receiver<Option<Arc<Gateway>>> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gateway.toml");
         std::fs::write(&file, text).unwrap();
-        let (text, settings) = load(&file).unwrap();
-        let served = actix_rt::System::new().block_on(serve(file, text, settings, tell));
+        let loaded = load(&file).unwrap();
+        let served = actix_rt::System::new().block_on(serve(loaded, tell));
         served.expect("the gateway runs");
     });
     told

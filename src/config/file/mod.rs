@@ -94,7 +94,7 @@ pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Pro
     let named = report.take_named();
     let problems = report.into_problems();
     match settings {
-        Some(settings) if problems.is_empty() => Ok(settings),
+        Some(settings) if problems.is_empty() => Ok(Settings { named, ..settings }),
         _ => Err(Problems::new(path, problems).naming(named)),
     }
 }
@@ -154,6 +154,7 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
         redis,
         routes: routes.into_iter().collect::<Option<_>>()?,
         log,
+        named: Vec::new(),
     })
 }
 

@@ -23,7 +23,7 @@ pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
 pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
 
-use super::KeyTemplate;
+use super::{KeyTemplate, NamedFile};
 use crate::limit::{Algorithm, Limit, Rate};
 
 /// The checked settings from a gateway's file.
@@ -43,6 +43,8 @@ pub struct Settings {
     pub routes: Vec<Route>,
     /// What is logged, and where.
     pub log: Log,
+    /// The other files that were read with the file.
+    pub named: Vec<NamedFile>,
 }
 
 impl Settings {
@@ -88,13 +90,6 @@ impl Settings {
         let mut settings = self.clone();
         settings.redis.url = settings.redis.url.without_password();
         settings
-    }
-
-    /// The files that the plans of the zones name. They are read with the file.
-    #[must_use]
-    pub fn plan_files(&self) -> Vec<PathBuf> {
-        let plans = self.zones.iter().flat_map(|zone| zone.plans.iter());
-        plans.filter_map(|plan| plan.file.clone()).collect()
     }
 
     /// What `in_flight` was in the limits of the zone of this name, and what it is now, for routes

@@ -5,7 +5,6 @@
 //! same folder has no effect.
 
 mod folders;
-mod stamp;
 
 #[cfg(test)]
 mod tests;
@@ -21,8 +20,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use self::folders::folders;
-use self::stamp::Stamp;
-use super::{LoadError, read};
+use super::stamp::Stamp;
+use super::{LoadError, NamedFile, read};
 
 /// The file is read when it has not changed for this time.
 const QUIET: Duration = Duration::from_millis(50);
@@ -47,7 +46,7 @@ pub struct Watcher {
     /// Stamp of the file at the last look.
     seen: Stamp,
     /// The files that it names, with their stamps when the file was last read.
-    others: Vec<(PathBuf, Stamp)>,
+    others: Vec<NamedFile>,
     inotify: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
     /// Notified by events. It keeps one notification, which is enough.
@@ -103,15 +102,19 @@ impl Watcher {
         Ok(this)
     }
 
-    /// Watches these files too, which the file names: a change of one counts as its own.
-    pub fn follow(&mut self, others: Vec<PathBuf>) {
-        let known = std::mem::take(&mut self.others);
-        let with_stamp = |path: PathBuf| {
-            let known = known.iter().find(|(known, _)| *known == path);
-            let stamp = known.map_or_else(|| Stamp::of(&path), |(_, stamp)| *stamp);
-            (path, stamp)
-        };
-        self.others = others.into_iter().map(with_stamp).collect();
+    ///    /// Watches these files too: a change of one counts as a change of the file.
+    ///
+    /// What happened to a new one since it was read counts. Of a file that is named twice, the
+    /// first counts.
+    pub fn follow(&mut self, mut named: Vec<NamedFile>) {
+        let mut paths = BTreeSet::new();
+        named.retain(|file| paths.insert(file.path.clone()));
+        for file in &mut named {
+            if let Some(known) = self.others.iter().find(|known| known.path == file.path) {
+                file.stamp = known.stamp;
+            }
+        }
+        self.others = named;
         self.look();
     }
 
@@ -169,21 +172,21 @@ impl Watcher {
     /// The stamps of the files that it names, now.
     fn stamps(&self) -> Vec<Stamp> {
         let others = self.others.iter();
-        others.map(|(path, _)| Stamp::of(path)).collect()
+        others.map(|file| Stamp::of(&file.path)).collect()
     }
 
     /// Whether the files that it names are as they were when the file was last read.
     fn knows_others(&self) -> bool {
         let mut others = self.others.iter();
-        others.all(|(path, stamp)| Stamp::of(path) == *stamp)
+        others.all(|file| Stamp::of(&file.path) == file.stamp)
     }
 
     /// Notes that the files that it names are read. Returns whether one has changed.
     fn note(&mut self, stamps: Vec<Stamp>) -> bool {
         let mut has_changed = false;
-        for ((_, known), stamp) in self.others.iter_mut().zip(stamps) {
-            has_changed |= *known != stamp;
-            *known = stamp;
+        for (file, stamp) in self.others.iter_mut().zip(stamps) {
+            has_changed |= file.stamp != stamp;
+            file.stamp = stamp;
         }
         has_changed
     }
@@ -214,8 +217,8 @@ impl Watcher {
     /// Looks at the file, and renews the watches if its folders have been replaced.
     fn look(&mut self) -> Stamp {
         let mut folders = folders(&self.path);
-        for (path, _) in &self.others {
-            folders.extend(self::folders::folders(path));
+        for file in &self.others {
+            folders.extend(self::folders::folders(&file.path));
         }
         let stamp = Stamp::of(&self.path);
         if folders == self.watched && stamp.is_same_file(self.seen) {

@@ -238,3 +238,33 @@ async fn text_that_is_not_utf_8_is_told_as_a_problem() {
     let changed = timeout(SOON, setting.watcher.changed()).await.unwrap();
     assert!(matches!(changed, Err(LoadError::Wrong(_))), "{changed:?}");
 }
+
+#[tokio::test]
+async fn a_named_file_that_changes_while_it_is_read_counts_as_changed() {
+    let mut setting = setting();
+    let keys = setting.folder.path().join("keys");
+    fs::write(&keys, "one").unwrap();
+    let named = vec![NamedFile::about_to_be_read(keys.clone())];
+    // It is read here, as it was.
+    fs::write(&keys, "two").unwrap();
+    setting.watcher.follow(named.clone());
+    setting.becomes("old").await;
+    setting.stays().await;
+    // The files that are named stay the same, so nothing has changed.
+    setting.watcher.follow(named);
+    setting.stays().await;
+    fs::write(&keys, "three").unwrap();
+    setting.becomes("old").await;
+}
+
+#[tokio::test]
+async fn a_named_file_that_is_as_it_was_read_is_no_change() {
+    let mut setting = setting();
+    let keys = setting.folder.path().join("keys");
+    fs::write(&keys, "one").unwrap();
+    let named = NamedFile::about_to_be_read(keys.clone());
+    setting.watcher.follow(vec![named.clone(), named]);
+    setting.stays().await;
+    fs::remove_file(&keys).unwrap();
+    setting.becomes("old").await;
+}

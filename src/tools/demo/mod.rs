@@ -53,7 +53,7 @@ pub fn demo(wanted: &Wanted) -> ExitCode {
         (Scene::Smooth, file) => {
             let file = file.as_deref().unwrap_or(Path::new(FILE));
             match server::load(file) {
-                Ok((text, settings)) => system.block_on(smooth::play(file, text, settings)),
+                Ok(loaded) => system.block_on(smooth::play(loaded)),
                 Err(error) => {
                     eprintln!("{error}");
                     return ExitCode::FAILURE;

@@ -1,7 +1,6 @@
 //! The scene `smooth`: bursts in, an even stream out.
 
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,20 +12,21 @@ use super::origin;
 use super::screen::Screen;
 use super::stage::{self, InForce, nearest_tenth};
 use super::tally::{TENTH, TENTHS, Tally};
-use crate::config::Settings;
 use crate::limit::Moment;
+use crate::server::Loaded;
 use crate::time::clock;
 
-/// Plays the scene on `file` until it is interrupted.
-pub(super) async fn play(file: &Path, text: String, settings: Settings) -> io::Result<()> {
-    let aim = Aim::of(&settings)
-        .map_err(|error| io::Error::other(format!("{}: {error}", file.display())))?;
+/// Plays the scene on a file until it is interrupted.
+pub(super) async fn play(loaded: Loaded) -> io::Result<()> {
+    let aim = Aim::of(&loaded.settings)
+        .map_err(|error| io::Error::other(format!("{}: {error}", loaded.file.display())))?;
     let tally = Tally::default();
-    let mut screen = Screen::new(file);
+    let file = loaded.file.clone();
+    let mut screen = Screen::new(&file);
     actix_rt::spawn(origin::listen(&aim.origin, &aim.servers, tally.clone())?);
     let (tell, told) = watch::channel(None);
     let shown = show(aim, told, &tally, &mut screen);
-    stage::play(file, text, settings, tell, shown).await?;
+    stage::play(loaded, tell, shown).await?;
     tally.with(|counts| counts.next_second(Moment::default()));
     screen.summary(&tally.with(|counts| counts.total()))
 }

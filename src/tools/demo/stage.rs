@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::tally::TENTH;
-use crate::config::{Level, Log, Settings};
+use crate::config::{Level, Log};
 use crate::http::gateway::Gateway;
 use crate::limit::Moment;
 use crate::observe::log::Logging;
-use crate::server;
 use crate::server::signals::{SignalRequest, Signals};
+use crate::server::{self, Loaded};
 
 /// Receives each gateway that comes into force.
 pub(super) type InForce = watch::Receiver<Option<Arc<Gateway>>>;
@@ -25,24 +25,24 @@ pub(super) type InForce = watch::Receiver<Option<Arc<Gateway>>>;
 ///
 /// Returns an error if the gateway cannot be started, and the errors of the scene.
 pub(super) async fn play(
-    file: &Path,
-    text: String,
-    settings: Settings,
+    loaded: Loaded,
     tell: watch::Sender<Option<Arc<Gateway>>>,
     scene: impl Future<Output = io::Result<()>>,
 ) -> io::Result<()> {
     // The picture shows what succeeds and what is rejected, so the log leaves it out.
+    let log = &loaded.settings.log;
     let _log = Logging::start(&Log {
-        level: settings.log.level.min(Level::Warn),
-        ..settings.log.clone()
+        level: log.level.min(Level::Warn),
+        ..log.clone()
     });
+    let file = loaded.file.clone();
     let mut signals = Signals::listen()?;
     // When interrupted, the gateway would drain its queues. The demo does not need those answers,
     // so it ends first.
     tokio::select! {
         () = interrupted(&mut signals) => Ok(()),
-        served = server::serve(file.to_owned(), text, settings, tell) => {
-            served.map_err(|error| remedy(error, file))
+        served = server::serve(loaded, tell) => {
+            served.map_err(|error| remedy(error, &file))
         }
         shown = scene => shown,
     }

@@ -28,16 +28,16 @@ const SECONDS: u64 = 8;
 /// Plays the scene to its end, or until it is interrupted.
 pub(super) async fn play() -> io::Result<()> {
     let file = SceneFile::create()?;
-    let (text, settings) = server::load(file.path()).map_err(io::Error::other)?;
+    let loaded = server::load(file.path()).map_err(io::Error::other)?;
     let reached = Tally::default();
-    for origin in &settings.origins {
+    for origin in &loaded.settings.origins {
         let listening = origin::listen(&origin.name, &origin.servers, reached.clone());
         actix_rt::spawn(listening?);
     }
     let (without, with) = (Score::default(), Score::default());
     let (tell, in_force) = watch::channel(None);
     let shown = show(&file, in_force, &reached, [&without, &with]);
-    stage::play(file.path(), text, settings, tell, shown).await?;
+    stage::play(loaded, tell, shown).await?;
     screen::summary(&without.total(), &with.total())
 }
 
