@@ -1,0 +1,85 @@
+//! A limit that counts a request, before its zone has decided.
+
+use super::super::key;
+use super::super::request_info::RequestInfo;
+use super::verdict::LimitVerdict;
+use crate::actors::{Joining, Key, Outlook, Probing, Rejection, Turn};
+use crate::config::{Route, RouteLimit};
+use crate::http::gateway::Gateway;
+use crate::limit::Cost;
+
+/// A limit that counts the request, with its key there.
+pub(super) struct PendingLimit {
+    /// The limit as it applies to this request.
+    pub(super) wanted: RouteLimit,
+    pub(super) key: Key,
+    /// The index of the plan of the key, if it has one.
+    pub(super) plan: Option<usize>,
+    /// Decide, charge and count, but let it pass.
+    pub(super) dry_run: bool,
+}
+
+/// Returns the limits that count the request, the first one separately.
+pub(super) fn pending(
+    gateway: &Gateway,
+    route: &Route,
+    info: &RequestInfo<'_>,
+    cost: Cost,
+) -> (Option<PendingLimit>, Vec<PendingLimit>) {
+    let mut pending = route.limits.iter().filter_map(|wanted| {
+        let zone = gateway.zone(wanted.zone).settings();
+        let key = key::take(zone, info)?;
+        let mut wanted = wanted.costing(Some(cost));
+        let plan = zone.plans.index_of(&key);
+        wanted.limit = zone.limit_in(plan, wanted.limit);
+        let dry_run = gateway.zone(wanted.zone).dry_run(&key, route.dry_run);
+        Some(PendingLimit {
+            wanted,
+            key,
+            plan,
+            dry_run,
+        })
+    });
+    (pending.next(), pending.collect())
+}
+
+impl PendingLimit {
+    /// Asks the zone for a turn.
+    pub(super) fn join<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
+        let (zone, limit) = (gateway.zone(self.wanted.zone), self.wanted.limit);
+        zone.join(Key::clone(&self.key), self.plan, limit, self.dry_run)
+    }
+
+    /// Asks the zone whether it would reject the request, which it does not charge.
+    pub(super) fn probe<'r>(&self, gateway: &'r Gateway) -> Probing<'r> {
+        let zone = gateway.zone(self.wanted.zone);
+        zone.probe(&self.key, self.wanted.limit, self.dry_run)
+    }
+
+    pub(super) fn rejected(self, rejection: &Rejection) -> LimitVerdict {
+        let outlook = Outlook {
+            remaining: 0,
+            one_more_in: rejection.retry_after,
+        };
+        LimitVerdict {
+            wanted: self.wanted,
+            key: self.key,
+            is_flood: rejection.is_flood,
+            status: rejection.status(self.dry_run),
+            excess: rejection.excess,
+            outlook,
+        }
+    }
+
+    pub(super) fn granted(self, turn: &Turn) -> LimitVerdict {
+        let grant = turn.grant();
+        LimitVerdict {
+            wanted: self.wanted,
+            key: self.key,
+            is_flood: turn.is_flood(),
+            status: grant.status(self.dry_run),
+            excess: grant.excess,
+            outlook: grant.outlook,
+        }
+    }
+}
