@@ -1,31 +1,29 @@
-use std::num::{NonZeroU32, NonZeroUsize};
+mod queries;
+mod tuning;
+
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 #[cfg(test)]
 use actix::Addr;
 use actix_rt::ArbiterHandle;
 use tokio::sync::oneshot;
-use tokio::time::sleep;
 
+use self::tuning::tuning;
 use super::answer::{Key, Rejection};
-use super::arrivals::{self, Arrivals};
-use super::heavy::{CollectHeavy, HeavyKeys};
-use super::messages::{
-    CollectArrivals, CollectStats, FROM_THE_END, Forget, ListKeys, RejectAll, Waiters,
-};
+use super::messages::{Forget, RejectAll, Waiters};
 use super::overrides::Overrides;
 use super::restart::{self, Paused};
 use super::shards::Shards;
-use super::stats::{Count, KeyState, Order, Top, ZoneStats};
 use super::steering::{Steering, Told};
 use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
-use super::supervisor::{NewKeys, Retune, Tuning, ZoneSupervisor};
+use super::supervisor::{Retune, ZoneSupervisor};
 use super::turn::{Joining, Probing};
 use super::unused::Unused;
 use crate::config;
-use crate::limit::{Limit, Measure, Moment, NewKeyBudget, Window};
+use crate::limit::{Limit, Moment, NewKeyBudget};
 use crate::observe::metrics::{PlanMetrics, ZoneMetrics};
 use crate::time::clock;
 use crate::time::pacer::Pacer;
@@ -237,89 +235,6 @@ impl Zone {
         self.shards.is_paused()
     }
 
-    /// The zone's state, with the `limit` deepest keys.
-    ///
-    /// Only keys with waiters are visited, in small steps.
-    pub async fn stats(&self, limit: usize) -> ZoneStats {
-        let mut count = Count::new(limit);
-        for supervisor in self.shards.living() {
-            let mut before = FROM_THE_END;
-            while before > 0 {
-                let (reply, answer) = oneshot::channel();
-                supervisor.do_send(CollectStats {
-                    count,
-                    before,
-                    reply,
-                });
-                let Ok(step) = answer.await else {
-                    // The supervisor has ended and the count is lost with it. Count the remaining
-                    // supervisors.
-                    count = Count::new(limit);
-                    break;
-                };
-                (count, before) = step;
-            }
-        }
-        count.finish()
-    }
-
-    /// The first `limit` keys by `order`.
-    ///
-    /// Visits all remembered keys in small steps, with a pause after each step as long as the step
-    /// took. So requests have at least half of the workers' time.
-    pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
-        let mut top = Top::new(order, limit);
-        for supervisor in self.shards.living() {
-            let mut before = FROM_THE_END;
-            while before > 0 {
-                let (reply, answer) = oneshot::channel();
-                let began = clock::now();
-                supervisor.do_send(ListKeys { top, before, reply });
-                let Ok(step) = answer.await else {
-                    top = Top::new(order, limit);
-                    break;
-                };
-                (top, before) = step;
-                if before > 0 {
-                    sleep(clock::now().since(began)).await;
-                }
-            }
-        }
-        top.into_sorted()
-    }
-
-    /// The first `limit` keys of a window by a measure, over all workers.
-    pub async fn heavy_keys(&self, measure: Measure, window: Window, limit: usize) -> HeavyKeys {
-        let mut heavy = HeavyKeys::default();
-        for supervisor in self.shards.living() {
-            let (reply, answer) = oneshot::channel();
-            supervisor.do_send(CollectHeavy {
-                measure,
-                window,
-                limit,
-                reply,
-            });
-            // Without an answer it has ended.
-            if let Ok(its) = answer.await {
-                heavy.merge(its, measure, limit);
-            }
-        }
-        heavy
-    }
-
-    /// The arrivals of the last ten minutes.
-    pub async fn arrivals(&self) -> Arrivals {
-        let mut all = Arrivals::none(self.shards.started());
-        for supervisor in self.shards.living() {
-            let (reply, answer) = oneshot::channel();
-            supervisor.do_send(CollectArrivals { reply });
-            if let Ok(arrivals) = answer.await {
-                all.add(arrivals);
-            }
-        }
-        all
-    }
-
     /// Forgets what `key` was charged.
     ///
     /// Returns the number of rejected waiters, or `None` if the key is not known.
@@ -424,32 +339,4 @@ fn sharing(
         on_failure: zone.on_store_failure,
         divergence,
     })
-}
-
-/// A supervisor's share of its zone's settings.
-///
-/// `max_keys` is divided evenly, with at least one for each supervisor.
-fn tuning(
-    zone: &config::Zone,
-    (shard, shards): (usize, usize),
-    sharing: Option<Sharing>,
-    new_keys: &Arc<NewKeyBudget>,
-    overrides: Arc<Overrides>,
-) -> Tuning {
-    let (all, more) = (zone.max_keys.get() / shards, zone.max_keys.get() % shards);
-    let max_keys = NonZeroUsize::new(all + usize::from(shard < more)).unwrap_or(NonZeroUsize::MIN);
-    Tuning {
-        algorithm: zone.algorithm,
-        rate: overrides.zone_rate().unwrap_or(zone.rate),
-        plans: zone.plans.clone(),
-        max_keys,
-        idle_timeout: zone.idle_timeout,
-        new_keys: zone.new_keys.map(|rate| NewKeys {
-            rate,
-            budget: Arc::clone(new_keys),
-        }),
-        most_arrivals: arrivals::MOST / shards,
-        overrides,
-        sharing,
-    }
 }

@@ -1,0 +1,97 @@
+//! What a zone's supervisors answer together.
+
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use super::Zone;
+use crate::actors::arrivals::Arrivals;
+use crate::actors::heavy::{CollectHeavy, HeavyKeys};
+use crate::actors::messages::{CollectArrivals, CollectStats, FROM_THE_END, ListKeys};
+use crate::actors::stats::{Count, KeyState, Order, Top, ZoneStats};
+use crate::limit::{Measure, Window};
+use crate::time::clock;
+
+impl Zone {
+    /// The zone's state, with the `limit` deepest keys.
+    ///
+    /// Only keys with waiters are visited, in small steps.
+    pub async fn stats(&self, limit: usize) -> ZoneStats {
+        let mut count = Count::new(limit);
+        for supervisor in self.shards.living() {
+            let mut before = FROM_THE_END;
+            while before > 0 {
+                let (reply, answer) = oneshot::channel();
+                supervisor.do_send(CollectStats {
+                    count,
+                    before,
+                    reply,
+                });
+                let Ok(step) = answer.await else {
+                    // The supervisor has ended and the count is lost with it. Count the remaining
+                    // supervisors.
+                    count = Count::new(limit);
+                    break;
+                };
+                (count, before) = step;
+            }
+        }
+        count.finish()
+    }
+
+    /// The first `limit` keys by `order`.
+    ///
+    /// Visits all remembered keys in small steps, with a pause after each step as long as the step
+    /// took. So requests have at least half of the workers' time.
+    pub async fn keys(&self, order: Order, limit: usize) -> Vec<KeyState> {
+        let mut top = Top::new(order, limit);
+        for supervisor in self.shards.living() {
+            let mut before = FROM_THE_END;
+            while before > 0 {
+                let (reply, answer) = oneshot::channel();
+                let began = clock::now();
+                supervisor.do_send(ListKeys { top, before, reply });
+                let Ok(step) = answer.await else {
+                    top = Top::new(order, limit);
+                    break;
+                };
+                (top, before) = step;
+                if before > 0 {
+                    sleep(clock::now().since(began)).await;
+                }
+            }
+        }
+        top.into_sorted()
+    }
+
+    /// The first `limit` keys of a window by a measure, over all workers.
+    pub async fn heavy_keys(&self, measure: Measure, window: Window, limit: usize) -> HeavyKeys {
+        let mut heavy = HeavyKeys::default();
+        for supervisor in self.shards.living() {
+            let (reply, answer) = oneshot::channel();
+            supervisor.do_send(CollectHeavy {
+                measure,
+                window,
+                limit,
+                reply,
+            });
+            // Without an answer it has ended.
+            if let Ok(its) = answer.await {
+                heavy.merge(its, measure, limit);
+            }
+        }
+        heavy
+    }
+
+    /// The arrivals of the last ten minutes.
+    pub async fn arrivals(&self) -> Arrivals {
+        let mut all = Arrivals::none(self.shards.started());
+        for supervisor in self.shards.living() {
+            let (reply, answer) = oneshot::channel();
+            supervisor.do_send(CollectArrivals { reply });
+            if let Ok(arrivals) = answer.await {
+                all.add(arrivals);
+            }
+        }
+        all
+    }
+}
