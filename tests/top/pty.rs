@@ -38,6 +38,11 @@ impl Drop for Pty {
 impl Pty {
     /// `drip top ADDRESS` in a terminal of this many columns and lines.
     pub fn top(address: &str, size: (u16, u16)) -> Self {
+        Self::top_with(address, size, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub fn top_with(address: &str, size: (u16, u16), variables: &[(&str, &str)]) -> Self {
         let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -58,6 +63,8 @@ impl Pty {
         let process = Command::new("setsid")
             .args(["--ctty", env!("CARGO_BIN_EXE_drip"), "top", address])
             .env_remove("NO_COLOR")
+            .env_remove("DRIP_ADMIN_TOKEN")
+            .envs(variables.iter().copied())
             .stdin(input())
             .stdout(input())
             .stderr(input())

@@ -36,9 +36,9 @@ fn keys_do_what_they_say() {
     pty.press("?");
     pty.wait_for(&["Shift-Tab"]);
     pty.press("?");
-    pty.press("p");
-    pty.wait_for(&["paused"]);
-    pty.press("pq");
+    pty.press(" ");
+    pty.wait_for(&["frozen"]);
+    pty.press(" q");
     assert!(pty.ended().success());
 }
 

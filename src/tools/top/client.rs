@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use awc::ClientResponse;
 use awc::error::{ConnectError, SendRequestError};
-use awc::http::StatusCode;
+use awc::http::{StatusCode, header};
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,9 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use super::address::Address;
+use super::change::Request;
 use crate::admin::views::Plain;
+use crate::config;
 
 /// Timeout for an answer and between two events. An event comes every second.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,6 +61,45 @@ impl Client {
         parse(path, &body)
     }
 
+    /// Asks the gateway to change something, with the token that this process was given.
+    ///
+    /// # Errors
+    ///
+    /// Says in one line why nothing was changed.
+    pub(super) async fn send(&self, wanted: &Request) -> Result<(), String> {
+        let Request { method, path, body } = wanted;
+        let url = format!("http://{}{path}", self.address);
+        let mut request = self.client.request(method.clone(), url);
+        if let Some(token) = config::admin_token() {
+            let mut value = b"Bearer ".to_vec();
+            value.extend(token);
+            request = request.insert_header((header::AUTHORIZATION, value));
+        }
+        let request = request.insert_header((header::CONTENT_TYPE, "application/json"));
+        let sent = request.send_body(body.clone().unwrap_or_default());
+        let answer = timeout(PATIENCE, sent)
+            .await
+            .map_err(|_| Lost::Silent.to_string())?;
+        let mut response = answer.map_err(|error| unreachable(&error).to_string())?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let body = timeout(PATIENCE, response.body().limit(LONGEST)).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        let why = reason(&body).unwrap_or_else(|| format!("the gateway answers {status}"));
+        let remedy = match (status, config::has_admin_token()) {
+            (StatusCode::UNAUTHORIZED, false) => {
+                "; start drip top with DRIP_ADMIN_TOKEN set to its token"
+            }
+            (StatusCode::UNAUTHORIZED, true) => {
+                "; DRIP_ADMIN_TOKEN has another token than the gateway"
+            }
+            _ => "",
+        };
+        Err(format!("{why}{remedy}"))
+    }
+
     pub(super) async fn get(
         &self,
         path: &'static str,
@@ -97,6 +138,20 @@ pub(super) fn parse<T: DeserializeOwned>(path: &'static str, text: &[u8]) -> Res
 
 pub(super) fn strange(path: &'static str, why: &str) -> Lost {
     Lost::Strange(path, Plain::new(why))
+}
+
+/// The error in the body of an answer, in one line.
+fn reason(body: &[u8]) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let error = body.get("error")?;
+    let first = || {
+        let first = error.get("problems")?.get(0)?;
+        let message = first.get("message")?.as_str()?;
+        let line = first.get("line").and_then(serde_json::Value::as_u64);
+        Some(line.map_or(message.to_owned(), |line| format!("line {line}: {message}")))
+    };
+    let text = error.as_str().map(str::to_owned).or_else(first)?;
+    Some(Plain::new(&text).to_string())
 }
 
 fn unreachable(error: &SendRequestError) -> Lost {

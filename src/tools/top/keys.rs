@@ -10,17 +10,37 @@ pub(super) enum Action {
     Next,
     Back,
     Sort,
+    /// Keep what is shown, or show the present again.
+    Freeze,
+    /// Pause the selected zone or key, or end its pause.
     Pause,
+    Rate,
+    DryRun,
+    Enforce,
+    Undo,
+    Forget,
+    ForgetAndReject,
+    Reload,
     Help,
 }
 
 /// Keys and their descriptions, in the order that the help shows them.
-pub(super) const HELP: [(&str, &str); 7] = [
+pub(super) const HELP: [(&str, &str); 14] = [
     ("q, Esc, Ctrl-C", "quit"),
     ("↑ ↓, k j", "select a zone, or scroll keys and origins"),
     ("Tab, Shift-Tab", "the next panel, the one before"),
     ("s", "sort keys by depth, oldest wait, name, rejections"),
-    ("p", "pause what is shown; the gateway goes on"),
+    ("Space", "keep what is shown; the gateway goes on"),
+    (
+        "p",
+        "pause the zone, or the key in the panel of keys; resume",
+    ),
+    ("r", "give it another rate for a while"),
+    ("d, D", "dry run on, off, for a while"),
+    ("u", "undo what is not as in the file"),
+    ("f", "forget the key"),
+    ("F", "forget the key, and reject who waits"),
+    ("R", "read the file now"),
     ("?", "this help"),
     ("", "in/s came, out/s went on, in the last second"),
 ];
@@ -39,7 +59,15 @@ pub(super) fn action(key: KeyEvent) -> Option<Action> {
         KeyCode::Tab => Action::Next,
         KeyCode::BackTab => Action::Back,
         KeyCode::Char('s') => Action::Sort,
+        KeyCode::Char(' ') => Action::Freeze,
         KeyCode::Char('p') => Action::Pause,
+        KeyCode::Char('r') => Action::Rate,
+        KeyCode::Char('d') => Action::DryRun,
+        KeyCode::Char('D') => Action::Enforce,
+        KeyCode::Char('u') => Action::Undo,
+        KeyCode::Char('f') => Action::Forget,
+        KeyCode::Char('F') => Action::ForgetAndReject,
+        KeyCode::Char('R') => Action::Reload,
         KeyCode::Char('?') => Action::Help,
         _ => return None,
     })
@@ -60,7 +88,15 @@ mod tests {
             (KeyCode::Tab, Some(Action::Next)),
             (KeyCode::BackTab, Some(Action::Back)),
             (KeyCode::Char('s'), Some(Action::Sort)),
+            (KeyCode::Char(' '), Some(Action::Freeze)),
             (KeyCode::Char('p'), Some(Action::Pause)),
+            (KeyCode::Char('r'), Some(Action::Rate)),
+            (KeyCode::Char('R'), Some(Action::Reload)),
+            (KeyCode::Char('d'), Some(Action::DryRun)),
+            (KeyCode::Char('D'), Some(Action::Enforce)),
+            (KeyCode::Char('u'), Some(Action::Undo)),
+            (KeyCode::Char('f'), Some(Action::Forget)),
+            (KeyCode::Char('F'), Some(Action::ForgetAndReject)),
             (KeyCode::Char('?'), Some(Action::Help)),
             (KeyCode::F(5), None),
         ] {

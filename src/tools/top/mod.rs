@@ -1,14 +1,17 @@
 //! `drip top`: the gateway's state in a terminal, updated every second.
 //!
 //! `feed` receives the admin port's samples through `client`. `model` derives values from them,
-//! `page` holds what the user has chosen, and `view` draws both.
+//! `page` holds what the user has chosen, and `view` draws both. Before a `change` is sent, a
+//! `question` is asked.
 
 mod address;
+mod change;
 mod client;
 mod feed;
 mod keys;
 mod model;
 mod page;
+mod question;
 mod snapshot;
 mod sse;
 mod terminal;

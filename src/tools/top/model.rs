@@ -217,11 +217,17 @@ impl Model {
         keys
     }
 
-    /// How many keys are listed in this order.
-    pub(super) fn listed(&self, sort: Sort) -> usize {
+    /// The keys that are listed in this order, each with its zone.
+    pub(super) fn keys(&self, sort: Sort) -> Vec<(&Plain, &Plain)> {
         match sort {
-            Sort::Rejections => self.rejected().len(),
-            Sort::Depth | Sort::Oldest | Sort::Name => self.deepest(sort).len(),
+            Sort::Rejections => {
+                let keys = self.rejected().into_iter();
+                keys.map(|(zone, key)| (zone, &key.key)).collect()
+            }
+            Sort::Depth | Sort::Oldest | Sort::Name => {
+                let keys = self.deepest(sort).into_iter();
+                keys.map(|key| (&key.zone, &key.key)).collect()
+            }
         }
     }
 }

@@ -1,7 +1,11 @@
 //! What the user has chosen on the page.
 
+use ratatui::crossterm::event::KeyEvent;
+
+use super::change::{Change, Override, Request, Target};
 use super::keys::Action;
 use super::model::{Model, Sort};
+use super::question::{Next, Question, Wants};
 use crate::admin::views::Plain;
 use crate::admin::views::Zone;
 
@@ -27,13 +31,37 @@ pub(super) struct Page {
     pub(super) help: bool,
     /// Lines of the panel that are scrolled away.
     pub(super) scroll: usize,
-    /// The model at the time of the pause.
-    paused: Option<Box<Model>>,
+    /// The model that is kept on the page.
+    frozen: Option<Box<Model>>,
+    pub(super) question: Option<Question>,
+    /// What became of the last change, or why nothing was asked.
+    pub(super) told: Option<Told>,
+}
+
+/// A line about a change.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) text: String,
+    pub(super) is_bad: bool,
+}
+
+impl Told {
+    fn good(text: String) -> Self {
+        Self {
+            text,
+            is_bad: false,
+        }
+    }
+
+    fn bad(text: String) -> Self {
+        Self { text, is_bad: true }
+    }
 }
 
 impl Page {
     /// Carries out an action. Returns false if the action is to quit.
     pub(super) fn act(&mut self, action: Action, model: &Model) -> bool {
+        self.told = None;
         match action {
             Action::Quit => return false,
             // Any other key closes the help.
@@ -44,23 +72,111 @@ impl Page {
             Action::Next => self.turn(1),
             Action::Back => self.turn(PANELS.len() - 1),
             Action::Sort => self.sort = self.sort.next(),
-            Action::Pause => {
-                self.paused = match self.paused.take() {
+            Action::Freeze => {
+                self.frozen = match self.frozen.take() {
                     None => Some(Box::new(model.clone())),
                     Some(_) => None,
                 }
             }
+            Action::Reload => {
+                self.question = Some(Question::asking(Target::Gateway, Change::Reload));
+            }
+            Action::Pause
+            | Action::Rate
+            | Action::DryRun
+            | Action::Enforce
+            | Action::Undo
+            | Action::Forget
+            | Action::ForgetAndReject => match self.ask(action, model) {
+                Ok(question) => self.question = Some(question),
+                Err(why) => self.told = Some(Told::bad(why.to_owned())),
+            },
         }
         true
     }
 
-    /// The model to show: the paused one if the page is paused.
-    pub(super) fn shown<'a>(&'a self, model: &'a Model) -> &'a Model {
-        self.paused.as_deref().unwrap_or(model)
+    /// The question before a change of what is selected, or why it cannot be asked.
+    fn ask(&self, action: Action, model: &Model) -> Result<Question, &'static str> {
+        let target = self.target(model)?;
+        let typing = |what| Question::typing(target.clone(), Wants::Span(what));
+        let asking = |change| Question::asking(target.clone(), change);
+        let is_key = matches!(target, Target::Key { .. });
+        Ok(match action {
+            Action::Pause if self.is_paused_zone(&target, model) => {
+                asking(Change::Undo { paused: true })
+            }
+            Action::Pause => typing(Override::Pause),
+            Action::Rate => Question::typing(target.clone(), Wants::Rate),
+            Action::DryRun => typing(Override::DryRun(true)),
+            Action::Enforce => typing(Override::DryRun(false)),
+            Action::Forget | Action::ForgetAndReject if !is_key => {
+                return Err("select a key first: Tab to the panel of keys");
+            }
+            Action::Forget => asking(Change::Forget { rejecting: false }),
+            Action::ForgetAndReject => asking(Change::Forget { rejecting: true }),
+            _ => asking(Change::Undo { paused: false }),
+        })
     }
 
-    pub(super) fn is_paused(&self) -> bool {
-        self.paused.is_some()
+    /// What is selected: in the panel of keys its first line, elsewhere the zone.
+    fn target(&self, model: &Model) -> Result<Target, &'static str> {
+        let shown = self.shown(model);
+        if self.panel != Panel::Keys {
+            let zones = shown.zones();
+            let zone = zones.get(self.selected(zones)).ok_or("there is no zone")?;
+            return Ok(Target::Zone(zone.name.clone()));
+        }
+        let keys = shown.keys(self.sort);
+        let first = self.scroll.min(keys.len().saturating_sub(1));
+        let (zone, key) = keys.get(first).copied().ok_or("no key is listed")?;
+        // The gateway cuts long names, so that the whole one is not known here.
+        if key.as_str().ends_with('…') {
+            return Err("the name of this key is too long to act on it here");
+        }
+        let (zone, key) = (zone.clone(), key.clone());
+        Ok(Target::Key { zone, key })
+    }
+
+    fn is_paused_zone(&self, target: &Target, model: &Model) -> bool {
+        let Target::Zone(zone) = target else {
+            return false;
+        };
+        let sample = self.shown(model).now();
+        let overridden = sample.and_then(|now| now.zone(zone)?.overridden.as_ref());
+        overridden.is_some_and(|it| it.pause)
+    }
+
+    /// Passes a key to the open question. Returns what is to be sent, if it was answered with yes.
+    pub(super) fn answer(&mut self, key: KeyEvent) -> Option<(&'static str, Request)> {
+        match self.question.as_mut()?.key(key) {
+            Next::Open => None,
+            Next::Closed => {
+                self.question = None;
+                None
+            }
+            Next::Send(verb, request) => {
+                self.question = None;
+                self.told = Some(Told::good(format!("{verb}: sent")));
+                Some((verb, request))
+            }
+        }
+    }
+
+    /// Tells what became of a change.
+    pub(super) fn tell(&mut self, verb: &str, result: Result<(), String>) {
+        self.told = Some(match result {
+            Ok(()) => Told::good(format!("{verb}: done")),
+            Err(why) => Told::bad(format!("{verb}: {why}")),
+        });
+    }
+
+    /// The model to show: the kept one if there is one.
+    pub(super) fn shown<'a>(&'a self, model: &'a Model) -> &'a Model {
+        self.frozen.as_deref().unwrap_or(model)
+    }
+
+    pub(super) fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
     }
 
     /// The index of the selected zone.
@@ -85,7 +201,7 @@ impl Page {
                 let zone = zones.get(moved(self.selected(zones), zones.len()));
                 self.selected = zone.map(|zone| zone.name.clone());
             }
-            Panel::Keys => self.scroll = moved(self.scroll, shown.listed(self.sort)),
+            Panel::Keys => self.scroll = moved(self.scroll, shown.keys(self.sort).len()),
             Panel::Origins => self.scroll = moved(self.scroll, shown.origin_lines().len()),
         }
     }
@@ -129,11 +245,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_keeps_what_was_shown() {
+    fn a_frozen_page_keeps_what_was_shown() {
         let (mut page, before, after) = (Page::default(), model(&["a"]), model(&["b"]));
-        page.act(Action::Pause, &before);
+        page.act(Action::Freeze, &before);
         assert_eq!(page.shown(&after).zones()[0].name.as_str(), "a");
-        page.act(Action::Pause, &after);
+        page.act(Action::Freeze, &after);
         assert_eq!(page.shown(&after).zones()[0].name.as_str(), "b");
     }
 

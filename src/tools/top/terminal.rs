@@ -1,15 +1,18 @@
 //! The terminal: draws the page on it, and restores it afterwards.
 
 use std::io;
+use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::address::Address;
+use super::change::Request;
+use super::client::Client;
 use super::feed::News;
 use super::keys;
 use super::model::Model;
@@ -43,6 +46,7 @@ pub(super) async fn watch(
     let mut terminal = ratatui::try_init()?;
     let mut input = input();
     let (mut page, paint) = (Page::default(), Paint::wanted());
+    let (changer, mut results) = Changer::new(address.clone());
     let mut ticks = interval(SECOND);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
@@ -65,6 +69,11 @@ pub(super) async fn watch(
                 }
             }
             event = input.recv() => match event {
+                Some(Ok(Event::Key(key))) if page.question.is_some() => {
+                    if let Some((verb, request)) = page.answer(key) {
+                        changer.send(verb, request);
+                    }
+                }
                 Some(Ok(Event::Key(key))) => {
                     if keys::action(key).is_some_and(|action| !page.act(action, &model)) {
                         break;
@@ -74,6 +83,7 @@ pub(super) async fn watch(
                 Some(Err(error)) => return Err(error),
                 None => break,
             },
+            Some((verb, result)) = results.recv() => page.tell(verb, result),
             // Any signal ends the page: a terminal that hangs up is gone too.
             _ = signals.next() => break,
             _ = ticks.tick() => {}
@@ -81,6 +91,33 @@ pub(super) async fn watch(
     }
     drop(restore);
     Ok(())
+}
+
+/// What was done, and why it failed if it did.
+type Outcome = (&'static str, Result<(), String>);
+
+/// Sends changes to the gateway.
+struct Changer {
+    client: Rc<Client>,
+    tell: Sender<Outcome>,
+}
+
+impl Changer {
+    fn new(address: Address) -> (Self, Receiver<Outcome>) {
+        let (tell, results) = channel(1);
+        let client = Rc::new(Client::new(address));
+        (Self { client, tell }, results)
+    }
+
+    /// Sends a request, whose result comes later.
+    fn send(&self, verb: &'static str, request: Request) {
+        let (client, tell) = (Rc::clone(&self.client), self.tell.clone());
+        actix_rt::spawn(async move {
+            let result = client.send(&request).await;
+            // The page may have ended.
+            let _ended = tell.send((verb, result)).await;
+        });
+    }
 }
 
 fn draw(terminal: &mut DefaultTerminal, view: &View) -> io::Result<()> {

@@ -28,11 +28,13 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     if keys.is_empty() {
         lines = vec![Line::styled("nobody waits", Paint::faint())];
     }
-    lines.extend(keys.iter().skip(scrolled(view, keys.len())).map(|key| {
+    let shown = keys.iter().skip(scrolled(view, keys.len())).enumerate();
+    lines.extend(shown.map(|(at, key)| {
+        let mark = mark(view, at);
         let oldest = wait(key.oldest_wait);
         let plan = plan(key.plan.as_ref());
         Line::raw(format!(
-            "{:>6} {oldest:>7}  {}{plan}, {}",
+            "{mark}{:>5} {oldest:>7}  {}{plan}, {}",
             key.depth, key.zone, key.key
         ))
     }));
@@ -50,11 +52,12 @@ fn rejected(view: &View, frame: &mut Frame, area: Rect) {
             Paint::faint(),
         )];
     }
-    let shown = keys.iter().skip(scrolled(view, keys.len()));
-    lines.extend(shown.map(|(zone, key)| {
+    let shown = keys.iter().skip(scrolled(view, keys.len())).enumerate();
+    lines.extend(shown.map(|(at, (zone, key))| {
+        let mark = mark(view, at);
         let (share, plan) = (key.share * 100.0, plan(key.plan.as_ref()));
         Line::raw(format!(
-            "{:>8} {share:>4.0} %  {zone}{plan}, {}",
+            "{mark}{:>7} {share:>4.0} %  {zone}{plan}, {}",
             key.rejections, key.key
         ))
     }));
@@ -68,6 +71,15 @@ fn scrolled(view: &View, keys: usize) -> usize {
     match view.page.panel {
         Panel::Keys => view.page.scroll.min(keys.saturating_sub(1)),
         _ => 0,
+    }
+}
+
+/// The mark of the selected key: the first one that is shown.
+fn mark(view: &View, at: usize) -> char {
+    if at == 0 && view.page.panel == Panel::Keys {
+        '>'
+    } else {
+        ' '
     }
 }
 

@@ -28,8 +28,8 @@ fn gateway(view: &View) -> Line<'static> {
         Span::styled(format!(" drip{version}"), Paint::strong()),
         Span::raw(format!("{name}  {}  ", view.address)),
     ];
-    if view.page.is_paused() {
-        line.push(Span::styled("paused  ", paint.mark()));
+    if view.page.is_frozen() {
+        line.push(Span::styled("frozen  ", paint.mark()));
     }
     if view.model.is_stopping() && !matches!(view.model.link, Link::Lost { .. }) {
         line.push(Span::styled("stopping  ", paint.mark()));

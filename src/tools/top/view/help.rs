@@ -5,12 +5,20 @@ use ratatui::layout::{Constraint, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-use super::Paint;
+use super::{Paint, View};
 use crate::tools::top::keys::HELP;
 
-pub(super) fn footer(frame: &mut Frame, area: Rect) {
-    let text = " q quit  ↑↓ select  Tab panel  s sort  p pause  ? help";
-    frame.render_widget(Line::styled(text, Paint::faint()), area);
+/// What became of the last change, or else the keys.
+pub(super) fn footer(view: &View, frame: &mut Frame, area: Rect) {
+    let line = match &view.page.told {
+        Some(told) if told.is_bad => Line::styled(format!(" {}", told.text), view.paint.bad()),
+        Some(told) => Line::styled(format!(" {}", told.text), Paint::strong()),
+        None => {
+            let text = " q quit  ↑↓ select  Tab panel  s sort  p pause  ? help";
+            Line::styled(text, Paint::faint())
+        }
+    };
+    frame.render_widget(line, area);
 }
 
 pub(super) fn draw(frame: &mut Frame, area: Rect) {

@@ -8,6 +8,7 @@ pub(super) mod numbers;
 mod origins;
 pub(super) mod overridden;
 mod paint;
+mod question;
 mod settings;
 pub(super) mod trouble;
 mod zones;
@@ -34,7 +35,7 @@ const TALL: u16 = 20;
 /// What is drawn.
 pub(super) struct View<'a> {
     pub(super) address: &'a Address,
-    /// The live model. The header shows its connection even while the page is paused.
+    /// The live model. The header shows its connection even while the page is frozen.
     pub(super) model: &'a Model,
     pub(super) page: &'a Page,
     pub(super) paint: Paint,
@@ -60,9 +61,12 @@ impl View<'_> {
         } else {
             self.one(frame, rest, zones);
         }
-        help::footer(frame, footer);
+        help::footer(self, frame, footer);
         if self.page.help {
             help::draw(frame, rest);
+        }
+        if let Some(question) = &self.page.question {
+            question::draw(self, question, frame, rest);
         }
     }
 

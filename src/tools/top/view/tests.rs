@@ -184,7 +184,7 @@ fn a_small_one_shows_the_zones_and_one_panel() {
             "by rejections in the last minute",
             "nobody was rejected",
         ),
-        (vec![Action::Pause], "9090  paused  connected", "▸ zones"),
+        (vec![Action::Freeze], "9090  frozen  connected", "▸ zones"),
     ];
     for (actions, title, text) in panels {
         let shown = page(&model, &after(&model, &actions), (60, 15));
@@ -316,7 +316,7 @@ fn plans_and_bounds_on_what_runs_are_told_where_there_are_some() {
             vec![Action::Next; 2],
             [
                 " depth  oldest  zone (plan), key",
-                "     9   0.00s  per_client (gold), alice",
+                ">    9   0.00s  per_client (gold), alice",
                 "     3   0.00s  per_client, bob",
             ],
         ),
