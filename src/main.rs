@@ -49,6 +49,9 @@ enum Command {
     /// Recommend rate and burst from the traffic of access logs
     Advise(advise::Wanted),
     /// Show the live page in a terminal; if the output is not a terminal, print it once
+    ///
+    /// `?` lists the keys. To change something (pause, rate, dry run, reload) where the gateway has a
+    /// `DRIP_ADMIN_TOKEN`, start drip top with the same variable.
     Top {
         /// The address of a gateway's admin port
         #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
