@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use http::Uri;
 use metrics::Counter;
 use opentelemetry::KeyValue;
-use opentelemetry_otlp::{WithExportConfig, WithHttpConfig};
+use opentelemetry_otlp::{Protocol, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio::sync::oneshot;
@@ -151,6 +151,8 @@ impl Exporter {
             .with_http()
             .with_http_client(collector.clone())
             .with_endpoint(url)
+            // Else a variable of the environment may ask for one that this build does not speak.
+            .with_protocol(Protocol::HttpBinary)
             .build()
             .map_err(io::Error::other)?;
         let resource = Resource::builder_empty().with_attributes([

@@ -137,7 +137,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = |text: String, byte: &u8| text + &format!("{byte:02x}");
+    bytes.iter().fold(String::new(), digits)
 }
 
 /// The attributes in this field: each a `KeyValue`, of a text or a whole number.

@@ -2,6 +2,7 @@
 
 mod collector;
 
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -18,8 +19,7 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
 
 /// One zone of 5 requests a second with a burst of 1, and a collector.
-fn file(origin: &Origin, collector: impl ToString) -> String {
-    let collector = collector.to_string();
+fn file(origin: &Origin, collector: SocketAddr) -> String {
     one_zone(origin, "5r/s", "burst = 1") + &format!("[log]\notlp = \"http://{collector}\"\n")
 }
 
@@ -147,7 +147,7 @@ fn a_request_that_goes_no_further_is_one_span_that_says_why() {
     let mut waiting = Client::connect(gateway.address());
     send(&mut waiting, "/x?key=a", "01");
     gateway.wait_for_depth(1);
-    assert_eq!(ask(&mut client, "/x?key=a", "01"), 503);
+    assert_eq!(ask(&mut client, "/x?key=a", "01"), 429);
     drop(waiting);
     let spans = collector.wait_for(5);
     let queued = named(&spans, "queued");
@@ -164,7 +164,7 @@ fn a_request_that_goes_no_further_is_one_span_that_says_why() {
     let unknown = of_status("404");
     assert_eq!(unknown.error.as_deref(), Some(""));
     assert_eq!(unknown.attribute("http.route"), None);
-    let rejected = of_status("503");
+    let rejected = of_status("429");
     assert_eq!(rejected.error.as_deref(), Some("burst"));
     assert_eq!(rejected.attribute("drip.reason"), Some("burst"));
     assert_eq!(rejected.attribute("drip.limit_status"), Some("rejected"));
@@ -172,6 +172,35 @@ fn a_request_that_goes_no_further_is_one_span_that_says_why() {
     let left = of_status("499");
     assert_eq!(left.error, None);
     assert_eq!(left.attribute("drip.limit_status"), Some("cancelled"));
+}
+
+#[test]
+fn the_wait_at_the_gate_is_in_the_queued_span() {
+    let origin = Origin::start();
+    let collector = Collector::start();
+    let gate = "rate = \"1r/m\"\nqueue_timeout = \"300ms\"\n\n[zones.z]";
+    let gateway =
+        Gateway::start(&file(&origin, collector.address()).replacen("[zones.z]", gate, 1));
+    let mut client = Client::connect(gateway.address());
+    let parent = traceparent("01");
+    client.send(format!("BREW / HTTP/1.1\r\nHost: a\r\ntraceparent: {parent}\r\n\r\n").as_bytes());
+    assert_eq!(client.answer().status, 200, "passes the gate at once");
+    assert_eq!(
+        ask(&mut client, "/?key=b", "01"),
+        503,
+        "waits there in vain"
+    );
+    let spans = collector.wait_for(3);
+    let queued = named(&spans, "queued");
+    assert_eq!(queued[0].attribute("http.request.method"), Some("_OTHER"));
+    assert_eq!(queued[0].error, None);
+    assert_eq!(queued[1].attribute("drip.reason"), Some("timeout"));
+    assert_eq!(queued[1].error.as_deref(), Some("timeout"));
+    let status = queued[1].attribute("drip.limit_status");
+    assert_eq!(status, Some("rejected_elsewhere"));
+    let waited = Duration::from_nanos(queued[1].end - queued[1].begin);
+    assert!(waited >= Duration::from_millis(300), "{waited:?}");
+    assert_eq!(named(&spans, "origin").len(), 1, "{spans:#?}");
 }
 
 #[test]
@@ -265,8 +294,14 @@ fn without_a_collector_there_are_no_spans_and_no_metric_of_them() {
 #[test]
 fn another_collector_takes_a_restart() {
     let origin = Origin::start();
-    let gateway = Gateway::start(&file(&origin, "[::1]:4318"));
-    gateway.site.write(&file(&origin, "[::1]:4319"));
+    let gateway = Gateway::start(&file(
+        &origin,
+        SocketAddr::from((Ipv6Addr::LOCALHOST, 4318)),
+    ));
+    gateway.site.write(&file(
+        &origin,
+        SocketAddr::from((Ipv6Addr::LOCALHOST, 4319)),
+    ));
     gateway.signal(Signal::HUP);
     let line = gateway.wait_for_line("log.otlp");
     assert!(line.contains("restart"), "{line}");
@@ -275,7 +310,10 @@ fn another_collector_takes_a_restart() {
 #[test]
 fn the_collector_is_shown_by_drip_check() {
     let site = Site::new();
-    site.write(&file(&Origin::start(), "[::1]:4318"));
+    site.write(&file(
+        &Origin::start(),
+        SocketAddr::from((Ipv6Addr::LOCALHOST, 4318)),
+    ));
     let checked = drip().arg("check").arg("-c").arg(site.file()).output();
     let checked = checked.expect("the program starts");
     let shown = String::from_utf8_lossy(&checked.stdout);
