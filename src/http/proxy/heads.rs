@@ -11,8 +11,8 @@ use crate::http::message::{
 /// Writes the head of a request for the origin.
 ///
 /// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
-/// request came from. `upgrade`: the protocols that the request asks to switch to. `traceparent` replaces the
-/// client's.
+/// request came from. `upgrade`: the protocols that the request asks to switch to. `traceparent`
+/// replaces the client's.
 pub(super) fn write_request(
     out: &mut Buffer,
     info: &RequestInfo<'_>,
