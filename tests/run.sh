@@ -39,3 +39,5 @@ fi
 
 # Most tests wait for timeouts and departures, so more of them run at once than there are processors.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-4}" cargo test --locked --no-fail-fast
+# Spans are not in the default build.
+cargo test --locked --features otlp --test all spans

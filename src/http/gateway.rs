@@ -16,6 +16,7 @@ use crate::limit::Moment;
 use crate::observe::access::AccessLog;
 use crate::observe::events::Events;
 use crate::observe::metrics::{ClassMetrics, NO_ROUTE, Registry, RouteMetrics, show_buffers};
+use crate::observe::spans::Spans;
 use crate::time::clock;
 use class_table::ClassTable;
 
@@ -49,6 +50,8 @@ struct Lifecycle {
     route_metrics: Registry<RouteMetrics>,
     stopping: watch::Sender<bool>,
     dialer: Dialer,
+    /// `None` without a collector. A change of it needs a restart.
+    spans: Option<Spans>,
 }
 
 impl Lifecycle {
@@ -89,7 +92,10 @@ impl Gateway {
             ))
         };
         let zones = settings.zones.iter().map(start).collect();
-        let lifecycle = Arc::<Lifecycle>::default();
+        let lifecycle = Arc::new(Lifecycle {
+            spans: Spans::start(&settings),
+            ..Lifecycle::default()
+        });
         let origin =
             |origin: &config::Origin| Origin::new(origin.clone(), lifecycle.dialer.clone());
         let origins = settings.origins.iter().map(origin).collect();
@@ -275,6 +281,12 @@ impl Gateway {
         }
         let buffers = buffer::stats();
         show_buffers(buffers.in_use, buffers.pooled);
+    }
+
+    /// Sends the spans of sampled requests, if there is a collector.
+    #[must_use]
+    pub fn spans(&self) -> Option<&Spans> {
+        self.lifecycle.spans.as_ref()
     }
 
     /// The log events of the zone with the index that a route holds.

@@ -6,5 +6,6 @@ pub mod events;
 pub(crate) mod log;
 pub mod metrics;
 pub(crate) mod panics;
+pub mod spans;
 pub mod summary;
 pub mod throttle;

@@ -126,6 +126,12 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
             let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
         }
         accepting.end().await;
+        if let Some(spans) = gateway.spans() {
+            let lost = spans.finish().await;
+            if lost > 0 {
+                tracing::error!(lost, "spans were not sent in time");
+            }
+        }
         drop(gateway);
         reloader.end();
         let left = shutdown_timeout.saturating_sub(clock::now().since(began));

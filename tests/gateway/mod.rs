@@ -22,6 +22,8 @@ mod in_flight;
 mod live;
 mod log;
 mod new_keys;
+#[cfg(not(feature = "otlp"))]
+mod no_spans;
 pub mod operator;
 mod origin_panel;
 mod origins;
@@ -31,6 +33,8 @@ mod plans;
 mod queue;
 mod retune;
 mod servers;
+#[cfg(feature = "otlp")]
+mod spans;
 mod stop;
 mod store_panel;
 mod timeouts;

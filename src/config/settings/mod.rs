@@ -12,6 +12,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::Uri;
 use ipnet::IpNet;
 
 pub use backoff::{Backoff, BackoffMode, Trouble};
@@ -127,6 +128,7 @@ impl Settings {
             ),
             ("server.tls", new.tls != old.tls),
             ("log.format", self.log.format != started_with.log.format),
+            ("log.otlp", self.log.otlp != started_with.log.otlp),
         ];
         fixed
             .into_iter()
@@ -237,6 +239,9 @@ pub struct Log {
     pub format: Format,
     /// Where the access log goes.
     pub access: Access,
+    /// The collector that gets the spans of sampled requests, an `http://` URL; `None`: there is
+    /// none.
+    pub otlp: Option<Uri>,
 }
 
 /// Severity of a message, from most to least severe.

@@ -331,6 +331,9 @@ fn log(out: &mut Page, settings: &Settings) {
     out.field("level", toml_string(level));
     out.field("format", toml_string(format));
     out.field("access", toml_string(&access));
+    let otlp = log.otlp.as_ref();
+    let otlp = otlp.map_or("off".to_owned(), ToString::to_string);
+    out.field("otlp", toml_string(&otlp));
 }
 
 /// A name as a TOML key: without quotes if TOML allows that.

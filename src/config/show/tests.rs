@@ -339,6 +339,7 @@ headers = ["x-ratelimit"]
 level = "trace"
 format = "json"
 access = "/etc/drip/logs/access.log"
+otlp = "off"
 "#;
 
 #[test]

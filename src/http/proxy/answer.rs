@@ -240,8 +240,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         let now = self.worker.pacer.now();
         let took = now.since(self.began);
         in_flight.answered(took, head.status, || retry_after(head.fields(), now));
-        self.record.origin_took = Some(took);
-        self.record.answer_began(head.status);
+        self.record.origin_answered(head.status, took);
         self.settle(head, in_flight);
         let (record, route) = (&*self.record, self.route);
         let outcome = record.outcome.as_ref();

@@ -255,6 +255,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     fn write_head(&self, connection: &mut Connection, in_flight: &InFlight<'_>) {
         let upgrade = heads::asked_upgrade(self.info.head);
         let (host, server) = (&self.settings().host, in_flight.server());
+        let traceparent = self.record.traceparent();
         let sender = connection.sender();
         heads::write_request(
             sender.head(),
@@ -263,6 +264,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             server,
             host,
             upgrade,
+            traceparent.as_deref().map(str::as_bytes),
         );
         sender.begin_body(self.info.head.length());
     }

@@ -11,7 +11,8 @@ use crate::http::message::{
 /// Writes the head of a request for the origin.
 ///
 /// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
-/// request came from. `upgrade`: the protocols that the request asks to switch to.
+/// request came from. `upgrade`: the protocols that the request asks to switch to. `traceparent`
+/// replaces the client's.
 pub(super) fn write_request(
     out: &mut Buffer,
     info: &RequestInfo<'_>,
@@ -19,6 +20,7 @@ pub(super) fn write_request(
     server: &ServerUrl,
     host: &HostRule,
     upgrade: Option<&[u8]>,
+    traceparent: Option<&[u8]>,
 ) {
     let head = info.head;
     let fields = head.fields();
@@ -49,7 +51,8 @@ pub(super) fn write_request(
             known => !known.is_of_one_hop(),
         };
         if passes && !fields.names_away(known, name) {
-            put_field(out, name, value);
+            let replaced = traceparent.filter(|_| name.eq_ignore_ascii_case(b"traceparent"));
+            put_field(out, name, replaced.unwrap_or(value));
         }
     }
     put_forwarded_for(out, info, context);

@@ -10,7 +10,8 @@ use crate::http::message::RequestHead;
 use crate::http::upstream::GateRejection;
 use crate::limit::{Cost, Moment};
 use crate::observe::access;
-use crate::observe::metrics::LimitStatus;
+use crate::observe::metrics::{LimitStatus, Rejected};
+use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
 use crate::time::pacer::Pacer;
 
 /// The status in log and metrics if the client left before a response began, as in nginx.
@@ -41,6 +42,11 @@ pub(super) struct RequestRecord<'r> {
     /// The server that was asked. `origin_took` is the time until the head of its response.
     pub(super) server: Option<&'r ServerUrl>,
     pub(super) origin_took: Option<Duration>,
+    /// Whether the status is that of the origin's response.
+    is_answered: bool,
+    /// `None` if no spans of the request are sent: there is no collector, or its client does not
+    /// record the trace. Boxed: most requests have none, and a waiting one should be small.
+    trace: Option<Box<Trace>>,
     status: u16,
     bytes: u64,
 }
@@ -56,6 +62,9 @@ impl<'r> RequestRecord<'r> {
         head: Option<&'r RequestHead>,
         began: Moment,
     ) -> Self {
+        let trace = gateway
+            .spans()
+            .and_then(|spans| spans.trace(head?.fields().named("traceparent")));
         Self {
             gateway,
             pacer,
@@ -71,6 +80,8 @@ impl<'r> RequestRecord<'r> {
             is_refunded: false,
             server: None,
             origin_took: None,
+            is_answered: false,
+            trace: trace.map(Box::new),
             status: CLIENT_GONE,
             bytes: 0,
         }
@@ -78,6 +89,18 @@ impl<'r> RequestRecord<'r> {
 
     pub(super) fn answer_began(&mut self, status: u16) {
         self.status = status;
+    }
+
+    /// Records that the origin answers, after this time.
+    pub(super) fn origin_answered(&mut self, status: u16, took: Duration) {
+        self.origin_took = Some(took);
+        self.is_answered = true;
+        self.answer_began(status);
+    }
+
+    /// The `traceparent` for the origin; `None` if the client's passes unchanged.
+    pub(super) fn traceparent(&self) -> Option<String> {
+        self.trace.as_deref().map(Trace::traceparent)
     }
 
     pub(super) fn sent(&mut self, bytes: u64) {
@@ -252,6 +275,35 @@ impl<'r> RequestRecord<'r> {
     }
 }
 
+impl RequestRecord<'_> {
+    fn send_spans(&self, spans: &Spans, trace: &Trace, now: Moment) {
+        let settings = self.gateway.settings();
+        let route = self.route.and_then(|route| settings.routes.get(route));
+        let left = match &self.waiting {
+            Some(_) => now,
+            None => self.began + self.waited() + self.waited_at_gate(|| now).unwrap_or_default(),
+        };
+        let by_limits = self.outcome.as_ref().and_then(|outcome| outcome.rejected);
+        let by_gate = self.gate_rejection().map(|it| it.reason.label());
+        let origin = self.server.zip(route).map(|(server, route)| OriginSpan {
+            time: (left, self.origin_took.map_or(now, |took| left + took)),
+            name: &self.gateway.origin(route.origin).settings().name,
+            server: server.to_string(),
+            is_answered: self.is_answered,
+        });
+        spans.send(RequestSpans {
+            trace,
+            method: self.head.map_or("", |head| line(head).method),
+            route: route.map(Route::name),
+            status: self.status,
+            queued: (self.began, left),
+            limited: self.limited().map(|limited| (limited.zone, limited.status)),
+            rejected: by_limits.map(Rejected::label).or(by_gate),
+            origin,
+        });
+    }
+}
+
 /// Returns what the request asked for, as its client wrote it.
 fn line(head: &RequestHead) -> access::Line<'_> {
     access::Line {
@@ -270,6 +322,9 @@ impl Drop for RequestRecord<'_> {
             .count_request(self.route, self.status, duration);
         if let Some(log) = self.gateway.access_log() {
             log.write(&self.entry(duration, now));
+        }
+        if let (Some(spans), Some(trace)) = (self.gateway.spans(), &self.trace) {
+            self.send_spans(spans, trace, now);
         }
     }
 }

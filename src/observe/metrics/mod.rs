@@ -18,6 +18,8 @@ mod registry;
 mod route;
 mod server;
 mod sharded;
+#[cfg(feature = "otlp")]
+mod spans;
 mod store;
 mod tally;
 mod zone;
@@ -43,6 +45,8 @@ pub use registry::Registry;
 pub use route::RouteMetrics;
 pub use server::{Outcome, ServerMetrics};
 pub use sharded::Count;
+#[cfg(feature = "otlp")]
+pub use spans::dropped_spans;
 pub use store::{StoreMetrics, StoreResult};
 pub use tally::Tally;
 pub use zone::{Rejected, ZoneMetrics};
@@ -115,6 +119,8 @@ const LOG_DROPPED: &str = "drip_log_dropped_total";
 pub const GATEWAY: &str = "drip_gateway_info";
 /// Help text of [`GATEWAY`].
 pub const GATEWAY_HELP: &str = "1, with the name of this gateway.";
+#[cfg(feature = "otlp")]
+const SPANS_DROPPED: &str = "drip_spans_dropped_total";
 const BUILD: &str = "drip_build_info";
 const BUFFERS: &str = "drip_buffers";
 

@@ -1,0 +1,142 @@
+/// The trace of a sampled request, and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The span that the client named.
+    pub parent: Parent,
+    /// The id of the request's own span at its origin; never zero.
+    pub origin: u64,
+}
+
+impl Trace {
+    /// The `traceparent` for the origin: the same trace, with the request's own span as parent.
+    ///
+    /// It is of version 00, whatever the client's version (W3C Trace Context, section 3.2).
+    #[must_use]
+    pub fn traceparent(&self) -> String {
+        let (trace, flags) = (self.parent.trace, self.parent.flags);
+        format!("00-{trace:032x}-{:016x}-{flags:02x}", self.origin)
+    }
+}
+
+/// The span that a request belongs to, of a trace that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// The trace; never zero.
+    pub trace: u128,
+    /// The span; never zero.
+    pub span: u64,
+    /// The known flags: sampled (1), which is set, and random (2).
+    pub flags: u8,
+}
+
+impl Parent {
+    const SAMPLED: u8 = 1;
+    const RANDOM: u8 = 2;
+
+    /// Returns the parent that the `traceparent` fields of a request name (W3C Trace Context,
+    /// section 3.2).
+    ///
+    /// Returns `None` if there is not exactly one, if it is not valid, or if its trace is not
+    /// sampled.
+    pub fn sampled<'f>(mut fields: impl Iterator<Item = &'f [u8]>) -> Option<Self> {
+        match (fields.next(), fields.next()) {
+            (Some(field), None) => Self::read(field),
+            _ => None,
+        }
+    }
+
+    fn read(field: &[u8]) -> Option<Self> {
+        let (version, rest) = field.split_at_checked(2)?;
+        let version = hex(version)?;
+        let trace = hex(dashed(rest, 0, 32)?)?;
+        let span = u64::try_from(hex(dashed(rest, 33, 16)?)?).ok()?;
+        let flags = u8::try_from(hex(dashed(rest, 50, 2)?)?).ok()?;
+        let is_whole = match (version, rest.get(53)) {
+            (0, end) => end.is_none(),
+            // Of a later version only the begin is known.
+            (1..0xff, end) => end.is_none_or(|byte| *byte == b'-'),
+            _ => false,
+        };
+        let is_sampled = flags & Self::SAMPLED != 0;
+        let flags = flags & (Self::SAMPLED | Self::RANDOM);
+        let parent = Self { trace, span, flags };
+        (is_whole && is_sampled && trace != 0 && span != 0).then_some(parent)
+    }
+}
+
+/// The `length` bytes after a dash at `at`.
+fn dashed(text: &[u8], at: usize, length: usize) -> Option<&[u8]> {
+    match text.get(at..at + 1 + length)? {
+        [b'-', digits @ ..] => Some(digits),
+        _ => None,
+    }
+}
+
+/// A number in lowercase hexadecimal digits, at most 32 of them.
+fn hex(digits: &[u8]) -> Option<u128> {
+    digits.iter().try_fold(0, |number, digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(number << 4 | u128::from(value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const PARENT: Parent = Parent {
+        trace: 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736,
+        span: 0x00f0_67aa_0ba9_02b7,
+        flags: 1,
+    };
+
+    #[test]
+    fn spans_have_a_parent_only_as_the_recommendation_allows() {
+        let with = |flags| Some(Parent { flags, ..PARENT });
+        let later = VALID.replacen("00-", "01-", 1);
+        let table = [
+            (VALID.to_owned(), with(1)),
+            (VALID.replace("-01", "-03"), with(3)),
+            (VALID.replace("-01", "-ff"), with(3)),
+            (VALID.replacen("00-", "cc-", 1), with(1)),
+            (format!("{later}-what-comes"), with(1)),
+            (VALID.replace("-01", "-00"), None),
+            (VALID.replace("-01", "-02"), None),
+            (VALID.replacen("00-", "ff-", 1), None),
+            (format!("{VALID}-more"), None),
+            (format!("{later}more"), None),
+            (VALID.to_uppercase(), None),
+            (VALID.replace("00f067aa0ba902b7", &"0".repeat(16)), None),
+            (
+                VALID.replace("4bf92f3577b34da6a3ce929d0e0e4736", &"0".repeat(32)),
+                None,
+            ),
+            (VALID[..54].to_owned(), None),
+            (VALID.replace('-', "_"), None),
+            (String::new(), None),
+        ];
+        for (field, expected) in table {
+            let fields = [field.as_bytes()].into_iter();
+            assert_eq!(Parent::sampled(fields), expected, "{field}");
+        }
+        let twice = [VALID.as_bytes(); 2].into_iter();
+        assert_eq!(Parent::sampled(twice), None);
+        assert_eq!(Parent::sampled([].into_iter()), None);
+    }
+
+    #[test]
+    fn spans_of_the_origin_belong_to_the_trace_of_the_client() {
+        let trace = Trace {
+            parent: PARENT,
+            origin: 0xb7,
+        };
+        let expected = "00-4bf92f3577b34da6a3ce929d0e0e4736-00000000000000b7-01";
+        assert_eq!(trace.traceparent(), expected);
+        assert!(Parent::sampled([expected.as_bytes()].into_iter()).is_some());
+    }
+}

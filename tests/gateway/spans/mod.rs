@@ -1,0 +1,348 @@
+//! Spans of sampled requests, as a collector gets them.
+
+mod collector;
+
+use std::net::{Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::{
+    Client, DeafOrigin, Exchange, Gateway, Origin, SOON, Site, drip, eventually, fetch,
+    free_address, now, one_zone,
+};
+use collector::{Collector, Span};
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN: &str = "00f067aa0ba902b7";
+
+/// One zone of 5 requests a second with a burst of 1, and a collector.
+fn file(origin: &Origin, collector: SocketAddr) -> String {
+    one_zone(origin, "5r/s", "burst = 1") + &format!("[log]\notlp = \"http://{collector}\"\n")
+}
+
+fn traceparent(flags: &str) -> String {
+    format!("00-{TRACE}-{SPAN}-{flags}")
+}
+
+fn send(client: &mut Client, target: &str, flags: &str) {
+    let parent = traceparent(flags);
+    let fields = format!("Host: a\r\ntraceparent: {parent}\r\ntracestate: rojo=1");
+    client.send(format!("GET {target} HTTP/1.1\r\n{fields}\r\n\r\n").as_bytes());
+}
+
+fn ask(client: &mut Client, target: &str, flags: &str) -> u16 {
+    send(client, target, flags);
+    client.answer().status
+}
+
+/// The fields of the trace of each request at an origin, in their order.
+type Traces = Arc<Mutex<Vec<[String; 2]>>>;
+
+fn tracing_origin() -> (Origin, Traces) {
+    let seen = Traces::default();
+    let to_see = Arc::clone(&seen);
+    let origin = Origin::answering(move |exchange| {
+        let fields = ["traceparent", "tracestate"];
+        let fields = fields.map(|name| exchange.field(name).unwrap_or_default().to_owned());
+        to_see.lock().expect("no panic").push(fields);
+        exchange.reply(b"ok")
+    });
+    (origin, seen)
+}
+
+fn named<'s>(spans: &'s [Span], name: &str) -> Vec<&'s Span> {
+    spans.iter().filter(|span| span.name == name).collect()
+}
+
+#[test]
+fn a_sampled_request_has_its_spans_under_the_one_that_its_client_named() {
+    let (origin, seen) = tracing_origin();
+    let collector = Collector::start();
+    let named_edge = format!("name = \"edge-1\"\n{}", file(&origin, collector.address()));
+    let mut gateway = Gateway::start(&named_edge);
+    let mut client = Client::connect(gateway.address());
+    assert_eq!(ask(&mut client, "/?key=a", "01"), 200, "does not wait");
+    assert_eq!(ask(&mut client, "/?key=a", "01"), 200, "waits");
+    let spans = collector.wait_for(4);
+    assert_eq!(
+        ask(&mut client, "/?key=b", "01"),
+        200,
+        "just before the end"
+    );
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.wait(2 * SOON).code(), Some(0));
+    assert_eq!(collector.spans().len(), 6, "the last are sent at the end");
+
+    assert_eq!(spans.len(), 4, "{spans:#?}");
+    for span in &spans {
+        assert_eq!((&*span.trace, &*span.parent), (TRACE, SPAN));
+        assert_eq!(span.error, None, "{span:#?}");
+        for (name, value) in [
+            ("service.name", "drip"),
+            ("service.instance.id", "edge-1"),
+            ("http.request.method", "GET"),
+            ("http.route", "/"),
+        ] {
+            assert_eq!(span.attribute(name), Some(value), "{span:#?}");
+        }
+    }
+    let (queued, asked) = (named(&spans, "queued"), named(&spans, "origin"));
+    assert_eq!((queued.len(), asked.len()), (2, 2), "{spans:#?}");
+    let seen = seen.lock().expect("no panic").clone();
+    for (index, (queued, asked)) in queued.into_iter().zip(asked).enumerate() {
+        let parent = format!("00-{TRACE}-{}-01", asked.id);
+        assert_eq!(seen[index], [parent, "rojo=1".to_owned()]);
+        assert_eq!((queued.kind, asked.kind), (1, 3));
+        assert_ne!(queued.id, asked.id);
+        assert!(queued.begin <= queued.end && queued.end == asked.begin);
+        assert!(asked.begin < asked.end);
+        let waited = Duration::from_nanos(queued.end - queued.begin);
+        let (status, has_waited) = [("passed", false), ("delayed", true)][index];
+        assert_eq!(queued.attribute("drip.zone"), Some("z"));
+        assert_eq!(queued.attribute("drip.limit_status"), Some(status));
+        assert_eq!(
+            waited > Duration::from_millis(100),
+            has_waited,
+            "{waited:?}"
+        );
+        assert_eq!(asked.attribute("http.response.status_code"), Some("200"));
+        assert_eq!(asked.attribute("drip.origin"), Some("app"));
+        let server = format!("http://{}", origin.address);
+        assert_eq!(asked.attribute("drip.server"), Some(&*server));
+    }
+}
+
+#[test]
+fn a_request_that_is_not_sampled_has_no_spans_and_keeps_its_traceparent() {
+    let (origin, seen) = tracing_origin();
+    let collector = Collector::start();
+    let gateway = Gateway::start(&file(&origin, collector.address()));
+    let mut client = Client::connect(gateway.address());
+    assert_eq!(ask(&mut client, "/?key=a", "00"), 200);
+    assert_eq!(ask(&mut client, "/?key=b", "0x"), 200, "not valid");
+    assert_eq!(fetch(gateway.address(), "/?key=c").status, 200, "no trace");
+    // Spans are sent in order: those of the requests above would come with these.
+    assert_eq!(ask(&mut client, "/?key=d", "01"), 200);
+    let spans = collector.wait_for(2);
+    assert_eq!(spans.len(), 2, "{spans:#?}");
+    let seen = seen.lock().expect("no panic").clone();
+    let unchanged = |flags: &str| [traceparent(flags), "rojo=1".to_owned()];
+    assert_eq!(seen[..2], [unchanged("00"), unchanged("0x")]);
+    assert_eq!(seen[2], ["", ""]);
+    assert_ne!(seen[3], unchanged("01"));
+}
+
+#[test]
+fn a_request_that_goes_no_further_is_one_span_that_says_why() {
+    let origin = Origin::start();
+    let collector = Collector::start();
+    let slow = file(&origin, collector.address()).replace("5r/s", "1r/m");
+    let gateway = Gateway::start(&slow.replace("path = \"/\"", "path = \"/x\""));
+    let mut client = Client::connect(gateway.address());
+    assert_eq!(ask(&mut client, "/other", "01"), 404);
+    assert_eq!(ask(&mut client, "/x?key=a", "01"), 200);
+    let mut waiting = Client::connect(gateway.address());
+    send(&mut waiting, "/x?key=a", "01");
+    gateway.wait_for_depth(1);
+    assert_eq!(ask(&mut client, "/x?key=a", "01"), 429);
+    drop(waiting);
+    let spans = collector.wait_for(5);
+    let queued = named(&spans, "queued");
+    assert_eq!((queued.len(), spans.len()), (4, 5), "{spans:#?}");
+    let of_status = |status: &str| {
+        let code = "http.response.status_code";
+        let mut of_status = queued
+            .iter()
+            .filter(|it| it.attribute(code) == Some(status));
+        let one = of_status.next().unwrap_or_else(|| panic!("{queued:#?}"));
+        assert!(of_status.next().is_none(), "{queued:#?}");
+        one
+    };
+    let unknown = of_status("404");
+    assert_eq!(unknown.error.as_deref(), Some(""));
+    assert_eq!(unknown.attribute("http.route"), None);
+    let rejected = of_status("429");
+    assert_eq!(rejected.error.as_deref(), Some("burst"));
+    assert_eq!(rejected.attribute("drip.reason"), Some("burst"));
+    assert_eq!(rejected.attribute("drip.limit_status"), Some("rejected"));
+    assert_eq!(rejected.attribute("drip.zone"), Some("z"));
+    let left = of_status("499");
+    assert_eq!(left.error, None);
+    assert_eq!(left.attribute("drip.limit_status"), Some("cancelled"));
+}
+
+#[test]
+fn the_wait_at_the_gate_is_in_the_queued_span() {
+    let origin = Origin::start();
+    let collector = Collector::start();
+    let gate = "rate = \"1r/m\"\nqueue_timeout = \"300ms\"\n\n[zones.z]";
+    let gateway =
+        Gateway::start(&file(&origin, collector.address()).replacen("[zones.z]", gate, 1));
+    let mut client = Client::connect(gateway.address());
+    let parent = traceparent("01");
+    client.send(format!("BREW / HTTP/1.1\r\nHost: a\r\ntraceparent: {parent}\r\n\r\n").as_bytes());
+    assert_eq!(client.answer().status, 200, "passes the gate at once");
+    assert_eq!(
+        ask(&mut client, "/?key=b", "01"),
+        503,
+        "waits there in vain"
+    );
+    let spans = collector.wait_for(3);
+    let queued = named(&spans, "queued");
+    assert_eq!(queued[0].attribute("http.request.method"), Some("_OTHER"));
+    assert_eq!(queued[0].error, None);
+    assert_eq!(queued[1].attribute("drip.reason"), Some("timeout"));
+    assert_eq!(queued[1].error.as_deref(), Some("timeout"));
+    let status = queued[1].attribute("drip.limit_status");
+    assert_eq!(status, Some("rejected_elsewhere"));
+    let waited = Duration::from_nanos(queued[1].end - queued[1].begin);
+    assert!(waited >= Duration::from_millis(300), "{waited:?}");
+    assert_eq!(named(&spans, "origin").len(), 1, "{spans:#?}");
+}
+
+#[test]
+fn an_origin_that_fails_is_an_error_in_its_span() {
+    let origin = Origin::answering(|exchange| match exchange.target() {
+        "/500" => exchange.send(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"),
+        "/404" => exchange.send(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"),
+        _ => Exchange::close(),
+    });
+    let collector = Collector::start();
+    let gateway = Gateway::start(&file(&origin, collector.address()));
+    for (nth, target, status, error, code) in [
+        (1, "/404", 404, None, Some("404")),
+        (2, "/500", 500, Some(""), Some("500")),
+        (3, "/closes", 502, Some("no response"), None),
+    ] {
+        let mut client = Client::connect(gateway.address());
+        assert_eq!(ask(&mut client, target, "01"), status);
+        let spans = collector.wait_for(2 * nth);
+        let asked = named(&spans, "origin")[nth - 1];
+        assert_eq!(asked.error.as_deref(), error, "{target}");
+        assert_eq!(asked.attribute("http.response.status_code"), code);
+        assert_eq!(named(&spans, "queued")[nth - 1].error, None, "{target}");
+    }
+}
+
+/// Waits until the collector has had its 3 seconds, and somewhat longer on a busy machine.
+fn wait_until_late(gateway: &Gateway) {
+    let deadline = now() + 3 * SOON;
+    let is_late = |line: &str| {
+        line.contains(" WARN the collector takes no spans") && line.contains("did not answer in 3s")
+    };
+    while !gateway.log().lines().any(is_late) {
+        assert!(now() < deadline, "{}", gateway.log());
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_collector_that_answers_byte_by_byte_is_given_up() {
+    let origin = Origin::start();
+    let collector = Origin::answering(|exchange| {
+        exchange.body()?;
+        exchange.send(b"HTTP/1.1 200 OK\r\nx: ")?;
+        loop {
+            exchange.send(b"y")?;
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let gateway = Gateway::start(&file(&origin, collector.address));
+    let mut client = Client::connect(gateway.address());
+    assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
+    wait_until_late(&gateway);
+    let dropped = gateway.metrics().count("drip_spans_dropped_total", &[]);
+    assert_eq!(dropped, 2);
+}
+
+#[test]
+fn a_collector_that_does_not_answer_costs_spans_and_no_request() {
+    const REQUESTS: usize = 3000;
+    const CLIENTS: usize = 4;
+    let origin = Origin::start();
+    let collector = DeafOrigin::start();
+    let fast = file(&origin, collector.address).replace("5r/s", "100000r/s");
+    let mut gateway = Gateway::start(&fast.replace("burst = 1", "burst = 100"));
+    let dropped = || gateway.metrics().count("drip_spans_dropped_total", &[]);
+    assert_eq!(dropped(), 0);
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let mut client = Client::connect(gateway.address());
+                for _ in 0..REQUESTS / CLIENTS {
+                    assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
+                }
+            });
+        }
+    });
+    // Of 6000 spans 4096 may wait, and 512 are on their way.
+    eventually("spans are dropped", || dropped() >= 6000 - 4096 - 512);
+    wait_until_late(&gateway);
+    assert!(dropped() < 6000, "spans still wait at the end");
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.wait(2 * SOON).code(), Some(0));
+    let log = gateway.whole_log();
+    assert!(log.contains("spans were not sent in time"), "{log}");
+}
+
+#[test]
+fn a_collector_that_was_gone_gets_spans_again() {
+    let origin = Origin::start();
+    let address = free_address();
+    let gateway = Gateway::start(&file(&origin, address));
+    let mut client = Client::connect(gateway.address());
+    assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
+    let line = gateway.wait_for_line("the collector takes no spans");
+    assert!(line.contains("refused"), "{line}");
+    let dropped = || gateway.metrics().count("drip_spans_dropped_total", &[]);
+    assert_eq!(dropped(), 2);
+    let collector = Collector::at(&address.to_string());
+    assert_eq!(ask(&mut client, "/?key=b", "01"), 200);
+    assert_eq!(collector.wait_for(2).len(), 2);
+    let line = gateway.wait_for_line("the collector takes spans again");
+    assert!(line.contains("lost=2"), "{line}");
+    assert_eq!(dropped(), 2);
+}
+
+#[test]
+fn without_a_collector_there_are_no_spans_and_no_metric_of_them() {
+    let (origin, seen) = tracing_origin();
+    let gateway = Gateway::start(&one_zone(&origin, "5r/s", "burst = 5"));
+    let mut client = Client::connect(gateway.address());
+    assert_eq!(ask(&mut client, "/?key=a", "01"), 200);
+    assert!(!gateway.metrics().0.contains("drip_spans"));
+    let seen = seen.lock().expect("no panic").clone();
+    assert_eq!(seen, [[traceparent("01"), "rojo=1".to_owned()]]);
+}
+
+#[test]
+fn another_collector_takes_a_restart() {
+    let origin = Origin::start();
+    let gateway = Gateway::start(&file(
+        &origin,
+        SocketAddr::from((Ipv6Addr::LOCALHOST, 4318)),
+    ));
+    gateway.site.write(&file(
+        &origin,
+        SocketAddr::from((Ipv6Addr::LOCALHOST, 4319)),
+    ));
+    gateway.signal(Signal::HUP);
+    let line = gateway.wait_for_line("log.otlp");
+    assert!(line.contains("restart"), "{line}");
+}
+
+#[test]
+fn the_collector_is_shown_by_drip_check() {
+    let site = Site::new();
+    site.write(&file(
+        &Origin::start(),
+        SocketAddr::from((Ipv6Addr::LOCALHOST, 4318)),
+    ));
+    let checked = drip().arg("check").arg("-c").arg(site.file()).output();
+    let checked = checked.expect("the program starts");
+    let shown = String::from_utf8_lossy(&checked.stdout);
+    assert!(shown.contains("otlp = \"http://[::1]:4318/\"\n"), "{shown}");
+}
