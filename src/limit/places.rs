@@ -144,13 +144,6 @@ impl<W> Places<W> {
         self.lanes().filter_map(Lane::expires).min()
     }
 
-    /// When the waiter that has waited longest joined.
-    #[must_use]
-    pub fn oldest(&self) -> Option<Moment> {
-        let first = |lane: &Lane<W>| Some(lane.waiters.first_key_value()?.0.0);
-        self.lanes().filter_map(first).min()
-    }
-
     /// The first waiter of each lane. One of them has waited longest.
     pub fn first_waiters(&self) -> impl Iterator<Item = &W> {
         self.lanes().filter_map(|lane| lane.waiters.values().next())

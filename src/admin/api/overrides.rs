@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The body of a PUT.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct Wanted {
     rate: Option<String>,
     pause: Option<bool>,

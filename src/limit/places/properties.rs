@@ -126,8 +126,6 @@ proptest! {
             prop_assert_eq!(started, model.start());
             prop_assert_eq!(places.running(), model.running.len());
             prop_assert_eq!(places.depth(), model.waiting.len());
-            let oldest = model.waiting.iter().map(|waiting| waiting.joined).min();
-            prop_assert_eq!(places.oldest(), oldest);
         }
     }
 }
