@@ -3,6 +3,7 @@
 pub mod advise;
 pub mod check;
 pub mod import;
+mod logs;
 pub mod run;
 
 pub use crate::tools::{demo, simulate, top};

@@ -8,6 +8,8 @@
 //! that rate, by the arithmetic of [`crate::limit`]. Then the whole log is replayed under these
 //! numbers and under their neighbours.
 //!
+//! If a few keys come several times as fast as all others, the numbers are made without them.
+//!
 //! The keys of each plan are judged on their own, by the same rules. What is said of the zone is of
 //! the keys without a plan.
 //!
@@ -24,6 +26,7 @@ mod hours;
 mod keys;
 mod order;
 mod origin_load;
+mod outliers;
 mod pace;
 mod paste;
 mod picture;

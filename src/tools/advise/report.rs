@@ -35,7 +35,8 @@ pub fn report(advice: &Advice) -> String {
         windows(&mut text, survey);
         keys(&mut text, survey);
         heaviest(&mut text, survey, zone);
-        chosen(&mut text, survey, zone);
+        chosen(&mut text, survey, zone, advice.outliers.is_some());
+        text.push_str(&advice.outliers_told());
         table(&mut text, survey, zone);
     }
     plans::table(&mut text, survey, &advice.plans);
@@ -63,7 +64,8 @@ pub fn report(advice: &Advice) -> String {
 
 // Writing to a String cannot fail, here and below.
 
-fn head(text: &mut String, survey: &Surveyed) {
+/// What the advice rests on: requests, keys and time.
+pub(super) fn basis(survey: &Surveyed) -> String {
     let count = survey.rest.requests();
     let keys = survey.rest.keys.count;
     let without = if survey.plans.is_empty() {
@@ -80,10 +82,11 @@ fn head(text: &mut String, survey: &Surveyed) {
         (Some(zone), _) => format!("as zone {zone} logged them"),
         _ => format!("by {}", survey.template),
     };
-    let _ = writeln!(
-        text,
-        "{count} requests of {keys} keys{without} {by}, {from} to {to}"
-    );
+    format!("{count} requests of {keys} keys{without} {by}, {from} to {to}")
+}
+
+fn head(text: &mut String, survey: &Surveyed) {
+    let _ = writeln!(text, "{}", basis(survey));
     let _ = match survey.resolution() {
         Resolution::Second => writeln!(
             text,
@@ -97,8 +100,11 @@ fn head(text: &mut String, survey: &Surveyed) {
         ),
         Resolution::Finer => writeln!(text, "The log has times finer than a millisecond."),
     };
-    if survey.form == Some(Form::Combined) {
-        text.push_str("Times are when responses ended, not when requests came.\n");
+    if survey.form.is_some_and(Form::is_of_ends) {
+        text.push_str("Times are when responses ended, not when requests came (Apache's are when they came).\n");
+    }
+    if survey.form == Some(Form::Haproxy) {
+        text.push_str("HAProxy writes no time zone: times are read as UTC.\n");
     }
     let keyless = match survey.zone {
         Some(_) if survey.is_of_file => "requests are not limited by this zone, and are left out",
@@ -268,16 +274,17 @@ fn heaviest(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
 }
 
 /// A key as it is shown.
-fn cut(key: &[u8]) -> String {
+pub(super) fn cut(key: &[u8]) -> String {
     escape(key).chars().take(LONGEST_KEY).collect()
 }
 
-fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
+fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice, has_outliers: bool) {
     let candidate = advice.chosen.candidate;
     let hours = &survey.hours;
     let good = match (hours.names_good(), hours.names_bad()) {
         (true, _) => "of the good hours",
         (false, true) => "that is not in the bad hours",
+        (false, false) if has_outliers => "of the log, without those that stand out",
         (false, false) => "of the log",
     };
     let (rate, burst) = (candidate.rate, candidate.burst);
