@@ -10,7 +10,7 @@
 //! | `abuse`, `soak` | floods, slow clients, and everything at once |
 //! | `prometheus`, `page`, `top` | what operators see |
 //! | `incidents` | whether the headline tells each of many incidents |
-//! | `advise`, `import`, `simulate`, `demo` | the offline commands |
+//! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
 //! | `readme`, `pages` | what the documents promise |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
 
@@ -21,6 +21,7 @@ mod demo;
 mod gateway;
 mod import;
 mod incidents;
+mod init;
 mod layers;
 mod nginx;
 mod oracle;

@@ -3,6 +3,7 @@
 pub mod advise;
 pub mod check;
 pub mod import;
+pub mod init;
 mod logs;
 pub mod run;
 

@@ -20,6 +20,7 @@
 //! lines that are held back to put them into order. Temporary files hold the rest.
 
 mod advice;
+mod file;
 mod gate;
 mod group;
 mod hours;
@@ -43,6 +44,7 @@ mod windows;
 mod properties;
 
 pub use advice::Advice;
+pub use file::file;
 pub use group::Resolution;
 pub use hours::{Class, Hours, Span, SpanError};
 pub use keys::Peaks;
