@@ -11,13 +11,14 @@
 //! | `prometheus`, `page`, `top` | what operators see |
 //! | `incidents` | whether the headline tells each of many incidents |
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
-//! | `readme`, `pages` | what the documents promise |
+//! | `readme`, `pages`, `examples` | what the documents promise |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
 
 mod abuse;
 mod advise;
 mod checklist;
 mod demo;
+mod examples;
 mod gateway;
 mod import;
 mod incidents;
