@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -209,8 +210,12 @@ fn own_file(line: &str) -> Option<PathBuf> {
     Some(PathBuf::from(file))
 }
 
+/// Held by tests of demos that look for their ports themselves: two that start at once may both find one free.
+static PORTS: Mutex<()> = Mutex::new(());
+
 #[test]
 fn without_a_file_it_writes_one_that_can_be_edited_and_removes_it_at_the_end() {
+    let _alone = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
     command.arg("demo").current_dir(folder.path());
@@ -242,6 +247,7 @@ fn without_a_file_it_writes_one_that_can_be_edited_and_removes_it_at_the_end() {
 /// The ports of its own file are those of the examples, unless they are taken.
 #[test]
 fn two_demos_without_a_file_run_beside_each_other() {
+    let _alone = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let run = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));

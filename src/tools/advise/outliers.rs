@@ -5,7 +5,6 @@ use std::io;
 
 use super::keys::Peaks;
 use super::pace::recommend;
-use super::report::cut;
 use super::survey::Surveyed;
 use super::trial::Candidate;
 
@@ -80,14 +79,14 @@ impl Outliers {
                 text,
                 "One key is {} times the next: {} came {} times in a second, the next one {}.",
                 key.peaks[0] / self.next.max(1),
-                cut(&key.key),
+                key.shown(),
                 key.peaks[0],
                 self.next
             ),
             keys => {
                 let names = keys
                     .iter()
-                    .map(|key| format!("{} ({})", cut(&key.key), key.peaks[0]));
+                    .map(|key| format!("{} ({})", key.shown(), key.peaks[0]));
                 let names: Vec<String> = names.collect();
                 writeln!(
                     text,

@@ -16,14 +16,10 @@ use super::survey::Surveyed;
 use super::trial::{Trial, percent, share};
 use super::windows::WIDTHS;
 use crate::limit::Moment;
-use crate::observe::escape::escape;
 use crate::replay::{Form, Spread};
 
 /// The quantiles that are shown beside the peak.
 const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];
-
-/// Maximum number of characters shown of a key.
-const LONGEST_KEY: usize = 39;
 
 /// The whole advice, for people.
 #[must_use]
@@ -240,7 +236,7 @@ fn keys(text: &mut String, survey: &Surveyed) {
     }
     text.push('\n');
     for key in &survey.rest.keys.top {
-        let _ = write!(text, "{:<40}{:>10}", cut(&key.key), key.requests);
+        let _ = write!(text, "{:<40}{:>10}", key.shown(), key.requests);
         for (width, peak) in key.peaks.iter().enumerate() {
             let _ = if is_known(survey, width) {
                 write!(text, "{peak:>8}")
@@ -267,15 +263,10 @@ fn heaviest(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
         let _ = writeln!(
             text,
             "{:<40}{:>10}{of_all:>10}{rejected:>24}",
-            cut(&key.key),
+            key.shown(),
             key.requests
         );
     }
-}
-
-/// A key as it is shown.
-pub(super) fn cut(key: &[u8]) -> String {
-    escape(key).chars().take(LONGEST_KEY).collect()
 }
 
 fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice, has_outliers: bool) {
