@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::cli::{advise, check, demo, import, run, simulate, top};
+use drip::cli::{advise, check, demo, import, init, run, simulate, top};
 use mimalloc::MiMalloc;
 
 // Requests allocate on one worker and free on another, many at once. glibc keeps only seven free
@@ -30,6 +30,8 @@ enum Command {
     /// Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and
     /// clients in one process
     Demo(demo::Wanted),
+    /// Write a commented gateway.toml to start from; one that is there is not overwritten
+    Init(init::Wanted),
     /// Validate the file, and print the effective settings or every problem found
     Check(File),
     /// Translate an nginx.conf into a gateway.toml, and report each line that could not be translated
@@ -38,7 +40,7 @@ enum Command {
         #[arg(value_name = "NGINX_CONF")]
         file: PathBuf,
     },
-    /// Replay a trace or access log against the file, and print the verdict on each request
+    /// Replay a trace or access log against the file: which requests would wait or be rejected
     Simulate {
         /// The configuration file
         #[command(flatten)]
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
     match cli.command.unwrap_or(Command::Run(cli.file)) {
         Command::Run(file) => run::run(&file.config),
         Command::Demo(wanted) => demo::demo(&wanted),
+        Command::Init(wanted) => init::init(&wanted),
         Command::Check(file) => check::check(&file.config),
         Command::Import { file } => import::import(&file),
         Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),

@@ -3,13 +3,16 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use tempfile::TempDir;
+
+use crate::support::fetch;
 
 /// Time to wait for a line, long enough on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -197,6 +200,84 @@ fn a_port_that_is_taken_is_named() {
             "{complaint}"
         );
     }
+}
+
+/// The file that the demo wrote, from the line that says where to change the rate.
+fn own_file(line: &str) -> Option<PathBuf> {
+    let (place, _) = line.trim().split_once("  rate = \"10r/s\"")?;
+    let (file, line) = place.rsplit_once(':')?;
+    assert!(line.parse::<u32>().is_ok(), "{place}");
+    Some(PathBuf::from(file))
+}
+
+/// Held by tests of demos that look for their ports themselves: two that start at once may both find one free.
+static PORTS: Mutex<()> = Mutex::new(());
+
+#[test]
+fn without_a_file_it_writes_one_that_can_be_edited_and_removes_it_at_the_end() {
+    let _alone = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+    command.arg("demo").current_dir(folder.path());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (process, lines) = start(&mut command);
+    let mut demo = Demo {
+        process,
+        lines,
+        folder,
+        ports: [0; 3],
+    };
+    let page = demo.find(|line| {
+        let (_, page) = line.split_once(" is the gateway, http://")?;
+        Some(page.split_once("/ its live page")?.0.to_owned())
+    });
+    let file = demo.find(own_file);
+    demo.find(second);
+    assert!(fetch(page.parse().unwrap(), "/").text().contains("<html"));
+
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("10r/s", "20r/s", 1)).unwrap();
+    demo.find(|line| line.contains("10r/s is now 20r/s").then_some(()));
+    assert!(interrupt(&mut demo.process.0).success());
+    demo.find(|line| line.contains("`drip init`").then_some(()));
+    assert!(!file.exists());
+    assert_eq!(fs::read_dir(demo.folder.path()).unwrap().count(), 0);
+}
+
+/// The ports of its own file are those of the examples, unless they are taken.
+#[test]
+fn two_demos_without_a_file_run_beside_each_other() {
+    let _alone = PORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let run = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+        command.arg("demo").current_dir(folder.path());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        start(&mut command)
+    };
+    let shows = |lines: &Receiver<String>| {
+        let line = lines.iter().find(|line| second(line).is_some());
+        let (left, ..) = second(&line.expect("a second")).unwrap();
+        assert!(left > 0);
+    };
+    let (_first, first_lines) = run();
+    shows(&first_lines);
+    let (_second, second_lines) = run();
+    shows(&second_lines);
+    shows(&first_lines);
+}
+
+#[test]
+fn a_file_of_the_folder_that_does_not_fit_is_named_with_the_way_around_it() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("gateway.toml"), "nonsense = 1\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drip"));
+    let output = command.arg("demo").current_dir(folder.path()).output();
+    let output = output.unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains("gateway.toml:1:1: "), "{complaint}");
+    assert!(complaint.contains("without gateway.toml"), "{complaint}");
 }
 
 /// What the nine light clients got: answers, rejections, median and worst wait in milliseconds.

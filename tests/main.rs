@@ -10,17 +10,19 @@
 //! | `abuse`, `soak` | floods, slow clients, and everything at once |
 //! | `prometheus`, `page`, `top` | what operators see |
 //! | `incidents` | whether the headline tells each of many incidents |
-//! | `advise`, `import`, `simulate`, `demo` | the offline commands |
-//! | `readme`, `pages` | what the documents promise |
+//! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
+//! | `readme`, `pages`, `examples` | what the documents promise |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
 
 mod abuse;
 mod advise;
 mod checklist;
 mod demo;
+mod examples;
 mod gateway;
 mod import;
 mod incidents;
+mod init;
 mod layers;
 mod nginx;
 mod oracle;

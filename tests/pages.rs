@@ -12,9 +12,9 @@ fn pages() -> Vec<PathBuf> {
     pages_in("benches")
 }
 
-/// The pages of benches/, of docs/, and at the root.
+/// The pages of benches/, of docs/ and its examples, and at the root.
 fn all_pages() -> Vec<PathBuf> {
-    ["benches", "docs", ""]
+    ["benches", "docs", "docs/examples", ""]
         .into_iter()
         .flat_map(pages_in)
         .collect()

@@ -3,12 +3,13 @@
 mod gate;
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tempfile::TempDir;
 
 struct Bench {
@@ -387,6 +388,75 @@ fn a_comparison_tells_who_is_better_and_who_is_worse_off() {
     assert_eq!(line("delayed")[1], count(",delayed,"));
     assert_eq!(line("rejected")[1], count(",rejected,"));
     assert_eq!(line("passed at once")[3], count(",passed,"));
+}
+
+#[test]
+fn a_summary_counts_and_names_the_keys_that_are_limited() {
+    let bench = one_zone("1r/s", "burst = 1");
+    let folder = bench.folder.path();
+    // a: one passes, one waits, one is rejected; b: one waits; c and d are not limited.
+    fs::write(folder.join("trace"), "0,a\n0,a\n0,a\n0,b\n0,b\n5,c\n6,d\n").unwrap();
+    let text = said(folder, &["--summary", "trace"]);
+    for line in [
+        "passed at once                         4 (57.1 %)",
+        "delayed                                2 (28.6 %)",
+        "rejected                               1 (14.3 %)",
+        "2 of 4 keys are limited",
+        "  a                                                1         1.000 s",
+        "  b                                                0         1.000 s",
+    ] {
+        assert!(text.contains(line), "no {line:?} in\n{text}");
+    }
+    assert!(!text.contains("time,key,verdict"), "{text}");
+    assert!(!text.contains("  c "), "{text}");
+    assert_eq!(said(folder, &["--rows", "trace"]), said(folder, &["trace"]));
+}
+
+/// What the program prints if its standard output is a terminal.
+fn said_on_terminal(folder: &Path, args: &[&str]) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+    let terminal = rustix::fs::open(&name, flags, rustix::fs::Mode::empty()).unwrap();
+    let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
+    drip.arg("simulate").args(args).current_dir(folder);
+    drip.stdout(terminal).stdin(Stdio::null());
+    let mut process = drip.spawn().unwrap();
+    // The test's own handle of the terminal, without which reading would end.
+    drop(drip);
+    let mut shown = Vec::new();
+    // A terminal that nobody has open any more is an error to read, not an end.
+    let _end = fs::File::from(master).read_to_end(&mut shown);
+    assert!(process.wait().unwrap().success());
+    String::from_utf8(shown).unwrap()
+}
+
+#[test]
+fn a_terminal_gets_the_summary_and_a_pipe_gets_the_rows() {
+    let bench = one_zone("1r/s", "burst = 1");
+    let folder = bench.folder.path();
+    fs::write(folder.join("trace"), "0,a\n0,a\n").unwrap();
+    let shown = said_on_terminal(folder, &["trace"]);
+    assert!(shown.contains("1 of 1 keys are limited"), "{shown}");
+    assert!(!shown.contains("time,key,verdict"), "{shown}");
+    let rows = said_on_terminal(folder, &["--rows", "trace"]);
+    assert!(rows.starts_with("time,key,verdict"), "{rows}");
+    assert!(said(folder, &["trace"]).starts_with("time,key,verdict"));
+}
+
+#[test]
+fn rows_are_not_of_a_summary() {
+    let bench = one_zone("1r/s", "burst = 1");
+    for other in [&["--summary"][..], &["--against", "gateway.toml"]] {
+        let mut drip = Command::new(env!("CARGO_BIN_EXE_drip"));
+        let drip = drip.args(["simulate", "--rows"]).args(other).arg("trace");
+        let output = drip.current_dir(bench.folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert!(complaint.contains("--rows"), "{complaint}");
+    }
 }
 
 #[test]

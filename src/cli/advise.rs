@@ -1,17 +1,16 @@
 //! `drip advise`: which rate and burst fit this traffic?
 
-use std::collections::HashSet;
-use std::fmt::Display;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
+use super::logs;
 use crate::config::{self, KeyTemplate, Zone};
-use crate::tools::advise::{self, Advice, Hours, Log, MOST_KEYS, Span, Survey};
-use crate::tools::trace::{SHOWN, length, open, progress, svg};
+use crate::replay::Form;
+use crate::tools::advise::{self, Advice, Hours, MOST_KEYS, Span, Survey};
+use crate::tools::trace::svg;
 
 /// The arguments of `drip advise`.
 #[derive(Debug, Args)]
@@ -43,7 +42,11 @@ pub struct Wanted {
     /// Also draw a plot
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// Access logs in nginx's combined format, drip's or nginx's JSON, or CSV lines
+    /// The format of the logs: csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy,
+    /// traefik, alb [default: what the first lines show]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Form>,
+    /// Access logs of drip, nginx, Apache, HAProxy, Caddy, Traefik or an ALB, or CSV lines
     /// `time_seconds,key`; plain or compressed by gzip; - for standard input
     #[arg(value_name = "ACCESS_LOG", required = true)]
     logs: Vec<PathBuf>,
@@ -70,32 +73,12 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
         (None, Some(zone)) => survey.of_zone(zone.clone()),
         (Some(file), Some(zone)) => survey.of_zone_in_file(zone_in(file, zone)?),
     };
-    let logs = each_once(&wanted.logs);
-    let lengths = logs.iter().map(|log| length(log));
-    let progress = progress(lengths.sum());
-    let log = |path: &&PathBuf| {
-        let (path, progress) = ((*path).clone(), &progress);
-        Log {
-            name: path.display().to_string(),
-            is_file: length(&path).is_some(),
-            open: Box::new(move || open(&path, progress)),
-        }
-    };
-    let logs = logs.iter().map(log).collect();
-    let mut told = 0;
-    let complain = |log: &str, line: Option<u64>, what: &dyn Display| {
-        told += 1;
-        match line {
-            // A problem with a whole log is always shown.
-            None => eprintln!("{log}: {what}"),
-            Some(line) if told <= SHOWN => eprintln!("{log}: line {line}: {what}"),
-            Some(_) => {}
-        }
-    };
-    let reading = advise::read(logs, &mut survey, complain)?;
-    progress.finish_and_clear();
-    if reading.bad > 0 {
-        eprintln!("{} lines could not be read", reading.bad);
+    let reading = logs::read(&wanted.logs, wanted.format, &mut survey)?;
+    if wanted.zone.is_some() && wanted.config.is_none() && survey.form() == Some(Form::Csv) {
+        return Err(io::Error::other(
+            "--zone is for drip's own log; the lines of a CSV name their keys themselves: leave it \
+             out, or name a file with -c whose plans these keys have",
+        ));
     }
     let untold = survey.untold().join(", ");
     let is_keyless = reading.read > 0 && survey.is_keyless();
@@ -129,22 +112,6 @@ fn zone_in(file: &Path, name: &str) -> io::Result<Zone> {
         let file = file.display();
         io::Error::other(format!("{file} has no zone {name}; it has: {names}"))
     })
-}
-
-/// The logs without duplicates.
-///
-/// `access.log *.log` names a log twice, and its requests would count twice.
-fn each_once(logs: &[PathBuf]) -> Vec<&PathBuf> {
-    let mut known = HashSet::new();
-    let is_new = |log: &&PathBuf| {
-        let file = length(log).and_then(|_| fs::canonicalize(log).ok());
-        let is_new = file.is_none_or(|file| known.insert(file));
-        if !is_new {
-            eprintln!("{}: is listed twice, and is read once", log.display());
-        }
-        is_new
-    };
-    logs.iter().filter(is_new).collect()
 }
 
 fn tell(wanted: &Wanted, advice: &Advice) -> ExitCode {

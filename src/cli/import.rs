@@ -20,11 +20,27 @@ const SHOWN: usize = 1000;
 /// Reports on standard error what the user must check.
 #[must_use]
 pub fn import(file: &Path) -> ExitCode {
+    let Some(settings) = translated(file) else {
+        return ExitCode::FAILURE;
+    };
+    match io::stdout().write_all(settings.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("drip: {error}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// The settings that come closest to those of nginx; `None` if there are none.
+///
+/// Reports on standard error what the user must check.
+pub(super) fn translated(file: &Path) -> Option<String> {
     let text = match Disk.read(file) {
         Ok(text) => text,
         Err(error) => {
             eprintln!("{}: {error}", file.display());
-            return ExitCode::FAILURE;
+            return None;
         }
     };
     let import = translate(file, &text, &Disk);
@@ -40,21 +56,14 @@ pub fn import(file: &Path) -> ExitCode {
             _ => writeln!(told, "{count} things need a look"),
         };
     }
-    let Some(settings) = import.settings else {
+    if import.settings.is_none() {
         let file = file.display();
         let _ = writeln!(
             told,
             "{file}: no location with a proxy_pass was found that could be translated"
         );
-        return ExitCode::FAILURE;
-    };
-    match io::stdout().write_all(settings.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let _ = writeln!(told, "drip: {error}");
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::SUCCESS,
     }
+    import.settings
 }
 
 /// The files on disk.

@@ -3,6 +3,8 @@
 pub mod advise;
 pub mod check;
 pub mod import;
+pub mod init;
+mod logs;
 pub mod run;
 
 pub use crate::tools::{demo, simulate, top};

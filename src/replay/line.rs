@@ -7,21 +7,17 @@ use thiserror::Error;
 use crate::limit::{Cost, Moment};
 use crate::observe::escape::unescape;
 
+mod alb;
+mod caddy;
 mod csv;
+mod form;
+mod haproxy;
 mod json;
 mod spans;
 mod time;
+mod traefik;
 
-/// The format of a trace's lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// `time_seconds,key[,route_path[,cost]]`.
-    Csv,
-    /// nginx's `combined` access log, with or without more fields after it.
-    Combined,
-    /// An access log as JSON: the gateway's own, or one with nginx's names.
-    Json,
-}
+pub use form::{Form, UnknownForm};
 
 /// One line of a trace.
 #[derive(Debug, PartialEq)]
@@ -92,6 +88,19 @@ pub enum LineError {
     /// Not the JSON of an access log.
     #[error("this is not a line of a JSON access log: {0}")]
     Json(String),
+    /// Not HAProxy's HTTP log.
+    #[error(
+        "this is not HAProxy's HTTP log: client:port [time] frontend backend/server timers status bytes ... \"request\""
+    )]
+    Haproxy,
+    /// Not Traefik's access log.
+    #[error("this is not Traefik's access log: its common format, or JSON")]
+    Traefik,
+    /// Not an ALB's access log.
+    #[error(
+        "this is not the access log of an ALB: type time elb client:port target:port ... \"request\" \"agent\""
+    )]
+    Alb,
     /// The time is not valid.
     #[error(
         "{0:?} is not a time; write seconds since the Unix epoch, such as 12 or 1795232027.349"
@@ -106,46 +115,6 @@ pub enum LineError {
     /// Longer than the maximum length of a line.
     #[error("this line is longer than 1 MB")]
     TooLong,
-}
-
-impl Form {
-    /// The format of a trace that begins with `line`.
-    #[must_use]
-    pub fn of(line: &str) -> Self {
-        if line.trim_start().starts_with('{') {
-            Self::Json
-        } else if line.contains('[') && line.contains('"') {
-            Self::Combined
-        } else {
-            Self::Csv
-        }
-    }
-
-    /// Whether `line`, the first of a trace, is a header: names only.
-    ///
-    /// A line of a log that was cut off at its start is not a header.
-    #[must_use]
-    pub fn is_header(self, line: &str) -> bool {
-        let is_of_names = |c: char| c.is_alphanumeric() || " \t_-.$,\"()".contains(c);
-        let (first, rest) = csv::field(line);
-        self == Self::Csv
-            && rest.is_some()
-            && time::seconds(&first).is_none()
-            && line.chars().all(is_of_names)
-    }
-
-    /// Reads a line.
-    ///
-    /// # Errors
-    ///
-    /// Returns what is wrong with the line.
-    pub fn read(self, line: &str) -> Result<Line<'_>, LineError> {
-        match self {
-            Self::Csv => csv::read(line),
-            Self::Combined => combined(line),
-            Self::Json => json::read(line),
-        }
-    }
 }
 
 /// The fields that the gateway's own log adds after the agent: `zone="…" key="…"`.
@@ -188,9 +157,10 @@ fn said(field: Option<&str>) -> Cow<'_, str> {
 
 fn combined(line: &str) -> Result<Line<'_>, LineError> {
     let (client, rest) = line.split_once(' ').ok_or(LineError::Combined)?;
+    let (client, rest) = behind_host(client, rest);
     let (_, rest) = rest.split_once('[').ok_or(LineError::Combined)?;
     let (time, rest) = rest.split_once("] \"").ok_or(LineError::Combined)?;
-    let mut quoted = rest.split('"');
+    let mut quoted = unescaped(rest);
     let (Some(request), Some(_), referer, _, agent) = (
         quoted.next(),
         quoted.next(),
@@ -222,6 +192,28 @@ fn combined(line: &str) -> Result<Line<'_>, LineError> {
         path: path_of(target).into(),
         cost: None,
         recorded: Some(recorded),
+    })
+}
+
+/// The client and what follows it. Apache's `vhost_combined` begins with `host:port`.
+fn behind_host<'a>(first: &'a str, rest: &'a str) -> (&'a str, &'a str) {
+    let second = rest.split_once(' ').filter(|(second, _)| {
+        first.contains(':') && first.parse::<IpAddr>().is_err() && second.parse::<IpAddr>().is_ok()
+    });
+    second.unwrap_or((first, rest))
+}
+
+/// The parts of a text between quotes. Apache and Traefik write `\\"` for a quote within them.
+fn unescaped(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text.match_indices('"').map(|(at, _)| at).find(|at| {
+            let before = text[..*at].bytes().rev();
+            before.take_while(|byte| *byte == b'\\').count() % 2 == 0
+        });
+        rest = end.map(|end| &text[end + 1..]);
+        Some(end.map_or(text, |end| &text[..end]))
     })
 }
 
@@ -382,6 +374,19 @@ mod tests {
         }
         let user = COMBINED.replace("bob", "a [b] c[");
         assert_eq!(Form::Combined.read(&user).unwrap().time, line.time);
+    }
+
+    #[test]
+    fn apache_escapes_quotes_and_may_name_its_host_first() {
+        let line = "www.example:443 192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?q=\\\"b\\\" HTTP/1.1\" 200 66 \"-\" \"an \\\"agent\\\" \\\\\" 17";
+        assert_eq!(Form::of(line), Form::Combined);
+        let recorded = Form::Combined.read(line).unwrap().recorded.unwrap();
+        assert_eq!(recorded.client, "192.0.2.7".parse().ok());
+        assert_eq!(recorded.target, "/a?q=\\\"b\\\"");
+        assert_eq!(recorded.user_agent, "an \\\"agent\\\" \\\\");
+        let common = "192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \"GET / HTTP/1.1\" 200 66";
+        let recorded = Form::Combined.read(common).unwrap().recorded.unwrap();
+        assert_eq!(recorded.client, "192.0.2.7".parse().ok());
     }
 
     #[test]

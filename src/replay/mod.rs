@@ -16,7 +16,7 @@ mod zone_keys;
 
 pub use gated::{GatedSimulator, Judged};
 pub(crate) use key::{add as add_to_key, remembered};
-pub use line::{Form, Line, LineError, Recorded};
+pub use line::{Form, Line, LineError, Recorded, UnknownForm};
 pub use outcome::{AtGate, Outcome};
 pub use simulator::Simulator;
 pub use spread::Spread;

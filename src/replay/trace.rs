@@ -5,9 +5,11 @@ use super::lines::Lines;
 
 /// Reads a trace or access log line by line, with or without gzip.
 ///
-/// The first line that can be read decides the format.
+/// The first line that can be read decides the format, unless the user names one.
 pub struct Trace {
     lines: Lines,
+    /// The format that the user names.
+    wanted: Option<Form>,
     form: Option<Form>,
     /// Whether a non-empty line has been read.
     has_begun: bool,
@@ -22,8 +24,18 @@ impl Trace {
     ///
     /// Returns an error if the first bytes cannot be read.
     pub fn new(input: Box<dyn Read>) -> io::Result<Self> {
+        Self::of_form(input, None)
+    }
+
+    /// Reads from `input`, whose lines have the format `wanted`; `None` if that is to be detected.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the first bytes cannot be read.
+    pub fn of_form(input: Box<dyn Read>, wanted: Option<Form>) -> io::Result<Self> {
         Ok(Self {
             lines: Lines::new(input)?,
+            wanted,
             form: None,
             has_begun: false,
             mended: String::new(),
@@ -58,7 +70,7 @@ impl Trace {
                 break (number, place, form);
             }
             let first = String::from_utf8_lossy(self.lines.bytes(place.clone()));
-            let form = Form::of(&first);
+            let form = self.wanted.unwrap_or_else(|| Form::of(&first));
             // The first line may be the end of a line, after `tail -c` or rotation. So it does not
             // decide the format of the others.
             let is_first = !std::mem::replace(&mut self.has_begun, true);

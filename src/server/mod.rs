@@ -2,6 +2,7 @@
 
 mod accept;
 mod acceptor;
+mod address;
 mod listeners;
 mod load;
 mod reload;
@@ -10,5 +11,6 @@ pub(crate) mod signals;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use address::{live_page, reachable};
 pub(crate) use load::{Loaded, load};
 pub(crate) use serve::serve;

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::accept::Accepting;
+use super::address::live_page;
 use super::listeners::in_use;
 use super::load::Loaded;
 use super::reload::Reloader;
@@ -63,9 +64,9 @@ pub(crate) async fn serve(
     let mut accepting = Accepting::start(server, tell.subscribe()).await?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(gateway = server.name, version, "the gateway starts");
-    for address in &server.listen {
-        tracing::info!(%address, "listening");
-    }
+    let addresses: Vec<_> = server.listen.iter().map(ToString::to_string).collect();
+    let (address, live_page) = (addresses.join(", "), server.admin.map(live_page));
+    tracing::info!(address, live_page = live_page.as_deref(), "listening");
     let reloader = Reloader::start(loaded, accepting.workers(), tell, state, history)?;
     health.set_accepting(true);
     watcher.follow(reloader.other_files());

@@ -5,5 +5,6 @@ pub mod demo;
 pub mod import;
 pub mod plot;
 pub mod simulate;
+pub(crate) mod starter;
 pub mod top;
 pub(crate) mod trace;

@@ -4,6 +4,7 @@ mod gate;
 mod live;
 mod logs;
 mod odd;
+mod outliers;
 mod plans;
 
 use std::fs;

@@ -163,7 +163,8 @@ fn admin_off_opens_no_admin_port() {
         .replace(&format!("\"{}\"", site.admin), "\"off\"");
     fs::write(site.file(), text).expect("a file");
     let gateway = Gateway::run(site);
-    gateway.wait_for_line("listening");
+    let line = gateway.wait_for_line("listening");
+    assert!(!line.contains("live_page"), "{line}");
     assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     assert_eq!(listening_ports(gateway.id()), [gateway.address().port()]);
 
@@ -171,6 +172,13 @@ fn admin_off_opens_no_admin_port() {
     let mut both = [with.address().port(), with.site.admin.port()];
     both.sort_unstable();
     assert_eq!(listening_ports(with.id()), both);
+    let line = with.wait_for_line("listening");
+    let (address, page) = (with.address(), with.site.admin);
+    assert!(line.contains(&format!("address=\"{address}\"")), "{line}");
+    assert!(
+        line.contains(&format!("live_page=\"http://{page}/\"")),
+        "{line}"
+    );
 }
 
 #[test]

@@ -3,5 +3,5 @@
 mod certificates;
 mod http1;
 mod http2;
-mod secure;
+pub mod secure;
 mod streams;

@@ -5,7 +5,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{config, replay_text, text};
 
-const FORMS: [Form; 3] = [Form::Csv, Form::Combined, Form::Json];
+const FORMS: [Form; 7] = [
+    Form::Csv,
+    Form::Combined,
+    Form::Json,
+    Form::Haproxy,
+    Form::Caddy,
+    Form::Traefik,
+    Form::Alb,
+];
 
 /// Converts seconds to nanoseconds by moving the decimal point.
 fn naive(text: &str) -> Option<u64> {

@@ -3,6 +3,7 @@ use std::io;
 use super::group::Counted;
 use super::hours::Class;
 use super::keys::Peaks;
+use super::outliers::Outliers;
 use super::pace::{FASTEST, Pace, per, recommend, slowest};
 use super::plans::PlanAdvice;
 use super::survey::{Survey, Surveyed};
@@ -16,6 +17,7 @@ pub struct Advice {
     pub(super) zone: Option<ZoneAdvice>,
     /// For the keys of each plan.
     pub(super) plans: Vec<PlanAdvice>,
+    pub(super) outliers: Option<Outliers>,
 }
 
 /// The recommendation for a zone.
@@ -53,7 +55,8 @@ impl Advice {
     ///
     /// Returns an error if the temporary file cannot be read.
     pub fn new(survey: Survey) -> io::Result<Option<Self>> {
-        let survey = survey.end()?;
+        let mut survey = survey.end()?;
+        let outliers = Outliers::set_aside(&mut survey)?;
         let zone = ZoneAdvice::new(&survey.rest)?;
         let plans = PlanAdvice::all(&survey)?;
         let has_any = zone.is_some() || plans.iter().any(PlanAdvice::has_any);
@@ -61,6 +64,7 @@ impl Advice {
             survey,
             zone,
             plans,
+            outliers,
         }))
     }
 
@@ -68,6 +72,16 @@ impl Advice {
     #[must_use]
     pub fn chosen(&self) -> Option<&Trial> {
         self.zone.as_ref().map(|zone| &zone.chosen)
+    }
+}
+
+impl Advice {
+    /// Who stands out, if anybody does; lines of text.
+    pub(super) fn outliers_told(&self) -> String {
+        let told = self.outliers.as_ref().zip(self.chosen());
+        told.map_or(String::new(), |(outliers, chosen)| {
+            outliers.told(chosen.candidate)
+        })
     }
 }
 

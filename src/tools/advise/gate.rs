@@ -51,11 +51,10 @@ impl GateAdvice {
         })
     }
 
-    /// The lines for the origin's table. `zone` is the zone whose keys should share the gate.
-    pub(super) fn toml(&self, zone: Option<&str>) -> String {
+    /// The fields of the origin's table. `zone` is the zone whose keys should share the gate.
+    pub(super) fn fields(&self, zone: Option<&str>) -> String {
         let mut text = format!(
-            "[origins.NAME]\n\
-             # In 99.9 % of the seconds at most {} requests came. The rate is a quarter more.\n\
+            "# In 99.9 % of the seconds at most {} requests came. The rate is a quarter more.\n\
              rate = \"{}\"\n",
             self.in_second, self.rate
         );

@@ -57,6 +57,8 @@ pub(super) struct Counted {
     pub(super) last: Moment,
     /// How many requests could not be put into order.
     pub(super) late: u64,
+    /// The most good requests a second of one key, where some keys were set aside.
+    peak: Option<u64>,
 }
 
 impl Group {
@@ -142,6 +144,7 @@ impl Group {
             first: Moment::from_nanos(first.unwrap_or_default()),
             last: Moment::from_nanos(last),
             late: self.order.late(),
+            peak: None,
         })
     }
 }
@@ -192,6 +195,16 @@ impl Counted {
 
     /// The most requests a second of one key in hours of this class.
     pub(super) fn peak(&self, class: Class) -> u64 {
-        self.each.of(class, 0).peak()
+        match (class, self.peak) {
+            (Class::Good, Some(peak)) => peak,
+            _ => self.each.of(class, 0).peak(),
+        }
+    }
+
+    /// Makes no number for the keys in these slots. Of the others, none comes more than `peak` times
+    /// in a second.
+    pub(super) fn set_aside(&mut self, slots: Vec<u32>, peak: u32) {
+        self.spool.set_aside(slots);
+        self.peak = Some(peak.into());
     }
 }

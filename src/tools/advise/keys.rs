@@ -3,10 +3,14 @@ use lru::LruCache;
 
 use super::hours::Class;
 use super::windows::{Counts, Window};
+use crate::observe::escape::escape;
 use crate::replay::Spread;
 
 /// How many dropped keys have their peaks remembered.
 const REMEMBERED: usize = 256;
+
+/// Maximum number of characters shown of a key.
+const LONGEST_KEY: usize = 39;
 
 /// The keys of a log in bounded memory.
 ///
@@ -47,6 +51,13 @@ pub struct Peaks {
     pub peaks: [u32; 3],
     /// Its slot; `None` if it was dropped for another key.
     pub(super) slot: Option<u32>,
+}
+
+impl Peaks {
+    /// The key as it is shown: escaped, and its start if it is long.
+    pub(super) fn shown(&self) -> String {
+        escape(&self.key).chars().take(LONGEST_KEY).collect()
+    }
 }
 
 impl Keys {

@@ -8,6 +8,8 @@
 //! that rate, by the arithmetic of [`crate::limit`]. Then the whole log is replayed under these
 //! numbers and under their neighbours.
 //!
+//! If a few keys come several times as fast as all others, the numbers are made without them.
+//!
 //! The keys of each plan are judged on their own, by the same rules. What is said of the zone is of
 //! the keys without a plan.
 //!
@@ -18,12 +20,14 @@
 //! lines that are held back to put them into order. Temporary files hold the rest.
 
 mod advice;
+mod file;
 mod gate;
 mod group;
 mod hours;
 mod keys;
 mod order;
 mod origin_load;
+mod outliers;
 mod pace;
 mod paste;
 mod picture;
@@ -40,6 +44,7 @@ mod windows;
 mod properties;
 
 pub use advice::Advice;
+pub use file::file;
 pub use group::Resolution;
 pub use hours::{Class, Hours, Span, SpanError};
 pub use keys::Peaks;

@@ -4,6 +4,7 @@ use super::advice::Advice;
 use super::gate::GateAdvice;
 use super::plans::title;
 use super::survey::Surveyed;
+use super::trial::Candidate;
 use crate::config::{KeyTemplate, Part, Variable, toml_string};
 
 /// The limit of a route and its zone, to append to a file whose last table is the route.
@@ -11,17 +12,24 @@ use crate::config::{KeyTemplate, Part, Variable, toml_string};
 /// `None` if there is no advice for keys without a plan.
 #[must_use]
 pub fn toml(advice: &Advice) -> Option<String> {
-    let template = &advice.survey.template;
-    let name = zone_of(&advice.survey);
-    let title = title(&name);
+    let survey = &advice.survey;
     let candidate = advice.chosen()?.candidate;
     Some(format!(
-        "limits = [{{ zone = {}, burst = {} }}]\n\n[zones.{title}]\nkey = {}\nrate = {}\n",
-        toml_string(&name),
-        candidate.burst,
-        toml_string(&template.to_string()),
+        "{}\n[zones.{}]\nkey = {}\nrate = {}\n",
+        limit(survey, candidate),
+        title(&zone_of(survey)),
+        toml_string(&survey.template.to_string()),
         toml_string(&candidate.rate.to_string()),
     ))
+}
+
+/// The field of a route that limits it.
+pub(super) fn limit(survey: &Surveyed, candidate: Candidate) -> String {
+    format!(
+        "limits = [{{ zone = {}, burst = {} }}]\n",
+        toml_string(&zone_of(survey)),
+        candidate.burst
+    )
 }
 
 /// The name of the zone that is advised.
@@ -32,11 +40,16 @@ pub(super) fn zone_of(survey: &Surveyed) -> String {
 
 /// The lines for the origin's table that put a gate in front of it.
 pub(super) fn gate(survey: &Surveyed) -> Option<String> {
+    Some(format!("[origins.NAME]\n{}", gate_fields(survey)?))
+}
+
+/// The same lines without the title of the table.
+pub(super) fn gate_fields(survey: &Surveyed) -> Option<String> {
     let gate = GateAdvice::new(&survey.load)?;
     let is_of_keys = |part: &Part| matches!(part, Part::Variable(_));
     let has_keys = survey.template.parts().iter().any(is_of_keys);
     let zone = has_keys.then(|| toml_string(&zone_of(survey)));
-    Some(gate.toml(zone.as_deref()))
+    Some(gate.fields(zone.as_deref()))
 }
 
 /// A zone name of letters, digits and `_`, made from the parts of the key.

@@ -16,6 +16,7 @@ fn advice(log: &str, hours: Hours) -> Option<Advice> {
     let bytes = log.as_bytes().to_vec();
     let open = move || Ok(Box::new(Cursor::new(bytes.clone())) as Box<dyn Read>);
     let logs = vec![Log {
+        form: None,
         name: "log".to_owned(),
         is_file: true,
         open: Box::new(open),

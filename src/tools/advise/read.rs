@@ -3,12 +3,14 @@ use std::io::{self, Read};
 
 use super::survey::{Item, Survey};
 use crate::limit::Moment;
-use crate::replay::Trace;
+use crate::replay::{Form, Trace};
 
 /// A log that is opened when it is needed.
 pub struct Log<'a> {
     /// The log's name in messages.
     pub name: String,
+    /// Its format; `None` if that is to be detected.
+    pub form: Option<Form>,
     /// Whether it can be opened more than once. A pipe can be read only once.
     pub is_file: bool,
     /// Opens the log. A file is read from its start each time.
@@ -64,7 +66,7 @@ pub fn read(
             .min();
         let is_due = |begin: Moment| earliest.is_none_or(|earliest| begin.as_nanos() <= earliest);
         if let Some((_, log)) = waiting.pop_if(|(begin, _)| is_due(*begin)) {
-            match (log.open)().and_then(Trace::new) {
+            match (log.open)().and_then(|input| Trace::of_form(input, log.form)) {
                 Ok(trace) => open.push(Open {
                     name: log.name,
                     trace,
@@ -124,7 +126,8 @@ impl Open {
 
 /// The time of the first request of a log.
 fn begin(log: &Log) -> Option<Moment> {
-    let mut trace = (log.open)().and_then(Trace::new).ok()?;
+    let input = (log.open)().ok()?;
+    let mut trace = Trace::of_form(input, log.form).ok()?;
     for _ in 0..LOOKED_AT {
         if let (_, Ok(line)) = trace.take().ok()?? {
             return Some(line.time);

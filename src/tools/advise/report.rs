@@ -16,14 +16,10 @@ use super::survey::Surveyed;
 use super::trial::{Trial, percent, share};
 use super::windows::WIDTHS;
 use crate::limit::Moment;
-use crate::observe::escape::escape;
 use crate::replay::{Form, Spread};
 
 /// The quantiles that are shown beside the peak.
 const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];
-
-/// Maximum number of characters shown of a key.
-const LONGEST_KEY: usize = 39;
 
 /// The whole advice, for people.
 #[must_use]
@@ -35,7 +31,8 @@ pub fn report(advice: &Advice) -> String {
         windows(&mut text, survey);
         keys(&mut text, survey);
         heaviest(&mut text, survey, zone);
-        chosen(&mut text, survey, zone);
+        chosen(&mut text, survey, zone, advice.outliers.is_some());
+        text.push_str(&advice.outliers_told());
         table(&mut text, survey, zone);
     }
     plans::table(&mut text, survey, &advice.plans);
@@ -63,7 +60,8 @@ pub fn report(advice: &Advice) -> String {
 
 // Writing to a String cannot fail, here and below.
 
-fn head(text: &mut String, survey: &Surveyed) {
+/// What the advice rests on: requests, keys and time.
+pub(super) fn basis(survey: &Surveyed) -> String {
     let count = survey.rest.requests();
     let keys = survey.rest.keys.count;
     let without = if survey.plans.is_empty() {
@@ -80,10 +78,11 @@ fn head(text: &mut String, survey: &Surveyed) {
         (Some(zone), _) => format!("as zone {zone} logged them"),
         _ => format!("by {}", survey.template),
     };
-    let _ = writeln!(
-        text,
-        "{count} requests of {keys} keys{without} {by}, {from} to {to}"
-    );
+    format!("{count} requests of {keys} keys{without} {by}, {from} to {to}")
+}
+
+fn head(text: &mut String, survey: &Surveyed) {
+    let _ = writeln!(text, "{}", basis(survey));
     let _ = match survey.resolution() {
         Resolution::Second => writeln!(
             text,
@@ -97,8 +96,11 @@ fn head(text: &mut String, survey: &Surveyed) {
         ),
         Resolution::Finer => writeln!(text, "The log has times finer than a millisecond."),
     };
-    if survey.form == Some(Form::Combined) {
-        text.push_str("Times are when responses ended, not when requests came.\n");
+    if survey.form.is_some_and(Form::is_of_ends) {
+        text.push_str("Times are when responses ended, not when requests came (Apache's are when they came).\n");
+    }
+    if survey.form == Some(Form::Haproxy) {
+        text.push_str("HAProxy writes no time zone: times are read as UTC.\n");
     }
     let keyless = match survey.zone {
         Some(_) if survey.is_of_file => "requests are not limited by this zone, and are left out",
@@ -234,7 +236,7 @@ fn keys(text: &mut String, survey: &Surveyed) {
     }
     text.push('\n');
     for key in &survey.rest.keys.top {
-        let _ = write!(text, "{:<40}{:>10}", cut(&key.key), key.requests);
+        let _ = write!(text, "{:<40}{:>10}", key.shown(), key.requests);
         for (width, peak) in key.peaks.iter().enumerate() {
             let _ = if is_known(survey, width) {
                 write!(text, "{peak:>8}")
@@ -261,23 +263,19 @@ fn heaviest(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
         let _ = writeln!(
             text,
             "{:<40}{:>10}{of_all:>10}{rejected:>24}",
-            cut(&key.key),
+            key.shown(),
             key.requests
         );
     }
 }
 
-/// A key as it is shown.
-fn cut(key: &[u8]) -> String {
-    escape(key).chars().take(LONGEST_KEY).collect()
-}
-
-fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice) {
+fn chosen(text: &mut String, survey: &Surveyed, advice: &ZoneAdvice, has_outliers: bool) {
     let candidate = advice.chosen.candidate;
     let hours = &survey.hours;
     let good = match (hours.names_good(), hours.names_bad()) {
         (true, _) => "of the good hours",
         (false, true) => "that is not in the bad hours",
+        (false, false) if has_outliers => "of the log, without those that stand out",
         (false, false) => "of the log",
     };
     let (rate, burst) = (candidate.rate, candidate.burst);

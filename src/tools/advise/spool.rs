@@ -15,6 +15,8 @@ const AT_ONCE: usize = RECORD << 16;
 pub(super) struct Spool {
     file: BufWriter<File>,
     bytes: u64,
+    /// Slots whose requests are read as of [`Class::Other`]. They are few.
+    aside: Vec<u32>,
 }
 
 /// A request as replays need it.
@@ -42,7 +44,13 @@ impl Spool {
                 tempfile::tempfile().map_err(|error| told(&error))?,
             ),
             bytes: 0,
+            aside: Vec::new(),
         })
+    }
+
+    /// From now on, reads the requests of these slots as of [`Class::Other`].
+    pub(super) fn set_aside(&mut self, slots: Vec<u32>) {
+        self.aside = slots;
     }
 
     pub(super) fn put(&mut self, event: Event) -> io::Result<()> {
@@ -84,11 +92,13 @@ impl Spool {
                 let (time, rest) = record.split_at(8);
                 let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
                 let rest = number(rest);
+                let slot = u32::try_from(rest >> 8).unwrap_or(u32::MAX);
                 event(Event {
                     time: number(time),
-                    slot: u32::try_from(rest >> 8).unwrap_or(u32::MAX),
+                    slot,
                     is_first: rest & 4 != 0,
                     class: match rest & 3 {
+                        _ if self.aside.contains(&slot) => Class::Other,
                         0 => Class::Good,
                         1 => Class::Bad,
                         _ => Class::Other,

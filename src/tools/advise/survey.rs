@@ -135,6 +135,12 @@ impl Survey {
         self.untold.iter().map(|name| format!("${name}")).collect()
     }
 
+    /// The format of the first log that could be read.
+    #[must_use]
+    pub fn form(&self) -> Option<Form> {
+        self.form
+    }
+
     /// Whether no request has had a key.
     #[must_use]
     pub fn is_keyless(&self) -> bool {

@@ -1,4 +1,4 @@
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use thiserror::Error;
 
@@ -6,6 +6,7 @@ use crate::config::{
     KeyTemplate, Listen, Part, PathPattern, Route, ServerUrl, Settings, Variable, Zone,
 };
 use crate::limit::{Limit, Rate};
+use crate::server::reachable;
 
 /// What the demo takes from the settings: the first route with limits, and how to request it.
 #[derive(Clone, Debug)]
@@ -94,12 +95,8 @@ fn callable(listen: &Listen) -> Option<SocketAddr> {
     let Listen::Tcp(address) = listen else {
         return None;
     };
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    (ip.is_loopback() && address.port() != 0).then_some(SocketAddr::new(ip, address.port()))
+    let address = reachable(*address);
+    (address.ip().is_loopback() && address.port() != 0).then_some(address)
 }
 
 /// The query and fields that a request needs so that these keys are not empty.

@@ -3,10 +3,12 @@
 //! One process runs the gateway, a sample origin and clients. The clients and the origin count
 //! what is shown; the numbers do not come from the gateway.
 
+mod addresses;
 mod aim;
 mod crowd;
 mod fair;
 mod origin;
+mod own_file;
 mod picture;
 mod place;
 mod screen;
@@ -15,21 +17,27 @@ mod stage;
 mod tally;
 mod words;
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use thiserror::Error;
 
+use self::own_file::OwnFile;
+use crate::config::LoadError;
 use crate::server;
+use crate::tools::starter;
 
-/// The file of the scene `smooth`, if none is named.
+/// The file of the scene `smooth`, if none is named and it is there.
 const FILE: &str = "gateway.toml";
 
 /// The arguments of `drip demo`.
 #[derive(Debug, Args)]
 pub struct Wanted {
-    /// The configuration file of the scene `smooth` [default: gateway.toml]
+    /// The configuration file of the scene `smooth` [default: gateway.toml; if there is none, the
+    /// demo writes one]
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// What to show
@@ -45,33 +53,71 @@ enum Scene {
     Fair,
 }
 
+/// The ports of the demo's own file, as in every example: gateway, admin port and origin.
+const PORTS: [u16; 3] = [8080, 9090, 9000];
+
+/// Why a scene ended early.
+#[derive(Debug, Error)]
+enum Failure {
+    #[error(transparent)]
+    File(#[from] LoadError),
+    #[error("drip: {0}")]
+    Other(#[from] io::Error),
+}
+
 /// Plays a scene until it ends or is interrupted.
 #[must_use]
 pub fn demo(wanted: &Wanted) -> ExitCode {
     let system = actix_rt::System::new();
-    let ended = match (wanted.scene, &wanted.config) {
-        (Scene::Smooth, file) => {
-            let file = file.as_deref().unwrap_or(Path::new(FILE));
-            match server::load(file) {
-                Ok(loaded) => system.block_on(smooth::play(loaded)),
-                Err(error) => {
-                    eprintln!("{error}");
-                    return ExitCode::FAILURE;
-                }
-            }
-        }
-        (Scene::Fair, None) => system.block_on(fair::play()),
-        (Scene::Fair, Some(_)) => Err(io::Error::other(
-            "the scene fair writes a file of its own; leave out -c",
-        )),
-    };
-    match ended {
+    match system.block_on(play(wanted)) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe because it has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Other(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
         Err(error) => {
-            eprintln!("drip: {error}");
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
+}
+
+async fn play(wanted: &Wanted) -> Result<(), Failure> {
+    match (wanted.scene, &wanted.config) {
+        (Scene::Smooth, Some(file)) => smooth(file).await,
+        (Scene::Smooth, None) if is_there(Path::new(FILE)) => {
+            let ended = smooth(Path::new(FILE)).await;
+            ended.inspect_err(|_| {
+                eprintln!("(in a folder without {FILE}, the demo uses a file of its own)");
+            })
+        }
+        (Scene::Smooth, None) => smooth_on_own_file().await,
+        (Scene::Fair, None) => Ok(fair::play().await?),
+        (Scene::Fair, Some(_)) => Err(Failure::Other(io::Error::other(
+            "the scene fair writes a file of its own; leave out -c",
+        ))),
+    }
+}
+
+/// Whether there is such a file. One that cannot be read is there, too.
+fn is_there(file: &Path) -> bool {
+    let found = fs::symlink_metadata(file);
+    found.map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |_| true)
+}
+
+async fn smooth(file: &Path) -> Result<(), Failure> {
+    let loaded = server::load(file)?;
+    Ok(smooth::play(loaded).await?)
+}
+
+async fn smooth_on_own_file() -> Result<(), Failure> {
+    let [gateway, admin, origin] = addresses::free_or_other(PORTS)?;
+    let text = starter::with_addresses(
+        &gateway.to_string(),
+        &admin.to_string(),
+        &format!("http://{origin}"),
+    );
+    let file = OwnFile::create(&text)?;
+    smooth(file.path()).await?;
+    Ok(screen::say("to keep a file like this one: `drip init`")?)
 }

@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use super::aim::Aim;
 use super::tally::Total;
 use crate::limit::Delay;
+use crate::server::live_page;
 
 /// Names the other scene at the end.
 pub(super) const OTHER_SCENE: &str =
@@ -22,7 +23,12 @@ pub(super) fn introduction(aim: &Aim) -> String {
     );
     if let Some(admin) = aim.admin {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "  metrics      http://{admin}/metrics");
+        let _ = writeln!(
+            text,
+            "  try it       http://{}/ is the gateway, {} its live page",
+            aim.gateway,
+            live_page(admin)
+        );
     }
     text + "  a bar below  is a tenth of a second: ▁ one request, █ eight or more\n"
 }

@@ -110,6 +110,33 @@ impl Keys {
         }
     }
 
+    /// Reports which keys are rejected most, and which wait longest, under the only file.
+    fn tell_most_limited(&self, text: &mut String) {
+        let fates = self.fates.iter();
+        let fates = fates.filter_map(|(key, fates)| Some((key, fates.first()?)));
+        let limited = fates.filter(|(_, fate)| **fate != Fate::default());
+        let mut limited: Vec<_> = limited.collect();
+        limited.sort_by_key(|(key, fate)| (std::cmp::Reverse(**fate), *key));
+        let of_all = format!("{} of {} keys are limited", limited.len(), self.fates.len());
+        let _ = if limited.is_empty() {
+            writeln!(text, "\n{of_all}")
+        } else {
+            writeln!(
+                text,
+                "\n{of_all:<42}{:>10}{:>16}",
+                "rejected", "waited in all"
+            )
+        };
+        for (key, fate) in limited.iter().take(SHOWN) {
+            let key: String = escape(key).chars().take(39).collect();
+            let waited = seconds(fate.waited);
+            let _ = writeln!(text, "  {key:<40}{:>10}{waited:>16}", fate.rejected);
+        }
+        if limited.len() > SHOWN {
+            let _ = writeln!(text, "  and {} more", limited.len() - SHOWN);
+        }
+    }
+
     /// Reports which keys are better and worse off under file number `nth` than under the first.
     ///
     /// `name` and `first` are the names of these files.
@@ -196,6 +223,9 @@ pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
     let Some((first, _)) = totals.first() else {
         return text;
     };
+    if totals.len() == 1 {
+        keys.tell_most_limited(&mut text);
+    }
     for (nth, (name, _)) in totals.iter().enumerate().skip(1) {
         keys.tell(&mut text, nth, name, first);
     }
@@ -205,7 +235,7 @@ pub(super) fn summary(totals: &[(&str, &Total)], keys: &Keys) -> String {
     if keys.beyond > 0 {
         let _ = writeln!(
             text,
-            "{} requests have keys beyond the {MOST_KEYS} that are compared one by one",
+            "{} requests have keys beyond the {MOST_KEYS} that are counted one by one",
             keys.beyond
         );
     }

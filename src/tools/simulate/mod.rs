@@ -6,7 +6,7 @@ mod flow;
 mod rows;
 mod run;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ use self::rows::Rows;
 use self::run::Run;
 use super::trace::{SHOWN, length, open, progress, svg};
 use crate::config::{self, Settings};
-use crate::replay::{Line, Outcome, Trace};
+use crate::replay::{Form, Line, Outcome, Trace};
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
@@ -28,17 +28,35 @@ pub struct Wanted {
     /// off under these; may be given several times
     #[arg(long, value_name = "OTHER.toml")]
     against: Vec<PathBuf>,
+    /// Print how many requests are delayed and rejected, and of which keys [default on a terminal]
+    #[arg(long)]
+    summary: bool,
+    /// Print a line of CSV for each request [default into a pipe or file]
+    #[arg(long, conflicts_with_all = ["summary", "against"])]
+    rows: bool,
     /// Draw over time the requests that arrive, wait and go on
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log; plain or compressed by
-    /// gzip; - for standard input
+    /// The format of the trace: csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy,
+    /// traefik, alb [default: what the first lines show]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Form>,
+    /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log of drip, nginx, Apache,
+    /// HAProxy, Caddy, Traefik or an ALB; plain or compressed by gzip; - for standard input
     trace: PathBuf,
+}
+
+impl Wanted {
+    /// Whether to print each request, and not a summary.
+    fn has_rows(&self) -> bool {
+        let is_summed = self.summary || !self.against.is_empty();
+        self.rows || !(is_summed || io::stdout().is_terminal())
+    }
 }
 
 /// Replays a trace against `file`.
 ///
-/// Prints a line for each request, or compares `file` with others.
+/// Prints a line for each request, or a summary, which compares `file` with others.
 #[must_use]
 pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
     let mut all = Vec::new();
@@ -58,7 +76,7 @@ pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
     let mut replay = Replay {
         runs,
         keys: Keys::new(all.len()),
-        rows: wanted.against.is_empty().then(|| Rows::new(has_gate)),
+        rows: wanted.has_rows().then(|| Rows::new(has_gate)),
         pending: is_eventual.then(Pending::new),
         is_drawn: wanted.plot.is_some(),
         read: 0,
@@ -68,7 +86,7 @@ pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
     };
     let trace = &wanted.trace;
     let progress = progress(length(trace));
-    let opened = open(trace, &progress).and_then(Trace::new);
+    let opened = open(trace, &progress).and_then(|input| Trace::of_form(input, wanted.format));
     let name = trace.display().to_string();
     let replayed = opened.and_then(|trace| replay.run(&name, trace));
     progress.finish_and_clear();

@@ -1,10 +1,9 @@
-use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process;
+use std::net::SocketAddr;
+use std::path::Path;
 
-use tempfile::TempDir;
+use crate::tools::demo::addresses;
+use crate::tools::demo::own_file::OwnFile;
 
 /// The line that the second part adds to the file.
 pub(super) const SHARE: &str = "share = \"per_client\"";
@@ -15,12 +14,11 @@ pub(super) const RATE: &str = "50r/s";
 /// Longest wait at the gate.
 pub(super) const QUEUE_TIMEOUT: &str = "2s";
 
-/// The scene's configuration file, in a folder that is removed with this value.
+/// The scene's configuration file.
 #[derive(Debug)]
 pub(super) struct SceneFile {
-    path: PathBuf,
+    file: OwnFile,
     addresses: Addresses,
-    _folder: TempDir,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,28 +31,24 @@ struct Addresses {
 impl SceneFile {
     /// Writes the file of the first part, with free ports.
     pub(super) fn create() -> io::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("drip-demo-").tempdir()?;
-        let [gateway, admin, origin] = free_addresses()?;
-        let file = Self {
-            path: folder.path().join("gateway.toml"),
-            addresses: Addresses {
-                gateway,
-                admin,
-                origin,
-            },
-            _folder: folder,
+        let [gateway, admin, origin] = addresses::free()?;
+        let addresses = Addresses {
+            gateway,
+            admin,
+            origin,
         };
-        file.save("")?;
-        Ok(file)
+        let file = OwnFile::create(&text(&addresses, ""))?;
+        Ok(Self { file, addresses })
     }
 
     /// Saves the file with `share`, as a user does while the gateway runs.
     pub(super) fn share(&self) -> io::Result<()> {
-        self.save(&format!("{SHARE}\n"))
+        let share = format!("{SHARE}\n");
+        self.file.save(&text(&self.addresses, &share))
     }
 
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// The address that the gateway listens on.
@@ -65,10 +59,6 @@ impl SceneFile {
     /// The address of the live page.
     pub(super) fn admin(&self) -> SocketAddr {
         self.addresses.admin
-    }
-
-    fn save(&self, share: &str) -> io::Result<()> {
-        fs::write(&self.path, text(&self.addresses, share))
     }
 }
 
@@ -90,25 +80,10 @@ fn text(addresses: &Addresses, share: &str) -> String {
     )
 }
 
-/// Three addresses on the loopback interface that nobody listens on.
-///
-/// The ports are below those that the kernel gives to outgoing connections, so no client takes
-/// one before it is listened on. The search begins at a port that depends on the process, so two
-/// demos that start together do not try the same ports.
-fn free_addresses() -> io::Result<[SocketAddr; 3]> {
-    const FIRST: u16 = 20_000;
-    const COUNT: u16 = 10_000;
-    let start = u16::try_from(process::id() * 7 % u32::from(COUNT)).unwrap_or_default();
-    let ports = (0..COUNT).map(|nth| FIRST + (start + nth) % COUNT);
-    let addresses = ports.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    let free = addresses.filter(|address| TcpListener::bind(address).is_ok());
-    let found: Vec<SocketAddr> = free.take(3).collect();
-    <[SocketAddr; 3]>::try_from(found)
-        .map_err(|_| io::Error::new(io::ErrorKind::AddrInUse, "no free ports on 127.0.0.1"))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::config;
 

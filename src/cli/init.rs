@@ -1,0 +1,159 @@
+//! `drip init`: writes a `gateway.toml` to start from.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{import, logs};
+use crate::config::{self, KeyTemplate};
+use crate::replay::Trace;
+use crate::tools::advise::{self, Advice, Hours, MOST_KEYS, Survey};
+use crate::tools::starter;
+
+/// The arguments of `drip init`.
+#[derive(Debug, Args)]
+pub struct Wanted {
+    /// The backend, such as `http://127.0.0.1:9000`
+    #[arg(long, value_name = "URL")]
+    origin: Option<String>,
+    /// An nginx.conf to translate, or an access log to take the numbers from
+    #[arg(long, value_name = "NGINX_CONF|ACCESS_LOG")]
+    from: Option<PathBuf>,
+    /// The file to write; - for standard output
+    #[arg(value_name = "FILE", default_value = "gateway.toml")]
+    file: PathBuf,
+}
+
+/// Lines at the start of a file that are searched for a request.
+const LOOKED_AT: usize = 1000;
+
+/// Writes the file. One that is there already is not overwritten.
+#[must_use]
+pub fn init(wanted: &Wanted) -> ExitCode {
+    match text(wanted).and_then(|text| save(&wanted.file, &text)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("drip: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The text to write. `drip check` accepts it.
+fn text(wanted: &Wanted) -> io::Result<String> {
+    let origin = wanted.origin.as_deref();
+    if let Some(origin) = origin {
+        let valid = parse(&starter::with_origin(origin));
+        valid.map_err(|why| io::Error::other(format!("--origin {origin}: {why}")))?;
+    }
+    let text = match &wanted.from {
+        None => origin.map_or_else(starter::plain, starter::with_origin),
+        Some(from) if is_log(from)? => of_log(from, origin)?,
+        Some(from) => of_nginx(from, origin)?,
+    };
+    parse(&text).map_err(io::Error::other)?;
+    Ok(text)
+}
+
+/// The first problem with a text.
+fn parse(text: &str) -> Result<(), String> {
+    let read = config::parse(text, Path::new("gateway.toml"), config::has_admin_token());
+    match read {
+        Ok(_) => Ok(()),
+        Err(problems) => Err(problems
+            .problems
+            .first()
+            .map_or_else(|| problems.to_string(), |problem| problem.message.clone())),
+    }
+}
+
+/// Whether a file is an access log: whether one of its first lines is a request.
+fn is_log(file: &Path) -> io::Result<bool> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
+    let metadata = fs::metadata(file).map_err(named)?;
+    if !metadata.is_file() {
+        return Err(named(io::Error::other(
+            "is not a file; init reads it twice",
+        )));
+    }
+    let input = File::open(file).map_err(named)?;
+    let mut trace = Trace::new(Box::new(input)).map_err(named)?;
+    for _ in 0..LOOKED_AT {
+        match trace.take().map_err(named)? {
+            Some((_, Ok(_))) => return Ok(true),
+            Some((_, Err(_))) => {}
+            None => break,
+        }
+    }
+    Ok(false)
+}
+
+fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
+    if origin.is_some() {
+        return Err(io::Error::other(format!(
+            "{} is read as an nginx.conf, and names its origins itself; leave out --origin",
+            file.display()
+        )));
+    }
+    let name = file.display();
+    let settings = import::translated(file).ok_or_else(|| {
+        io::Error::other(format!(
+            "{name} is neither an nginx.conf to translate nor an access log"
+        ))
+    })?;
+    Ok(format!(
+        "# Translated from {}. Each comment with a line of it is to be looked at.\n\
+         # Saved changes take effect at once; `drip check` shows every value in force.\n\n{settings}",
+        comment(&name.to_string())
+    ))
+}
+
+fn of_log(log: &Path, origin: Option<&str>) -> io::Result<String> {
+    let key: KeyTemplate = "$remote_addr".parse().map_err(io::Error::other)?;
+    let mut survey = Survey::new(key, Hours::default(), MOST_KEYS)?;
+    logs::read(&[log.to_owned()], None, &mut survey)?;
+    let advice = Advice::new(survey)?;
+    let name = comment(&log.display().to_string());
+    let file = advice.and_then(|advice| advise::file(&advice, &name, origin));
+    file.ok_or_else(|| {
+        io::Error::other(format!(
+            "{name}: no request has the address of its client, so there are no numbers to take; \
+             try `drip advise --key`"
+        ))
+    })
+}
+
+/// A name within a comment.
+fn comment(name: &str) -> String {
+    name.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
+}
+
+fn save(file: &Path, text: &str) -> io::Result<()> {
+    if file == Path::new("-") {
+        return io::stdout().write_all(text.as_bytes());
+    }
+    let name = file.display();
+    let opened = OpenOptions::new().write(true).create_new(true).open(file);
+    let mut opened = opened.map_err(|error| {
+        let text = match error.kind() {
+            io::ErrorKind::AlreadyExists => format!(
+                "{name} is there already and is not overwritten; name another file, or - to print"
+            ),
+            _ => format!("{name}: {error}"),
+        };
+        io::Error::new(error.kind(), text)
+    })?;
+    opened.write_all(text.as_bytes())?;
+    opened.sync_all()?;
+    writeln!(
+        io::stdout(),
+        "{name} is written; `drip check -c {name}` shows all values, `drip -c {name}` runs it"
+    )
+}

@@ -1,0 +1,68 @@
+//! Reads the access logs that a command names.
+
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use crate::replay::Form;
+use crate::tools::advise::{self, Log, Reading, Survey};
+use crate::tools::trace::{SHOWN, length, open, progress};
+
+/// Reads logs of this format, if it is known, into `survey`, and reports on standard error what could not be read.
+///
+/// # Errors
+///
+/// Returns an error if the survey cannot store more.
+pub(super) fn read(
+    logs: &[PathBuf],
+    form: Option<Form>,
+    survey: &mut Survey,
+) -> io::Result<Reading> {
+    let logs = each_once(logs);
+    let lengths = logs.iter().map(|log| length(log));
+    let progress = progress(lengths.sum());
+    let log = |path: &&PathBuf| {
+        let (path, progress) = ((*path).clone(), &progress);
+        Log {
+            name: path.display().to_string(),
+            form,
+            is_file: length(&path).is_some(),
+            open: Box::new(move || open(&path, progress)),
+        }
+    };
+    let logs = logs.iter().map(log).collect();
+    let mut told = 0;
+    let complain = |log: &str, line: Option<u64>, what: &dyn Display| {
+        told += 1;
+        match line {
+            // A problem with a whole log is always shown.
+            None => eprintln!("{log}: {what}"),
+            Some(line) if told <= SHOWN => eprintln!("{log}: line {line}: {what}"),
+            Some(_) => {}
+        }
+    };
+    let reading = advise::read(logs, survey, complain)?;
+    progress.finish_and_clear();
+    if reading.bad > 0 {
+        eprintln!("{} lines could not be read", reading.bad);
+    }
+    Ok(reading)
+}
+
+/// The logs without duplicates.
+///
+/// `access.log *.log` names a log twice, and its requests would count twice.
+fn each_once(logs: &[PathBuf]) -> Vec<&PathBuf> {
+    let mut known = HashSet::new();
+    let is_new = |log: &&PathBuf| {
+        let file = length(log).and_then(|_| fs::canonicalize(log).ok());
+        let is_new = file.is_none_or(|file| known.insert(file));
+        if !is_new {
+            eprintln!("{}: is listed twice, and is read once", log.display());
+        }
+        is_new
+    };
+    logs.iter().filter(is_new).collect()
+}

@@ -1,0 +1,107 @@
+//! The access log of an AWS Application Load Balancer.
+
+use std::time::Duration;
+
+use super::{Line, LineError, Recorded, asked, canonical, path_of, said, shown, time};
+
+/// The kinds of requests: the first word of each line.
+const KINDS: [&str; 6] = ["http", "https", "h2", "grpcs", "ws", "wss"];
+
+/// Whether a line begins with a kind of request and a time.
+pub(super) fn is(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let is_kind = words.next().is_some_and(|word| KINDS.contains(&word));
+    is_kind && words.next().is_some_and(|word| time::any(word).is_some())
+}
+
+pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
+    let mut quoted = line.split('"');
+    let (Some(before), Some(request), Some(_), Some(agent)) =
+        (quoted.next(), quoted.next(), quoted.next(), quoted.next())
+    else {
+        return Err(LineError::Alb);
+    };
+    let words: Vec<&str> = before.split_whitespace().collect();
+    // kind, time, balancer, client:port, target:port, and three spans
+    let [_, ended, _, client, _, head, target, response, ..] = words[..] else {
+        return Err(LineError::Alb);
+    };
+    let (ended, _) = time::any(ended).ok_or_else(|| LineError::Time(shown(ended)))?;
+    let [head, target, response] = [head, target, response].map(seconds);
+    let spans = [head, target, response].into_iter().flatten();
+    let told = spans.fold(Duration::ZERO, Duration::saturating_add);
+    // The trace, the domain and the certificate stand between the agent and the creation time.
+    let created = quoted
+        .nth(6)
+        .and_then(|rest| rest.split_whitespace().nth(1));
+    let created = created.and_then(time::any).map(|(created, _)| created);
+    let came = created.filter(|created| *created <= ended);
+    let came = came.unwrap_or_else(|| ended.before(told));
+    let (method, asked_for) = asked(request);
+    let client = client
+        .rsplit_once(':')
+        .map_or(client, |(address, _)| address);
+    let client = client.trim_matches(['[', ']']);
+    let recorded = Recorded {
+        client: client.parse().ok().map(canonical),
+        method: method.into(),
+        target: asked_for.into(),
+        referer: "".into(),
+        user_agent: said(Some(agent)),
+        keyed: None,
+        plan: None,
+        took: ended.since(came),
+        at_origin: target.map(|target| target.saturating_add(response.unwrap_or_default())),
+        ahead: 0,
+    };
+    Ok(Line {
+        time: came,
+        key: None,
+        path: path_of(asked_for).into(),
+        cost: None,
+        recorded: Some(recorded),
+    })
+}
+
+/// A span; `None` for -1: that phase was not reached.
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.parse().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::Form;
+
+    const LINE: &str = "https 2026-11-21T03:33:47.500000Z app/edge/0123456789abcdef 192.0.2.7:2817 198.51.100.1:80 0.001 0.200 0.050 200 200 34 366 \"GET https://www.example:443/a?b=1 HTTP/2.0\" \"curl/8\" TLS_AES_128_GCM_SHA256 TLSv1.3 arn:aws:elasticloadbalancing:eu:1:targetgroup/app/1 \"Root=1-1-1\" \"www.example\" \"arn:aws:acm:eu:1:certificate/1\" 0 2026-11-21T03:33:47.100000Z \"forward\" \"-\" \"-\" \"198.51.100.1:80\" \"200\" \"-\" \"-\"";
+
+    #[test]
+    fn a_request_came_when_it_was_created() {
+        assert_eq!(Form::of(LINE), Form::Alb);
+        let line = Form::Alb.read(LINE).unwrap();
+        assert_eq!(line.time.as_nanos(), 1_795_232_027_100_000_000);
+        assert_eq!(line.path, "/a");
+        let recorded = line.recorded.unwrap();
+        assert_eq!(recorded.client, "192.0.2.7".parse().ok());
+        assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a?b=1"));
+        assert_eq!(recorded.user_agent, "curl/8");
+        assert_eq!(recorded.took, Duration::from_millis(400));
+        assert_eq!(recorded.at_origin, Some(Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn without_the_time_of_its_creation_the_spans_tell_when_it_came() {
+        let old = LINE.split(" TLS_").next().unwrap();
+        let line = read(old).unwrap();
+        assert_eq!(line.time.as_nanos(), 1_795_232_027_249_000_000);
+        let failed = LINE.replace("0.001 0.200 0.050", "-1 -1 -1");
+        let recorded = read(&failed).unwrap().recorded.unwrap();
+        assert_eq!(recorded.at_origin, None);
+        assert_eq!(read("https 2026"), Err(LineError::Alb));
+        let odd = LINE.replace("2026-11-21T03:33:47.5", "then");
+        assert!(matches!(read(&odd), Err(LineError::Time(_))));
+        for end in 0..LINE.len() {
+            let _any = read(&LINE[..end]);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! HAProxy's HTTP log (`option httplog`), with or without what syslog puts before it.
+
+use std::time::Duration;
+
+use super::{Line, LineError, Recorded, asked, canonical, path_of, shown, time};
+
+/// The length of a time such as `21/Nov/2026:03:33:47.349`.
+const TIME: usize = 24;
+
+/// Whether a line has a time as HAProxy writes it: in brackets, with milliseconds, without a zone.
+pub(super) fn is(line: &str) -> bool {
+    accepted(line).is_some()
+}
+
+/// The client, the time of the request, and the text after it.
+fn accepted(line: &str) -> Option<(&str, &str, &str)> {
+    let begin = line.match_indices('[').map(|(at, _)| at + 1);
+    begin.filter_map(|begin| split(line, begin)).next()
+}
+
+fn split(line: &str, begin: usize) -> Option<(&str, &str, &str)> {
+    let end = begin + TIME;
+    let (time, rest) = (line.get(begin..end)?, line.get(end..)?.strip_prefix("] ")?);
+    let bytes = time.as_bytes();
+    let is_time = bytes[2] == b'/' && bytes[11] == b':' && bytes[20] == b'.';
+    let client = line[..begin - 1].split_whitespace().next_back();
+    is_time.then_some((client.unwrap_or_default(), time, rest))
+}
+
+pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
+    let (client, begun, rest) = accepted(line).ok_or(LineError::Haproxy)?;
+    let (whole, millis) = begun.split_at(TIME - 4);
+    let nanos = time::seconds(&format!("0{millis}"));
+    // HAProxy writes no time zone.
+    let read = time::local(&format!("{whole} +0000")).zip(nanos);
+    let ((begun, _), nanos) = read.ok_or_else(|| LineError::Time(shown(begun)))?;
+    // frontend backend/server TR/Tw/Tc/Tr/Ta
+    let timers = rest.split_whitespace().nth(2).ok_or(LineError::Haproxy)?;
+    let timers: Vec<Option<Duration>> = timers.split('/').map(milliseconds).collect();
+    let [head, queue, connect, _, active] = timers[..] else {
+        return Err(LineError::Haproxy);
+    };
+    let head = head.unwrap_or_default();
+    let took = active.unwrap_or_default().saturating_sub(head);
+    let at_origin = connect.map(|_| took.saturating_sub(queue.unwrap_or_default()));
+    let (_, quoted) = rest.split_once('"').ok_or(LineError::Haproxy)?;
+    let request = quoted.split('"').next().unwrap_or_default();
+    let (method, target) = asked(request);
+    let client = client
+        .rsplit_once(':')
+        .map_or(client, |(address, _)| address);
+    let recorded = Recorded {
+        client: client.parse().ok().map(canonical),
+        method: method.into(),
+        target: target.into(),
+        referer: "".into(),
+        user_agent: "".into(),
+        keyed: None,
+        plan: None,
+        took,
+        at_origin,
+        ahead: 0,
+    };
+    Ok(Line {
+        // The first byte came at the time of the line; the limit decides when the head is there.
+        time: begun + Duration::from_nanos(nanos) + head,
+        key: None,
+        path: path_of(target).into(),
+        cost: None,
+        recorded: Some(recorded),
+    })
+}
+
+/// A timer; `None` for -1: that phase was not reached.
+fn milliseconds(text: &str) -> Option<Duration> {
+    let millis = text.trim_start_matches('+').parse().ok()?;
+    Some(Duration::from_millis(millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::Form;
+
+    const LINE: &str = "192.0.2.7:33317 [21/Nov/2026:03:33:47.349] http-in app/srv1 10/20/30/69/159 200 2750 - - ---- 1/1/1/1/0 0/0 {www.example} {} \"GET /a?b=1 HTTP/1.1\"";
+
+    #[test]
+    fn the_http_log_is_read_with_and_without_syslog() {
+        let syslog = format!("Nov 21 03:33:47 lb1 haproxy[14389]: {LINE}");
+        for text in [LINE, &syslog] {
+            assert_eq!(Form::of(text), Form::Haproxy, "{text}");
+            let line = Form::Haproxy.read(text).unwrap();
+            assert_eq!(line.time.as_nanos(), 1_795_232_027_359_000_000);
+            assert_eq!(line.path, "/a");
+            let recorded = line.recorded.unwrap();
+            assert_eq!(recorded.client, "192.0.2.7".parse().ok());
+            assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a?b=1"));
+            assert_eq!(recorded.took, Duration::from_millis(149));
+            assert_eq!(recorded.at_origin, Some(Duration::from_millis(129)));
+        }
+    }
+
+    #[test]
+    fn a_request_that_reached_no_server_has_no_time_at_the_origin() {
+        let bad = LINE
+            .replace("10/20/30/69/159", "-1/-1/-1/-1/5000")
+            .replace("GET /a?b=1 HTTP/1.1", "<BADREQ>")
+            .replace("192.0.2.7", "2001:db8::7");
+        let line = read(&bad).unwrap();
+        assert_eq!(line.path, "/");
+        let recorded = line.recorded.unwrap();
+        assert_eq!(recorded.at_origin, None);
+        assert_eq!(recorded.client, "2001:db8::7".parse().ok());
+        let late = LINE.replace("/159", "/+159");
+        let took = read(&late).unwrap().recorded.unwrap().took;
+        assert_eq!(took, Duration::from_millis(149));
+    }
+
+    #[test]
+    fn what_is_cut_is_an_error() {
+        assert_eq!(read("192.0.2.7:1 [x] http-in"), Err(LineError::Haproxy));
+        assert_eq!(read(&LINE[..60]), Err(LineError::Haproxy));
+        let odd = LINE.replace("Nov/2026", "Nix/2026");
+        assert!(matches!(read(&odd), Err(LineError::Time(_))));
+        for end in 0..LINE.len() {
+            let _any = read(&LINE[..end]);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Traefik's access log: its common log format, and its JSON.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{Line, LineError, Recorded, canonical, combined, path_of, shown, time};
+
+/// The fields of its JSON that are read.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Traefik<'a> {
+    #[serde(borrow, rename = "StartUTC")]
+    start_utc: Cow<'a, str>,
+    #[serde(borrow, default)]
+    client_host: Cow<'a, str>,
+    #[serde(borrow, default)]
+    request_method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    request_path: Cow<'a, str>,
+    /// Nanoseconds, as the next one.
+    #[serde(default)]
+    duration: u64,
+    #[serde(default)]
+    origin_duration: u64,
+    #[serde(borrow, default, rename = "request_User-Agent")]
+    user_agent: Cow<'a, str>,
+    #[serde(borrow, default, rename = "request_Referer")]
+    referer: Cow<'a, str>,
+}
+
+/// Whether a line is Traefik's.
+pub(super) fn is(line: &str) -> bool {
+    if line.starts_with('{') {
+        line.contains("\"StartUTC\":")
+    } else {
+        line.contains("] \"") && duration(line).is_some()
+    }
+}
+
+/// The last field of a line in the common format: `"http://198.51.100.1:80" 12ms`.
+fn duration(line: &str) -> Option<Duration> {
+    let (_, last) = line.trim_end().rsplit_once("\" ")?;
+    let millis = last.strip_suffix("ms")?.parse().ok()?;
+    Some(Duration::from_millis(millis))
+}
+
+pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
+    if line.trim_start().starts_with('{') {
+        return json(line);
+    }
+    let took = duration(line).ok_or(LineError::Traefik)?;
+    let mut read = combined(line)?;
+    if let Some(recorded) = &mut read.recorded {
+        recorded.took = took;
+        recorded.at_origin = Some(took);
+    }
+    Ok(read)
+}
+
+fn json(line: &str) -> Result<Line<'_>, LineError> {
+    let log: Traefik =
+        serde_json::from_str(line).map_err(|error| LineError::Json(shown(&error.to_string())))?;
+    let (came, ahead) =
+        time::any(&log.start_utc).ok_or_else(|| LineError::Time(shown(&log.start_utc)))?;
+    let at_origin = Duration::from_nanos(log.origin_duration);
+    let recorded = Recorded {
+        client: log.client_host.parse().ok().map(canonical),
+        method: log.request_method,
+        target: log.request_path,
+        referer: log.referer,
+        user_agent: log.user_agent,
+        keyed: None,
+        plan: None,
+        took: Duration::from_nanos(log.duration),
+        at_origin: (!at_origin.is_zero()).then_some(at_origin),
+        ahead,
+    };
+    Ok(Line {
+        time: came,
+        key: None,
+        path: path_of(&recorded.target).to_owned().into(),
+        cost: None,
+        recorded: Some(recorded),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::Form;
+
+    const COMMON: &str = "192.0.2.7 - - [21/Nov/2026:03:33:47 +0000] \"GET /a?b=1 HTTP/1.1\" 200 66 \"-\" \"curl/8\" 17 \"app@docker\" \"http://198.51.100.1:80\" 250ms";
+    const JSON: &str = "{\"ClientAddr\":\"192.0.2.7:58310\",\"ClientHost\":\"192.0.2.7\",\"DownstreamStatus\":200,\"Duration\":250000000,\"OriginDuration\":240000000,\"Overhead\":10000000,\"RequestMethod\":\"GET\",\"RequestPath\":\"/a?b=1\",\"RouterName\":\"app@docker\",\"StartLocal\":\"2026-11-21T04:33:47.1+01:00\",\"StartUTC\":\"2026-11-21T03:33:47.1Z\",\"request_User-Agent\":\"curl/8\",\"level\":\"info\",\"msg\":\"\",\"time\":\"2026-11-21T03:33:47Z\"}";
+
+    #[test]
+    fn both_forms_tell_when_the_request_began() {
+        let whole = 1_795_232_027_000_000_000;
+        for (text, nanos, at_origin) in [(COMMON, whole, 250), (JSON, whole + 100_000_000, 240)] {
+            assert_eq!(Form::of(text), Form::Traefik, "{text}");
+            let line = Form::Traefik.read(text).unwrap();
+            assert_eq!(line.time.as_nanos(), nanos);
+            assert_eq!(line.path, "/a");
+            let recorded = line.recorded.unwrap();
+            assert_eq!(recorded.client, "192.0.2.7".parse().ok());
+            assert_eq!((&*recorded.method, &*recorded.target), ("GET", "/a?b=1"));
+            assert_eq!(recorded.user_agent, "curl/8");
+            assert_eq!(recorded.took, Duration::from_millis(250));
+            assert_eq!(recorded.at_origin, Some(Duration::from_millis(at_origin)));
+        }
+    }
+
+    #[test]
+    fn a_request_that_no_service_took_was_not_at_an_origin() {
+        let json = JSON.replace("\"OriginDuration\":240000000,", "");
+        assert_eq!(read(&json).unwrap().recorded.unwrap().at_origin, None);
+        assert_eq!(read("192.0.2.7 - -"), Err(LineError::Traefik));
+        assert!(matches!(read("{\"StartUTC\":1}"), Err(LineError::Json(_))));
+    }
+}

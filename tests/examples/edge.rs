@@ -1,0 +1,65 @@
+//! Examples about where drip runs: TLS with certbot's files, and a sidecar in Kubernetes.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::examples::Example;
+use crate::support::{Origin, SOON, Site, now};
+use crate::tls::secure::{connect, write_pair};
+
+/// Where the file looks for certificates.
+const LIVE: &str = "/etc/letsencrypt";
+
+/// Writes the pair of renewal `nth` as certbot does: the files into `archive`, links to them into `live`.
+fn renew(letsencrypt: &Path, nth: u32) -> Vec<u8> {
+    let (archive, live) = (
+        letsencrypt.join("archive/www.example.com"),
+        letsencrypt.join("live/www.example.com"),
+    );
+    for folder in [&archive, &live] {
+        fs::create_dir_all(folder).expect("a folder");
+    }
+    let scratch = tempfile::tempdir().expect("a folder");
+    let cert = write_pair(scratch.path(), "new", &["www.example.com"]);
+    for (name, written) in [("fullchain", "new.pem"), ("privkey", "new.key")] {
+        let file = format!("{name}{nth}.pem");
+        fs::copy(scratch.path().join(written), archive.join(&file)).expect("a copy");
+        let link = live.join(format!("{name}.pem"));
+        let _none_before_the_first = fs::remove_file(&link);
+        symlink(format!("../../archive/www.example.com/{file}"), link).expect("a link");
+    }
+    cert.to_vec()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_that_certbot_renews_are_taken_up() {
+    let (site, origin) = (Site::new(), Origin::start());
+    let letsencrypt = site.folder().join("letsencrypt");
+    let first = renew(&letsencrypt, 1);
+    let place = letsencrypt.display().to_string();
+    let example = Example::start_in(site, "tls-certbot", &origin, &[(LIVE, &place)]);
+    if let Err(failure) = example.try_it() {
+        panic!("{failure}");
+    }
+    let gateway = &example.gateway;
+    let shown = || async { connect(gateway, "www.example.com", &[]).await.1.to_vec() };
+    assert!(shown().await == first);
+    let second = renew(&letsencrypt, 2);
+    let since = now();
+    while shown().await != second {
+        assert!(since.elapsed() < 2 * SOON, "the old one is still shown");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    gateway.wait_for_line("the renewed certificate is in force");
+}
+
+#[test]
+fn a_sidecar_is_ready_without_a_token_and_changes_nothing_without_one() {
+    let origin = Origin::start();
+    let example = Example::start("kubernetes-sidecar", &origin, &[]);
+    if let Err(failure) = example.try_it() {
+        panic!("{failure}");
+    }
+}

@@ -1,0 +1,221 @@
+//! `drip init`: each file that it writes passes `drip check`, and the gateway runs on it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use crate::support::{Gateway, Origin, Site, drip, eventually, fetch};
+
+fn init(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = drip();
+    command.arg("init").args(arguments).current_dir(folder);
+    command.output().expect("the program")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+/// Checks the file of `site`, moves it to the site's addresses, and starts the gateway with it.
+fn start(site: Site, origin: &Origin) -> Gateway {
+    let mut check = drip();
+    let checked = check.arg("check").arg("-c").arg(site.file()).output();
+    let checked = checked.expect("the program");
+    assert!(checked.status.success(), "{checked:?}");
+    let written = fs::read_to_string(site.file()).expect("a file");
+    let moved = written
+        .replace(
+            "listen = [\"127.0.0.1:8080\"]",
+            &format!(
+                "listen = [\"{}\"]\nadmin = \"{}\"",
+                site.address, site.admin
+            ),
+        )
+        .replace("127.0.0.1:9000", &origin.address.to_string());
+    assert_ne!(moved, written);
+    fs::write(site.file(), moved).expect("a file");
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    gateway
+}
+
+/// The answers to `count` requests at once: how many got 200, and how many 429.
+fn burst(gateway: &Gateway, count: usize) -> (usize, usize) {
+    let address = gateway.address();
+    let asking: Vec<_> = (0..count)
+        .map(|_| std::thread::spawn(move || fetch(address, "/").status))
+        .collect();
+    let answers = asking.into_iter().map(|one| one.join().expect("no panic"));
+    let answers: Vec<u16> = answers.collect();
+    let of = |wanted: u16| answers.iter().filter(|status| **status == wanted).count();
+    (of(200), of(429))
+}
+
+#[test]
+fn a_plain_file_is_written_once_and_is_never_overwritten() {
+    let site = Site::new();
+    let written = init(site.folder(), &[]);
+    assert!(written.status.success(), "{written:?}");
+    let told = text(&written.stdout);
+    assert!(told.contains("gateway.toml is written"), "{told}");
+    let file = fs::read_to_string(site.file()).expect("a file");
+    assert!(file.lines().any(|line| line.starts_with("# ")), "{file}");
+
+    fs::write(site.file(), "mine").expect("a file");
+    let again = init(site.folder(), &["--origin", "http://127.0.0.1:9"]);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    let complaint = text(&again.stderr);
+    assert!(
+        complaint.contains("gateway.toml is there already")
+            && complaint.contains("name another file"),
+        "{complaint}"
+    );
+    assert_eq!(fs::read_to_string(site.file()).expect("a file"), "mine");
+
+    let printed = init(site.folder(), &["-"]);
+    assert_eq!(text(&printed.stdout), file);
+    fs::write(site.file(), file).expect("a file");
+    let origin = Origin::start();
+    let gateway = start(site, &origin);
+    assert_eq!(burst(&gateway, 3), (3, 0));
+}
+
+#[test]
+fn the_origin_is_the_one_that_is_named() {
+    let (site, origin) = (Site::new(), Origin::start());
+    let url = format!("http://{}", origin.address);
+    let written = init(site.folder(), &["--origin", &url]);
+    assert!(written.status.success(), "{written:?}");
+    let gateway = start(site, &origin);
+    assert_eq!(fetch(gateway.address(), "/named").status, 200);
+    assert_eq!(origin.moments("/named").len(), 1);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    for wrong in ["nonsense", "ftp://127.0.0.1", "http://a/b", "http://\"a\""] {
+        let refused = init(folder.path(), &["--origin", wrong]);
+        assert_eq!(refused.status.code(), Some(1), "{wrong}: {refused:?}");
+        let complaint = text(&refused.stderr);
+        assert!(
+            complaint.starts_with(&format!("drip: --origin {wrong}: ")),
+            "{complaint}"
+        );
+        assert!(!folder.path().join("gateway.toml").exists());
+    }
+}
+
+#[test]
+fn an_nginx_conf_is_translated() {
+    let (site, origin) = (Site::new(), Origin::start());
+    let conf = "limit_req_zone $binary_remote_addr zone=per_ip:1m rate=5r/s;\n\
+                server { listen 127.0.0.1:8080; mirror /x;\n\
+                location / { limit_req zone=per_ip burst=2 nodelay; proxy_pass http://127.0.0.1:9000; } }\n";
+    fs::write(site.folder().join("nginx.conf"), conf).expect("a file");
+    let written = init(site.folder(), &["--from", "nginx.conf"]);
+    assert!(written.status.success(), "{written:?}");
+    let told = text(&written.stderr);
+    assert!(told.contains("nginx.conf:2: mirror"), "{told}");
+    let file = fs::read_to_string(site.file()).expect("a file");
+    assert!(file.starts_with("# Translated from nginx.conf."), "{file}");
+    let gateway = start(site, &origin);
+    let (passed, rejected) = burst(&gateway, 20);
+    assert!(passed >= 3 && rejected >= 10, "{passed}, {rejected}");
+
+    let folder = gateway.site.folder();
+    let both = [
+        "--from",
+        "nginx.conf",
+        "--origin",
+        "http://127.0.0.1:9",
+        "-",
+    ];
+    let refused = init(folder, &both);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(text(&refused.stderr).contains("leave out --origin"));
+    fs::write(folder.join("other"), "neither\nof them\n").expect("a file");
+    let refused = init(folder, &["--from", "other", "-"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(text(&refused.stderr).contains("other is neither"));
+    let refused = init(folder, &["--from", "absent", "-"]);
+    assert!(text(&refused.stderr).contains("absent: No such file"));
+}
+
+/// Ten seconds of two clients: one comes 3 times in each second, the other once.
+fn log() -> String {
+    let line = |second: u32, client: u32| {
+        format!(
+            "192.0.2.{client} - - [01/Nov/2026:09:10:{second:02} +0000] \"GET / HTTP/1.1\" 200 6 \"-\" \"curl\"\n"
+        )
+    };
+    (0..10)
+        .flat_map(|second| [1, 1, 1, 2].map(|client| line(second, client)))
+        .collect()
+}
+
+#[test]
+fn an_access_log_gives_the_numbers() {
+    let (site, origin) = (Site::new(), Origin::start());
+    fs::write(site.folder().join("access.log"), log()).expect("a file");
+    let written = init(site.folder(), &["--from", "access.log"]);
+    assert!(written.status.success(), "{written:?}");
+    let file = fs::read_to_string(site.file()).expect("a file");
+    for part in [
+        "# Numbers from access.log:\n# 40 requests of 2 keys by $remote_addr, 2026-11-01 09:10:00 to 2026-11-01 09:10:09.\n",
+        "# The most that one key came in a second of the log.\nrate = \"3r/s\"\n",
+        "limits = [{ zone = \"per_client\", burst = 2 }]\n",
+        "# In 99.9 % of the seconds at most 4 requests came. The rate is a quarter more.\nrate = \"5r/s\"\n",
+        "share = \"per_client\"\n",
+    ] {
+        assert!(file.contains(part), "no\n{part}in\n{file}");
+    }
+    // The numbers are those that `drip advise` recommends.
+    let mut advise = drip();
+    let advised = advise.arg("advise").arg(site.folder().join("access.log"));
+    let advised = text(&advised.output().expect("the program").stdout);
+    assert!(
+        advised.contains("recommended: rate 3r/s") && advised.contains("burst 2, "),
+        "{advised}"
+    );
+
+    let mut replay = drip();
+    let replayed = replay
+        .args(["simulate", "--summary", "-c"])
+        .arg(site.file())
+        .arg(site.folder().join("access.log"));
+    let replayed = text(&replayed.output().expect("the program").stdout);
+    assert!(replayed.contains("rejected"), "{replayed}");
+
+    let named = init(
+        site.folder(),
+        &[
+            "--from",
+            "access.log",
+            "--origin",
+            "http://192.0.2.9:81",
+            "-",
+        ],
+    );
+    assert!(text(&named.stdout).contains("servers = [\"http://192.0.2.9:81\"]\n"));
+
+    let gateway = start(site, &origin);
+    let (passed, rejected) = burst(&gateway, 12);
+    assert!(passed >= 3 && rejected >= 6, "{passed}, {rejected}");
+    eventually("the page shows the zone", || {
+        let page = gateway.admin("/api/zones").expect("an admin port");
+        page.text().contains("\"per_client\"")
+    });
+}
+
+#[test]
+fn a_log_without_addresses_gives_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = "{\"msec\":1795232027.5,\"request\":\"GET / HTTP/1.1\"}\n";
+    fs::write(folder.path().join("access.json"), log).expect("a file");
+    let refused = init(folder.path(), &["--from", "access.json"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let complaint = text(&refused.stderr);
+    assert!(
+        complaint.contains("no request has the address"),
+        "{complaint}"
+    );
+    assert!(!folder.path().join("gateway.toml").exists());
+}
