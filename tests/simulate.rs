@@ -398,9 +398,9 @@ fn a_summary_counts_and_names_the_keys_that_are_limited() {
     fs::write(folder.join("trace"), "0,a\n0,a\n0,a\n0,b\n0,b\n5,c\n6,d\n").unwrap();
     let text = said(folder, &["--summary", "trace"]);
     for line in [
-        "passed at once                         4 (57.1 %)",
-        "delayed                                2 (28.6 %)",
-        "rejected                               1 (14.3 %)",
+        "passed at once                       4 (57.1 %)",
+        "delayed                              2 (28.6 %)",
+        "rejected                             1 (14.3 %)",
         "2 of 4 keys are limited",
         "  a                                                1         1.000 s",
         "  b                                                0         1.000 s",

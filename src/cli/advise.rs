@@ -39,6 +39,9 @@ pub struct Wanted {
     /// Hours with too much traffic
     #[arg(long, value_name = "FROM/TO")]
     bad: Vec<Span>,
+    /// Make the numbers for all keys, also for one that comes much faster than the others
+    #[arg(long, conflicts_with_all = ["good", "bad"])]
+    all_keys: bool,
     /// Also draw a plot
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
@@ -68,6 +71,11 @@ pub fn advise(wanted: &Wanted) -> ExitCode {
 fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
     let hours = Hours::new(wanted.good.clone(), wanted.bad.clone());
     let survey = Survey::new(wanted.key.clone(), hours, MOST_KEYS)?;
+    let survey = if wanted.all_keys {
+        survey.with_outliers()
+    } else {
+        survey
+    };
     let mut survey = match (&wanted.config, &wanted.zone) {
         (_, None) => survey,
         (None, Some(zone)) => survey.of_zone(zone.clone()),

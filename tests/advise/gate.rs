@@ -87,7 +87,7 @@ fn the_file_with_the_advised_gate_passes_the_check_and_the_gate_rejects_nothing(
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write(folder, "log.json", json(&steady()));
-    let report = advise(folder, &["log.json"]);
+    let report = advise(folder, &["--all-keys", "log.json"]);
     let file = pasted("127.0.0.1:9000", toml(&report));
     let gated = file.replacen("[[routes]]", &format!("{}\n\n[[routes]]", gate(&report)), 1);
     write(folder, "gateway.toml", gated);

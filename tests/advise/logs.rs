@@ -88,7 +88,7 @@ fn fifty_a_second_in_fives_are_rate_50_and_burst_4() {
     let folder = folder.path();
     for (name, log) in [("log.csv", csv(&steady())), ("log.json", json(&steady()))] {
         write(folder, name, log);
-        let report = advise(folder, &[name]);
+        let report = advise(folder, &["--all-keys", name]);
         let row = chosen(&report);
         assert_eq!((&*row.rate, row.burst), ("50r/s", 4), "{report}");
         // Of five at once four wait, the last of them 80 ms.
@@ -125,7 +125,7 @@ fn whole_seconds_are_the_worst_case_and_the_report_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write(folder, "access.log", combined(&steady()));
-    let report = advise(folder, &["access.log"]);
+    let report = advise(folder, &["--all-keys", "access.log"]);
     let row = chosen(&report);
     assert_eq!((&*row.rate, row.burst), ("50r/s", 49), "{report}");
     assert!(report.contains("The log has whole seconds"), "{report}");
@@ -250,7 +250,7 @@ fn the_rate_lies_above_the_good_hours_and_below_the_bad_ones() {
     let report = advise(folder, &["--good", "2026-11-01T10:00/10:02", "access.log"]);
     assert_eq!(chosen(&report).rate, "50r/s", "{report}");
     assert!(report.contains("each key, other hours"), "{report}");
-    let without = advise(folder, &["log.csv"]);
+    let without = advise(folder, &["--all-keys", "log.csv"]);
     assert_eq!(chosen(&without).rate, "200r/s", "{without}");
     // A wrong date does not count as hours without trouble.
     let mistaken = [
@@ -444,7 +444,7 @@ fn any_variable_that_the_log_has_may_be_the_key() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write(folder, "access.log", combined(&steady()));
-    let of_user = advise(folder, &["--key", "$arg_user", "access.log"]);
+    let of_user = advise(folder, &["--all-keys", "--key", "$arg_user", "access.log"]);
     assert_eq!(chosen(&of_user).rate, "50r/s", "{of_user}");
     assert!(
         of_user.contains("[zones.per_arg_user]\nkey = \"$arg_user\"\n"),

@@ -51,6 +51,11 @@ fn a_key_that_stands_out_is_told_and_no_limit_is_made_for_it() {
     // It is in the log all the same, and is what the recommendation rejects.
     assert!(chosen(&report).rejected > 0.4, "{report}");
 
+    let for_all = advise(folder, &["--all-keys", "log.csv"]);
+    assert!(!for_all.contains("times the next"), "{for_all}");
+    assert!(toml(&for_all).contains("rate = \"120r/s\""), "{for_all}");
+    assert!(chosen(&for_all).rejected == 0.0, "{for_all}");
+
     // The same numbers as without it.
     write(folder, "others.csv", seconds(&OTHERS));
     let others = advise(folder, &["others.csv"]);

@@ -1,4 +1,4 @@
-//! Examples about limits: an API with keys and plans, logins, WordPress, several gateways, a load balancer.
+//! Examples about limits: an API with keys and plans, logins, a blog, several gateways, a load balancer.
 
 use std::thread;
 use std::time::Duration;

@@ -124,7 +124,7 @@ fn each_example_passes_the_check_and_is_on_its_page() {
     }
 }
 
-/// The text of the manifest's ConfigMap is the file, and the page shows the manifest.
+/// The text in the manifest is that of the file, and the page shows the manifest.
 #[test]
 fn the_manifest_has_the_file_in_it() {
     let page = Page::read("kubernetes-sidecar");

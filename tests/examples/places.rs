@@ -1,4 +1,4 @@
-//! Examples about what an origin gets: a fragile backend, an outbound proxy, WebSockets.
+//! Examples about what an origin gets: a fragile backend, an outbound proxy, sockets that stay open.
 
 use std::thread;
 use std::time::Duration;

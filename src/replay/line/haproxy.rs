@@ -14,8 +14,8 @@ pub(super) fn is(line: &str) -> bool {
 
 /// The client, the time of the request, and the text after it.
 fn accepted(line: &str) -> Option<(&str, &str, &str)> {
-    let begin = line.match_indices('[').map(|(at, _)| at + 1);
-    begin.filter_map(|begin| split(line, begin)).next()
+    let mut begin = line.match_indices('[').map(|(at, _)| at + 1);
+    begin.find_map(|begin| split(line, begin))
 }
 
 fn split(line: &str, begin: usize) -> Option<(&str, &str, &str)> {

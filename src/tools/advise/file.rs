@@ -39,7 +39,10 @@ pub fn file(advice: &Advice, name: &str, origin: Option<&str>) -> Option<String>
         ),
         _ => format!("# The most that one key came in a second of the log{without}.\n"),
     };
-    let outliers: String = outliers.lines().map(|line| format!("# {line}\n")).collect();
+    let outliers: String = outliers
+        .lines()
+        .flat_map(|line| ["# ", line, "\n"])
+        .collect();
     let gate = gate_fields(survey).unwrap_or_default();
     let unnamed = match origin {
         Some(_) => "",

@@ -33,14 +33,14 @@ pub(super) struct Outliers {
 impl Outliers {
     /// Finds the outliers, and sets their requests aside, so that no number is made for them.
     ///
-    /// With hours that are named good or bad there are none: the user has said what the numbers are
-    /// to be made for.
+    /// With hours that are named good or bad there are none, nor if the user wants the numbers for
+    /// all keys: the user has said what the numbers are to be made for.
     ///
     /// # Errors
     ///
     /// Returns an error if the temporary file cannot be read.
     pub(super) fn set_aside(survey: &mut Surveyed) -> io::Result<Option<Self>> {
-        let is_told = survey.hours.names_good() || survey.hours.names_bad();
+        let is_told = survey.has_outliers || survey.hours.names_good() || survey.hours.names_bad();
         let (keys, group) = (&survey.rest.keys, &survey.rest);
         if is_told || keys.dropped > 0 || keys.count < FEWEST {
             return Ok(None);

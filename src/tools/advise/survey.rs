@@ -34,6 +34,8 @@ pub struct Survey {
     unplanned: u64,
     /// Whether the log names plans, and nobody has asked for them.
     has_unasked_plans: bool,
+    /// Whether the numbers are made for outliers, too.
+    has_outliers: bool,
     failure: Option<io::Error>,
     load: OriginLoad,
     /// How many seconds the clock of the first line is ahead of UTC.
@@ -68,6 +70,8 @@ pub(super) struct Surveyed {
     pub(super) unplanned: u64,
     /// Whether the log names plans, and nobody has asked for them.
     pub(super) has_unasked_plans: bool,
+    /// Whether the numbers are made for outliers, too.
+    pub(super) has_outliers: bool,
     /// What all requests of the good hours are to the origin, with a key or without.
     pub(super) load: OriginLoad,
     pub(super) untold: BTreeSet<String>,
@@ -99,12 +103,20 @@ impl Survey {
             plans: Vec::new(),
             unplanned: 0,
             has_unasked_plans: false,
+            has_outliers: false,
             failure: None,
             load: OriginLoad::default(),
             ahead: None,
             clock: 0,
             form: None,
         })
+    }
+
+    /// Makes the numbers for keys that stand out, too.
+    #[must_use]
+    pub fn with_outliers(mut self) -> Self {
+        self.has_outliers = true;
+        self
     }
 
     /// Takes the keys that the gateway logged for a zone, and their plans.
@@ -272,6 +284,7 @@ impl Survey {
             plans,
             unplanned: self.unplanned,
             has_unasked_plans: self.has_unasked_plans,
+            has_outliers: self.has_outliers,
             load: self.load,
             untold: self.untold,
             keyless: self.keyless,
