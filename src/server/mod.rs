@@ -4,11 +4,13 @@ mod accept;
 mod acceptor;
 mod listeners;
 mod load;
+mod notify;
 mod reload;
 mod serve;
 pub(crate) mod signals;
 #[cfg(test)]
 mod tests;
+mod watchdog;
 
 pub(crate) use load::{Loaded, load};
 pub(crate) use serve::serve;
