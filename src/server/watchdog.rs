@@ -98,7 +98,9 @@ mod tests {
             assert!(answers(&handle).await);
 
             let (free, stuck) = std::sync::mpsc::channel::<()>();
-            handle.spawn_fn(move || drop(stuck.recv()));
+            handle.spawn_fn(move || {
+                let _freed = stuck.recv();
+            });
             let asked = timeout(Duration::from_millis(100), answers(&handle));
             assert!(asked.await.is_err());
             drop(free);

@@ -33,7 +33,7 @@ fn edit(root: &Root, site: &Site, origin: &Origin) -> String {
     let text = text
         .replace(line(&text, "listen"), &listen)
         .replace(line(&text, "servers"), &servers);
-    let text = root.from_outside(&text);
+    let text = root.outside(&text);
     fs::write(root.path(FILE), &text).expect("a file");
     text
 }

@@ -41,7 +41,7 @@ impl Root {
     }
 
     /// A command or a file with the paths of the package as they are seen from outside.
-    pub(super) fn from_outside(&self, text: &str) -> String {
+    pub(super) fn outside(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for folder in ["/usr/bin/drip", "/etc/drip/", "/var/log/drip/"] {
             let path = self.path(folder).display().to_string();

@@ -19,7 +19,7 @@ pub(super) struct Unit {
 impl Unit {
     pub(super) fn of(root: &Root) -> Self {
         let text = root.read("usr/lib/systemd/system/drip.service");
-        Self::read(root.from_outside(&text))
+        Self::read(root.outside(&text))
     }
 
     pub(super) fn read(text: String) -> Self {
