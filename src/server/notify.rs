@@ -140,7 +140,7 @@ mod tests {
     fn a_status_is_one_line() {
         let settings = |text: &str| {
             let text = format!(
-                "{text}\n[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\norigin = \"app\""
+                "{text}\n[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\norigin = \"app\""
             );
             crate::config::parse(&text, std::path::Path::new("/x/gateway.toml"), false).unwrap()
         };
