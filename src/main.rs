@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::cli::{advise, check, demo, import, init, run, simulate, top};
+use drip::cli::{advise, check, demo, health, import, init, run, simulate, top};
 use mimalloc::MiMalloc;
 
 // Requests allocate on one worker and free on another, many at once. glibc keeps only seven free
@@ -59,6 +59,14 @@ enum Command {
         #[arg(value_name = "ADMIN_ADDRESS", default_value = "127.0.0.1:9090")]
         address: top::Address,
     },
+    /// Ask a running gateway whether it is ready (status 0) or not (1), for health checks
+    Health {
+        #[command(flatten)]
+        file: File,
+        /// The address of its admin port, if it is not the one in the file
+        #[arg(value_name = "ADMIN_ADDRESS")]
+        address: Option<top::Address>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -84,5 +92,56 @@ fn main() -> ExitCode {
         Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),
         Command::Advise(wanted) => advise::advise(&wanted),
         Command::Top { address } => top::top(&address),
+        Command::Health { file, address } => health::health(address.as_ref(), &file.config),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use clap::CommandFactory;
+    use clap_complete::Shell;
+
+    use super::*;
+
+    #[test]
+    fn the_man_pages_and_completions_of_the_package_are_those_of_this_command_line() {
+        let made = tempfile::tempdir().unwrap();
+        let [man, completions] = ["man", "completions"].map(|name| made.path().join(name));
+        fs::create_dir(&man).unwrap();
+        fs::create_dir(&completions).unwrap();
+        clap_mangen::generate_to(Cli::command(), &man).unwrap();
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            clap_complete::generate_to(shell, &mut Cli::command(), "drip", &completions).unwrap();
+        }
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging");
+        let update = std::env::var_os("DRIP_UPDATE_PAGES").is_some();
+        for folder in [&man, &completions] {
+            let kept = kept.join(folder.file_name().unwrap());
+            if update {
+                let _none = fs::remove_dir_all(&kept);
+                fs::create_dir_all(&kept).unwrap();
+            }
+            for file in fs::read_dir(folder).unwrap() {
+                let file = file.unwrap();
+                let kept = kept.join(file.file_name());
+                if update {
+                    fs::copy(file.path(), &kept).unwrap();
+                }
+                assert!(
+                    fs::read(file.path()).unwrap() == fs::read(&kept).unwrap_or_default(),
+                    "{} is not up to date: DRIP_UPDATE_PAGES=1 cargo test --bin drip",
+                    kept.display()
+                );
+            }
+            assert_eq!(
+                fs::read_dir(folder).unwrap().count(),
+                fs::read_dir(&kept).unwrap().count(),
+                "{} has other files",
+                kept.display()
+            );
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! | `abuse`, `soak` | floods, slow clients, and everything at once |
 //! | `prometheus`, `page`, `top` | what operators see |
 //! | `incidents` | whether the headline tells each of many incidents |
+//! | `package` | the packages, their unit, and the log in the journal |
 //! | `advise`, `import`, `init`, `simulate`, `demo` | the offline commands |
 //! | `readme`, `pages`, `examples` | what the documents promise |
 //! | `layers`, `profiles` | the order of the modules and of the build profiles |
@@ -26,6 +27,7 @@ mod init;
 mod layers;
 mod nginx;
 mod oracle;
+mod package;
 mod page;
 mod pages;
 mod profiles;

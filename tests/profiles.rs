@@ -1,4 +1,4 @@
-//! The build profiles: releases are small, and one profile beside them can be profiled.
+//! The build profiles: quick for who installs it, thorough for packages, and one that can be profiled.
 
 use toml::Table;
 
@@ -21,9 +21,26 @@ fn a_release_has_neither_symbols_nor_line_tables() {
 }
 
 #[test]
-fn profiling_is_the_release_with_symbols_and_line_tables() {
+fn an_installer_waits_for_no_fat_lto() {
+    let release = profile("release");
+    assert_eq!(release.get("lto"), None);
+    assert_eq!(release.get("codegen-units"), None);
+}
+
+#[test]
+fn packages_and_benches_are_built_alike() {
+    let [dist, bench] = ["dist", "bench"].map(profile);
+    assert_eq!(dist["inherits"].as_str(), Some("release"));
+    for profile in [dist, bench] {
+        assert_eq!(profile["lto"].as_str(), Some("fat"));
+        assert_eq!(profile["codegen-units"].as_integer(), Some(1));
+    }
+}
+
+#[test]
+fn profiling_is_dist_with_symbols_and_line_tables() {
     let profiling = profile("profiling");
-    assert_eq!(profiling["inherits"].as_str(), Some("release"));
+    assert_eq!(profiling["inherits"].as_str(), Some("dist"));
     assert_eq!(profiling["strip"].as_bool(), Some(false));
     assert_eq!(profiling["debug"].as_str(), Some("line-tables-only"));
     assert_eq!(profiling.len(), 3, "anything else would be another build");

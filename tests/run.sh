@@ -30,6 +30,9 @@ fi
 # The README's commands are run as they stand.
 has curl || missing+=(curl)
 has python3 || missing+=(python3)
+# The package is installed in a fresh root, and its unit is verified.
+has fakeroot || missing+=(fakeroot)
+has systemd-analyze || missing+=(systemd)
 # rustup brings no linker.
 has cc || missing+=(gcc libc6-dev)
 if [ ${#missing[@]} -gt 0 ]; then

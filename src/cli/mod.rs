@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod check;
+pub mod health;
 pub mod import;
 pub mod init;
 mod logs;

@@ -7,6 +7,7 @@ use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
+use super::journal::{self, WithPriority};
 use super::panics::log_panics;
 use crate::config::{Format, Level, Log};
 
@@ -22,9 +23,19 @@ impl Logging {
             .with_writer(std::io::stderr)
             .with_target(false)
             .with_ansi(false);
-        let written = match log.format {
-            Format::Text => to_stderr.fmt_fields(fields_as_text()).boxed(),
-            Format::Json => to_stderr.json().flatten_event(true).boxed(),
+        let written = match (log.format, journal::is_stderr()) {
+            (Format::Text, false) => to_stderr.fmt_fields(fields_as_text()).boxed(),
+            (Format::Text, true) => to_stderr
+                .fmt_fields(fields_as_text())
+                .without_time()
+                .map_event_format(WithPriority)
+                .boxed(),
+            (Format::Json, false) => to_stderr.json().flatten_event(true).boxed(),
+            (Format::Json, true) => to_stderr
+                .json()
+                .flatten_event(true)
+                .map_event_format(WithPriority)
+                .boxed(),
         };
         // Fails only if a log was started before in this process; then that log stays.
         let _started = registry().with(written.with_filter(filter)).try_init();

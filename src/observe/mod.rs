@@ -3,6 +3,7 @@
 pub mod access;
 pub mod escape;
 pub mod events;
+mod journal;
 pub(crate) mod log;
 pub mod metrics;
 pub(crate) mod panics;

@@ -67,6 +67,13 @@ impl Accepting {
         self.workers.iter().map(Arbiter::handle).collect()
     }
 
+    /// All threads on which connections are accepted and served.
+    pub(super) fn threads(&self) -> Vec<ArbiterHandle> {
+        let mut threads = self.workers();
+        threads.push(self.acceptor.thread());
+        threads
+    }
+
     /// Completes only when no more connections are accepted, and returns the cause.
     pub(super) async fn failure(&mut self) -> io::Error {
         let ended = self.acceptor.end().await;

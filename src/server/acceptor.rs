@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_rt::Arbiter;
+use actix_rt::{Arbiter, ArbiterHandle};
 use futures_util::future::join_all;
 use rustix::io::Errno;
 use tokio::io::Interest;
@@ -36,6 +36,7 @@ pub(super) struct Accepted {
 /// The thread that accepts client connections.
 #[derive(Debug)]
 pub(super) struct Acceptor {
+    thread: ArbiterHandle,
     /// Dropped to stop the thread.
     stop: Option<oneshot::Sender<()>>,
     ended: oneshot::Receiver<io::Result<()>>,
@@ -70,9 +71,14 @@ impl Acceptor {
             });
         });
         Ok(Self {
+            thread: thread.handle(),
             stop: Some(stop),
             ended,
         })
+    }
+
+    pub(super) fn thread(&self) -> ArbiterHandle {
+        self.thread.clone()
     }
 
     /// Closes the listening sockets.

@@ -5,11 +5,13 @@ mod acceptor;
 mod address;
 mod listeners;
 mod load;
+mod notify;
 mod reload;
 mod serve;
 pub(crate) mod signals;
 #[cfg(test)]
 mod tests;
+mod watchdog;
 
 pub(crate) use address::{live_page, reachable};
 pub(crate) use load::{Loaded, load};

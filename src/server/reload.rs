@@ -102,8 +102,8 @@ impl Reloader {
 
     /// Puts the text that was read from the file into force. `by` is why it was read.
     ///
-    /// If it has an error, the old settings stay.
-    pub(super) fn take(&self, read: Result<String, LoadError>, by: ChangedBy) {
+    /// If it has an error, the old settings stay. Returns whether the text is in force.
+    pub(super) fn take(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
         let known = self.text.replace(read.as_ref().ok().cloned());
         // A saved file whose text is the same is read for another that it names.
         let by = match by {
@@ -115,17 +115,17 @@ impl Reloader {
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
             Ok(Ok(settings)) => {
                 self.named.take();
-                self.adopt(settings, by);
+                self.adopt(settings, by)
             }
             Ok(Err(wrong)) => {
                 self.named.replace(wrong.named.clone());
-                self.refuse(&wrong, wrong.problems.clone());
+                self.refuse(&wrong, wrong.problems.clone())
             }
             Err(error) => self.refuse(&error, error.problems()),
         }
     }
 
-    fn adopt(&self, settings: Settings, by: ChangedBy) {
+    fn adopt(&self, settings: Settings, by: ChangedBy) -> bool {
         // The log is opened again at each reload, so that a reload follows a rotated log.
         let access = match AccessLog::open(&settings.log) {
             Ok(access) => access,
@@ -156,9 +156,10 @@ impl Reloader {
             what = config::in_one_line(what),
             "the changed file is in force"
         );
+        true
     }
 
-    fn refuse(&self, error: &impl Display, problems: Vec<Problem>) {
+    fn refuse(&self, error: &impl Display, problems: Vec<Problem>) -> bool {
         self.metrics.failed();
         self.state
             .send_modify(|state| state.refused(problems, clock::now()));
@@ -166,5 +167,6 @@ impl Reloader {
             tracing::error!("{line}");
         }
         tracing::error!(file = %self.file.display(), "the file has errors; the settings in force stay");
+        false
     }
 }

@@ -10,8 +10,10 @@ use super::accept::Accepting;
 use super::address::live_page;
 use super::listeners::in_use;
 use super::load::Loaded;
+use super::notify::ServiceManager;
 use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
+use super::watchdog::Watchdog;
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
 use crate::config::{self, ChangedBy, FileState, History, Watcher};
 use crate::http::gateway::Gateway;
@@ -71,29 +73,50 @@ pub(crate) async fn serve(
     health.set_accepting(true);
     watcher.follow(reloader.other_files());
 
-    loop {
-        tokio::select! {
-            asked = signals.next() => match asked {
-                SignalRequest::Reload => reloader.take(watcher.read(), ChangedBy::Signal),
-                SignalRequest::Stop => break,
-            },
-            changed = watcher.changed() => reloader.take(changed, ChangedBy::File),
-            Some(Read { done }) = asked_to_read.recv() => {
-                reloader.take(watcher.read(), ChangedBy::Api);
-                // The caller may have gone; then nothing needs the answer.
-                let _gone = done.send(());
-            }
-            failed = accepting.failure() => return Err(failed),
+    let manager = ServiceManager::from_env();
+    let watchdog = Watchdog::from_env();
+    let threads = accepting.threads();
+    let reload = |read, by| {
+        manager.reloading();
+        if reloader.take(read, by) {
+            manager.ready(reloader.gateway().settings());
+        } else {
+            manager.refused();
         }
-        watcher.follow(reloader.other_files());
+    };
+    let until_stop = async {
+        loop {
+            tokio::select! {
+                asked = signals.next() => match asked {
+                    SignalRequest::Reload => reload(watcher.read(), ChangedBy::Signal),
+                    SignalRequest::Stop => return Ok(()),
+                },
+                changed = watcher.changed() => reload(changed, ChangedBy::File),
+                Some(Read { done }) = asked_to_read.recv() => {
+                    reload(watcher.read(), ChangedBy::Api);
+                    // The caller may have gone; then nothing needs the answer.
+                    let _gone = done.send(());
+                }
+                failed = accepting.failure() => return Err(failed),
+            }
+            watcher.follow(reloader.other_files());
+        }
+    };
+    manager.ready(reloader.gateway().settings());
+    tokio::select! {
+        ended = until_stop => ended?,
+        never = watchdog.while_all_answer(&manager, &threads) => match never {},
     }
     health.set_accepting(false);
     // The kernel may need seconds to end the watch: it does so while the queues drain.
     drop(watcher);
     // The file is not read any more. Closing the channel tells callers that ask for a reload.
     drop(asked_to_read);
-    stop(reloader, accepting, &mut signals).await;
-    Ok(())
+    manager.stopping(reloader.gateway().settings().server.shutdown_timeout);
+    tokio::select! {
+        () = stop(reloader, accepting, &mut signals) => Ok(()),
+        never = watchdog.while_stopping(&manager) => match never {},
+    }
 }
 
 fn file_name(file: &Path) -> String {

@@ -90,6 +90,12 @@ fn epoch_nanos() -> u64 {
     })
 }
 
+/// The time of the machine's monotonic clock, in microseconds.
+#[must_use]
+pub fn monotonic_micros() -> u64 {
+    monotonic_nanos() / 1000
+}
+
 fn monotonic_nanos() -> u64 {
     nanos(clock_gettime(ClockId::Monotonic))
 }

@@ -234,5 +234,5 @@ fn the_composed_gateway_has_a_right_file_and_is_asked_where_it_listens() {
     let compose = read("compose.yaml");
     assert!(compose.contains("\n  gateway:\n"));
     assert!(compose.contains("- ./gateway:/etc/drip:ro\n"));
-    assert!(read("Dockerfile").contains("\"/etc/drip/gateway.toml\""));
+    assert!(compose.contains("dockerfile: packaging/Containerfile\n"));
 }

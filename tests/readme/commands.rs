@@ -16,7 +16,7 @@ use crate::support::redis::Redis;
 use crate::support::{Origin, eventually, fetch};
 
 /// A part that identifies each block of commands, and the test here that runs it.
-const BLOCKS: [(&str, &str); 8] = [
+const BLOCKS: [(&str, &str); 11] = [
     ("cargo run --release -- demo", "the_demo_runs"),
     (
         "python3 -m http.server",
@@ -34,10 +34,19 @@ const BLOCKS: [(&str, &str); 8] = [
     ("keys/192.0.2.1", "a_key_is_forgotten"),
     ("per_client/override", "a_zone_is_paused_and_goes_on"),
     ("per_client/what-if", "other_numbers_are_tried"),
+    (
+        "docker build",
+        "the_image_is_built_and_run_as_the_page_says",
+    ),
+    (
+        "packaging/build deb",
+        "the_package_is_built_where_it_is_installed_from",
+    ),
+    ("cargo install", "an_installation_is_of_this_folder"),
 ];
 
 /// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
-const NOT_RUN: [(&str, &str, &str); 4] = [
+const NOT_RUN: [(&str, &str, &str); 6] = [
     // It is what runs the tests.
     (
         "tests/run.sh",
@@ -61,6 +70,17 @@ const NOT_RUN: [(&str, &str, &str); 4] = [
         "ORACLE_CASES=1000000 cargo test --test all oracle",
         "tests/oracle/mod.rs",
         "told(\"ORACLE_CASES\").unwrap_or(CASES)",
+    ),
+    (
+        "packaging/build tar",
+        "tests/package/life.rs",
+        "build(\"1.0.0\", \"tar\")",
+    ),
+    // It takes minutes.
+    (
+        "cargo build --profile dist",
+        "packaging/build",
+        "cargo build --manifest-path \"$root/Cargo.toml\" --profile dist",
     ),
 ];
 
@@ -266,6 +286,68 @@ fn other_numbers_are_tried() {
     assert_eq!(told["then"]["rate"], "20r/s");
 }
 
+/// A program that only says with what arguments it was called.
+const ECHO: &str = "#!/bin/sh\necho \"$@\"\n";
+
+/// What the programs of a block say that are replaced by [`ECHO`].
+fn said(sandbox: &Sandbox, part: &str) -> Vec<String> {
+    let output = sandbox.run(&commands_with(part));
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).expect("text");
+    said.lines().map(ToOwned::to_owned).collect()
+}
+
+/// No engine runs here; `tests/package/image.rs` runs what would be in the image.
+#[test]
+fn the_image_is_built_and_run_as_the_page_says() {
+    let sandbox = Sandbox::new();
+    sandbox.program("docker", ECHO);
+    let said = said(&sandbox, "docker build");
+    let [build, run] = &said[..] else {
+        panic!("{said:?}")
+    };
+    let file = "packaging/Containerfile";
+    assert_eq!(build, &format!("build -f {file} -t drip ."));
+    let file = fs::read_to_string(root().join(file)).expect("a file");
+    let folder = file
+        .lines()
+        .find_map(|line| line.strip_prefix("WORKDIR /etc"));
+    let mounted = format!("/drip:/etc{}:ro drip", folder.expect("its folder"));
+    assert!(run.starts_with("run ") && run.ends_with(&mounted), "{run}");
+}
+
+#[test]
+fn the_package_is_built_where_it_is_installed_from() {
+    let sandbox = Sandbox::new();
+    sandbox.program("sudo", ECHO);
+    fs::create_dir(sandbox.path().join("packaging")).expect("a folder");
+    // The program is built already, and the folder is the sandbox's own.
+    let script = format!(
+        "#!/bin/sh\nexec {}/packaging/build --binary {} --out target/packages \"$@\" >&2\n",
+        root().display(),
+        env!("CARGO_BIN_EXE_drip"),
+    );
+    sandbox.program("build", &script);
+    symlink("../bin/build", sandbox.path().join("packaging/build")).expect("a link");
+    let said = said(&sandbox, "packaging/build deb");
+    let [install] = &said[..] else {
+        panic!("{said:?}")
+    };
+    let package = install.strip_prefix("apt-get install ./").expect("a file");
+    assert!(sandbox.path().join(package).is_file(), "{install}");
+}
+
+#[test]
+fn an_installation_is_of_this_folder() {
+    let sandbox = Sandbox::new();
+    sandbox.program("cargo", ECHO);
+    assert_eq!(
+        said(&sandbox, "cargo install"),
+        ["install --locked --path ."]
+    );
+    assert!(root().join("Cargo.lock").is_file());
+}
+
 /// Blocks that are a part of a file are completed with an origin, a zone and a route.
 #[test]
 fn each_part_of_a_file_passes_the_check() {
@@ -347,8 +429,13 @@ fn each_command_in_the_text_runs() {
         fill(sandbox.path());
         // Placeholders are replaced; and the default port is another one here.
         let command = command.replace("TRACE", "trace.csv");
-        let command = match command.strip_prefix("drip top") {
-            Some(rest) => format!("drip top {admin} {}", rest.replace("HOST:PORT", "")),
+        let asking = ["drip top", "drip health"];
+        let asking = asking.into_iter().find(|it| command.starts_with(it));
+        let command = match asking {
+            Some(asking) => {
+                let rest = command[asking.len()..].replace("HOST:PORT", "");
+                format!("{asking} {admin} {rest}")
+            }
             None => command,
         };
         let output = sandbox.run(&command);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// What commands begin with. A new program in the README or in docs/ belongs here.
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 16] = [
     "bash",
     "cargo",
     "curl",
@@ -12,11 +12,13 @@ const PROGRAMS: [&str; 14] = [
     "drip",
     "git",
     "nginx",
+    "packaging/build",
     "python3",
     "redis-server",
     "sed",
     "seq",
     "sh",
+    "sudo",
     "target/release/drip",
     "tests/run.sh",
 ];

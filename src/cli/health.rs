@@ -1,0 +1,103 @@
+//! `drip health`: asks a running gateway whether it is ready, for the health checks of containers.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::config;
+use crate::tools::top::Address;
+
+/// Time for the connection, and for each part of the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Maximum size of an answer, in bytes.
+const LONGEST: u64 = 64 << 10;
+
+/// The admin port of a file that does not name one.
+const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
+
+/// Prints what `/readyz` says at `address`, or at the admin port in `file`. Succeeds if it is ready.
+#[must_use]
+pub fn health(address: Option<&Address>, file: &Path) -> ExitCode {
+    match find(address, file).and_then(ask) {
+        Ok((is_ready, text)) => {
+            // The exit code says it, too.
+            let _closed = io::stdout().write_all(text.as_bytes());
+            ExitCode::from(u8::from(!is_ready))
+        }
+        Err(error) => {
+            eprintln!("drip: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn find(address: Option<&Address>, file: &Path) -> io::Result<SocketAddr> {
+    if let Some(address) = address {
+        let mut found = address.to_string().to_socket_addrs()?;
+        let none = || io::Error::other(format!("{address} has no address"));
+        return found.next().ok_or_else(none);
+    }
+    let text = config::read(file).map_err(io::Error::other)?;
+    match config::parse(&text, file, config::has_admin_token()) {
+        Ok(settings) => settings.server.admin.map(local).ok_or_else(|| {
+            io::Error::other(format!(
+                "{}: server.admin is \"off\", so nothing tells the health",
+                file.display()
+            ))
+        }),
+        // A gateway that runs is not ill because its file was saved with an error.
+        Err(_) => Ok(DEFAULT),
+    }
+}
+
+/// Where this machine reaches what listens at `address`.
+fn local(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Returns whether the gateway at `address` is ready, and what it says.
+fn ask(address: SocketAddr) -> io::Result<(bool, String)> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
+    let answer = get(address).map_err(named)?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head.split(' ').nth(1).unwrap_or_default();
+    let known = head.starts_with("HTTP/1.") && ["200", "503"].contains(&status);
+    let strange = || named(io::Error::other("this is not the admin port of a gateway"));
+    known
+        .then(|| (status == "200", body.to_owned()))
+        .ok_or_else(strange)
+}
+
+fn get(address: SocketAddr) -> io::Result<String> {
+    let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    write!(socket, "GET /readyz HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    let mut answer = String::new();
+    socket.take(LONGEST).read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_is_asked_over_loopback() {
+        for (listens, asked) in [
+            ("0.0.0.0:9090", "127.0.0.1:9090"),
+            ("[::]:9", "[::1]:9"),
+            ("10.0.0.1:9090", "10.0.0.1:9090"),
+        ] {
+            assert_eq!(local(listens.parse().unwrap()).to_string(), asked);
+        }
+    }
+}

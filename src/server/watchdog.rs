@@ -1,0 +1,114 @@
+//! The watchdog of a service manager: a gateway whose threads no longer answer is started anew.
+
+use std::convert::Infallible;
+use std::env;
+use std::future::pending;
+use std::time::Duration;
+
+use actix_rt::ArbiterHandle;
+use futures_util::future::join_all;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use super::notify::ServiceManager;
+
+/// When the service manager wants to hear that the gateway works.
+///
+/// Its methods are awaited by the main task beside its work, so they say nothing while that task is
+/// stuck.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    /// Half of `WATCHDOG_USEC`, as `sd_watchdog_enabled(3)` advises; `None` without a watchdog.
+    interval: Option<Duration>,
+}
+
+impl Watchdog {
+    /// As `WATCHDOG_USEC` says, if `WATCHDOG_PID` is this process or not set.
+    pub(super) fn from_env() -> Self {
+        let [usec, pid] = ["WATCHDOG_USEC", "WATCHDOG_PID"].map(|name| env::var(name).ok());
+        let interval = usec.and_then(|usec| interval(&usec, pid.as_deref(), std::process::id()));
+        Self { interval }
+    }
+
+    /// Tells `manager` that the gateway works, each time that all of `threads` answer.
+    pub(super) async fn while_all_answer(
+        &self,
+        manager: &ServiceManager,
+        threads: &[ArbiterHandle],
+    ) -> Infallible {
+        let Some(interval) = self.interval else {
+            return pending().await;
+        };
+        loop {
+            sleep(interval).await;
+            if join_all(threads.iter().map(answers)).await.contains(&false) {
+                tracing::error!(
+                    "a thread has ended: the service manager is told no more that the gateway works"
+                );
+                return pending().await;
+            }
+            manager.alive();
+        }
+    }
+
+    /// Tells `manager` that the gateway works, while its threads end one by one.
+    pub(super) async fn while_stopping(&self, manager: &ServiceManager) -> Infallible {
+        self.while_all_answer(manager, &[]).await
+    }
+}
+
+/// The interval for what the two variables say; `None` if they do not ask this process.
+fn interval(usec: &str, pid: Option<&str>, own: u32) -> Option<Duration> {
+    let for_this_process = pid.is_none_or(|pid| pid.parse() == Ok(own));
+    let usec = usec.parse::<u64>().ok().filter(|usec| *usec > 0)?;
+    for_this_process.then(|| Duration::from_micros(usec) / 2)
+}
+
+/// Waits until `thread` has done what it was asked before; `false` if it has ended.
+async fn answers(thread: &ArbiterHandle) -> bool {
+    let (answer, answered) = oneshot::channel();
+    thread.spawn_fn(move || {
+        // The receiver is gone only when the process ends anyway.
+        let _gone = answer.send(());
+    }) && answered.await.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_rt::{Arbiter, System};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[test]
+    fn half_of_what_this_process_is_asked_for() {
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(interval("2000000", None, 7), second);
+        assert_eq!(interval("2000000", Some("7"), 7), second);
+        assert_eq!(interval("2000000", Some("8"), 7), None);
+        assert_eq!(interval("0", None, 7), None);
+        assert_eq!(interval("soon", None, 7), None);
+    }
+
+    #[test]
+    fn a_thread_answers_unless_it_is_stuck_or_has_ended() {
+        System::new().block_on(async {
+            let thread = Arbiter::new();
+            let handle = thread.handle();
+            assert!(answers(&handle).await);
+
+            let (free, stuck) = std::sync::mpsc::channel::<()>();
+            handle.spawn_fn(move || {
+                let _freed = stuck.recv();
+            });
+            let asked = timeout(Duration::from_millis(100), answers(&handle));
+            assert!(asked.await.is_err());
+            drop(free);
+            assert!(answers(&handle).await);
+
+            thread.stop();
+            thread.join().unwrap();
+            assert!(!answers(&handle).await);
+        });
+    }
+}

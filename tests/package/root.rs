@@ -1,0 +1,94 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::{build, run};
+
+/// A root of its own, into which packages are installed. No program of it runs in it.
+#[derive(Debug)]
+pub(super) struct Root {
+    folder: TempDir,
+}
+
+impl Root {
+    /// An empty one, with the database of dpkg.
+    pub(super) fn new() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let database = folder.path().join("root/var/lib/dpkg");
+        for part in ["info", "updates", "triggers"] {
+            fs::create_dir_all(database.join(part)).expect("a folder");
+        }
+        fs::create_dir_all(folder.path().join("root/etc")).expect("a folder");
+        for file in ["status", "available"] {
+            fs::write(database.join(file), "").expect("a file");
+        }
+        Self { folder }
+    }
+
+    /// Where `path` of the root is.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.folder
+            .path()
+            .join("root")
+            .join(path.trim_start_matches('/'))
+    }
+
+    pub(super) fn read(&self, path: &str) -> String {
+        let text = fs::read_to_string(self.path(path));
+        text.unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// A command or a file with the paths of the package as they are seen from outside.
+    pub(super) fn outside(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for folder in ["/usr/bin/drip", "/etc/drip/", "/var/log/drip/"] {
+            let path = self.path(folder).display().to_string();
+            let path = if folder.ends_with('/') && !path.ends_with('/') {
+                path + "/"
+            } else {
+                path
+            };
+            text = text.replace(folder, &path);
+        }
+        text
+    }
+
+    /// Builds the package of this version, and installs it or upgrades to it.
+    pub(super) fn install(&self, version: &str) {
+        let out = build(version, "deb");
+        let packages = files(out.path());
+        let [package] = &packages[..] else {
+            panic!("{packages:?}")
+        };
+        self.dpkg(&["--install", &package.display().to_string()]);
+    }
+
+    /// Runs dpkg, and the scripts of the package, on this root. Root's rights are not needed.
+    pub(super) fn dpkg(&self, arguments: &[&str]) -> String {
+        let path = std::env::var("PATH").unwrap_or_default();
+        run(Command::new("fakeroot")
+            .arg("dpkg")
+            .arg(format!("--root={}", self.path("").display()))
+            // What the package depends on is outside.
+            .args(["--force-script-chrootless", "--force-depends"])
+            .args(arguments)
+            .env("PATH", format!("{path}:/usr/sbin:/sbin"))
+            .env("DEBIAN_FRONTEND", "noninteractive"))
+    }
+}
+
+/// The names of all files below `folder`.
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else {
+            all.push(path);
+        }
+    }
+    all
+}
