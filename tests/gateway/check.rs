@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use serde_json::{Value, json};
+
 use crate::support::{Gateway, Origin, Site, drip, one_zone};
 
 pub fn check(file: &Path) -> Output {
@@ -99,6 +101,69 @@ fn check_prints_settings_that_the_gateway_runs_on() {
         crate::support::fetch(gateway.address(), "/?key=a").status,
         429
     );
+}
+
+#[test]
+fn the_file_is_named_with_or_without_its_option_but_not_both() {
+    let site = Site::new();
+    site.write(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
+    let file = site.file();
+    let with = |args: &[&str]| {
+        let run = drip().args(args).current_dir(site.folder()).output();
+        run.expect("the program runs")
+    };
+    let name = file.to_str().expect("a name");
+    let expected = with(&["check", "-c", name]);
+    assert_eq!(
+        expected.status.code(),
+        Some(0),
+        "{}",
+        text(&expected.stderr)
+    );
+    for args in [&["check", name][..], &["check", "gateway.toml"], &["check"]] {
+        assert_eq!(with(args), expected, "{args:?}");
+    }
+    for command in ["check", "run"] {
+        let both = with(&[command, name, "-c", name]);
+        assert_eq!(both.status.code(), Some(2));
+        let told = text(&both.stderr);
+        assert!(told.contains("cannot be used with"), "{told}");
+    }
+    fs::write(&file, WRONG).expect("a file");
+    check_all_told(&with(&["run", name]), &file);
+}
+
+#[test]
+fn check_tells_programs_as_json() {
+    let site = Site::new();
+    let check = || {
+        let run = drip().args(["check", "--json"]).arg(site.file()).output();
+        let output = run.expect("the program runs");
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(text(&output.stderr), "");
+        (output.status.code(), told)
+    };
+    let file = site.file().display().to_string();
+    site.write(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
+    let nothing = json!({ "file": file, "valid": true, "problems": [], "warnings": [] });
+    assert_eq!(check(), (Some(0), nothing));
+
+    fs::write(site.file(), WRONG).expect("a file");
+    let (code, told) = check();
+    assert_eq!((code, &told["valid"]), (Some(1), &json!(false)));
+    let problems = told["problems"].as_array().expect("a list");
+    let places = problems.iter().map(|problem| {
+        assert_eq!(problem["file"], json!(file));
+        format!("{}:{}", problem["line"], problem["column"])
+    });
+    let expected = PROBLEMS.map(|(part, _)| place(WRONG, part));
+    assert_eq!(places.collect::<Vec<_>>(), expected);
+    let message = problems[2]["message"].as_str().expect("a text");
+    assert!(message.contains("a rate of 0"), "{message}");
+
+    fs::remove_file(site.file()).expect("a file");
+    let (code, told) = check();
+    assert_eq!((code, &told["problems"][0]["line"]), (Some(1), &json!(1)));
 }
 
 /// A file with five errors, and what each is about.
