@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Serialize;
 
-use crate::config::{self, LoadError, Problem};
-use crate::server;
+use crate::config::{self, Problem};
+use crate::server::{self, Loaded};
 
 /// The arguments of `drip check`, without the file.
 #[derive(Debug, Args)]
@@ -24,11 +24,16 @@ pub fn check(file: &Path, wanted: &Wanted) -> ExitCode {
     let loaded = server::load(file);
     let is_valid = loaded.is_ok();
     let printed = match &loaded {
-        _ if wanted.json => {
-            let found = loaded.as_ref().err().map(LoadError::problems);
-            print(&as_json(file, is_valid, &found.unwrap_or_default()))
+        Ok(Loaded { settings, .. }) if wanted.json => {
+            print(&as_json(file, true, &[], &settings.warnings))
         }
-        Ok(loaded) => print(&config::show(&loaded.settings)),
+        Err(error) if wanted.json => print(&as_json(file, false, &error.problems(), &[])),
+        Ok(Loaded { settings, .. }) => {
+            for warning in &settings.warnings {
+                eprintln!("{}", warning.as_warning(file));
+            }
+            print(&config::show(settings))
+        }
         Err(problems) => {
             eprintln!("{problems}");
             Ok(())
@@ -66,18 +71,24 @@ struct Place<'f> {
     message: &'f str,
 }
 
-fn as_json(file: &Path, valid: bool, problems: &[Problem]) -> String {
-    let place = |problem: &'_ Problem| Place {
-        file: file.display().to_string(),
-        line: problem.line,
-        column: problem.column,
-        message: &problem.message,
-    };
+impl<'f> Place<'f> {
+    fn all(file: &Path, problems: &'f [Problem]) -> Vec<Self> {
+        let place = |problem: &'f Problem| Self {
+            file: file.display().to_string(),
+            line: problem.line,
+            column: problem.column,
+            message: &problem.message,
+        };
+        problems.iter().map(place).collect()
+    }
+}
+
+fn as_json(file: &Path, valid: bool, problems: &[Problem], warnings: &[Problem]) -> String {
     let found = Found {
         file: file.display().to_string(),
         valid,
-        problems: problems.iter().map(place).collect(),
-        warnings: Vec::new(),
+        problems: Place::all(file, problems),
+        warnings: Place::all(file, warnings),
     };
     // Texts and numbers are always JSON.
     serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"

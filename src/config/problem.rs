@@ -20,6 +20,20 @@ pub struct Problem {
 const LONGEST: usize = 1000;
 
 impl Problem {
+    /// One line that tells this as a warning about `file`: `gateway.toml:12:8: warning: message`.
+    #[must_use]
+    pub fn as_warning(&self, file: &Path) -> String {
+        let (
+            file,
+            Self {
+                line,
+                column,
+                message,
+            },
+        ) = (file.display(), self);
+        format!("{file}:{line}:{column}: warning: {message}")
+    }
+
     /// Problems from pairs of a byte in `text` and a message, sorted by place.
     ///
     /// Reads the text once, however many problems there are.

@@ -23,6 +23,8 @@ pub(super) struct Report<'t> {
     broken: Vec<usize>,
     /// Pairs of a byte and a message.
     problems: RefCell<Vec<(usize, String)>>,
+    /// The same of what is legal and probably a mistake.
+    warnings: RefCell<Vec<(usize, String)>>,
     /// Other files that the text names and that are read with it.
     named: RefCell<Vec<NamedFile>>,
 }
@@ -38,6 +40,7 @@ impl<'t> Report<'t> {
             lines: std::iter::once(0).chain(behind).collect(),
             broken: Vec::new(),
             problems: RefCell::default(),
+            warnings: RefCell::default(),
             named: RefCell::default(),
         };
         let mut errors = errors
@@ -85,6 +88,10 @@ impl<'t> Report<'t> {
         self.named.take()
     }
 
+    pub(super) fn take_warnings(&self) -> Vec<Problem> {
+        Problem::all(self.text, self.warnings.take())
+    }
+
     pub(super) fn into_problems(self) -> Vec<Problem> {
         Problem::all(self.text, self.problems.into_inner())
     }
@@ -129,6 +136,12 @@ impl<'r> Node<'r> {
             .wrong(self.at, format!("{}: {message}", self.title()));
     }
 
+    /// Notes that the value is legal, and probably a mistake.
+    pub(super) fn warn(&self, message: &str) {
+        let message = on_one_line(format!("{}: {message}", self.title()));
+        self.report.warnings.borrow_mut().push((self.at, message));
+    }
+
     /// Reports that the value names something that does not exist.
     pub(super) fn missing(&self, message: &str) {
         self.report
@@ -166,6 +179,12 @@ impl<'r> Node<'r> {
             DeValue::Array(_) => "a list".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
         }
+    }
+
+    /// A field of a table, if the value is a table that has it.
+    pub(super) fn field(&self, name: &'static str) -> Option<Self> {
+        let value = self.value.as_table()?.get(name)?;
+        Some(Self::new(name, value, self.report))
     }
 
     /// The items of a list, each under the list's name.
@@ -249,6 +268,11 @@ impl<'r> Fields<'r> {
         self.known.push(name);
         let value = self.table?.get(name)?;
         Some(Node::new(name, value, self.report))
+    }
+
+    /// The table itself, as a value.
+    pub(super) fn value(&self, name: &'static str) -> Option<Node<'r>> {
+        Some(Node::new(name, self.table?.get(name)?, self.report))
     }
 
     /// The value of an optional field. Returns the default for a wrong value too.

@@ -1,7 +1,7 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actix_rt::ArbiterHandle;
@@ -14,6 +14,13 @@ use crate::http::upstream::Prober;
 use crate::observe::access::AccessLog;
 use crate::observe::metrics::ConfigMetrics;
 use crate::time::clock;
+
+/// Logs what is legal in the file and probably a mistake.
+fn warn(settings: &Settings, file: &Path) {
+    for warning in &settings.warnings {
+        tracing::warn!("{}", warning.as_warning(file));
+    }
+}
 
 /// Puts a changed file into force.
 #[derive(Debug)]
@@ -56,6 +63,7 @@ impl Reloader {
             settings,
         } = loaded;
         let started_with = settings.clone();
+        warn(&settings, &file);
         let access = AccessLog::open(&settings.log)?;
         let since = clock::changed(&file).unwrap_or_else(clock::now);
         let gateway = Arc::new(Gateway::start(settings, &workers, access, since));
@@ -150,6 +158,7 @@ impl Reloader {
         // First: who sees that there was a reload finds what it changed.
         self.history.add(now, by, what.clone());
         self.state.send_modify(|state| state.reloaded(now));
+        warn(self.gateway().settings(), &self.file);
         tracing::info!(
             file = %self.file.display(),
             by = by.label(),

@@ -134,6 +134,48 @@ fn the_file_is_named_with_or_without_its_option_but_not_both() {
 }
 
 #[test]
+fn what_is_probably_a_mistake_is_a_warning_of_check_and_in_the_log() {
+    let site = Site::new();
+    let right = one_zone(&Origin::start(), "1r/s", "burst = 0");
+    let wrong = format!("{right}[zones.spare]\nkey = \"$host\"\nrate = \"1r/s\"\n");
+    site.write(&wrong);
+    let written = fs::read_to_string(site.file()).expect("a file");
+    let place = place(&written, "[zones.spare]");
+    let warning = format!(
+        "{}:{place}: warning: spare: no route",
+        site.file().display()
+    );
+    let checked = check(&site.file());
+    assert_eq!(checked.status.code(), Some(0));
+    assert!(text(&checked.stdout).contains("[zones.spare]"));
+    let told = text(&checked.stderr);
+    assert!(
+        told.starts_with(&warning) && told.lines().count() == 1,
+        "{told}"
+    );
+    let run = drip().args(["check", "--json"]).arg(site.file()).output();
+    let told: Value = serde_json::from_slice(&run.expect("it runs").stdout).expect("JSON");
+    assert_eq!(
+        (&told["valid"], &told["problems"]),
+        (&json!(true), &json!([]))
+    );
+    let warned = &told["warnings"][0];
+    assert_eq!(format!("{}:{}", warned["line"], warned["column"]), place);
+
+    let gateway = Gateway::run(site);
+    gateway.wait_for_line("spare: no route");
+    gateway.site.write(&right);
+    gateway.wait_for_line("zones.spare removed");
+    gateway.site.write(&wrong.replace("spare", "another"));
+    gateway.wait_for_line("another: no route");
+    let warned = gateway
+        .lines()
+        .into_iter()
+        .filter(|line| line.contains("no route"));
+    assert_eq!(warned.count(), 2);
+}
+
+#[test]
 fn check_tells_programs_as_json() {
     let site = Site::new();
     let check = || {

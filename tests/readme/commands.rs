@@ -269,6 +269,8 @@ fn each_example_passes_the_check() {
         let output = check.arg("check").arg("-c").arg(&file).output();
         let output = output.expect("the program");
         assert!(output.status.success(), "{}: {output:?}", file.display());
+        let warnings = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(warnings, "", "{}", file.display());
         checked += 1;
     }
     assert!(checked >= 4, "only {checked} examples");

@@ -12,6 +12,7 @@ mod server;
 mod tls;
 mod url;
 mod values;
+mod warnings;
 mod zones;
 
 pub use tls::unusable_certificates;
@@ -91,10 +92,14 @@ pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Pro
     let (file, errors) = DeTable::parse_recoverable(text);
     let report = Report::new(text, &errors);
     let settings = settings(Fields::root(&file, &report), path, admin_token, &report);
-    let named = report.take_named();
+    let (named, warnings) = (report.take_named(), report.take_warnings());
     let problems = report.into_problems();
     match settings {
-        Some(settings) if problems.is_empty() => Ok(Settings { named, ..settings }),
+        Some(settings) if problems.is_empty() => Ok(Settings {
+            named,
+            warnings,
+            ..settings
+        }),
         _ => Err(Problems::new(path, problems).naming(named)),
     }
 }
@@ -146,8 +151,13 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     if routes.is_empty() {
         report.missing(0, format!("there is no route; add {ROUTE}"));
     }
+    let places = warnings::Places {
+        server: file.value("server"),
+        zones: file.value("zones").and_then(|zones| zones.entries()),
+        routes: file.value("routes").and_then(|routes| routes.items()),
+    };
     file.finish();
-    Some(Settings {
+    let settings = Settings {
         server,
         origins: origins.into_iter().collect::<Option<_>>()?,
         zones: zones.into_iter().collect::<Option<_>>()?,
@@ -155,7 +165,10 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
         routes: routes.into_iter().collect::<Option<_>>()?,
         log,
         named: Vec::new(),
-    })
+        warnings: Vec::new(),
+    };
+    warnings::find(&settings, &places);
+    Some(settings)
 }
 
 /// The names of origins or zones, in the order of the file.

@@ -23,7 +23,7 @@ pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
 pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
 
-use super::{KeyTemplate, NamedFile};
+use super::{KeyTemplate, NamedFile, Problem};
 use crate::limit::{Algorithm, Limit, Rate};
 
 /// The checked settings from a gateway's file.
@@ -45,6 +45,8 @@ pub struct Settings {
     pub log: Log,
     /// The other files that were read with the file.
     pub named: Vec<NamedFile>,
+    /// What is legal in the file and probably a mistake, sorted by place.
+    pub warnings: Vec<Problem>,
 }
 
 impl Settings {

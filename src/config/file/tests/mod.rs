@@ -3,6 +3,7 @@ mod in_flight;
 mod origins;
 mod plans;
 mod server;
+mod warnings;
 
 use super::*;
 
