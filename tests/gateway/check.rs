@@ -168,10 +168,8 @@ fn what_is_probably_a_mistake_is_a_warning_of_check_and_in_the_log() {
     gateway.wait_for_line("zones.spare removed");
     gateway.site.write(&wrong.replace("spare", "another"));
     gateway.wait_for_line("another: no route");
-    let warned = gateway
-        .lines()
-        .into_iter()
-        .filter(|line| line.contains("no route"));
+    let log = gateway.log();
+    let warned = log.lines().filter(|line| line.contains("no route"));
     assert_eq!(warned.count(), 2);
 }
 
