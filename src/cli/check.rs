@@ -74,7 +74,7 @@ struct Place<'f> {
 impl<'f> Place<'f> {
     fn all(file: &Path, problems: &'f [Problem]) -> Vec<Self> {
         let place = |problem: &'f Problem| Self {
-            file: file.display().to_string(),
+            file: problem.file_of(file).display().to_string(),
             line: problem.line,
             column: problem.column,
             message: &problem.message,

@@ -12,6 +12,7 @@ mod file;
 mod history;
 mod key;
 mod named_file;
+mod pattern;
 mod problem;
 mod read;
 mod settings;

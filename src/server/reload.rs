@@ -114,15 +114,14 @@ impl Reloader {
     pub(super) fn take(&self, read: Result<String, LoadError>, by: ChangedBy) {
         let known = self.text.replace(read.as_ref().ok().cloned());
         // A saved file whose text is the same is read for another that it names.
-        let by = match by {
-            ChangedBy::File if known.is_some() && *self.text.borrow() == known => {
-                ChangedBy::PlanFile
-            }
-            by => by,
-        };
+        let is_same = known.is_some() && *self.text.borrow() == known;
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
             Ok(Ok(settings)) => {
                 self.named.take();
+                let by = match by {
+                    ChangedBy::File if is_same => self.other_file(&settings),
+                    by => by,
+                };
                 self.adopt(settings, by);
             }
             Ok(Err(wrong)) => {
@@ -130,6 +129,18 @@ impl Reloader {
                 self.refuse(&wrong, wrong.problems.clone());
             }
             Err(error) => self.refuse(&error, error.problems()),
+        }
+    }
+
+    /// Which other file than the file itself has changed.
+    fn other_file(&self, new: &Settings) -> ChangedBy {
+        fn included(settings: &Settings) -> impl Iterator<Item = &NamedFile> {
+            settings.named.iter().filter(|file| file.is_included)
+        }
+        if included(self.gateway().settings()).eq(included(new)) {
+            ChangedBy::PlanFile
+        } else {
+            ChangedBy::IncludedFile
         }
     }
 

@@ -1,10 +1,8 @@
-use std::path::Path;
-
 use super::{Fields, values};
 use crate::config::{Access, Format, Level, Log};
 
 /// Reads `[log]`.
-pub(super) fn read(mut fields: Fields, folder: &Path) -> Log {
+pub(super) fn read(mut fields: Fields) -> Log {
     let log = Log {
         level: fields.or(
             "level",
@@ -26,7 +24,7 @@ pub(super) fn read(mut fields: Fields, folder: &Path) -> Log {
             None | Some("") => node.expected("\"off\", \"stdout\" or the name of a file"),
             Some("off") => Some(Access::Off),
             Some("stdout") => Some(Access::Stdout),
-            Some(name) => Some(Access::File(folder.join(name))),
+            Some(name) => Some(Access::File(node.in_folder(name))),
         }),
     };
     fields.finish();

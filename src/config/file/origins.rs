@@ -1,5 +1,4 @@
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
@@ -18,22 +17,18 @@ const MAX_QUEUE: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 const MOST_CLASSES: usize = 8;
 const MAX_HEADER_SIZE: usize = 64 * 1024;
 
-/// Reads `[origins]`.
-pub(super) fn read<'r>(
-    node: Node<'r>,
-    folder: &Path,
-    zones: &[&str],
-) -> (Names<'r>, Vec<Option<Origin>>) {
-    named(node, |fields, name| {
-        Some(origin(fields, name, folder, zones))
+/// Reads the entries of `[origins]`.
+pub(super) fn read<'r>(entries: &[Node<'r>], zones: &[&str]) -> (Names<'r>, Vec<Option<Origin>>) {
+    named("origins", entries, |fields, name| {
+        Some(origin(fields, name, zones))
     })
 }
 
-fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Origin {
+fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
     const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
     let servers = fields.required("servers", EXAMPLE, |node| {
         values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, |node| url::read(node, folder))(node)
+        values::list(EXAMPLE, url::read)(node)
     });
     let timeout = |seconds| Duration::from_secs(seconds);
     let title = format!("[origins.{name}.health]");

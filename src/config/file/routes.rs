@@ -14,23 +14,32 @@ pub(super) struct Known<'a> {
     pub(super) zones: Zones<'a>,
 }
 
-/// Reads the `[[routes]]`; `None` stands for a route with a problem.
-pub(super) fn read(node: Node, known: &Known) -> Vec<Option<Route>> {
-    let Some(tables) = node.items() else {
-        node.expected::<()>("[[routes]] in double brackets, once for each route");
-        return vec![None];
+/// The tables of `[[routes]]`, if there are any; `None` if the value has none, which is reported.
+pub(super) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
+    let Some(node) = node else {
+        return Some(Vec::new());
     };
+    let what = "[[routes]] in double brackets, once for each route";
+    node.items().or_else(|| node.expected(what))
+}
+
+/// Reads the `[[routes]]`; `None` stands for a route with a problem.
+pub(super) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
     let mut earlier: Vec<Option<Taken>> = Vec::new();
     let mut routes = Vec::new();
     for table in tables {
-        let mut fields = Fields::of(table, "this route".to_owned());
+        let mut fields = Fields::of(*table, "this route".to_owned());
         let taken = fields.as_mut().and_then(taken);
         let twin = earlier.iter().position(|earlier| *earlier == taken);
         if let Some(twin) = twin.filter(|_| taken.is_some()) {
+            let other = if tables[twin].is_beside(table) {
+                format!("route {}", twin + 1)
+            } else {
+                format!("the route at {}", tables[twin].place())
+            };
             table.wrong(&format!(
-                "route {} has the same path, host and methods as route {}, so it would never be used; remove one",
+                "route {} has the same path, host and methods as {other}, so it would never be used; remove one",
                 earlier.len() + 1,
-                twin + 1
             ));
         }
         earlier.push(taken.clone());

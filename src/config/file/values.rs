@@ -38,6 +38,10 @@ pub(super) fn parsed<T, E: Display>(
     let Some(text) = node.value.as_str() else {
         return node.expected(what);
     };
+    if node.is_expanded() {
+        // The error may show a part of the value.
+        return parse(text).ok().or_else(|| node.expected(what));
+    }
     let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
     parse(text).map_err(wrong).ok()
 }
@@ -46,7 +50,7 @@ pub(super) fn parsed<T, E: Display>(
 pub(super) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
     let text = node.value.as_str().unwrap_or_default();
     let tight: String = text.split_whitespace().collect();
-    let is_spaced = tight != text && !is_right(text) && is_right(&tight);
+    let is_spaced = !node.is_expanded() && tight != text && !is_right(text) && is_right(&tight);
     if is_spaced {
         let (tight, found) = (toml_string(&tight), node.found());
         node.wrong(&format!("write {tight}, without blanks; found {found}"));

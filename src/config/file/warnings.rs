@@ -8,12 +8,12 @@ use super::Node;
 use crate::config::{Listen, Part, RouteLimit, Server, Settings, Variable, Zone};
 use crate::limit::{Delay, Rate};
 
-/// Where the text has what may be warned of; `None` if it has none.
+/// Where the text has what may be warned of.
 pub(super) struct Places<'r> {
     pub(super) server: Option<Node<'r>>,
     /// In the order of the settings, as are the routes.
-    pub(super) zones: Option<Vec<Node<'r>>>,
-    pub(super) routes: Option<Vec<Node<'r>>>,
+    pub(super) zones: Vec<Node<'r>>,
+    pub(super) routes: Vec<Node<'r>>,
 }
 
 /// Notes the warnings of valid settings at their places.
@@ -21,16 +21,14 @@ pub(super) fn find(settings: &Settings, places: &Places) {
     if let Some(node) = places.server {
         server(&settings.server, node);
     }
-    let zones = places.zones.iter().flatten();
-    for (index, (zone, node)) in settings.zones.iter().zip(zones).enumerate() {
+    for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
         key(zone, *node);
         exempt(zone, *node);
         if !is_used(settings, index) {
             node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
         }
     }
-    let routes = places.routes.iter().flatten();
-    for (route, node) in settings.routes.iter().zip(routes) {
+    for (route, node) in settings.routes.iter().zip(&places.routes) {
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
             unused_burst(settings, limit, *item);

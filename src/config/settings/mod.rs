@@ -7,6 +7,7 @@ mod server;
 mod status;
 mod store;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -47,6 +48,9 @@ pub struct Settings {
     pub named: Vec<NamedFile>,
     /// What is legal in the file and probably a mistake, sorted by place.
     pub warnings: Vec<Problem>,
+    /// Values with variables of the environment as they are written, by the names that lead to
+    /// them, such as `redis` and `url`.
+    pub from_environment: BTreeMap<Vec<String>, String>,
 }
 
 impl Settings {

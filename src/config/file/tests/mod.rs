@@ -1,5 +1,7 @@
+mod environment;
 mod gate;
 mod in_flight;
+mod include;
 mod origins;
 mod plans;
 mod server;
@@ -48,9 +50,9 @@ const CASES: &[Case] = &[
     (SMALLEST, "# nothing yet\n",
      r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
     ("", "name = 1\n",
-     r#"1:1: "name" is not a field of the file, whose fields are server, origins, zones, redis, routes, log"#),
+     r#"1:1: "name" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log"#),
     ("", "[zone.x]\n",
-     r#"1:2: "zone" is not a field of the file, whose fields are server, origins, zones, redis, routes, log; did you mean zones?"#),
+     r#"1:2: "zone" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log; did you mean zones?"#),
     ("", "server = true\n",
      "1:10: server: expected a table; found true"),
     ("rate = \"10r/s\"", "rate = 10r/s",
@@ -69,7 +71,7 @@ const CASES: &[Case] = &[
      "8:1: routes: expected [[routes]] in double brackets, once for each route; found a table"),
     ("[[routes]]", "[[route]]",
      r#"1:1: there is no route; add [[routes]] with path = "/" and origin = "app"
-8:3: "route" is not a field of the file, whose fields are server, origins, zones, redis, routes, log; did you mean routes?"#),
+8:3: "route" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log; did you mean routes?"#),
     ("[origins.app]", "[[origins]]",
      r#"1:1: origins: expected a table for each, such as [origins.name]; found a list
 1:1: there is no origin; add [origins.app] with servers = ["http://127.0.0.1:9000"]
