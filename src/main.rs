@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::cli::{advise, check, demo, import, run, simulate, top};
+use drip::cli::{advise, check, demo, import, run, schema, simulate, top};
 use mimalloc::MiMalloc;
 
 // Requests allocate on one worker and free on another, many at once. glibc keeps only seven free
@@ -37,6 +37,8 @@ enum Command {
         #[command(flatten)]
         wanted: check::Wanted,
     },
+    /// Print the JSON Schema of a file, with which editors complete and check it
+    Schema,
     /// Translate an nginx.conf into a gateway.toml, and report each line that could not be translated
     Import {
         /// The configuration file of nginx
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Run(file) => run::run(file.path()),
         Command::Demo(wanted) => demo::demo(&wanted),
         Command::Check { file, wanted } => check::check(file.path(), &wanted),
+        Command::Schema => schema::schema(),
         Command::Import { file } => import::import(&file),
         Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),
         Command::Advise(wanted) => advise::advise(&wanted),

@@ -4,5 +4,6 @@ pub mod advise;
 pub mod check;
 pub mod import;
 pub mod run;
+pub mod schema;
 
 pub use crate::tools::{demo, simulate, top};

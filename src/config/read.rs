@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::on_one_line;
+use super::schema::{self, Table};
 use super::suggest::nearest;
 use super::toml_string::toml_string;
 use super::{NamedFile, Problem};
@@ -17,6 +18,8 @@ use super::{NamedFile, Problem};
 pub(super) struct Shared {
     /// Whether one of the texts has a syntax error, which may hide what others name.
     is_broken: Cell<bool>,
+    /// Whether a text has a problem.
+    has_problem: Cell<bool>,
     /// Other files that the texts name and that are read with them.
     named: RefCell<Vec<NamedFile>>,
     /// Values from the environment, each with what messages show for it.
@@ -30,6 +33,10 @@ impl Shared {
     /// Notes that a text names a file that is read with it. To be called before it is read.
     pub(super) fn names(&self, file: NamedFile) {
         self.named.borrow_mut().push(file);
+    }
+
+    pub(super) fn has_problem(&self) -> bool {
+        self.has_problem.get()
     }
 
     pub(super) fn take_named(&self) -> Vec<NamedFile> {
@@ -127,6 +134,7 @@ impl<'t> Report<'t> {
     /// Reports a problem at a byte.
     pub(super) fn wrong(&self, byte: usize, message: String) {
         if self.broken.binary_search(&self.line(byte)).is_err() {
+            self.source.shared.has_problem.set(true);
             let message = on_one_line(self.source.shared.without_secrets(message));
             self.problems.borrow_mut().push((byte, message));
         }
@@ -357,7 +365,10 @@ pub(super) struct Fields<'r> {
     /// `None` if the file leaves out the whole table, so that every field has its default.
     table: Option<&'r DeTable<'r>>,
     report: &'r Report<'r>,
-    known: Vec<&'static str>,
+    /// All fields that it may have.
+    all: &'static Table,
+    /// The fields that have been asked for.
+    asked: Vec<&'static str>,
 }
 
 impl<'r> Fields<'r> {
@@ -368,7 +379,8 @@ impl<'r> Fields<'r> {
             at: 0,
             table: Some(file.get_ref()),
             report,
-            known: Vec::new(),
+            all: &schema::FILE,
+            asked: Vec::new(),
         }
     }
 
@@ -376,12 +388,13 @@ impl<'r> Fields<'r> {
     pub(super) fn included(file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
         Self {
             title: "an included file".to_owned(),
+            all: &schema::INCLUDED,
             ..Self::root(file, report)
         }
     }
 
     /// The table in a node. Reports a problem if the value is not a table.
-    pub(super) fn of(node: Node<'r>, title: String) -> Option<Self> {
+    pub(super) fn of(node: Node<'r>, title: String, all: &'static Table) -> Option<Self> {
         let table = node.value.as_table();
         if table.is_none() {
             return node.expected("a table");
@@ -391,20 +404,23 @@ impl<'r> Fields<'r> {
             at: node.at,
             table,
             report: node.report,
-            known: Vec::new(),
+            all,
+            asked: Vec::new(),
         })
     }
 
     /// The table of this name, or one without fields.
-    pub(super) fn section(&mut self, name: &'static str) -> Self {
+    pub(super) fn section(&mut self, name: &'static str, all: &'static Table) -> Self {
         let title = format!("[{name}]");
-        let given = self.get(name).and_then(|node| Fields::of(node, title));
+        let given = self.get(name);
+        let given = given.and_then(|node| Fields::of(node, title, all));
         given.unwrap_or(Self {
             title: String::new(),
             at: 0,
             table: None,
             report: self.report,
-            known: Vec::new(),
+            all,
+            asked: Vec::new(),
         })
     }
 
@@ -415,7 +431,8 @@ impl<'r> Fields<'r> {
 
     /// The value of a field, if the file has it.
     pub(super) fn get(&mut self, name: &'static str) -> Option<Node<'r>> {
-        self.known.push(name);
+        debug_assert!(self.all.has(name), "the schema has no {name}");
+        self.asked.push(name);
         let value = self.table?.get(name)?;
         Some(Node::new(name, value, self.report))
     }
@@ -463,13 +480,16 @@ impl<'r> Fields<'r> {
         node.and_then(read)
     }
 
-    /// Reports the fields that were never asked for.
+    /// Reports unknown fields. All known ones must have been asked for.
     pub(super) fn finish(self) {
+        let known = self.all.names();
+        let unread = known.iter().find(|name| !self.asked.contains(name));
+        debug_assert_eq!(unread, None, "the schema has a field that is not read");
         for key in self.table.into_iter().flat_map(DeTable::keys) {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
-            if !self.known.contains(&name) {
-                let (title, fields) = (&self.title, self.known.join(", "));
-                let near = nearest(name, &self.known);
+            if !known.contains(&name) {
+                let (title, fields) = (&self.title, known.join(", "));
+                let near = nearest(name, &known);
                 let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
                 let name = toml_string(name);
                 let message =

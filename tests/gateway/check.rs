@@ -206,6 +206,80 @@ fn check_tells_programs_as_json() {
     assert_eq!((code, &told["problems"][0]["line"]), (Some(1), &json!(1)));
 }
 
+/// The sections of the page with a table of fields, each with its place in the schema.
+const SECTIONS: [(&str, &str); 11] = [
+    ("## `[server]`", "/properties/server"),
+    ("## `[server.tls]`", "/properties/server/properties/tls"),
+    (
+        "## `[origins.NAME]`",
+        "/properties/origins/additionalProperties",
+    ),
+    (
+        "## `[origins.NAME.backoff]`",
+        "/properties/origins/additionalProperties/properties/backoff",
+    ),
+    (
+        "## `[origins.NAME.health]`",
+        "/properties/origins/additionalProperties/properties/health",
+    ),
+    (
+        "## `[zones.NAME]`",
+        "/properties/zones/additionalProperties",
+    ),
+    (
+        "### Plans",
+        "/properties/zones/additionalProperties/properties/plans/additionalProperties",
+    ),
+    ("## `[redis]`", "/properties/redis"),
+    ("## `[[routes]]`", "/properties/routes/items"),
+    (
+        "### Limits",
+        "/properties/routes/items/properties/limits/items",
+    ),
+    ("## `[log]`", "/properties/log"),
+];
+
+#[test]
+fn the_schema_is_printed_and_describes_the_fields_that_the_pages_describe() {
+    let printed = drip().arg("schema").output().expect("the program runs");
+    assert!(printed.status.success());
+    let schema: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    let page = include_str!("../../docs/configuration.md");
+    for (title, pointer) in SECTIONS {
+        let (_, section) = page.split_once(&format!("\n{title}\n")).expect(title);
+        let table = section.split_once("\n| field |").expect(title).1;
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with('|'));
+        let of = schema.pointer(pointer).expect(pointer);
+        let mut described = Vec::new();
+        for row in rows {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            let name = cells[0].trim_matches(['|', ' ', '`']);
+            let property = &of["properties"][name];
+            assert!(property.is_object(), "{title} {name}");
+            let required = of["required"].as_array().into_iter().flatten();
+            let is_required = required.into_iter().any(|it| it == name);
+            assert_eq!(is_required, cells[2] == "required", "{title} {name}");
+            if let Some(default) = property.get("default") {
+                let told = cells[2].trim_matches('`');
+                let told: Option<Value> = serde_json::from_str(told).ok();
+                // A word tells that nothing is limited.
+                let told = told.unwrap_or_else(|| default.clone());
+                assert_eq!(*default, told, "{title} {name}");
+            }
+            described.push(name);
+        }
+        let properties = of["properties"].as_object().expect("an object").iter();
+        for (name, of) in properties {
+            let is_table = of["type"] == "object" && name != "classes";
+            assert!(is_table || described.contains(&&**name), "{title} {name}");
+        }
+    }
+}
+
 /// A file with five errors, and what each is about.
 const WRONG: &str = r#"[server]
 lissten = ["127.0.0.1:8080"]

@@ -12,7 +12,8 @@ fn an_included_file_is_watched_and_so_is_its_folder() {
     let site = Site::new();
     let folder = site.folder().join("conf.d");
     fs::create_dir(&folder).expect("a folder");
-    let main = site.text(&one_zone(&Origin::start(), "100r/s", "burst = 20"));
+    let origin = Origin::start();
+    let main = site.text(&one_zone(&origin, "100r/s", "burst = 20"));
     fs::write(
         site.file(),
         format!("include = [\"conf.d/*.toml\"]\n{main}"),

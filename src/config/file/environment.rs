@@ -64,10 +64,11 @@ struct Expansion<'e, 't> {
 }
 
 impl Expansion<'_, '_> {
-    fn value(&mut self, value: &mut Spanned<DeValue>, path: Vec<String>) {
+    /// Returns whether the value has variables.
+    fn value(&mut self, value: &mut Spanned<DeValue>, path: Vec<String>) -> bool {
         let is_key = path.len() == 3 && path[0] == "zones" && path[2] == "key";
         if is_key || !has_variable(value.get_ref()) {
-            return;
+            return false;
         }
         let below = |name: &str| {
             let mut path = path.clone();
@@ -76,21 +77,28 @@ impl Expansion<'_, '_> {
         };
         let written = shown(value.get_ref());
         let at = value.span().start;
+        let mut has_any = false;
         match value.get_mut() {
-            DeValue::String(text) => self.text(text, at, &path),
+            DeValue::String(text) => {
+                self.text(text, at, &path);
+                has_any = true;
+            }
             DeValue::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.value(item, below(&index.to_string()));
+                    has_any |= self.value(item, below(&index.to_string()));
                 }
             }
             DeValue::Table(table) => {
                 for (name, item) in table {
-                    self.value(item, below(name.get_ref()));
+                    has_any |= self.value(item, below(name.get_ref()));
                 }
             }
             _ => {}
         }
-        self.written.insert(path, written);
+        if has_any {
+            self.written.insert(path, written);
+        }
+        has_any
     }
 
     fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) {

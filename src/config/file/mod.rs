@@ -33,6 +33,7 @@ use toml::de::DeTable;
 
 use self::environment::Written;
 use super::read::{Fields, Node, Report, Shared, Source};
+use super::schema::{self, Table};
 use super::suggest::nearest;
 use super::{LoadError, Origin, Problem, Problems, Settings};
 
@@ -165,7 +166,7 @@ fn settings<'r>(
     const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
     let server_node = file.value("server");
-    let server = server::read(file.section("server"), admin_token);
+    let server = server::read(file.section("server", &schema::SERVER), admin_token);
     let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {
         let first = file.get(name);
         let others = others.iter_mut().map(|other| other.get(name));
@@ -178,7 +179,7 @@ fn settings<'r>(
     for node in classes {
         is_class(node, &origins);
     }
-    let redis = redis::read(file.section("redis"));
+    let redis = redis::read(file.section("redis", &schema::REDIS));
     let tables = in_all(&mut file, "routes");
     let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
     let are_lists = tables.iter().all(Option::is_some);
@@ -194,7 +195,7 @@ fn settings<'r>(
         },
     };
     let routes = routes::read(&route_nodes, &known);
-    let log = log::read(file.section("log"));
+    let log = log::read(file.section("log", &schema::LOG));
 
     if file.is_empty() {
         report.missing(
@@ -229,7 +230,9 @@ fn settings<'r>(
         zones: zone_nodes,
         routes: route_nodes,
     };
-    warnings::find(&settings, &places);
+    if !report.shared().has_problem() {
+        warnings::find(&settings, &places);
+    }
     Some(settings)
 }
 
@@ -268,13 +271,14 @@ fn entries<'r>(tables: &[Option<Node<'r>>]) -> Vec<Node<'r>> {
 /// reported too.
 fn named<'r, T>(
     table: &str,
+    all: &'static Table,
     entries: &[Node<'r>],
     read: impl Fn(Fields<'r>, String) -> Option<T>,
 ) -> (Names<'r>, Vec<Option<T>>) {
     let things = entries.iter().map(|entry| {
         let name = entry.name.to_owned();
         is_name(*entry);
-        read(Fields::of(*entry, format!("[{table}.{name}]"))?, name)
+        read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
     });
     (
         entries.iter().map(|entry| entry.name).collect(),

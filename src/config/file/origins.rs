@@ -4,7 +4,7 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 
 use super::{Fields, Names, Node, backoff, index, is_name, named, url, values};
-use crate::config::{Health, HostRule, Origin};
+use crate::config::{Health, HostRule, Origin, schema};
 use crate::limit::{Class, MAX_CLASS_WEIGHT};
 
 /// Largest `max_in_flight`, far above what a machine can have open.
@@ -19,7 +19,7 @@ const MAX_HEADER_SIZE: usize = 64 * 1024;
 
 /// Reads the entries of `[origins]`.
 pub(super) fn read<'r>(entries: &[Node<'r>], zones: &[&str]) -> (Names<'r>, Vec<Option<Origin>>) {
-    named("origins", entries, |fields, name| {
+    named("origins", &schema::ORIGIN, entries, |fields, name| {
         Some(origin(fields, name, zones))
     })
 }
@@ -58,12 +58,16 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
         fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),
         keep_alive: fields.or("keep_alive", 256, values::whole(0..=u32::MAX as usize)),
         host: fields.or("host", HostRule::Preserve, host),
-        backoff: fields
-            .get("backoff")
-            .and_then(|node| Some(backoff::read(Fields::of(node, backoff_title)?))),
+        backoff: fields.get("backoff").and_then(|node| {
+            Some(backoff::read(Fields::of(
+                node,
+                backoff_title,
+                &schema::BACKOFF,
+            )?))
+        }),
         health: fields
             .get("health")
-            .and_then(|node| health(Fields::of(node, title)?)),
+            .and_then(|node| health(Fields::of(node, title, &schema::HEALTH)?)),
     };
     fields.finish();
     origin

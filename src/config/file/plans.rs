@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{Fields, Node, is_name, values};
 use crate::config::toml_string::toml_string;
-use crate::config::{Plan, Plans};
+use crate::config::{Plan, Plans, schema};
 use crate::limit::{Algorithm, MAX_WEIGHT, Rate};
 
 /// Most keys of a zone that have plans.
@@ -53,7 +53,7 @@ pub(super) fn read<'r>(
         is_name(entry);
         let title = format!("[zones.{}.plans.{}]", zone.name, entry.name);
         keys.names.push(entry.name);
-        let fields = Fields::of(entry, title);
+        let fields = Fields::of(entry, title, &schema::PLAN);
         plans.push(fields.and_then(|fields| plan(entry, fields, index, zone, &mut keys, classes)));
     }
     let plans: Vec<Plan> = plans.into_iter().collect::<Option<_>>()?;

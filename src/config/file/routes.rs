@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::limits::{self, Zones};
 use super::{Fields, Node, cost, index, values};
 use crate::config::suggest::nearest;
-use crate::config::{CostRule, Origin, PathPattern, RatelimitHeaders, Route, Statuses};
+use crate::config::{CostRule, Origin, PathPattern, RatelimitHeaders, Route, Statuses, schema};
 
 /// What routes can name.
 pub(super) struct Known<'a> {
@@ -28,7 +28,7 @@ pub(super) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
     let mut earlier: Vec<Option<Taken>> = Vec::new();
     let mut routes = Vec::new();
     for table in tables {
-        let mut fields = Fields::of(*table, "this route".to_owned());
+        let mut fields = Fields::of(*table, "this route".to_owned(), &schema::ROUTE);
         let taken = fields.as_mut().and_then(taken);
         let twin = earlier.iter().position(|earlier| *earlier == taken);
         if let Some(twin) = twin.filter(|_| taken.is_some()) {
@@ -98,9 +98,9 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
     let reject_body = fields.or("reject_body", "Too many requests\n".to_owned(), |node| {
         values::text(node).map(str::to_owned)
     });
-    let names = DIALECTS.map(|name| (name, name));
+    let names = RatelimitHeaders::NAMES.map(|name| (name, name));
     let dialects = values::list("[\"x-ratelimit\"]", values::choice(&names));
-    let headers = fields.or("headers", vec![DIALECTS[0]], dialects);
+    let headers = fields.or("headers", vec![RatelimitHeaders::NAMES[0]], dialects);
     fields.finish();
     let Taken {
         path,
@@ -126,9 +126,9 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
         reject_status,
         reject_body,
         headers: RatelimitHeaders {
-            x_ratelimit: headers.contains(&DIALECTS[0]),
-            ratelimit: headers.contains(&DIALECTS[1]),
-            server_timing: headers.contains(&DIALECTS[2]),
+            x_ratelimit: headers.contains(&RatelimitHeaders::NAMES[0]),
+            ratelimit: headers.contains(&RatelimitHeaders::NAMES[1]),
+            server_timing: headers.contains(&RatelimitHeaders::NAMES[2]),
         },
     })
 }
@@ -157,8 +157,6 @@ fn class_of(node: Option<Node>, origin: &Origin) -> Option<Arc<str>> {
     });
     None
 }
-
-const DIALECTS: [&str; 3] = ["x-ratelimit", "ratelimit", "server-timing"];
 
 fn path(text: &str) -> Result<PathPattern, &'static str> {
     let (path, pattern): (_, fn(String) -> _) = match text.strip_prefix('=') {

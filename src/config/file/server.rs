@@ -16,10 +16,7 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
     let (listen, admin) = addresses(&mut fields, admin_token);
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let networks = values::list("[\"10.0.0.0/8\"]", values::network);
-    let headers = values::choice(&[
-        ("x-forwarded-for", ForwardedHeader::XForwardedFor),
-        ("forwarded", ForwardedHeader::Forwarded),
-    ]);
+    let headers = values::choice(&ForwardedHeader::NAMED);
     let seconds = Duration::from_secs;
     let server = Server {
         name: fields

@@ -3,11 +3,11 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 use super::{Fields, Node, Report, Shared, Source, environment, values};
-use crate::config::{CertPair, Problems, Tls};
+use crate::config::{CertPair, Problems, Tls, schema};
 
 /// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
 pub(super) fn read(node: Node) -> Option<Tls> {
-    let mut fields = Fields::of(node, "[server.tls]".to_owned())?;
+    let mut fields = Fields::of(node, "[server.tls]".to_owned(), &schema::TLS)?;
     let certs = fields.required("cert", "\"server.pem\"", |node| {
         let certs = files(node, "\"server.pem\"")?;
         twice(&certs);
@@ -58,7 +58,9 @@ pub fn unusable_certificates(
     let report = Report::new(text, &errors, source);
     environment::expand(file.get_mut(), &report, &environment::of_process);
     let mut root = Fields::root(&file, &report);
-    let mut tls = root.section("server").section("tls");
+    let mut tls = root
+        .section("server", &schema::SERVER)
+        .section("tls", &schema::TLS);
     for (index, field, why) in unusable {
         let Some(node) = tls.get(field) else {
             continue;

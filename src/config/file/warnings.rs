@@ -142,7 +142,9 @@ fn is_used(settings: &Settings, zone: usize) -> bool {
 fn queue(settings: &Settings, limit: &RouteLimit) -> Option<u32> {
     let zone = &settings.zones[limit.zone];
     match limit.limit.delay {
-        Delay::Above(delay) if zone.algorithm.queues() => Some(limit.limit.burst - delay),
+        Delay::Above(delay) if zone.algorithm.queues() => {
+            Some(limit.limit.burst.saturating_sub(delay))
+        }
         _ => None,
     }
 }

@@ -260,6 +260,17 @@ pub enum Level {
     Trace,
 }
 
+impl Level {
+    /// All levels by their names in the file.
+    pub const NAMED: [(&'static str, Self); 5] = [
+        ("error", Self::Error),
+        ("warn", Self::Warn),
+        ("info", Self::Info),
+        ("debug", Self::Debug),
+        ("trace", Self::Trace),
+    ];
+}
+
 /// Format of a line in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -267,6 +278,11 @@ pub enum Format {
     Text,
     /// One JSON object for each line.
     Json,
+}
+
+impl Format {
+    /// Both formats by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
 }
 
 /// Where the access log goes.

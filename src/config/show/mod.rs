@@ -6,7 +6,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 
 use super::size::show_size;
-use super::toml_string::toml_string;
+use super::toml_string::{toml_string, toml_text};
 use super::{
     Access, Backoff, CostRule, Format, ForwardedHeader, HostRule, Level, Origin, Plan,
     RatelimitHeaders, Redis, Route, RouteLimit, Settings, Zone,
@@ -82,27 +82,30 @@ fn server(out: &mut Page, settings: &Settings) {
         ForwardedHeader::Forwarded => "forwarded",
     };
     out.table(&["server"]);
-    out.field("name", text(&server.name));
+    out.field("name", toml_text(&server.name));
     out.field("listen", quoted(&server.listen));
-    out.field("admin", text(&admin));
+    out.field("admin", toml_text(&admin));
     out.field("workers", server.workers);
     out.field("trusted_proxies", quoted(&server.trusted_proxies));
-    out.field("forwarded_header", text(header));
+    out.field("forwarded_header", toml_text(header));
     out.field("max_connections", server.max_connections);
-    out.field("keep_alive", text(&show_duration(server.keep_alive)));
+    out.field("keep_alive", toml_text(&show_duration(server.keep_alive)));
     let tcp_keepalive = server.tcp_keepalive.unwrap_or_default();
-    out.field("tcp_keepalive", text(&show_duration(tcp_keepalive)));
+    out.field("tcp_keepalive", toml_text(&show_duration(tcp_keepalive)));
     out.field(
         "header_timeout",
-        text(&show_duration(server.header_timeout)),
+        toml_text(&show_duration(server.header_timeout)),
     );
-    out.field("body_timeout", text(&show_duration(server.body_timeout)));
+    out.field(
+        "body_timeout",
+        toml_text(&show_duration(server.body_timeout)),
+    );
     out.field("max_header_size", head_size(server.max_header_size));
     let max_body_size = server.max_body_size.map_or(0, NonZeroU64::get);
-    out.field("max_body_size", text(&show_size(max_body_size)));
+    out.field("max_body_size", toml_text(&show_size(max_body_size)));
     out.field(
         "shutdown_timeout",
-        text(&show_duration(server.shutdown_timeout)),
+        toml_text(&show_duration(server.shutdown_timeout)),
     );
     if let Some(tls) = &server.tls {
         out.table(&["server", "tls"]);
@@ -116,41 +119,50 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
     out.field("servers", quoted(&origin.servers));
     out.field(
         "connect_timeout",
-        text(&show_duration(origin.connect_timeout)),
+        toml_text(&show_duration(origin.connect_timeout)),
     );
     out.field(
         "response_timeout",
-        text(&show_duration(origin.response_timeout)),
+        toml_text(&show_duration(origin.response_timeout)),
     );
-    out.field("body_timeout", text(&show_duration(origin.body_timeout)));
+    out.field(
+        "body_timeout",
+        toml_text(&show_duration(origin.body_timeout)),
+    );
     out.field(
         "tunnel_timeout",
-        text(&show_duration(origin.tunnel_timeout)),
+        toml_text(&show_duration(origin.tunnel_timeout)),
     );
     out.field("max_header_size", head_size(origin.max_header_size));
     let rate = origin
         .rate
         .map_or("none".to_owned(), |rate| rate.to_string());
-    out.field("rate", text(&rate));
+    out.field("rate", toml_text(&rate));
     out.field(
         "max_in_flight",
         origin.max_in_flight.map_or(0, NonZeroUsize::get),
     );
     if let Some(share) = origin.share {
-        out.field("share", text(&zones[share].name));
+        out.field("share", toml_text(&zones[share].name));
     }
     out.field("queue", origin.queue);
     out.field("max_queue", origin.max_queue);
-    out.field("queue_timeout", text(&show_duration(origin.queue_timeout)));
+    out.field(
+        "queue_timeout",
+        toml_text(&show_duration(origin.queue_timeout)),
+    );
     out.field("max_fails", origin.max_fails);
-    out.field("fail_timeout", text(&show_duration(origin.fail_timeout)));
+    out.field(
+        "fail_timeout",
+        toml_text(&show_duration(origin.fail_timeout)),
+    );
     out.field("keep_alive", origin.keep_alive);
     let host = match &origin.host {
         HostRule::Preserve => "preserve",
         HostRule::Origin => "origin",
         HostRule::Literal(name) => name,
     };
-    out.field("host", text(host));
+    out.field("host", toml_text(host));
     if !origin.classes.is_empty() {
         out.table(&["origins", &origin.name, "classes"]);
         for class in &origin.classes {
@@ -160,19 +172,19 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
     if let Some(backoff) = &origin.backoff {
         let Backoff { mode, on, limits } = backoff;
         out.table(&["origins", &origin.name, "backoff"]);
-        out.field("mode", text(mode.name()));
+        out.field("mode", toml_text(mode.name()));
         out.field("on", quoted(on));
         let slow = limits.slow.map_or("none".to_owned(), show_duration);
-        out.field("slow", text(&slow));
-        out.field("trip", text(&limits.trip.to_string()));
-        out.field("floor", text(&limits.floor.to_string()));
-        out.field("max_pause", text(&show_duration(limits.max_pause)));
+        out.field("slow", toml_text(&slow));
+        out.field("trip", toml_text(&limits.trip.to_string()));
+        out.field("floor", toml_text(&limits.floor.to_string()));
+        out.field("max_pause", toml_text(&show_duration(limits.max_pause)));
     }
     if let Some(health) = &origin.health {
         out.table(&["origins", &origin.name, "health"]);
-        out.field("path", text(health.path.as_str()));
-        out.field("interval", text(&show_duration(health.interval)));
-        out.field("timeout", text(&show_duration(health.timeout)));
+        out.field("path", toml_text(health.path.as_str()));
+        out.field("interval", toml_text(&show_duration(health.interval)));
+        out.field("timeout", toml_text(&show_duration(health.timeout)));
         out.field("unhealthy_after", health.unhealthy_after);
         out.field("healthy_after", health.healthy_after);
     }
@@ -181,18 +193,18 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
 fn show_zone(out: &mut Page, zone: &Zone) {
     out.table(&["zones", &zone.name]);
     out.field("key", toml_string(&zone.key.to_string()));
-    out.field("rate", text(&zone.rate.to_string()));
-    out.field("algorithm", text(zone.algorithm.name()));
+    out.field("rate", toml_text(&zone.rate.to_string()));
+    out.field("algorithm", toml_text(zone.algorithm.name()));
     out.field("max_keys", zone.max_keys);
     let new_keys = zone
         .new_keys
         .map_or("none".to_owned(), |rate| rate.to_string());
-    out.field("new_keys", text(&new_keys));
-    out.field("idle_timeout", text(&show_duration(zone.idle_timeout)));
+    out.field("new_keys", toml_text(&new_keys));
+    out.field("idle_timeout", toml_text(&show_duration(zone.idle_timeout)));
     out.field("ipv6_prefix", zone.ipv6_prefix);
     out.field("exempt", quoted(&zone.exempt));
-    out.field("store", text(zone.store.name()));
-    out.field("on_store_failure", text(zone.on_store_failure.name()));
+    out.field("store", toml_text(zone.store.name()));
+    out.field("on_store_failure", toml_text(zone.on_store_failure.name()));
     for (plan, count) in zone.plans.iter().zip(zone.plans.counts()) {
         show_plan(out, zone, plan, count);
     }
@@ -205,25 +217,25 @@ fn show_plan(out: &mut Page, zone: &Zone, plan: &Plan, count: usize) {
     out.comment(format!("{count} {keys}"));
     out.field("keys", quoted(&plan.keys));
     if let Some(file) = &plan.file {
-        out.field("file", text(&file.display().to_string()));
+        out.field("file", toml_text(&file.display().to_string()));
     }
     if let Some(rate) = plan.rate {
-        out.field("rate", text(&rate.to_string()));
+        out.field("rate", toml_text(&rate.to_string()));
     }
     if let Some(burst) = plan.burst {
         out.field("burst", burst);
     }
     out.field("weight", plan.weight);
     if let Some(class) = &plan.class {
-        out.field("class", text(class));
+        out.field("class", toml_text(class));
     }
 }
 
 fn show_redis(out: &mut Page, redis: &Redis) {
     out.table(&["redis"]);
-    out.field("url", text(redis.url.written()));
-    out.field("timeout", text(&show_duration(redis.timeout)));
-    out.field("prefix", text(&redis.prefix));
+    out.field("url", toml_text(redis.url.written()));
+    out.field("timeout", toml_text(&show_duration(redis.timeout)));
+    out.field("prefix", toml_text(&redis.prefix));
 }
 
 fn show_route(out: &mut Page, index: usize, route: &Route) {
@@ -247,37 +259,37 @@ fn show_route(out: &mut Page, index: usize, route: &Route) {
         .iter()
         .map(|limit| show_limit(*limit, &settings.zones));
     out.title("[[routes]]", &["routes", &index.to_string()]);
-    out.field("path", text(&route.path.to_string()));
+    out.field("path", toml_text(&route.path.to_string()));
     if let Some(host) = &route.host {
-        out.field("host", text(host));
+        out.field("host", toml_text(host));
     }
     out.field("methods", quoted(&route.methods));
-    out.field("origin", text(&settings.origins[route.origin].name));
+    out.field("origin", toml_text(&settings.origins[route.origin].name));
     if !route.class.is_empty() {
-        out.field("class", text(&route.class));
+        out.field("class", toml_text(&route.class));
     }
     out.field("cost", cost(&route.cost));
     out.field("refund", quoted(&route.refund));
     out.field("limits", list(limits));
     out.field(
         "max_wait",
-        text(&route.max_wait.map_or("none".to_owned(), show_duration)),
+        toml_text(&route.max_wait.map_or("none".to_owned(), show_duration)),
     );
     out.field("dry_run", route.dry_run);
     out.field("reject_status", route.reject_status);
-    out.field("reject_body", text(&route.reject_body));
-    out.field("headers", list(headers.map(text)));
+    out.field("reject_body", toml_text(&route.reject_body));
+    out.field("headers", list(headers.map(toml_text)));
 }
 
 fn cost(rule: &CostRule) -> String {
     match rule {
         CostRule::Fixed(cost) => cost.to_string(),
         CostRule::Header { name, default, max } => {
-            let name = text(name);
+            let name = toml_text(name);
             format!("{{ header = {name}, default = {default}, max = {max} }}")
         }
         CostRule::BodyPer { size, max } => {
-            let size = text(&show_size(size.get()));
+            let size = toml_text(&show_size(size.get()));
             format!("{{ body_per = {size}, max = {max} }}")
         }
         CostRule::ResponseHeader {
@@ -285,7 +297,7 @@ fn cost(rule: &CostRule) -> String {
             estimate,
             max,
         } => {
-            let name = text(name);
+            let name = toml_text(name);
             format!("{{ response_header = {name}, estimate = {estimate}, max = {max} }}")
         }
     }
@@ -293,7 +305,7 @@ fn cost(rule: &CostRule) -> String {
 
 fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
     let of = &zones[limit.zone];
-    let (zone, algorithm) = (text(&of.name), of.algorithm);
+    let (zone, algorithm) = (toml_text(&of.name), of.algorithm);
     let burst = limit.limit.burst;
     let in_flight = limit.limit.in_flight;
     let in_flight = in_flight.map_or(String::new(), |most| format!(", in_flight = {most}"));
@@ -329,15 +341,9 @@ fn log(out: &mut Page, settings: &Settings) {
         Access::File(path) => path.display().to_string(),
     };
     out.table(&["log"]);
-    out.field("level", text(level));
-    out.field("format", text(format));
-    out.field("access", text(&access));
-}
-
-/// A text as a TOML string that reads back as itself, also where it looks like a variable of the
-/// environment.
-fn text(text: &str) -> String {
-    toml_string(&text.replace("${", "$${"))
+    out.field("level", toml_text(level));
+    out.field("format", toml_text(format));
+    out.field("access", toml_text(&access));
 }
 
 /// A name as a TOML key: without quotes if TOML allows that.
@@ -350,13 +356,13 @@ fn key(name: &str) -> String {
 }
 
 fn head_size(bytes: usize) -> String {
-    text(&show_size(bytes as u64))
+    toml_text(&show_size(bytes as u64))
 }
 
 /// File names: one as a string, several as a list.
 fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
     let alone = names.len() == 1;
-    let mut names = names.map(|name| text(&name.display().to_string()));
+    let mut names = names.map(|name| toml_text(&name.display().to_string()));
     match names.next() {
         Some(name) if alone => name,
         first => list(first.into_iter().chain(names)),
@@ -364,7 +370,7 @@ fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
 }
 
 fn quoted<T: Display>(items: &[T]) -> String {
-    list(items.iter().map(|item| text(&item.to_string())))
+    list(items.iter().map(|item| toml_text(&item.to_string())))
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {

@@ -23,7 +23,7 @@ fn told(text: &str) -> String {
     with(text).map_or_else(|found| found.to_string(), |_| String::new())
 }
 
-const WITH_SECRETS: &str = r#"redis.url = "${REDIS_URL}"
+pub(super) const WITH_SECRETS: &str = r#"redis.url = "${REDIS_URL}"
 [origins.app]
 servers = ["http://127.0.0.1:9000", "http://${HOST}:9000"]
 

@@ -26,7 +26,7 @@ fn told(settings: &Settings) -> String {
 }
 
 #[rustfmt::skip]
-const CASES: &[Case] = &[
+pub(super) const CASES: &[Case] = &[
     // A key that was meant to be a variable.
     (KEY, "\"remote_addr\"",
      r#"5:8: warning: key: "remote_addr" has no variable, so all requests share one bucket; write "$remote_addr", or another text if that is what you want"#),
