@@ -1,10 +1,10 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use drip::cli::{advise, check, demo, health, import, init, run, simulate, top};
+use drip::cli::{advise, check, demo, health, import, init, run, schema, simulate, top};
 use mimalloc::MiMalloc;
 
 // Requests allocate on one worker and free on another, many at once. glibc keeps only seven free
@@ -26,14 +26,21 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the gateway (the default)
-    Run(File),
+    Run(Named),
     /// Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and
     /// clients in one process
     Demo(demo::Wanted),
     /// Write a commented gateway.toml to start from; one that is there is not overwritten
     Init(init::Wanted),
     /// Validate the file, and print the effective settings or every problem found
-    Check(File),
+    Check {
+        #[command(flatten)]
+        file: Named,
+        #[command(flatten)]
+        wanted: check::Wanted,
+    },
+    /// Print the JSON Schema of a file, with which editors complete and check it
+    Schema,
     /// Translate an nginx.conf into a gateway.toml, and report each line that could not be translated
     Import {
         /// The configuration file of nginx
@@ -69,6 +76,9 @@ enum Command {
     },
 }
 
+/// The configuration file, if none is named.
+const FILE: &str = "gateway.toml";
+
 #[derive(Debug, Args)]
 struct File {
     /// The configuration file
@@ -76,18 +86,40 @@ struct File {
         short,
         long = "config",
         value_name = "FILE",
-        default_value = "gateway.toml"
+        default_value = FILE
     )]
     config: PathBuf,
 }
 
+/// The configuration file, with or without `-c`.
+#[derive(Debug, Args)]
+struct Named {
+    /// The configuration file [default: gateway.toml]
+    #[arg(value_name = "FILE", conflicts_with = "config")]
+    file: Option<PathBuf>,
+    /// The same
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl Named {
+    fn path(&self) -> &Path {
+        let named = self.file.as_deref().or(self.config.as_deref());
+        named.unwrap_or(Path::new(FILE))
+    }
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match cli.command.unwrap_or(Command::Run(cli.file)) {
-        Command::Run(file) => run::run(&file.config),
+    let Some(command) = cli.command else {
+        return run::run(&cli.file.config);
+    };
+    match command {
+        Command::Run(file) => run::run(file.path()),
         Command::Demo(wanted) => demo::demo(&wanted),
         Command::Init(wanted) => init::init(&wanted),
-        Command::Check(file) => check::check(&file.config),
+        Command::Check { file, wanted } => check::check(file.path(), &wanted),
+        Command::Schema => schema::schema(),
         Command::Import { file } => import::import(&file),
         Command::Simulate { file, wanted } => simulate::simulate(&file.config, &wanted),
         Command::Advise(wanted) => advise::advise(&wanted),

@@ -134,7 +134,7 @@ impl Sampler {
             error: first.map(|first| Problem {
                 line: Some(first.line as u64),
                 column: None,
-                message: Plain::new(&first.message),
+                message: Plain::new(&first.with_file()),
             }),
             stopping: gateway.is_stopping(),
             codes,

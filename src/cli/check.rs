@@ -4,27 +4,92 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::config;
-use crate::server;
+use clap::Args;
+use serde::Serialize;
+
+use crate::config::{self, Problem};
+use crate::server::{self, Loaded};
+
+/// The arguments of `drip check`, without the file.
+#[derive(Debug, Args)]
+pub struct Wanted {
+    /// Print the problems as JSON, on standard output
+    #[arg(long)]
+    json: bool,
+}
 
 /// Prints the settings that `file` makes, or every problem with it.
 #[must_use]
-pub fn check(file: &Path) -> ExitCode {
-    match server::load(file) {
-        Ok(loaded) => {
-            // The reader may close the pipe early.
-            let written = io::stdout().write_all(config::show(&loaded.settings).as_bytes());
-            match written {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    eprintln!("drip: {error}");
-                    ExitCode::FAILURE
-                }
-                _ => ExitCode::SUCCESS,
+pub fn check(file: &Path, wanted: &Wanted) -> ExitCode {
+    let loaded = server::load(file);
+    let is_valid = loaded.is_ok();
+    let printed = match &loaded {
+        Ok(Loaded { settings, .. }) if wanted.json => {
+            print(&as_json(file, true, &[], &settings.warnings))
+        }
+        Err(error) if wanted.json => print(&as_json(file, false, &error.problems(), &[])),
+        Ok(Loaded { settings, .. }) => {
+            for warning in &settings.warnings {
+                eprintln!("{}", warning.as_warning(file));
             }
+            print(&config::show(settings))
         }
         Err(problems) => {
             eprintln!("{problems}");
+            Ok(())
+        }
+    };
+    match printed {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("drip: {error}");
             ExitCode::FAILURE
         }
+        // The reader may close the pipe early.
+        _ if is_valid => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
     }
+}
+
+fn print(text: &str) -> io::Result<()> {
+    io::stdout().write_all(text.as_bytes())
+}
+
+/// What was found, for programs.
+#[derive(Serialize)]
+struct Found<'f> {
+    file: String,
+    valid: bool,
+    problems: Vec<Place<'f>>,
+    warnings: Vec<Place<'f>>,
+}
+
+#[derive(Serialize)]
+struct Place<'f> {
+    file: String,
+    line: usize,
+    column: usize,
+    message: &'f str,
+}
+
+impl<'f> Place<'f> {
+    fn all(file: &Path, problems: &'f [Problem]) -> Vec<Self> {
+        let place = |problem: &'f Problem| Self {
+            file: problem.file_of(file).display().to_string(),
+            line: problem.line,
+            column: problem.column,
+            message: &problem.message,
+        };
+        problems.iter().map(place).collect()
+    }
+}
+
+fn as_json(file: &Path, valid: bool, problems: &[Problem], warnings: &[Problem]) -> String {
+    let found = Found {
+        file: file.display().to_string(),
+        valid,
+        problems: Place::all(file, problems),
+        warnings: Place::all(file, warnings),
+    };
+    // Texts and numbers are always JSON.
+    serde_json::to_string_pretty(&found).unwrap_or_default() + "\n"
 }

@@ -7,5 +7,6 @@ pub mod import;
 pub mod init;
 mod logs;
 pub mod run;
+pub mod schema;
 
 pub use crate::tools::{demo, simulate, top};

@@ -37,6 +37,8 @@ pub enum ChangedBy {
     File,
     /// A file with the keys of a plan was saved.
     PlanFile,
+    /// An included file was saved, came or went.
+    IncludedFile,
     /// SIGHUP.
     Signal,
     /// A request to the admin port.
@@ -52,6 +54,7 @@ impl ChangedBy {
         match self {
             Self::File => "file",
             Self::PlanFile => "plan file",
+            Self::IncludedFile => "included file",
             Self::Signal => "signal",
             Self::Api => "api",
             Self::Expiry => "expiry",

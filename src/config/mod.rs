@@ -4,6 +4,7 @@
 //!   has its line and column, what was found, and what would be right.
 //! - [`Settings`] are the result, which the rest of the gateway uses without checking it again.
 //! - [`show`] writes settings back as a file, with all defaults.
+//! - [`schema()`] is the JSON Schema of a file.
 //! - [`changes`] says what a reload changes, and [`History`] keeps it.
 //! - [`Watcher`] reports changes of the file.
 
@@ -12,8 +13,10 @@ mod file;
 mod history;
 mod key;
 mod named_file;
+mod pattern;
 mod problem;
 mod read;
+mod schema;
 mod settings;
 mod show;
 mod size;
@@ -31,6 +34,7 @@ pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use named_file::NamedFile;
 pub use problem::{LoadError, Problem, Problems};
+pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
@@ -41,5 +45,5 @@ pub use settings::{
 pub use show::show;
 pub(crate) use size::show_size;
 pub use state::{Broken, FileState};
-pub(crate) use toml_string::toml_string;
+pub(crate) use toml_string::{toml_string, toml_text};
 pub use watch::{WatchError, Watcher};

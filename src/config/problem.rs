@@ -6,6 +6,8 @@ use super::NamedFile;
 /// One problem in a file: its place, what was found, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
+    /// The included file that it is in; `None`: the file itself.
+    pub file: Option<PathBuf>,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
@@ -20,6 +22,34 @@ pub struct Problem {
 const LONGEST: usize = 1000;
 
 impl Problem {
+    /// One line that tells this as a warning about `file`: `gateway.toml:12:8: warning: message`.
+    #[must_use]
+    pub fn as_warning(&self, file: &Path) -> String {
+        let file = self.file_of(file).display();
+        let Self {
+            line,
+            column,
+            message,
+            ..
+        } = self;
+        format!("{file}:{line}:{column}: warning: {message}")
+    }
+
+    /// The file that it is in, of a configuration in `file`.
+    #[must_use]
+    pub fn file_of<'p>(&'p self, file: &'p Path) -> &'p Path {
+        self.file.as_deref().unwrap_or(file)
+    }
+
+    /// The message, behind the name of the included file that it is about.
+    #[must_use]
+    pub fn with_file(&self) -> String {
+        match &self.file {
+            Some(file) => format!("in {}: {}", file.display(), self.message),
+            None => self.message.clone(),
+        }
+    }
+
     /// Problems from pairs of a byte in `text` and a message, sorted by place.
     ///
     /// Reads the text once, however many problems there are.
@@ -40,6 +70,7 @@ impl Problem {
             }
             seen = seen.max(byte);
             Self {
+                file: None,
                 line,
                 column,
                 message,
@@ -104,12 +135,13 @@ impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.problems.iter().enumerate() {
             let line_end = if index == 0 { "" } else { "\n" };
+            let file = problem.file_of(&self.file).display();
             let Problem {
                 line,
                 column,
                 message,
+                ..
             } = problem;
-            let file = self.file.display();
             write!(f, "{line_end}{file}:{line}:{column}: {message}")?;
         }
         Ok(())

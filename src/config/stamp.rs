@@ -1,6 +1,7 @@
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Identity, size and times of a file: shows a change without reading the file.
 ///
@@ -16,6 +17,8 @@ pub(super) enum Stamp {
         modified: (i64, i64),
         changed: (i64, i64),
     },
+    /// Several files, by a hash of their names.
+    Names(u64),
 }
 
 impl Stamp {
@@ -30,10 +33,17 @@ impl Stamp {
         })
     }
 
+    /// The stamp of a list of files: only their names count.
+    pub(super) fn of_names(files: &[PathBuf]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        files.hash(&mut hasher);
+        Self::Names(hasher.finish())
+    }
+
     /// Whether both are the same file, perhaps with different content.
     pub(super) fn is_same_file(self, other: Self) -> bool {
         let identity = |stamp| match stamp {
-            Self::Missing => None,
+            Self::Missing | Self::Names(_) => None,
             Self::File { device, inode, .. } => Some((device, inode)),
         };
         identity(self) == identity(other)

@@ -66,6 +66,7 @@ impl Problem {
     #[must_use]
     pub fn of_file(message: String) -> Self {
         Self {
+            file: None,
             line: 1,
             column: 1,
             message,

@@ -18,3 +18,8 @@ pub(crate) fn toml_string(text: &str) -> String {
     }
     quoted + "\""
 }
+
+/// A text as the value of a field, which has no variable of the environment.
+pub(crate) fn toml_text(text: &str) -> String {
+    toml_string(&text.replace("${", "$${"))
+}

@@ -1,7 +1,7 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actix_rt::ArbiterHandle;
@@ -14,6 +14,13 @@ use crate::http::upstream::Prober;
 use crate::observe::access::AccessLog;
 use crate::observe::metrics::ConfigMetrics;
 use crate::time::clock;
+
+/// Logs what is legal in the file and probably a mistake.
+fn warn(settings: &Settings, file: &Path) {
+    for warning in &settings.warnings {
+        tracing::warn!("{}", warning.as_warning(file));
+    }
+}
 
 /// Puts a changed file into force.
 #[derive(Debug)]
@@ -56,6 +63,7 @@ impl Reloader {
             settings,
         } = loaded;
         let started_with = settings.clone();
+        warn(&settings, &file);
         let access = AccessLog::open(&settings.log)?;
         let since = clock::changed(&file).unwrap_or_else(clock::now);
         let gateway = Arc::new(Gateway::start(settings, &workers, access, since));
@@ -106,15 +114,14 @@ impl Reloader {
     pub(super) fn take(&self, read: Result<String, LoadError>, by: ChangedBy) -> bool {
         let known = self.text.replace(read.as_ref().ok().cloned());
         // A saved file whose text is the same is read for another that it names.
-        let by = match by {
-            ChangedBy::File if known.is_some() && *self.text.borrow() == known => {
-                ChangedBy::PlanFile
-            }
-            by => by,
-        };
+        let is_same = known.is_some() && *self.text.borrow() == known;
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
             Ok(Ok(settings)) => {
                 self.named.take();
+                let by = match by {
+                    ChangedBy::File if is_same => self.other_file(&settings),
+                    by => by,
+                };
                 self.adopt(settings, by)
             }
             Ok(Err(wrong)) => {
@@ -122,6 +129,18 @@ impl Reloader {
                 self.refuse(&wrong, wrong.problems.clone())
             }
             Err(error) => self.refuse(&error, error.problems()),
+        }
+    }
+
+    /// Which other file than the file itself has changed.
+    fn other_file(&self, new: &Settings) -> ChangedBy {
+        fn included(settings: &Settings) -> impl Iterator<Item = &NamedFile> {
+            settings.named.iter().filter(|file| file.is_included)
+        }
+        if included(self.gateway().settings()).eq(included(new)) {
+            ChangedBy::PlanFile
+        } else {
+            ChangedBy::IncludedFile
         }
     }
 
@@ -150,6 +169,7 @@ impl Reloader {
         // First: who sees that there was a reload finds what it changed.
         self.history.add(now, by, what.clone());
         self.state.send_modify(|state| state.reloaded(now));
+        warn(self.gateway().settings(), &self.file);
         tracing::info!(
             file = %self.file.display(),
             by = by.label(),

@@ -11,6 +11,7 @@ use redis::IntoConnectionInfo;
 /// Displayed without its password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
+    /// As it is shown, where it may have its password.
     text: String,
     pub(super) place: Place,
 }
@@ -84,6 +85,13 @@ impl Url {
         Self { text, place }
     }
 
+    /// The same URL, always shown as `text`.
+    #[must_use]
+    pub fn shown_as(&self, text: String) -> Self {
+        let place = self.place.clone();
+        Self { text, place }
+    }
+
     /// The same URL with `***` for its password.
     #[must_use]
     pub fn without_password(&self) -> Self {
@@ -93,7 +101,7 @@ impl Url {
         }
     }
 
-    /// The URL as it was written, with its password.
+    /// The URL as it was written, with its password unless that comes from the environment.
     #[must_use]
     pub fn written(&self) -> &str {
         &self.text

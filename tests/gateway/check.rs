@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use serde_json::{Value, json};
+
 use crate::support::{Gateway, Origin, Site, drip, one_zone};
 
 pub fn check(file: &Path) -> Output {
@@ -99,6 +101,183 @@ fn check_prints_settings_that_the_gateway_runs_on() {
         crate::support::fetch(gateway.address(), "/?key=a").status,
         429
     );
+}
+
+#[test]
+fn the_file_is_named_with_or_without_its_option_but_not_both() {
+    let site = Site::new();
+    site.write(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
+    let file = site.file();
+    let with = |args: &[&str]| {
+        let run = drip().args(args).current_dir(site.folder()).output();
+        run.expect("the program runs")
+    };
+    let name = file.to_str().expect("a name");
+    let expected = with(&["check", "-c", name]);
+    assert_eq!(
+        expected.status.code(),
+        Some(0),
+        "{}",
+        text(&expected.stderr)
+    );
+    for args in [&["check", name][..], &["check", "gateway.toml"], &["check"]] {
+        assert_eq!(with(args), expected, "{args:?}");
+    }
+    for command in ["check", "run"] {
+        let both = with(&[command, name, "-c", name]);
+        assert_eq!(both.status.code(), Some(2));
+        let told = text(&both.stderr);
+        assert!(told.contains("cannot be used with"), "{told}");
+    }
+    fs::write(&file, WRONG).expect("a file");
+    check_all_told(&with(&["run", name]), &file);
+}
+
+#[test]
+fn what_is_probably_a_mistake_is_a_warning_of_check_and_in_the_log() {
+    let site = Site::new();
+    let right = one_zone(&Origin::start(), "1r/s", "burst = 0");
+    let wrong = format!("{right}[zones.spare]\nkey = \"$host\"\nrate = \"1r/s\"\n");
+    site.write(&wrong);
+    let written = fs::read_to_string(site.file()).expect("a file");
+    let place = place(&written, "[zones.spare]");
+    let warning = format!(
+        "{}:{place}: warning: spare: no route",
+        site.file().display()
+    );
+    let checked = check(&site.file());
+    assert_eq!(checked.status.code(), Some(0));
+    assert!(text(&checked.stdout).contains("[zones.spare]"));
+    let told = text(&checked.stderr);
+    assert!(
+        told.starts_with(&warning) && told.lines().count() == 1,
+        "{told}"
+    );
+    let run = drip().args(["check", "--json"]).arg(site.file()).output();
+    let told: Value = serde_json::from_slice(&run.expect("it runs").stdout).expect("JSON");
+    assert_eq!(
+        (&told["valid"], &told["problems"]),
+        (&json!(true), &json!([]))
+    );
+    let warned = &told["warnings"][0];
+    assert_eq!(format!("{}:{}", warned["line"], warned["column"]), place);
+
+    let gateway = Gateway::run(site);
+    gateway.wait_for_line("spare: no route");
+    gateway.site.write(&right);
+    gateway.wait_for_line("zones.spare removed");
+    gateway.site.write(&wrong.replace("spare", "another"));
+    gateway.wait_for_line("another: no route");
+    let log = gateway.log();
+    let warned = log.lines().filter(|line| line.contains("no route"));
+    assert_eq!(warned.count(), 2);
+}
+
+#[test]
+fn check_tells_programs_as_json() {
+    let site = Site::new();
+    let check = || {
+        let run = drip().args(["check", "--json"]).arg(site.file()).output();
+        let output = run.expect("the program runs");
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(text(&output.stderr), "");
+        (output.status.code(), told)
+    };
+    let file = site.file().display().to_string();
+    site.write(&one_zone(&Origin::start(), "1r/s", "burst = 0"));
+    let nothing = json!({ "file": file, "valid": true, "problems": [], "warnings": [] });
+    assert_eq!(check(), (Some(0), nothing));
+
+    fs::write(site.file(), WRONG).expect("a file");
+    let (code, told) = check();
+    assert_eq!((code, &told["valid"]), (Some(1), &json!(false)));
+    let problems = told["problems"].as_array().expect("a list");
+    let places = problems.iter().map(|problem| {
+        assert_eq!(problem["file"], json!(file));
+        format!("{}:{}", problem["line"], problem["column"])
+    });
+    let expected = PROBLEMS.map(|(part, _)| place(WRONG, part));
+    assert_eq!(places.collect::<Vec<_>>(), expected);
+    let message = problems[2]["message"].as_str().expect("a text");
+    assert!(message.contains("a rate of 0"), "{message}");
+
+    fs::remove_file(site.file()).expect("a file");
+    let (code, told) = check();
+    assert_eq!((code, &told["problems"][0]["line"]), (Some(1), &json!(1)));
+}
+
+/// The sections of the page with a table of fields, each with its place in the schema.
+const SECTIONS: [(&str, &str); 11] = [
+    ("## `[server]`", "/properties/server"),
+    ("## `[server.tls]`", "/properties/server/properties/tls"),
+    (
+        "## `[origins.NAME]`",
+        "/properties/origins/additionalProperties",
+    ),
+    (
+        "## `[origins.NAME.backoff]`",
+        "/properties/origins/additionalProperties/properties/backoff",
+    ),
+    (
+        "## `[origins.NAME.health]`",
+        "/properties/origins/additionalProperties/properties/health",
+    ),
+    (
+        "## `[zones.NAME]`",
+        "/properties/zones/additionalProperties",
+    ),
+    (
+        "### Plans",
+        "/properties/zones/additionalProperties/properties/plans/additionalProperties",
+    ),
+    ("## `[redis]`", "/properties/redis"),
+    ("## `[[routes]]`", "/properties/routes/items"),
+    (
+        "### Limits",
+        "/properties/routes/items/properties/limits/items",
+    ),
+    ("## `[log]`", "/properties/log"),
+];
+
+#[test]
+fn the_schema_is_printed_and_describes_the_fields_that_the_pages_describe() {
+    let printed = drip().arg("schema").output().expect("the program runs");
+    assert!(printed.status.success());
+    let schema: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
+    assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+    let page = include_str!("../../docs/configuration.md");
+    for (title, pointer) in SECTIONS {
+        let (_, section) = page.split_once(&format!("\n{title}\n")).expect(title);
+        let table = section.split_once("\n| field |").expect(title).1;
+        let rows = table
+            .lines()
+            .skip(2)
+            .take_while(|line| line.starts_with('|'));
+        let of = schema.pointer(pointer).expect(pointer);
+        let mut described = Vec::new();
+        for row in rows {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            let name = cells[0].trim_matches(['|', ' ', '`']);
+            let property = &of["properties"][name];
+            assert!(property.is_object(), "{title} {name}");
+            let required = of["required"].as_array().into_iter().flatten();
+            let is_required = required.into_iter().any(|it| it == name);
+            assert_eq!(is_required, cells[2] == "required", "{title} {name}");
+            if let Some(default) = property.get("default") {
+                let told = cells[2].trim_matches('`');
+                let told: Option<Value> = serde_json::from_str(told).ok();
+                // A word tells that nothing is limited.
+                let told = told.unwrap_or_else(|| default.clone());
+                assert_eq!(*default, told, "{title} {name}");
+            }
+            described.push(name);
+        }
+        let properties = of["properties"].as_object().expect("an object").iter();
+        for (name, of) in properties {
+            let is_table = of["type"] == "object" && name != "classes";
+            assert!(is_table || described.contains(&&**name), "{title} {name}");
+        }
+    }
 }
 
 /// A file with five errors, and what each is about.

@@ -29,7 +29,7 @@ fn changes(gateway: &Gateway) -> Vec<(String, Vec<String>)> {
 }
 
 /// Waits for this many changes, and returns the last one.
-fn nth_change(gateway: &Gateway, nth: usize) -> (String, Vec<String>) {
+pub fn nth_change(gateway: &Gateway, nth: usize) -> (String, Vec<String>) {
     eventually(&format!("change {nth}"), || changes(gateway).len() == nth);
     changes(gateway).remove(0)
 }

@@ -19,6 +19,7 @@ mod health;
 mod heavy_keys;
 mod history;
 mod in_flight;
+mod include;
 mod live;
 mod log;
 mod new_keys;

@@ -69,7 +69,7 @@ fn broken_view(broken: Broken) -> views::Broken {
     let view = |problem: Problem| views::Problem {
         line: Some(problem.line as u64),
         column: Some(problem.column as u64),
-        message: Plain::new(&problem.message),
+        message: Plain::new(&problem.with_file()),
     };
     views::Broken {
         since: timestamp(broken.since),

@@ -35,6 +35,9 @@ pub(super) fn read(mut fields: Fields) -> Backoff {
 }
 
 fn percent(node: Node) -> Option<Percent> {
+    if values::is_spaced(node, |text| text.parse::<Percent>().is_ok()) {
+        return None;
+    }
     values::parsed(node, "a percentage such as \"10%\"", str::parse)
 }
 

@@ -1,5 +1,5 @@
 use super::{Fields, Node, values};
-use crate::config::{CostRule, Plan, RouteLimit, Zone};
+use crate::config::{CostRule, Plan, RouteLimit, Zone, schema};
 use crate::limit::{Cost, Rate};
 
 const FORM: &str = "a whole number from 1 to 64, or a table with header, body_per or \
@@ -13,15 +13,21 @@ pub(super) fn read(node: Node) -> Option<CostRule> {
     if node.value.as_table().is_none() {
         return node.expected(FORM);
     }
-    let mut fields = Fields::of(node, "cost".to_owned())?;
-    let [header, body_per, response] =
-        ["header", "body_per", "response_header"].map(|name| fields.get(name));
-    if [header, body_per, response].iter().flatten().count() != 1 {
-        node.wrong(&format!(
-            "expected {FORM}; found a table with none or several of these"
-        ));
-        return None;
-    }
+    let has = |name| node.field(name).is_some();
+    let all = match ["header", "body_per", "response_header"].map(has) {
+        [true, false, false] => &schema::COST_HEADER,
+        [false, true, false] => &schema::COST_BODY,
+        [false, false, true] => &schema::COST_RESPONSE,
+        _ => {
+            node.wrong(&format!(
+                "expected {FORM}; found a table with none or several of these"
+            ));
+            return None;
+        }
+    };
+    let mut fields = Fields::of(node, "cost".to_owned(), all)?;
+    let mut of = |name| fields.value(name).and_then(|_| fields.get(name));
+    let (header, body_per, response) = (of("header"), of("body_per"), of("response_header"));
     let max = fields.required("max", "20", cost);
     let rule = match (header, body_per, response) {
         (Some(header), None, None) => {

@@ -1,7 +1,7 @@
 use std::num::NonZeroU32;
 
 use super::{Fields, Node, index, values};
-use crate::config::{RouteLimit, StoreKind, Zone};
+use crate::config::{RouteLimit, StoreKind, Zone, schema};
 use crate::limit::{Algorithm, Cost, Delay, Limit, Rate};
 
 /// The zones that limits can name: all names, and the zones without problems.
@@ -18,7 +18,7 @@ pub(super) fn read(node: Node, zones: &Zones) -> Option<Vec<RouteLimit>> {
     let mut taken = Vec::new();
     let mut limits = Vec::new();
     for item in items {
-        let fields = Fields::of(item, "this limit".to_owned());
+        let fields = Fields::of(item, "this limit".to_owned(), &schema::LIMIT);
         let (zone, limit) = fields.map_or((None, None), |fields| limit(fields, zones));
         if let Some(name) = zone
             .filter(|zone| taken.contains(zone))

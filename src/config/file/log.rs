@@ -1,34 +1,18 @@
-use std::path::Path;
-
 use http::Uri;
 
 use super::{Fields, Node, values};
 use crate::config::{Access, Format, Level, Log};
 
 /// Reads `[log]`.
-pub(super) fn read(mut fields: Fields, folder: &Path) -> Log {
+pub(super) fn read(mut fields: Fields) -> Log {
     let log = Log {
-        level: fields.or(
-            "level",
-            Level::Info,
-            values::choice(&[
-                ("error", Level::Error),
-                ("warn", Level::Warn),
-                ("info", Level::Info),
-                ("debug", Level::Debug),
-                ("trace", Level::Trace),
-            ]),
-        ),
-        format: fields.or(
-            "format",
-            Format::Text,
-            values::choice(&[("text", Format::Text), ("json", Format::Json)]),
-        ),
+        level: fields.or("level", Level::Info, values::choice(&Level::NAMED)),
+        format: fields.or("format", Format::Text, values::choice(&Format::NAMED)),
         access: fields.or("access", Access::Off, |node| match node.value.as_str() {
             None | Some("") => node.expected("\"off\", \"stdout\" or the name of a file"),
             Some("off") => Some(Access::Off),
             Some("stdout") => Some(Access::Stdout),
-            Some(name) => Some(Access::File(folder.join(name))),
+            Some(name) => Some(Access::File(node.in_folder(name))),
         }),
         otlp: fields.or("otlp", None, |node| match node.value.as_str() {
             Some("off") => Some(None),

@@ -2,6 +2,8 @@
 
 mod backoff;
 mod cost;
+mod environment;
+mod include;
 mod limits;
 mod log;
 mod origins;
@@ -12,6 +14,7 @@ mod server;
 mod tls;
 mod url;
 mod values;
+mod warnings;
 mod zones;
 
 pub use tls::unusable_certificates;
@@ -21,13 +24,16 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::{env, fs, io};
 
 use toml::de::DeTable;
 
-use super::read::{Fields, Node, Report};
+use self::environment::Written;
+use super::read::{Fields, Node, Report, Shared, Source};
+use super::schema::{self, Table};
 use super::suggest::nearest;
 use super::{LoadError, Origin, Problem, Problems, Settings};
 
@@ -88,50 +94,108 @@ pub fn read(path: &Path) -> Result<String, LoadError> {
 ///
 /// Returns an error with all problems of the text, sorted by place.
 pub fn parse(text: &str, path: &Path, admin_token: bool) -> Result<Settings, Problems> {
-    let (file, errors) = DeTable::parse_recoverable(text);
-    let report = Report::new(text, &errors);
-    let settings = settings(Fields::root(&file, &report), path, admin_token, &report);
-    let named = report.take_named();
-    let problems = report.into_problems();
+    parse_in(text, path, admin_token, &environment::of_process)
+}
+
+/// As [`parse`], with the values of these variables of the environment.
+fn parse_in(
+    text: &str,
+    path: &Path,
+    admin_token: bool,
+    variable: environment::Variable,
+) -> Result<Settings, Problems> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = absolute.parent().unwrap_or(&absolute);
+    let shared = Shared::default();
+    let source = Source {
+        file: path,
+        is_included: false,
+        folder,
+        shared: &shared,
+    };
+    let (mut file, errors) = DeTable::parse_recoverable(text);
+    let report = Report::new(text, &errors, source);
+    let mut written = vec![environment::expand(file.get_mut(), &report, variable)];
+    let mut root = Fields::root(&file, &report);
+
+    let included = root.get("include").map(|node| include::read(node, path));
+    let included = included.unwrap_or_default();
+    let mut tables = Vec::new();
+    let mut reports = Vec::new();
+    for file in &included {
+        let source = Source {
+            file: &file.path,
+            is_included: true,
+            folder: &file.folder,
+            shared: &shared,
+        };
+        let (mut table, errors) = DeTable::parse_recoverable(&file.text);
+        let report = Report::new(&file.text, &errors, source);
+        written.push(environment::expand(table.get_mut(), &report, variable));
+        tables.push(table);
+        reports.push(report);
+    }
+    let others = tables.iter().zip(&reports);
+    let others = others.map(|(table, report)| Fields::included(table, report));
+    let settings = settings(root, others.collect(), admin_token, &report, written);
+
+    let reports = || std::iter::once(&report).chain(&reports);
+    let problems: Vec<Problem> = reports().flat_map(Report::take_problems).collect();
+    let warnings = reports().flat_map(Report::take_warnings).collect();
+    let named = shared.take_named();
     match settings {
-        Some(settings) if problems.is_empty() => Ok(Settings { named, ..settings }),
+        Some(settings) if problems.is_empty() => Ok(Settings {
+            named,
+            warnings,
+            ..settings
+        }),
         _ => Err(Problems::new(path, problems).naming(named)),
     }
 }
 
-fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -> Option<Settings> {
+/// Reads the file, and the `others` that it includes. `written` is what each of them has from the
+/// environment.
+fn settings<'r>(
+    mut file: Fields<'r>,
+    mut others: Vec<Fields<'r>>,
+    admin_token: bool,
+    report: &Report,
+    written: Vec<Written>,
+) -> Option<Settings> {
     const ORIGIN: &str = "[origins.app] with servers = [\"http://127.0.0.1:9000\"]";
     const ROUTE: &str = "[[routes]] with path = \"/\" and origin = \"app\"";
 
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let folder = absolute.parent().unwrap_or(&absolute);
-    let server = server::read(file.section("server"), folder, admin_token);
-    let (origins, zones) = (file.get("origins"), file.get("zones"));
-    let (zone_names, zones, classes) = zones
-        .map(|node| zones::read(node, folder))
-        .unwrap_or_default();
-    let (origin_names, origins) = origins
-        .map(|node| origins::read(node, folder, &zone_names))
-        .unwrap_or_default();
+    let server_node = file.value("server");
+    let server = server::read(file.section("server", &schema::SERVER), admin_token);
+    let mut in_all = |file: &mut Fields<'r>, name| -> Vec<Option<Node<'r>>> {
+        let first = file.get(name);
+        let others = others.iter_mut().map(|other| other.get(name));
+        std::iter::once(first).chain(others).collect()
+    };
+    let origin_nodes = entries(&in_all(&mut file, "origins"));
+    let zone_nodes = entries(&in_all(&mut file, "zones"));
+    let (zone_names, zones, classes) = zones::read(&zone_nodes);
+    let (origin_names, origins) = origins::read(&origin_nodes, &zone_names);
     for node in classes {
         is_class(node, &origins);
     }
-    let redis = redis::read(file.section("redis"));
-    let routes = file
-        .get("routes")
-        .map(|node| {
-            let known = routes::Known {
-                origin_names: &origin_names,
-                origins: &origins,
-                zones: limits::Zones {
-                    names: &zone_names,
-                    zones: &zones,
-                },
-            };
-            routes::read(node, &known)
-        })
-        .unwrap_or_default();
-    let log = log::read(file.section("log"), folder);
+    let redis = redis::read(file.section("redis", &schema::REDIS));
+    let tables = in_all(&mut file, "routes");
+    let tables: Vec<Option<Vec<Node>>> = tables.into_iter().map(routes::tables).collect();
+    let are_lists = tables.iter().all(Option::is_some);
+    let tables: Vec<Vec<Node>> = tables.into_iter().map(Option::unwrap_or_default).collect();
+    let counts: Vec<usize> = tables.iter().map(Vec::len).collect();
+    let route_nodes = tables.concat();
+    let known = routes::Known {
+        origin_names: &origin_names,
+        origins: &origins,
+        zones: limits::Zones {
+            names: &zone_names,
+            zones: &zones,
+        },
+    };
+    let routes = routes::read(&route_nodes, &known);
+    let log = log::read(file.section("log", &schema::LOG));
 
     if file.is_empty() {
         report.missing(
@@ -143,11 +207,14 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
     if origin_names.is_empty() {
         report.missing(0, format!("there is no origin; add {ORIGIN}"));
     }
-    if routes.is_empty() {
+    if routes.is_empty() && are_lists {
         report.missing(0, format!("there is no route; add {ROUTE}"));
     }
     file.finish();
-    Some(Settings {
+    for other in others {
+        other.finish();
+    }
+    let settings = Settings {
         server,
         origins: origins.into_iter().collect::<Option<_>>()?,
         zones: zones.into_iter().collect::<Option<_>>()?,
@@ -155,28 +222,63 @@ fn settings(mut file: Fields, path: &Path, admin_token: bool, report: &Report) -
         routes: routes.into_iter().collect::<Option<_>>()?,
         log,
         named: Vec::new(),
-    })
+        warnings: Vec::new(),
+        from_environment: environment::merged(written, &counts),
+    };
+    let places = warnings::Places {
+        server: server_node,
+        zones: zone_nodes,
+        routes: route_nodes,
+    };
+    if !report.shared().has_problem() {
+        warnings::find(&settings, &places);
+    }
+    Some(settings)
 }
 
 /// The names of origins or zones, in the order of the file.
 type Names<'r> = Vec<&'r str>;
 
-/// Reads a table of named things, such as `[origins]`.
+/// The entries of tables of named things, such as `[origins]` of each file.
+///
+/// Reports a name that two files have.
+fn entries<'r>(tables: &[Option<Node<'r>>]) -> Vec<Node<'r>> {
+    let mut all = Vec::new();
+    let mut places: HashMap<&str, Node> = HashMap::new();
+    for table in tables.iter().flatten() {
+        let Some(entries) = table.entries() else {
+            table.expected::<()>(&format!("a table for each, such as [{}.name]", table.name));
+            continue;
+        };
+        for entry in entries {
+            if let Some(other) = places.insert(entry.name, entry) {
+                entry.wrong(&format!(
+                    "[{}.{}] is also at {}; rename or remove one",
+                    table.name,
+                    entry.name,
+                    other.place()
+                ));
+            }
+            all.push(entry);
+        }
+    }
+    all
+}
+
+/// Reads the entries of a table of named things, such as `[origins]`.
 ///
 /// A thing that is wrong still has its name in the result, so that a route that uses it is not
 /// reported too.
 fn named<'r, T>(
-    node: Node<'r>,
+    table: &str,
+    all: &'static Table,
+    entries: &[Node<'r>],
     read: impl Fn(Fields<'r>, String) -> Option<T>,
 ) -> (Names<'r>, Vec<Option<T>>) {
-    let Some(entries) = node.entries() else {
-        node.expected::<()>(&format!("a table for each, such as [{}.name]", node.name));
-        return Default::default();
-    };
     let things = entries.iter().map(|entry| {
         let name = entry.name.to_owned();
         is_name(*entry);
-        read(Fields::of(*entry, format!("[{}.{name}]", node.name))?, name)
+        read(Fields::of(*entry, format!("[{table}.{name}]"), all)?, name)
     });
     (
         entries.iter().map(|entry| entry.name).collect(),

@@ -1,11 +1,10 @@
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
 use super::{Fields, Names, Node, backoff, index, is_name, named, url, values};
-use crate::config::{Health, HostRule, Origin};
+use crate::config::{Health, HostRule, Origin, schema};
 use crate::limit::{Class, MAX_CLASS_WEIGHT};
 
 /// Largest `max_in_flight`, far above what a machine can have open.
@@ -18,22 +17,18 @@ const MAX_QUEUE: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 const MOST_CLASSES: usize = 8;
 const MAX_HEADER_SIZE: usize = 64 * 1024;
 
-/// Reads `[origins]`.
-pub(super) fn read<'r>(
-    node: Node<'r>,
-    folder: &Path,
-    zones: &[&str],
-) -> (Names<'r>, Vec<Option<Origin>>) {
-    named(node, |fields, name| {
-        Some(origin(fields, name, folder, zones))
+/// Reads the entries of `[origins]`.
+pub(super) fn read<'r>(entries: &[Node<'r>], zones: &[&str]) -> (Names<'r>, Vec<Option<Origin>>) {
+    named("origins", &schema::ORIGIN, entries, |fields, name| {
+        Some(origin(fields, name, zones))
     })
 }
 
-fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Origin {
+fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
     const EXAMPLE: &str = "[\"http://127.0.0.1:9000\"]";
     let servers = fields.required("servers", EXAMPLE, |node| {
         values::filled(EXAMPLE, node)?;
-        values::list(EXAMPLE, |node| url::read(node, folder))(node)
+        values::list(EXAMPLE, url::read)(node)
     });
     let timeout = |seconds| Duration::from_secs(seconds);
     let title = format!("[origins.{name}.health]");
@@ -63,12 +58,16 @@ fn origin(mut fields: Fields, name: String, folder: &Path, zones: &[&str]) -> Or
         fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),
         keep_alive: fields.or("keep_alive", 256, values::whole(0..=u32::MAX as usize)),
         host: fields.or("host", HostRule::Preserve, host),
-        backoff: fields
-            .get("backoff")
-            .and_then(|node| Some(backoff::read(Fields::of(node, backoff_title)?))),
+        backoff: fields.get("backoff").and_then(|node| {
+            Some(backoff::read(Fields::of(
+                node,
+                backoff_title,
+                &schema::BACKOFF,
+            )?))
+        }),
         health: fields
             .get("health")
-            .and_then(|node| health(Fields::of(node, title)?)),
+            .and_then(|node| health(Fields::of(node, title, &schema::HEALTH)?)),
     };
     fields.finish();
     origin

@@ -11,14 +11,14 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{Fields, Node, is_name, values};
 use crate::config::toml_string::toml_string;
-use crate::config::{Plan, Plans};
+use crate::config::{Plan, Plans, schema};
 use crate::limit::{Algorithm, MAX_WEIGHT, Rate};
 
 /// Most keys of a zone that have plans.
 const MOST_KEYS: usize = 1_000_000;
 /// Longest key, as in a zone.
 const LONGEST: usize = 65_535;
-/// Largest file of keys, in bytes.
+/// Largest file, in bytes.
 const LARGEST: u64 = 100 * 1024 * 1024;
 /// What some editors put before UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -33,8 +33,6 @@ pub(super) struct OfZone<'a> {
     pub(super) algorithm: Algorithm,
     /// Whether the zone can count at this rate. Reports a problem if not.
     pub(super) fits: &'a dyn Fn(Node, Rate) -> bool,
-    /// The folder that names of files are relative to.
-    pub(super) folder: &'a Path,
 }
 
 /// Reads `[zones.NAME.plans]`. `classes` gets the values that name classes.
@@ -55,13 +53,13 @@ pub(super) fn read<'r>(
         is_name(entry);
         let title = format!("[zones.{}.plans.{}]", zone.name, entry.name);
         keys.names.push(entry.name);
-        let fields = Fields::of(entry, title);
+        let fields = Fields::of(entry, title, &schema::PLAN);
         plans.push(fields.and_then(|fields| plan(entry, fields, index, zone, &mut keys, classes)));
     }
     let plans: Vec<Plan> = plans.into_iter().collect::<Option<_>>()?;
     // After all lists: of a key that is in two plans, the line in a file is the harder to find.
     for (node, plan) in std::mem::take(&mut keys.files) {
-        keys.read_file(node, plan, zone.folder);
+        keys.read_file(node, plan);
     }
     Some(Plans::new(plans, keys.by_key))
 }
@@ -80,7 +78,7 @@ fn plan<'r>(
         entry.wrong("the plan has no keys; add some such as keys = [\"alice\"], or file = \"gold.txt\" with one key a line");
     }
     let written = keys_node.map_or(Some(Vec::new()), |node| keys.read_list(node, index));
-    let file = file_node.map(|node| file(node, zone.folder));
+    let file = file_node.map(file);
     keys.files.extend(file_node.map(|node| (node, index)));
     let rate = fields.get("rate").map(|node| {
         let rate = values::rate_or_unlimited(node);
@@ -115,12 +113,12 @@ fn optional<T>(value: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 /// The path of a file of keys.
-fn file(node: Node, folder: &Path) -> Option<PathBuf> {
+fn file(node: Node) -> Option<PathBuf> {
     let name = values::text(node)?;
     if name.is_empty() {
         return node.expected("the name of a file such as \"gold.txt\"");
     }
-    let path = folder.join(name);
+    let path = node.in_folder(name);
     node.report.names(path.clone());
     Some(path)
 }
@@ -183,11 +181,11 @@ impl Keys<'_> {
     }
 
     /// Reads a file with one key a line. Blanks around keys, empty lines and comments are left out.
-    fn read_file(&mut self, node: Node, plan: usize, folder: &Path) {
+    fn read_file(&mut self, node: Node, plan: usize) {
         let Some(name) = node.value.as_str().filter(|name| !name.is_empty()) else {
             return;
         };
-        let path = folder.join(name);
+        let path = node.in_folder(name);
         let text = match content(&path) {
             Ok(text) => text,
             Err(error) => {
@@ -212,8 +210,8 @@ impl Keys<'_> {
     }
 }
 
-/// The content of a file of keys. Only regular files are read: others may never end, or wait.
-fn content(path: &Path) -> io::Result<Vec<u8>> {
+/// The content of a file. Only regular files are read: others may never end, or wait.
+pub(super) fn content(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::limits::{self, Zones};
 use super::{Fields, Node, cost, index, values};
 use crate::config::suggest::nearest;
-use crate::config::{CostRule, Origin, PathPattern, RatelimitHeaders, Route, Statuses};
+use crate::config::{CostRule, Origin, PathPattern, RatelimitHeaders, Route, Statuses, schema};
 
 /// What routes can name.
 pub(super) struct Known<'a> {
@@ -14,23 +14,32 @@ pub(super) struct Known<'a> {
     pub(super) zones: Zones<'a>,
 }
 
-/// Reads the `[[routes]]`; `None` stands for a route with a problem.
-pub(super) fn read(node: Node, known: &Known) -> Vec<Option<Route>> {
-    let Some(tables) = node.items() else {
-        node.expected::<()>("[[routes]] in double brackets, once for each route");
-        return vec![None];
+/// The tables of `[[routes]]`, if there are any; `None` if the value has none, which is reported.
+pub(super) fn tables(node: Option<Node<'_>>) -> Option<Vec<Node<'_>>> {
+    let Some(node) = node else {
+        return Some(Vec::new());
     };
+    let what = "[[routes]] in double brackets, once for each route";
+    node.items().or_else(|| node.expected(what))
+}
+
+/// Reads the `[[routes]]`; `None` stands for a route with a problem.
+pub(super) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
     let mut earlier: Vec<Option<Taken>> = Vec::new();
     let mut routes = Vec::new();
     for table in tables {
-        let mut fields = Fields::of(table, "this route".to_owned());
+        let mut fields = Fields::of(*table, "this route".to_owned(), &schema::ROUTE);
         let taken = fields.as_mut().and_then(taken);
         let twin = earlier.iter().position(|earlier| *earlier == taken);
         if let Some(twin) = twin.filter(|_| taken.is_some()) {
+            let other = if tables[twin].is_beside(table) {
+                format!("route {}", twin + 1)
+            } else {
+                format!("the route at {}", tables[twin].place())
+            };
             table.wrong(&format!(
-                "route {} has the same path, host and methods as route {}, so it would never be used; remove one",
+                "route {} has the same path, host and methods as {other}, so it would never be used; remove one",
                 earlier.len() + 1,
-                twin + 1
             ));
         }
         earlier.push(taken.clone());
@@ -89,9 +98,9 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
     let reject_body = fields.or("reject_body", "Too many requests\n".to_owned(), |node| {
         values::text(node).map(str::to_owned)
     });
-    let names = DIALECTS.map(|name| (name, name));
+    let names = RatelimitHeaders::NAMES.map(|name| (name, name));
     let dialects = values::list("[\"x-ratelimit\"]", values::choice(&names));
-    let headers = fields.or("headers", vec![DIALECTS[0]], dialects);
+    let headers = fields.or("headers", vec![RatelimitHeaders::NAMES[0]], dialects);
     fields.finish();
     let Taken {
         path,
@@ -117,9 +126,9 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
         reject_status,
         reject_body,
         headers: RatelimitHeaders {
-            x_ratelimit: headers.contains(&DIALECTS[0]),
-            ratelimit: headers.contains(&DIALECTS[1]),
-            server_timing: headers.contains(&DIALECTS[2]),
+            x_ratelimit: headers.contains(&RatelimitHeaders::NAMES[0]),
+            ratelimit: headers.contains(&RatelimitHeaders::NAMES[1]),
+            server_timing: headers.contains(&RatelimitHeaders::NAMES[2]),
         },
     })
 }
@@ -148,8 +157,6 @@ fn class_of(node: Option<Node>, origin: &Origin) -> Option<Arc<str>> {
     });
     None
 }
-
-const DIALECTS: [&str; 3] = ["x-ratelimit", "ratelimit", "server-timing"];
 
 fn path(text: &str) -> Result<PathPattern, &'static str> {
     let (path, pattern): (_, fn(String) -> _) = match text.strip_prefix('=') {

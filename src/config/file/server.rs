@@ -1,6 +1,5 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -13,14 +12,11 @@ const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwr
 const MAX_HEADER_SIZE: usize = 32 * 1024;
 
 /// Reads `[server]`.
-pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Server {
-    let (listen, admin) = addresses(&mut fields, folder, admin_token);
+pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
+    let (listen, admin) = addresses(&mut fields, admin_token);
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let networks = values::list("[\"10.0.0.0/8\"]", values::network);
-    let headers = values::choice(&[
-        ("x-forwarded-for", ForwardedHeader::XForwardedFor),
-        ("forwarded", ForwardedHeader::Forwarded),
-    ]);
+    let headers = values::choice(&ForwardedHeader::NAMED);
     let seconds = Duration::from_secs;
     let server = Server {
         name: fields
@@ -49,7 +45,7 @@ pub(super) fn read(mut fields: Fields, folder: &Path, admin_token: bool) -> Serv
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
         max_body_size: NonZeroU64::new(fields.or("max_body_size", 0, values::size)),
         shutdown_timeout: fields.or("shutdown_timeout", seconds(30), values::duration),
-        tls: fields.get("tls").and_then(|node| tls::read(node, folder)),
+        tls: fields.get("tls").and_then(tls::read),
     };
     fields.finish();
     server
@@ -85,15 +81,11 @@ fn host_name() -> String {
 }
 
 /// Reads the client addresses and the admin address, and reports two that conflict.
-fn addresses(
-    fields: &mut Fields,
-    folder: &Path,
-    admin_token: bool,
-) -> (Vec<Listen>, Option<SocketAddr>) {
+fn addresses(fields: &mut Fields, admin_token: bool) -> (Vec<Listen>, Option<SocketAddr>) {
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
     let listen_node = fields.get("listen");
     let listen = match listen_node {
-        Some(node) => listen(node, folder),
+        Some(node) => listen(node),
         None => vec![Listen::Tcp(local(8080))],
     };
     let admin_node = fields.get("admin");
@@ -117,10 +109,10 @@ fn addresses(
     (listen, admin)
 }
 
-fn listen(node: Node, folder: &Path) -> Vec<Listen> {
+fn listen(node: Node) -> Vec<Listen> {
     let mut addresses = Vec::new();
     for item in values::filled("[\"127.0.0.1:8080\"]", node).unwrap_or_default() {
-        if let Some(address) = listen_address(item, folder) {
+        if let Some(address) = listen_address(item) {
             if let Some(earlier) = addresses.iter().find(|earlier| meet(earlier, &address)) {
                 item.wrong(&format!(
                     "{address} and {earlier} cannot both be listened on; remove one"
@@ -146,11 +138,11 @@ fn meet(one: &Listen, other: &Listen) -> bool {
     one.port() != 0 && one.port() == other.port() && (covers(a, b) || covers(b, a))
 }
 
-fn listen_address(node: Node, folder: &Path) -> Option<Listen> {
+fn listen_address(node: Node) -> Option<Listen> {
     let text = node.value.as_str().unwrap_or_default();
     let listen = match text.strip_prefix("unix:") {
         Some("") => None,
-        Some(path) => Some(Listen::Unix(folder.join(path))),
+        Some(path) => Some(Listen::Unix(node.in_folder(path))),
         None => text.parse().ok().map(Listen::Tcp),
     };
     listen.or_else(|| {

@@ -2,19 +2,19 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-use super::{Fields, Node, Report, values};
-use crate::config::{CertPair, Problems, Tls};
+use super::{Fields, Node, Report, Shared, Source, environment, values};
+use crate::config::{CertPair, Problems, Tls, schema};
 
 /// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
-pub(super) fn read(node: Node, folder: &Path) -> Option<Tls> {
-    let mut fields = Fields::of(node, "[server.tls]".to_owned())?;
+pub(super) fn read(node: Node) -> Option<Tls> {
+    let mut fields = Fields::of(node, "[server.tls]".to_owned(), &schema::TLS)?;
     let certs = fields.required("cert", "\"server.pem\"", |node| {
-        let certs = files(node, "\"server.pem\"", folder)?;
+        let certs = files(node, "\"server.pem\"")?;
         twice(&certs);
         Some(certs)
     });
     let keys = fields.required("key", "\"server.key\"", |node| {
-        Some((node, files(node, "\"server.key\"", folder)?))
+        Some((node, files(node, "\"server.key\"")?))
     });
     fields.finish();
     let (certs, (node, keys)) = (certs?, keys?);
@@ -47,25 +47,35 @@ pub fn unusable_certificates(
     path: &Path,
     unusable: &[(usize, &'static str, String)],
 ) -> Problems {
-    let (file, errors) = DeTable::parse_recoverable(text);
-    let report = Report::new(text, &errors);
+    let shared = Shared::default();
+    let source = Source {
+        file: path,
+        is_included: false,
+        folder: Path::new(""),
+        shared: &shared,
+    };
+    let (mut file, errors) = DeTable::parse_recoverable(text);
+    let report = Report::new(text, &errors, source);
+    environment::expand(file.get_mut(), &report, &environment::of_process);
     let mut root = Fields::root(&file, &report);
-    let mut tls = root.section("server").section("tls");
+    let mut tls = root
+        .section("server", &schema::SERVER)
+        .section("tls", &schema::TLS);
     for (index, field, why) in unusable {
         let Some(node) = tls.get(field) else {
             continue;
         };
         let item = node.items().and_then(|items| items.get(*index).copied());
-        item.unwrap_or(node).wrong(why);
+        item.unwrap_or(node).tell(why);
     }
-    Problems::new(path, report.into_problems())
+    Problems::new(path, report.take_problems())
 }
 
 /// A named file: its place in the text and its absolute path; `None` if it is wrong.
 type File<'r> = Option<(Node<'r>, PathBuf)>;
 
 /// One file, or a list of files that must not be empty.
-fn files<'r>(node: Node<'r>, example: &str, folder: &Path) -> Option<Vec<File<'r>>> {
+fn files<'r>(node: Node<'r>, example: &str) -> Option<Vec<File<'r>>> {
     let items = match node.items() {
         Some(_) => {
             values::filled(&format!("[{example}]"), node).filter(|items| !items.is_empty())?
@@ -76,7 +86,7 @@ fn files<'r>(node: Node<'r>, example: &str, folder: &Path) -> Option<Vec<File<'r
         None | Some("") => item.expected(&format!(
             "the name of a file such as {example}, or a list of such names"
         )),
-        Some(name) => Some((item, folder.join(name))),
+        Some(name) => Some((item, item.in_folder(name))),
     };
     Some(items.into_iter().map(file).collect())
 }

@@ -3,25 +3,24 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU16;
 use std::os::unix::net::SocketAddr;
-use std::path::Path;
 
 use super::{Node, values};
 use crate::config::{Host, Scheme, ServerUrl};
 
-/// Reads one server. The path of a socket file is relative to `folder`.
-pub(super) fn read(node: Node, folder: &Path) -> Option<ServerUrl> {
+/// Reads one server. The path of a socket file is relative to the folder of the file.
+pub(super) fn read(node: Node) -> Option<ServerUrl> {
     const WHAT: &str = "a server such as \"http://127.0.0.1:9000\"";
     values::parsed(node, WHAT, |text| match text.strip_prefix("unix:") {
-        Some(path) => unix(path, folder),
+        Some(path) => unix(path, node),
         None => tcp(text),
     })
 }
 
-fn unix(path: &str, folder: &Path) -> Result<ServerUrl, &'static str> {
+fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
     if path.is_empty() {
         return Err("a socket file is written \"unix:/run/app.sock\"");
     }
-    let path = folder.join(path);
+    let path = node.in_folder(path);
     match SocketAddr::from_pathname(&path) {
         Ok(_) => Ok(ServerUrl::Unix(path)),
         Err(_) => Err("a socket file's absolute name has at most 107 bytes, none of them 0"),

@@ -38,8 +38,24 @@ pub(super) fn parsed<T, E: Display>(
     let Some(text) = node.value.as_str() else {
         return node.expected(what);
     };
+    if node.is_expanded() {
+        // The error may show a part of the value.
+        return parse(text).ok().or_else(|| node.expected(what));
+    }
     let wrong = |error| node.wrong(&format!("{error}; found {}", node.found()));
     parse(text).map_err(wrong).ok()
+}
+
+/// Reports a text that is right without its blanks, such as `"16 r/s"`. Returns whether it is one.
+pub(super) fn is_spaced(node: Node, is_right: impl Fn(&str) -> bool) -> bool {
+    let text = node.value.as_str().unwrap_or_default();
+    let tight: String = text.split_whitespace().collect();
+    let is_spaced = !node.is_expanded() && tight != text && !is_right(text) && is_right(&tight);
+    if is_spaced {
+        let (tight, found) = (toml_string(&tight), node.found());
+        node.wrong(&format!("write {tight}, without blanks; found {found}"));
+    }
+    is_spaced
 }
 
 /// `true` or `false`.
@@ -67,6 +83,9 @@ where
 
 /// A duration, zero included.
 pub(super) fn duration(node: Node) -> Option<Duration> {
+    if is_spaced(node, |text| parse_duration(text).is_some()) {
+        return None;
+    }
     let span = node.value.as_str().and_then(parse_duration);
     let span = span.filter(|span| *span <= LONGEST_DURATION);
     span.or_else(|| {
@@ -98,6 +117,9 @@ pub(super) fn tcp_keepalive(node: Node) -> Option<Duration> {
 
 /// A size in bytes, zero included.
 pub(super) fn size(node: Node) -> Option<u64> {
+    if is_spaced(node, |text| parse_size(text).is_some()) {
+        return None;
+    }
     let bytes = match node.value {
         DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
         value => value.as_str().and_then(parse_size),
@@ -127,7 +149,11 @@ pub(super) fn patience(node: Node) -> Option<Duration> {
     if node.value.as_str() == Some("none") {
         return None;
     }
-    if node.value.as_str().and_then(parse_duration).is_none() {
+    let is_duration = |text: &str| parse_duration(text).is_some();
+    if is_spaced(node, is_duration) {
+        return None;
+    }
+    if !node.value.as_str().is_some_and(is_duration) {
         return node.expected("\"none\", or a duration such as \"5s\"");
     }
     duration(node)
@@ -143,13 +169,20 @@ pub(super) fn rate_or_none(node: Node) -> Option<Rate> {
     if node.value.as_str() == Some("none") {
         return None;
     }
-    parsed(node, "\"none\", or a rate such as \"10r/s\"", str::parse)
+    rate(node)
 }
 
 /// A rate, or `"none"`, which gives [`Rate::UNLIMITED`].
 pub(super) fn rate_or_unlimited(node: Node) -> Option<Rate> {
     if node.value.as_str() == Some("none") {
         return Some(Rate::UNLIMITED);
+    }
+    rate(node)
+}
+
+fn rate(node: Node) -> Option<Rate> {
+    if is_spaced(node, |text| text.parse::<Rate>().is_ok()) {
+        return None;
     }
     parsed(node, "\"none\", or a rate such as \"10r/s\"", str::parse)
 }

@@ -1,36 +1,27 @@
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::time::Duration;
 
 use super::{Fields, Names, Node, named, plans, values};
-use crate::config::{OnStoreFailure, Plans, StoreKind, Zone};
+use crate::config::{OnStoreFailure, Plans, StoreKind, Zone, schema};
 use crate::limit::{Algorithm, Moment, Rate};
 use crate::store::Pace;
 
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
 const MOST_KEYS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
 
-/// Reads `[zones]`. Names of files are relative to `folder`.
+/// Reads the entries of `[zones]`.
 ///
 /// Also returns the values that name classes of origins.
-pub(super) fn read<'r>(
-    node: Node<'r>,
-    folder: &Path,
-) -> (Names<'r>, Vec<Option<Zone>>, Vec<Node<'r>>) {
+pub(super) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Zone>>, Vec<Node<'r>>) {
     let classes = RefCell::new(Vec::new());
-    let (names, zones) = named(node, |fields, name| {
-        zone(fields, name, folder, &mut classes.borrow_mut())
+    let (names, zones) = named("zones", &schema::ZONE, entries, |fields, name| {
+        zone(fields, name, &mut classes.borrow_mut())
     });
     (names, zones, classes.into_inner())
 }
 
-fn zone<'r>(
-    mut fields: Fields<'r>,
-    name: String,
-    folder: &Path,
-    classes: &mut Vec<Node<'r>>,
-) -> Option<Zone> {
+fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -> Option<Zone> {
     let key = fields.required("key", "\"$remote_addr\"", |node| {
         values::parsed(node, "variables such as \"$remote_addr\"", str::parse)
     });
@@ -70,7 +61,6 @@ fn zone<'r>(
             name: &name,
             algorithm,
             fits: &can_count,
-            folder,
         };
         plans::read(node, &of_zone, classes)
     });

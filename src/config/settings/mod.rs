@@ -7,6 +7,7 @@ mod server;
 mod status;
 mod store;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
 pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
 
-use super::{KeyTemplate, NamedFile};
+use super::{KeyTemplate, NamedFile, Problem};
 use crate::limit::{Algorithm, Limit, Rate};
 
 /// The checked settings from a gateway's file.
@@ -46,6 +47,11 @@ pub struct Settings {
     pub log: Log,
     /// The other files that were read with the file.
     pub named: Vec<NamedFile>,
+    /// What is legal in the file and probably a mistake, sorted by place.
+    pub warnings: Vec<Problem>,
+    /// Values with variables of the environment as they are written, by the names that lead to
+    /// them, such as `redis` and `url`.
+    pub from_environment: BTreeMap<Vec<String>, String>,
 }
 
 impl Settings {
@@ -259,6 +265,17 @@ pub enum Level {
     Trace,
 }
 
+impl Level {
+    /// All levels by their names in the file.
+    pub const NAMED: [(&'static str, Self); 5] = [
+        ("error", Self::Error),
+        ("warn", Self::Warn),
+        ("info", Self::Info),
+        ("debug", Self::Debug),
+        ("trace", Self::Trace),
+    ];
+}
+
 /// Format of a line in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -266,6 +283,11 @@ pub enum Format {
     Text,
     /// One JSON object for each line.
     Json,
+}
+
+impl Format {
+    /// Both formats by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("text", Self::Text), ("json", Self::Json)];
 }
 
 /// Where the access log goes.

@@ -123,6 +123,11 @@ impl RouteLimit {
     }
 }
 
+impl RatelimitHeaders {
+    /// Their names in the file, in the order of the fields here.
+    pub const NAMES: [&'static str; 3] = ["x-ratelimit", "ratelimit", "server-timing"];
+}
+
 /// Header fields that tell a client about its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RatelimitHeaders {

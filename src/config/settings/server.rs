@@ -72,6 +72,14 @@ pub enum ForwardedHeader {
     Forwarded,
 }
 
+impl ForwardedHeader {
+    /// Both fields by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [
+        ("x-forwarded-for", Self::XForwardedFor),
+        ("forwarded", Self::Forwarded),
+    ];
+}
+
 /// An address for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {

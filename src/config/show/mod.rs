@@ -6,7 +6,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 
 use super::size::show_size;
-use super::toml_string::toml_string;
+use super::toml_string::{toml_string, toml_text};
 use super::{
     Access, Backoff, CostRule, Format, ForwardedHeader, HostRule, Level, Origin, Plan,
     RatelimitHeaders, Redis, Route, RouteLimit, Settings, Zone,
@@ -16,7 +16,11 @@ use crate::limit::{Delay, show_duration};
 /// Writes settings as a `gateway.toml` with all values, which reads back as the same settings.
 #[must_use]
 pub fn show(settings: &Settings) -> String {
-    let mut out = Page(String::new());
+    let mut out = Page {
+        text: String::new(),
+        path: Vec::new(),
+        settings,
+    };
     server(&mut out, settings);
     for origin in &settings.origins {
         show_origin(&mut out, origin, &settings.zones);
@@ -25,28 +29,46 @@ pub fn show(settings: &Settings) -> String {
         show_zone(&mut out, zone);
     }
     show_redis(&mut out, &settings.redis);
-    for route in &settings.routes {
-        show_route(&mut out, route, settings);
+    for (index, route) in settings.routes.iter().enumerate() {
+        show_route(&mut out, index, route);
     }
     log(&mut out, settings);
-    out.0
+    out.text
 }
 
-struct Page(String);
+struct Page<'s> {
+    text: String,
+    /// The names that lead to the table.
+    path: Vec<String>,
+    settings: &'s Settings,
+}
 
-impl Page {
-    fn title(&mut self, title: impl Display) {
-        let gap = if self.0.is_empty() { "" } else { "\n" };
+impl Page<'_> {
+    /// Begins the table that these names lead to.
+    fn table(&mut self, path: &[&str]) {
+        let names = path.iter().map(|name| key(name));
+        self.title(&format!("[{}]", names.collect::<Vec<_>>().join(".")), path);
+    }
+
+    fn title(&mut self, title: &str, path: &[&str]) {
+        let gap = if self.text.is_empty() { "" } else { "\n" };
         // Writing to a string does not fail.
-        let _ = writeln!(self.0, "{gap}{title}");
+        let _ = writeln!(self.text, "{gap}{title}");
+        self.path = path.iter().map(|name| (*name).to_owned()).collect();
     }
 
     fn comment(&mut self, comment: impl Display) {
-        let _ = writeln!(self.0, "# {comment}");
+        let _ = writeln!(self.text, "# {comment}");
     }
 
+    /// Writes a field. A value from the environment is written as in the file.
     fn field(&mut self, name: &str, value: impl Display) {
-        let _ = writeln!(self.0, "{name} = {value}");
+        self.path.push(name.to_owned());
+        let _ = match self.settings.from_environment.get(&self.path) {
+            Some(written) => writeln!(self.text, "{name} = {written}"),
+            None => writeln!(self.text, "{name} = {value}"),
+        };
+        self.path.pop();
     }
 }
 
@@ -59,80 +81,80 @@ fn server(out: &mut Page, settings: &Settings) {
         ForwardedHeader::XForwardedFor => "x-forwarded-for",
         ForwardedHeader::Forwarded => "forwarded",
     };
-    out.title("[server]");
-    out.field("name", toml_string(&server.name));
+    out.table(&["server"]);
+    out.field("name", toml_text(&server.name));
     out.field("listen", quoted(&server.listen));
-    out.field("admin", toml_string(&admin));
+    out.field("admin", toml_text(&admin));
     out.field("workers", server.workers);
     out.field("trusted_proxies", quoted(&server.trusted_proxies));
-    out.field("forwarded_header", toml_string(header));
+    out.field("forwarded_header", toml_text(header));
     out.field("max_connections", server.max_connections);
-    out.field("keep_alive", toml_string(&show_duration(server.keep_alive)));
+    out.field("keep_alive", toml_text(&show_duration(server.keep_alive)));
     let tcp_keepalive = server.tcp_keepalive.unwrap_or_default();
-    out.field("tcp_keepalive", toml_string(&show_duration(tcp_keepalive)));
+    out.field("tcp_keepalive", toml_text(&show_duration(tcp_keepalive)));
     out.field(
         "header_timeout",
-        toml_string(&show_duration(server.header_timeout)),
+        toml_text(&show_duration(server.header_timeout)),
     );
     out.field(
         "body_timeout",
-        toml_string(&show_duration(server.body_timeout)),
+        toml_text(&show_duration(server.body_timeout)),
     );
     out.field("max_header_size", head_size(server.max_header_size));
     let max_body_size = server.max_body_size.map_or(0, NonZeroU64::get);
-    out.field("max_body_size", toml_string(&show_size(max_body_size)));
+    out.field("max_body_size", toml_text(&show_size(max_body_size)));
     out.field(
         "shutdown_timeout",
-        toml_string(&show_duration(server.shutdown_timeout)),
+        toml_text(&show_duration(server.shutdown_timeout)),
     );
     if let Some(tls) = &server.tls {
-        out.title("[server.tls]");
+        out.table(&["server", "tls"]);
         out.field("cert", files(tls.pairs.iter().map(|pair| &*pair.cert)));
         out.field("key", files(tls.pairs.iter().map(|pair| &*pair.key)));
     }
 }
 
 fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
-    out.title(format!("[origins.{}]", key(&origin.name)));
+    out.table(&["origins", &origin.name]);
     out.field("servers", quoted(&origin.servers));
     out.field(
         "connect_timeout",
-        toml_string(&show_duration(origin.connect_timeout)),
+        toml_text(&show_duration(origin.connect_timeout)),
     );
     out.field(
         "response_timeout",
-        toml_string(&show_duration(origin.response_timeout)),
+        toml_text(&show_duration(origin.response_timeout)),
     );
     out.field(
         "body_timeout",
-        toml_string(&show_duration(origin.body_timeout)),
+        toml_text(&show_duration(origin.body_timeout)),
     );
     out.field(
         "tunnel_timeout",
-        toml_string(&show_duration(origin.tunnel_timeout)),
+        toml_text(&show_duration(origin.tunnel_timeout)),
     );
     out.field("max_header_size", head_size(origin.max_header_size));
     let rate = origin
         .rate
         .map_or("none".to_owned(), |rate| rate.to_string());
-    out.field("rate", toml_string(&rate));
+    out.field("rate", toml_text(&rate));
     out.field(
         "max_in_flight",
         origin.max_in_flight.map_or(0, NonZeroUsize::get),
     );
     if let Some(share) = origin.share {
-        out.field("share", toml_string(&zones[share].name));
+        out.field("share", toml_text(&zones[share].name));
     }
     out.field("queue", origin.queue);
     out.field("max_queue", origin.max_queue);
     out.field(
         "queue_timeout",
-        toml_string(&show_duration(origin.queue_timeout)),
+        toml_text(&show_duration(origin.queue_timeout)),
     );
     out.field("max_fails", origin.max_fails);
     out.field(
         "fail_timeout",
-        toml_string(&show_duration(origin.fail_timeout)),
+        toml_text(&show_duration(origin.fail_timeout)),
     );
     out.field("keep_alive", origin.keep_alive);
     let host = match &origin.host {
@@ -140,55 +162,49 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
         HostRule::Origin => "origin",
         HostRule::Literal(name) => name,
     };
-    out.field("host", toml_string(host));
+    out.field("host", toml_text(host));
     if !origin.classes.is_empty() {
-        out.title(format!("[origins.{}.classes]", key(&origin.name)));
+        out.table(&["origins", &origin.name, "classes"]);
         for class in &origin.classes {
             out.field(&key(&class.name), class.weight);
         }
     }
     if let Some(backoff) = &origin.backoff {
         let Backoff { mode, on, limits } = backoff;
-        out.title(format!("[origins.{}.backoff]", key(&origin.name)));
-        out.field("mode", toml_string(mode.name()));
+        out.table(&["origins", &origin.name, "backoff"]);
+        out.field("mode", toml_text(mode.name()));
         out.field("on", quoted(on));
         let slow = limits.slow.map_or("none".to_owned(), show_duration);
-        out.field("slow", toml_string(&slow));
-        out.field("trip", toml_string(&limits.trip.to_string()));
-        out.field("floor", toml_string(&limits.floor.to_string()));
-        out.field("max_pause", toml_string(&show_duration(limits.max_pause)));
+        out.field("slow", toml_text(&slow));
+        out.field("trip", toml_text(&limits.trip.to_string()));
+        out.field("floor", toml_text(&limits.floor.to_string()));
+        out.field("max_pause", toml_text(&show_duration(limits.max_pause)));
     }
     if let Some(health) = &origin.health {
-        out.title(format!("[origins.{}.health]", key(&origin.name)));
-        out.field("path", toml_string(health.path.as_str()));
-        out.field("interval", toml_string(&show_duration(health.interval)));
-        out.field("timeout", toml_string(&show_duration(health.timeout)));
+        out.table(&["origins", &origin.name, "health"]);
+        out.field("path", toml_text(health.path.as_str()));
+        out.field("interval", toml_text(&show_duration(health.interval)));
+        out.field("timeout", toml_text(&show_duration(health.timeout)));
         out.field("unhealthy_after", health.unhealthy_after);
         out.field("healthy_after", health.healthy_after);
     }
 }
 
 fn show_zone(out: &mut Page, zone: &Zone) {
-    out.title(format!("[zones.{}]", key(&zone.name)));
+    out.table(&["zones", &zone.name]);
     out.field("key", toml_string(&zone.key.to_string()));
-    out.field("rate", toml_string(&zone.rate.to_string()));
-    out.field("algorithm", toml_string(zone.algorithm.name()));
+    out.field("rate", toml_text(&zone.rate.to_string()));
+    out.field("algorithm", toml_text(zone.algorithm.name()));
     out.field("max_keys", zone.max_keys);
     let new_keys = zone
         .new_keys
         .map_or("none".to_owned(), |rate| rate.to_string());
-    out.field("new_keys", toml_string(&new_keys));
-    out.field(
-        "idle_timeout",
-        toml_string(&show_duration(zone.idle_timeout)),
-    );
+    out.field("new_keys", toml_text(&new_keys));
+    out.field("idle_timeout", toml_text(&show_duration(zone.idle_timeout)));
     out.field("ipv6_prefix", zone.ipv6_prefix);
     out.field("exempt", quoted(&zone.exempt));
-    out.field("store", toml_string(zone.store.name()));
-    out.field(
-        "on_store_failure",
-        toml_string(zone.on_store_failure.name()),
-    );
+    out.field("store", toml_text(zone.store.name()));
+    out.field("on_store_failure", toml_text(zone.on_store_failure.name()));
     for (plan, count) in zone.plans.iter().zip(zone.plans.counts()) {
         show_plan(out, zone, plan, count);
     }
@@ -196,37 +212,34 @@ fn show_zone(out: &mut Page, zone: &Zone) {
 
 /// Writes a plan that has `count` keys, with those of its file.
 fn show_plan(out: &mut Page, zone: &Zone, plan: &Plan, count: usize) {
-    out.title(format!(
-        "[zones.{}.plans.{}]",
-        key(&zone.name),
-        key(&plan.name)
-    ));
+    out.table(&["zones", &zone.name, "plans", &plan.name]);
     let keys = if count == 1 { "key" } else { "keys" };
     out.comment(format!("{count} {keys}"));
     out.field("keys", quoted(&plan.keys));
     if let Some(file) = &plan.file {
-        out.field("file", toml_string(&file.display().to_string()));
+        out.field("file", toml_text(&file.display().to_string()));
     }
     if let Some(rate) = plan.rate {
-        out.field("rate", toml_string(&rate.to_string()));
+        out.field("rate", toml_text(&rate.to_string()));
     }
     if let Some(burst) = plan.burst {
         out.field("burst", burst);
     }
     out.field("weight", plan.weight);
     if let Some(class) = &plan.class {
-        out.field("class", toml_string(class));
+        out.field("class", toml_text(class));
     }
 }
 
 fn show_redis(out: &mut Page, redis: &Redis) {
-    out.title("[redis]");
-    out.field("url", toml_string(redis.url.written()));
-    out.field("timeout", toml_string(&show_duration(redis.timeout)));
-    out.field("prefix", toml_string(&redis.prefix));
+    out.table(&["redis"]);
+    out.field("url", toml_text(redis.url.written()));
+    out.field("timeout", toml_text(&show_duration(redis.timeout)));
+    out.field("prefix", toml_text(&redis.prefix));
 }
 
-fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
+fn show_route(out: &mut Page, index: usize, route: &Route) {
+    let settings = out.settings;
     let RatelimitHeaders {
         x_ratelimit,
         ratelimit,
@@ -245,38 +258,38 @@ fn show_route(out: &mut Page, route: &Route, settings: &Settings) {
         .limits
         .iter()
         .map(|limit| show_limit(*limit, &settings.zones));
-    out.title("[[routes]]");
-    out.field("path", toml_string(&route.path.to_string()));
+    out.title("[[routes]]", &["routes", &index.to_string()]);
+    out.field("path", toml_text(&route.path.to_string()));
     if let Some(host) = &route.host {
-        out.field("host", toml_string(host));
+        out.field("host", toml_text(host));
     }
     out.field("methods", quoted(&route.methods));
-    out.field("origin", toml_string(&settings.origins[route.origin].name));
+    out.field("origin", toml_text(&settings.origins[route.origin].name));
     if !route.class.is_empty() {
-        out.field("class", toml_string(&route.class));
+        out.field("class", toml_text(&route.class));
     }
     out.field("cost", cost(&route.cost));
     out.field("refund", quoted(&route.refund));
     out.field("limits", list(limits));
     out.field(
         "max_wait",
-        toml_string(&route.max_wait.map_or("none".to_owned(), show_duration)),
+        toml_text(&route.max_wait.map_or("none".to_owned(), show_duration)),
     );
     out.field("dry_run", route.dry_run);
     out.field("reject_status", route.reject_status);
-    out.field("reject_body", toml_string(&route.reject_body));
-    out.field("headers", list(headers.map(toml_string)));
+    out.field("reject_body", toml_text(&route.reject_body));
+    out.field("headers", list(headers.map(toml_text)));
 }
 
 fn cost(rule: &CostRule) -> String {
     match rule {
         CostRule::Fixed(cost) => cost.to_string(),
         CostRule::Header { name, default, max } => {
-            let name = toml_string(name);
+            let name = toml_text(name);
             format!("{{ header = {name}, default = {default}, max = {max} }}")
         }
         CostRule::BodyPer { size, max } => {
-            let size = toml_string(&show_size(size.get()));
+            let size = toml_text(&show_size(size.get()));
             format!("{{ body_per = {size}, max = {max} }}")
         }
         CostRule::ResponseHeader {
@@ -284,7 +297,7 @@ fn cost(rule: &CostRule) -> String {
             estimate,
             max,
         } => {
-            let name = toml_string(name);
+            let name = toml_text(name);
             format!("{{ response_header = {name}, estimate = {estimate}, max = {max} }}")
         }
     }
@@ -292,7 +305,7 @@ fn cost(rule: &CostRule) -> String {
 
 fn show_limit(limit: RouteLimit, zones: &[Zone]) -> String {
     let of = &zones[limit.zone];
-    let (zone, algorithm) = (toml_string(&of.name), of.algorithm);
+    let (zone, algorithm) = (toml_text(&of.name), of.algorithm);
     let burst = limit.limit.burst;
     let in_flight = limit.limit.in_flight;
     let in_flight = in_flight.map_or(String::new(), |most| format!(", in_flight = {most}"));
@@ -327,13 +340,13 @@ fn log(out: &mut Page, settings: &Settings) {
         Access::Stdout => "stdout".to_owned(),
         Access::File(path) => path.display().to_string(),
     };
-    out.title("[log]");
-    out.field("level", toml_string(level));
-    out.field("format", toml_string(format));
-    out.field("access", toml_string(&access));
+    out.table(&["log"]);
+    out.field("level", toml_text(level));
+    out.field("format", toml_text(format));
+    out.field("access", toml_text(&access));
     let otlp = log.otlp.as_ref();
     let otlp = otlp.map_or("off".to_owned(), ToString::to_string);
-    out.field("otlp", toml_string(&otlp));
+    out.field("otlp", toml_text(&otlp));
 }
 
 /// A name as a TOML key: without quotes if TOML allows that.
@@ -346,13 +359,13 @@ fn key(name: &str) -> String {
 }
 
 fn head_size(bytes: usize) -> String {
-    toml_string(&show_size(bytes as u64))
+    toml_text(&show_size(bytes as u64))
 }
 
 /// File names: one as a string, several as a list.
 fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
     let alone = names.len() == 1;
-    let mut names = names.map(|name| toml_string(&name.display().to_string()));
+    let mut names = names.map(|name| toml_text(&name.display().to_string()));
     match names.next() {
         Some(name) if alone => name,
         first => list(first.into_iter().chain(names)),
@@ -360,7 +373,7 @@ fn files<'p>(names: impl ExactSizeIterator<Item = &'p Path>) -> String {
 }
 
 fn quoted<T: Display>(items: &[T]) -> String {
-    list(items.iter().map(|item| toml_string(&item.to_string())))
+    list(items.iter().map(|item| toml_text(&item.to_string())))
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {

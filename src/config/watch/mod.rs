@@ -172,13 +172,13 @@ impl Watcher {
     /// The stamps of the files that it names, now.
     fn stamps(&self) -> Vec<Stamp> {
         let others = self.others.iter();
-        others.map(|file| Stamp::of(&file.path)).collect()
+        others.map(NamedFile::stamp_now).collect()
     }
 
     /// Whether the files that it names are as they were when the file was last read.
     fn knows_others(&self) -> bool {
         let mut others = self.others.iter();
-        others.all(|file| Stamp::of(&file.path) == file.stamp)
+        others.all(|file| file.stamp_now() == file.stamp)
     }
 
     /// Notes that the files that it names are read. Returns whether one has changed.

@@ -47,7 +47,7 @@ pub(super) const CASES: &[Case] = &[
     (ROUTE, "origin = \"app\"\ncost = { header = \"x-cost\", default = 3, max = 2 }",
      "11:8: cost: default is above max, which is 2; raise max, or lower it"),
     (ROUTE, "origin = \"app\"\ncost = { header = \"x-cost\", estimate = 3, max = 20 }",
-     "11:29: \"estimate\" is not a field of cost, whose fields are header, body_per, response_header, max, default"),
+     "11:29: \"estimate\" is not a field of cost, whose fields are header, max, default"),
     (ROUTE, "origin = \"app\"\ncost = { body_per = \"0\", max = 20 }",
      "11:21: body_per: expected a size above 0; found \"0\""),
     (ROUTE, "origin = \"app\"\ncost = { body_per = \"64KB\", max = 22 }",

@@ -1,8 +1,12 @@
+mod environment;
 mod gate;
 mod in_flight;
+mod include;
 mod origins;
 mod plans;
+mod schema;
 mod server;
+mod warnings;
 
 use super::*;
 
@@ -47,9 +51,9 @@ const CASES: &[Case] = &[
     (SMALLEST, "# nothing yet\n",
      r#"1:1: the file is empty; add at least [origins.app] with servers = ["http://127.0.0.1:9000"], and [[routes]] with path = "/" and origin = "app""#),
     ("", "name = 1\n",
-     r#"1:1: "name" is not a field of the file, whose fields are server, origins, zones, redis, routes, log"#),
+     r#"1:1: "name" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log"#),
     ("", "[zone.x]\n",
-     r#"1:2: "zone" is not a field of the file, whose fields are server, origins, zones, redis, routes, log; did you mean zones?"#),
+     r#"1:2: "zone" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log; did you mean zones?"#),
     ("", "server = true\n",
      "1:10: server: expected a table; found true"),
     ("rate = \"10r/s\"", "rate = 10r/s",
@@ -68,7 +72,7 @@ const CASES: &[Case] = &[
      "8:1: routes: expected [[routes]] in double brackets, once for each route; found a table"),
     ("[[routes]]", "[[route]]",
      r#"1:1: there is no route; add [[routes]] with path = "/" and origin = "app"
-8:3: "route" is not a field of the file, whose fields are server, origins, zones, redis, routes, log; did you mean routes?"#),
+8:3: "route" is not a field of the file, whose fields are include, server, origins, zones, redis, routes, log; did you mean routes?"#),
     ("[origins.app]", "[[origins]]",
      r#"1:1: origins: expected a table for each, such as [origins.name]; found a list
 1:1: there is no origin; add [origins.app] with servers = ["http://127.0.0.1:9000"]
@@ -93,6 +97,20 @@ const CASES: &[Case] = &[
      r#"6:8: rate: a rate is a count and a period, such as "10r/s", "30r/m" or "5r/250ms"; found "10/s""#),
     ("\"10r/s\"", "10",
      r#"6:8: rate: expected "none", or a rate such as "10r/s"; found 10"#),
+    ("\"10r/s\"", "\"16 r/s\"",
+     r#"6:8: rate: write "16r/s", without blanks; found "16 r/s""#),
+    ("\"10r/s\"", "\" 16r / 5 s \"",
+     r#"6:8: rate: write "16r/5s", without blanks; found " 16r / 5 s ""#),
+    ("\"10r/s\"", "\"16 q/s\"",
+     r#"6:8: rate: a rate is a count and a period, such as "10r/s", "30r/m" or "5r/250ms"; found "16 q/s""#),
+    ("\"10r/s\"", "\"1r/s\"\nidle_timeout = \"5 s\"",
+     r#"7:16: idle_timeout: write "5s", without blanks; found "5 s""#),
+    ("\"app\"", "\"app\"\nmax_wait = \"5 s\"",
+     r#"11:12: max_wait: write "5s", without blanks; found "5 s""#),
+    ("", "server.max_header_size = \"32 KB\"\n",
+     r#"1:26: max_header_size: write "32KB", without blanks; found "32 KB""#),
+    ("servers = [", "backoff.trip = \"10 %\"\nservers = [",
+     r#"2:16: trip: write "10%", without blanks; found "10 %""#),
     ("\"10r/s\"", "\"1r/s\"\nalgorithm = \"token_bukket\"",
      r#"7:13: algorithm: expected "leaky_bucket" or "token_bucket" or "fixed_window" or "sliding_window_log" or "sliding_window_counter"; found "token_bukket"; did you mean "token_bucket"?"#),
     ("\"10r/s\"", "\"10r/s\"\nalgorithm = \"fixed_window\"",

@@ -49,7 +49,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nkeep_alive = 75\n",
      r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 75"#),
     ("", "[server]\nkeep_alive = \"75 s\"\n",
-     r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "75 s""#),
+     r#"2:14: keep_alive: write "75s", without blanks; found "75 s""#),
     ("", "[server]\nkeep_alive = \"367d\"\n",
      r#"2:14: keep_alive: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found "367d""#),
     ("", "[server]\ntcp_keepalive = \"999ms\"\n",

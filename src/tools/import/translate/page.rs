@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::config::toml_string;
+use crate::config::{toml_string, toml_text};
 
 /// A table of the settings.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,13 @@ pub(super) struct Section {
 
 impl Section {
     pub(super) fn text(&mut self, name: &'static str, value: &str) {
-        self.fields.push((name, toml_string(value)));
+        // A key has variables of its own, and none of the environment.
+        let quoted = if name == "key" {
+            toml_string
+        } else {
+            toml_text
+        };
+        self.fields.push((name, quoted(value)));
     }
 
     pub(super) fn write(&self, page: &mut String) {
@@ -33,10 +39,7 @@ impl Section {
 
 /// A TOML list of strings.
 pub(super) fn list(items: &[String]) -> String {
-    let items = items
-        .iter()
-        .map(|item| toml_string(item))
-        .collect::<Vec<_>>();
+    let items = items.iter().map(|item| toml_text(item)).collect::<Vec<_>>();
     format!("[{}]", items.join(", "))
 }
 

@@ -1,0 +1,188 @@
+//! Variables of the environment in strings: `"${REDIS_URL}"`.
+//!
+//! Keys of zones keep their own variables, and have none of the environment.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::env;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::config::read::Report;
+use crate::config::toml_string::toml_string;
+
+/// The value of a variable, if it is set.
+pub(super) type Variable<'v> = &'v dyn Fn(&str) -> Option<String>;
+
+/// Values with variables as they are written, by the names that lead to them.
+pub(super) type Written = BTreeMap<Vec<String>, String>;
+
+/// The value of a variable of this process.
+pub(super) fn of_process(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
+/// Puts the values of variables into all strings of a file. Reports variables that are not set.
+///
+/// Returns the values that have variables as they were, inner ones and outer ones.
+pub(super) fn expand(file: &mut DeTable, report: &Report, variable: Variable) -> Written {
+    let mut expansion = Expansion {
+        report,
+        variable,
+        written: BTreeMap::new(),
+    };
+    for (name, value) in file {
+        expansion.value(value, vec![name.get_ref().to_string()]);
+    }
+    expansion.written
+}
+
+/// What all files have. `routes` is the number of routes of each: all are one list.
+pub(super) fn merged(files: Vec<Written>, routes: &[usize]) -> Written {
+    let mut all = BTreeMap::new();
+    let mut earlier = 0;
+    for (file, routes) in files.into_iter().zip(routes) {
+        for (mut path, text) in file {
+            if path[0] == "routes"
+                && let Some(index) = path.get_mut(1)
+                && let Ok(own) = index.parse::<usize>()
+            {
+                *index = (earlier + own).to_string();
+            }
+            all.insert(path, text);
+        }
+        earlier += routes;
+    }
+    all
+}
+
+struct Expansion<'e, 't> {
+    report: &'e Report<'t>,
+    variable: Variable<'e>,
+    written: Written,
+}
+
+impl Expansion<'_, '_> {
+    /// Returns whether the value has variables.
+    fn value(&mut self, value: &mut Spanned<DeValue>, path: Vec<String>) -> bool {
+        let is_key = path.len() == 3 && path[0] == "zones" && path[2] == "key";
+        if is_key || !has_variable(value.get_ref()) {
+            return false;
+        }
+        let below = |name: &str| {
+            let mut path = path.clone();
+            path.push(name.to_owned());
+            path
+        };
+        let written = shown(value.get_ref());
+        let at = value.span().start;
+        let mut has_any = false;
+        match value.get_mut() {
+            DeValue::String(text) => {
+                self.text(text, at, &path);
+                has_any = true;
+            }
+            DeValue::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    has_any |= self.value(item, below(&index.to_string()));
+                }
+            }
+            DeValue::Table(table) => {
+                for (name, item) in table {
+                    has_any |= self.value(item, below(name.get_ref()));
+                }
+            }
+            _ => {}
+        }
+        if has_any {
+            self.written.insert(path, written);
+        }
+        has_any
+    }
+
+    fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) {
+        match self.filled(text) {
+            // Only `$${` was in it.
+            Ok((filled, false)) => *text = Cow::Owned(filled),
+            Ok((filled, true)) => {
+                let written = std::mem::replace(text, Cow::Owned(filled));
+                self.report.expands(at, Some(written.into_owned()));
+            }
+            Err(wrong) => {
+                let is_name = |part: &&String| part.parse::<usize>().is_err();
+                let name = path.iter().rfind(is_name).map_or("", String::as_str);
+                self.report.wrong(at, format!("{name}: {wrong}"));
+                self.report.expands(at, None);
+            }
+        }
+    }
+
+    /// The text with values for its variables, and whether it has any.
+    fn filled(&self, text: &str) -> Result<(String, bool), String> {
+        let mut filled = String::with_capacity(text.len());
+        let mut has_any = false;
+        let mut rest = text;
+        while let Some((before, behind)) = rest.split_once("${") {
+            if let Some(before) = before.strip_suffix('$') {
+                filled.extend([before, "${"]);
+                rest = behind;
+                continue;
+            }
+            let named = behind.split_once('}').filter(|(name, _)| is_name(name));
+            let (name, behind) = named.ok_or(
+                "${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
+            )?;
+            let value = (self.variable)(name).ok_or_else(|| {
+                format!("{name} is not set in the environment; set it, or write $${{ for the characters themselves")
+            })?;
+            filled.extend([before, &value]);
+            self.report.shared().hide(name, value);
+            has_any = true;
+            rest = behind;
+        }
+        filled.push_str(rest);
+        Ok((filled, has_any))
+    }
+}
+
+/// Whether a text is the name of a variable: letters, digits and `_`, as shells have it.
+fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.chars().all(fits) && text.starts_with(|c: char| !c.is_ascii_digit())
+}
+
+fn has_variable(value: &DeValue) -> bool {
+    match value {
+        DeValue::String(text) => text.contains("${"),
+        DeValue::Array(items) => items.iter().any(|item| has_variable(item.get_ref())),
+        DeValue::Table(table) => table.values().any(|item| has_variable(item.get_ref())),
+        _ => false,
+    }
+}
+
+/// A value as TOML on one line.
+fn shown(value: &DeValue) -> String {
+    match value {
+        DeValue::String(text) => toml_string(text),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(yes) => yes.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(items) => {
+            let items = items.iter().map(|item| shown(item.get_ref()));
+            format!("[{}]", items.collect::<Vec<_>>().join(", "))
+        }
+        DeValue::Table(table) => {
+            let field = |(name, item): (&Spanned<Cow<str>>, &Spanned<DeValue>)| {
+                format!(
+                    "{} = {}",
+                    toml_string(name.get_ref()),
+                    shown(item.get_ref())
+                )
+            };
+            let fields = table.iter().map(field);
+            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+        }
+    }
+}

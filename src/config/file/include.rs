@@ -1,0 +1,82 @@
+//! `include`: files with origins, zones and routes.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::{Node, plans, values};
+use crate::config::NamedFile;
+use crate::config::pattern::Pattern;
+
+/// Most files that are included.
+const MOST_FILES: usize = 1000;
+
+/// An included file.
+pub(super) struct Included {
+    /// Its path as messages show it: relative if that of the including file is.
+    pub(super) path: PathBuf,
+    /// The absolute path of its folder.
+    pub(super) folder: PathBuf,
+    pub(super) text: String,
+}
+
+/// Reads the files that `include` of the file at `main` names: in the order of the list, and those
+/// of one pattern by their names.
+pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
+    let beside = main.parent().unwrap_or(Path::new(""));
+    let mut included: Vec<Included> = Vec::new();
+    // A pattern may fit the file itself.
+    let mut known = BTreeSet::from([absolute(main)]);
+    let Some(items) = node.items() else {
+        return node
+            .expected("a list such as [\"conf.d/*.toml\"]")
+            .unwrap_or_default();
+    };
+    for item in items {
+        let paths = values::text(item).map(|name| files(item, &beside.join(name)));
+        for path in paths.unwrap_or_default() {
+            let absolute = absolute(&path);
+            if !known.insert(absolute.clone()) {
+                continue;
+            }
+            if included.len() == MOST_FILES {
+                item.wrong(&format!("at most {MOST_FILES} files are included"));
+                return included;
+            }
+            let folder = absolute.parent().unwrap_or(beside).to_owned();
+            names(item, absolute);
+            match text(&path) {
+                Ok(text) => included.push(Included { path, folder, text }),
+                Err(wrong) => item.wrong(&format!("{} {wrong}", path.display())),
+            }
+        }
+    }
+    included
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn names(item: Node, path: PathBuf) {
+    let file = NamedFile::about_to_be_included(path);
+    item.report.shared().names(file);
+}
+
+/// The files that a name in the list stands for.
+fn files(item: Node, path: &Path) -> Vec<PathBuf> {
+    if let Some(pattern) = Pattern::of(path) {
+        names(item, absolute(path));
+        return pattern.files();
+    }
+    let name = item.value.as_str().unwrap_or_default();
+    if name.is_empty() || name.contains('*') {
+        item.wrong("expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\"");
+        return Vec::new();
+    }
+    vec![path.to_owned()]
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    let bytes = plans::content(path).map_err(|error| format!("cannot be read: {error}"))?;
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8; save the file in that encoding".to_owned())
+}

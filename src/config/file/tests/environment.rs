@@ -1,0 +1,179 @@
+//! Variables of the environment in strings.
+
+use super::*;
+use crate::config::{changes, show};
+
+fn variable(name: &str) -> Option<String> {
+    let value = match name {
+        "REDIS_URL" => "redis://:hush-hush@cache:6379/1",
+        "HOST" => "10.9.8.7",
+        "PLAN_KEY" => "k-0123456789",
+        "NOT_A_RATE" => "sesame-open",
+        "EMPTY" => "",
+        _ => return None,
+    };
+    Some(value.to_owned())
+}
+
+fn with(text: &str) -> Result<Settings, Problems> {
+    parse_in(text, Path::new("gateway.toml"), false, &variable)
+}
+
+fn told(text: &str) -> String {
+    with(text).map_or_else(|found| found.to_string(), |_| String::new())
+}
+
+pub(super) const WITH_SECRETS: &str = r#"redis.url = "${REDIS_URL}"
+[origins.app]
+servers = ["http://127.0.0.1:9000", "http://${HOST}:9000"]
+
+[zones.per_client]
+key  = "${remote_addr}"
+rate = "10r/s"
+plans.gold = { keys = ["${PLAN_KEY}", "b"] }
+
+[[routes]]
+path   = "/"
+origin = "app"
+limits = [{ zone = "per_client", burst = 20 }]
+
+[[routes]]
+path = "/literal"
+origin = "app"
+reject_body = "$${HOST} $$${HOST} $HOST ${EMPTY}."
+"#;
+
+#[test]
+fn strings_have_the_values_and_what_is_shown_has_the_names() {
+    let settings = with(WITH_SECRETS).unwrap();
+    assert_eq!(
+        settings.origins[0].servers[1].to_string(),
+        "http://10.9.8.7:9000"
+    );
+    assert!(settings.zones[0].plans.index_of(b"k-0123456789").is_some());
+    assert_eq!(settings.zones[0].key.to_string(), "$remote_addr");
+    assert_eq!(settings.routes[1].reject_body, "${HOST} $${HOST} $HOST .");
+    assert_eq!(settings.redis.url.to_string(), "${REDIS_URL}");
+    let right: crate::store::Url = "redis://:hush-hush@cache:6379/1".parse().unwrap();
+    assert_eq!(
+        settings.redis.url,
+        right.shown_as("${REDIS_URL}".to_owned())
+    );
+
+    for shown in [show(&settings), show(&settings.without_secrets())] {
+        for part in [
+            "\nurl = \"${REDIS_URL}\"\n",
+            "\nservers = [\"http://127.0.0.1:9000\", \"http://${HOST}:9000\"]\n",
+            "\nkeys = [\"${PLAN_KEY}\", \"b\"]\n",
+            "\nkey = \"$remote_addr\"\n",
+            "\nreject_body = \"$${HOST} $$${HOST} $HOST ${EMPTY}.\"\n",
+        ] {
+            assert!(shown.contains(part), "no{part}in\n{shown}");
+        }
+        for secret in ["hush-hush", "10.9.8.7", "k-0123456789"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        assert_eq!(with(&shown).map(|again| show(&again)), Ok(shown));
+    }
+    assert!(!format!("{:?}", settings.redis).contains("hush-hush"));
+}
+
+#[test]
+fn no_change_shows_a_value() {
+    let settings = with(WITH_SECRETS).unwrap();
+    let other = WITH_SECRETS
+        .replace("\"${REDIS_URL}\"", "\"redis://cache:6379/1\"")
+        .replace("http://${HOST}:9000", "http://10.0.0.1:9000")
+        .replace("${PLAN_KEY}", "a");
+    let other = with(&other).unwrap();
+    let found = changes(&other, &settings, &other);
+    assert_eq!(
+        found,
+        [
+            "origins.app.servers - http://10.0.0.1:9000",
+            "origins.app.servers + http://${HOST}:9000",
+            "redis.url redis://cache:6379/1 -> ${REDIS_URL}",
+            "zones.per_client.plans.gold.keys - a",
+            "zones.per_client.plans.gold.keys + ${PLAN_KEY}",
+        ]
+    );
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_told_with_its_place_and_name() {
+    for (value, expected) in [
+        (
+            "${NOWHERE}",
+            "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves",
+        ),
+        (
+            "redis://${NOWHERE}:1",
+            "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves",
+        ),
+        (
+            "${}",
+            "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
+        ),
+        (
+            "${A-B}",
+            "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
+        ),
+        (
+            "${REDIS_URL",
+            "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
+        ),
+    ] {
+        let text = format!("redis.url = \"{value}\"\n{SMALLEST}");
+        assert_eq!(told(&text), format!("gateway.toml:{expected}"));
+    }
+    // Inside of a list, the name is that of the list.
+    let text = SMALLEST.replace("http://127.0.0.1:9000", "${NOWHERE}");
+    assert!(
+        told(&text).starts_with("gateway.toml:2:12: servers: NOWHERE is not set"),
+        "{}",
+        told(&text)
+    );
+}
+
+#[test]
+fn no_problem_shows_a_value() {
+    let secret = "sesame-open";
+    for (from, to, expected) in [
+        (
+            "\"10r/s\"",
+            "\"${NOT_A_RATE}\"",
+            "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${NOT_A_RATE}\"",
+        ),
+        (
+            "\"10r/s\"",
+            "\"1r/s\"\nidle_timeout = \"${NOT_A_RATE}\"",
+            "7:16: idle_timeout: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as \"5s\", up to 366d; found \"${NOT_A_RATE}\"",
+        ),
+        (
+            "\"10r/s\"",
+            "\"1r/s\"\nstore = \"${NOT_A_RATE}\"",
+            "7:9: store: the value from the environment does not fit here; found \"${NOT_A_RATE}\"",
+        ),
+        (
+            "\"app\"",
+            "\"${NOT_A_RATE}\"",
+            "10:10: origin: the value from the environment does not fit here; found \"${NOT_A_RATE}\"",
+        ),
+        (
+            "\"app\"",
+            "\"app\"\nmethods = [\"${NOT_A_RATE}\"]",
+            "11:12: methods: expected a method such as \"POST\"; found \"${NOT_A_RATE}\"",
+        ),
+        // Another value's message would show it.
+        (
+            "\"10r/s\"",
+            "\"1r/s\"\nplans.a = { keys = [\"${NOT_A_RATE}\"] }\nplans.b = { keys = [\"sesame-open\"] }",
+            "8:20: keys: the key \"${NOT_A_RATE}\" is in the plans a and b; remove it from one",
+        ),
+    ] {
+        let text = SMALLEST.replacen(from, to, 1);
+        let found = told(&text);
+        assert_eq!(found, format!("gateway.toml:{expected}"));
+        assert!(!found.contains(secret));
+    }
+}

@@ -1,0 +1,191 @@
+//! Included files.
+
+use std::fs;
+
+use super::*;
+
+/// The settings of `gateway.toml` beside other files, or its problems without the folder.
+fn parse_beside(text: &str, files: &[(&str, &str)]) -> Result<Settings, String> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("conf.d")).unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let main = folder.path().join("gateway.toml");
+    fs::write(&main, text).unwrap();
+    let shown = format!("{}/", folder.path().display());
+    load(&main).map_err(|problems| problems.to_string().replace(&shown, ""))
+}
+
+fn problems_beside(text: &str, files: &[(&str, &str)]) -> String {
+    parse_beside(text, files).map_or_else(|found| found, |_| String::new())
+}
+
+const MAIN: &str = "include = [\"conf.d/*.toml\"]\n";
+const ZONE: &str = "[zones.z]\nkey = \"$host\"\nrate = \"1r/s\"\n";
+const SITE: &str = "[origins.site]\nservers = [\"unix:site.sock\"]\n[[routes]]\npath = \"/site\"\norigin = \"site\"\nlimits = [{ zone = \"z\" }]\n";
+
+#[test]
+fn tables_of_included_files_join_those_of_the_file() {
+    let text = format!("{MAIN}{SMALLEST}");
+    let plans = "[zones.y]\nkey = \"$host\"\nrate = \"1r/s\"\nplans.gold.file = \"gold.txt\"\n[[routes]]\npath = \"/y\"\norigin = \"site\"\nlimits = [{ zone = \"y\" }]\n";
+    let files = [
+        ("conf.d/b.toml", &format!("{SITE}{ZONE}")[..]),
+        ("conf.d/a.toml", plans),
+        ("conf.d/gold.txt", "alice\n"),
+        ("conf.d/.hidden.toml", "broken"),
+        ("conf.d/notes.md", "broken"),
+    ];
+    let settings = parse_beside(&text, &files).unwrap();
+    let paths: Vec<String> = settings
+        .routes
+        .iter()
+        .map(|route| route.path.to_string())
+        .collect();
+    assert_eq!(paths, ["/", "/y", "/site"]);
+    let zones: Vec<&str> = settings.zones.iter().map(|zone| &*zone.name).collect();
+    assert_eq!(zones, ["per_client", "y", "z"]);
+    let origins: Vec<&str> = settings
+        .origins
+        .iter()
+        .map(|origin| &*origin.name)
+        .collect();
+    assert_eq!(origins, ["app", "site"]);
+    // Names of files begin in the folder of the file that names them.
+    assert!(settings.zones[1].plans.index_of(b"alice").is_some());
+    assert!(
+        settings.origins[1].servers[0]
+            .to_string()
+            .ends_with("/conf.d/site.sock")
+    );
+    let named = settings.named.iter().map(|file| {
+        let name = file.path.file_name().unwrap().to_str().unwrap();
+        (name, file.is_included)
+    });
+    let expected = [
+        ("*.toml", true),
+        ("a.toml", true),
+        ("b.toml", true),
+        ("gold.txt", false),
+    ];
+    assert_eq!(named.collect::<Vec<_>>(), expected);
+    assert!(settings.warnings.is_empty());
+}
+
+#[test]
+fn files_are_included_in_the_order_of_the_list_and_each_once() {
+    let route = |path: &str| format!("[[routes]]\npath = \"{path}\"\norigin = \"app\"\n");
+    let text = format!("include = [\"b.toml\", \"*.toml\", \"none/*.toml\"]\n{SMALLEST}");
+    let (a, b, c) = (route("/a"), route("/b"), route("/c"));
+    let files = [("c.toml", &*c), ("a.toml", &*a), ("b.toml", &*b)];
+    let settings = parse_beside(&text, &files).unwrap();
+    let paths: Vec<String> = settings
+        .routes
+        .iter()
+        .map(|route| route.path.to_string())
+        .collect();
+    assert_eq!(paths, ["/", "/b", "/a", "/c"]);
+}
+
+#[test]
+fn a_file_that_only_includes_is_whole() {
+    let files = [("conf.d/site.toml", SITE), ("conf.d/zones.toml", ZONE)];
+    let settings = parse_beside(MAIN, &files).unwrap();
+    assert_eq!((settings.routes.len(), settings.zones.len()), (1, 1));
+    let problems = problems_beside(MAIN, &[]);
+    let expected = format!("gateway.toml:1:1: there is no origin; add {FIRST_ORIGIN}");
+    assert!(problems.starts_with(&expected), "{problems}");
+}
+
+#[test]
+fn problems_name_the_file_that_they_are_in() {
+    let text = format!("{MAIN}{SMALLEST}").replace("10r/s", "0r/s");
+    let cases: [(&str, &str); 8] = [
+        (ZONE, "conf.d/a.toml:1:1: warning"),
+        (
+            "[zones.per_client]\nkey = \"a\"\nrate = \"1r/s\"\n",
+            "conf.d/a.toml:1:1: per_client: [zones.per_client] is also at gateway.toml:5:1; rename or remove one",
+        ),
+        (
+            "[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+            "conf.d/a.toml:1:1: routes: route 2 has the same path, host and methods as the route at gateway.toml:9:1, so it would never be used; remove one",
+        ),
+        (
+            "include = [\"b.toml\"]\n",
+            "conf.d/a.toml:1:1: \"include\" is not a field of an included file, whose fields are origins, zones, routes",
+        ),
+        (
+            "[server]\nworkers = 1\n",
+            "conf.d/a.toml:1:2: \"server\" is not a field of an included file, whose fields are origins, zones, routes",
+        ),
+        (
+            "[[routes]]\npath = \"/a\"\norigin = \"ap\"\n",
+            "conf.d/a.toml:3:10: origin: there is no [origins.ap]; did you mean \"app\"?",
+        ),
+        (
+            "a = \n",
+            "conf.d/a.toml:1:5: string values must be quoted, expected literal string",
+        ),
+        (
+            "zones = 1\n",
+            "conf.d/a.toml:1:9: zones: expected a table for each, such as [zones.name]; found 1",
+        ),
+    ];
+    for (included, expected) in cases {
+        let found = problems_beside(&text, &[("conf.d/a.toml", included)]);
+        let (main, other) = found
+            .split_once('\n')
+            .unwrap_or((&found, "conf.d/a.toml:1:1: warning"));
+        assert!(
+            main.starts_with("gateway.toml:7:8: rate: a rate of 0"),
+            "{found}"
+        );
+        assert_eq!(other, expected, "{included}");
+    }
+}
+
+#[test]
+fn what_a_syntax_error_may_hide_is_not_told_as_missing_in_another_file() {
+    let text = format!("{MAIN}{SMALLEST}").replace("\"per_client\"", "\"z\"");
+    let found = problems_beside(&text, &[("conf.d/a.toml", "[zones.z\n")]);
+    assert_eq!(found, "conf.d/a.toml:1:9: unclosed table, expected `]`");
+}
+
+#[test]
+fn what_cannot_be_included_is_told_where_it_is_named() {
+    for (list, expected) in [
+        (
+            "[\"no.toml\"]",
+            "1:12: include: no.toml cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "[\"conf.d\"]",
+            "1:12: include: conf.d cannot be read: it is not a regular file",
+        ),
+        (
+            "\"a.toml\"",
+            "1:11: include: expected a list such as [\"conf.d/*.toml\"]; found \"a.toml\"",
+        ),
+        ("[1]", "1:12: include: expected a text in quotes; found 1"),
+        (
+            "[\"*/a.toml\"]",
+            "1:12: include: expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\"",
+        ),
+        (
+            "[\"\"]",
+            "1:12: include: expected the name of a file, or one with a * in its last part, such as \"conf.d/*.toml\"",
+        ),
+    ] {
+        let found = problems_beside(&format!("include = {list}\n{SMALLEST}"), &[]);
+        assert_eq!(found, format!("gateway.toml:{expected}"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("latin.toml"), b"# \xe9\n").unwrap();
+    let main = folder.path().join("gateway.toml");
+    let text = format!("include = [\"latin.toml\"]\n{SMALLEST}");
+    let found = parse(&text, &main, false).unwrap_err().to_string();
+    assert!(
+        found.ends_with("latin.toml is not UTF-8; save the file in that encoding"),
+        "{found}"
+    );
+}

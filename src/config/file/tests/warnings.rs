@@ -1,0 +1,107 @@
+//! What is legal and probably a mistake.
+
+use std::fs;
+
+use super::*;
+
+const KEY: &str = "\"$remote_addr\"";
+const RATE: &str = "\"10r/s\"\n";
+
+/// The warnings of the smallest file with `from` replaced by `to`.
+fn warnings(from: &str, to: &str) -> String {
+    let text = SMALLEST.replacen(from, to, 1);
+    let parsed = parse(&text, Path::new("gateway.toml"), true);
+    let settings = parsed.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    told(&settings)
+}
+
+fn told(settings: &Settings) -> String {
+    let tell = |warning: &Problem| warning.as_warning(Path::new(""))[1..].to_owned();
+    settings
+        .warnings
+        .iter()
+        .map(tell)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    // A key that was meant to be a variable.
+    (KEY, "\"remote_addr\"",
+     r#"5:8: warning: key: "remote_addr" has no variable, so all requests share one bucket; write "$remote_addr", or another text if that is what you want"#),
+    (KEY, "\"{http_x-api-key}\"",
+     r#"5:8: warning: key: "{http_x-api-key}" has no variable, so all requests share one bucket; write "$http_x_api_key", or another text if that is what you want"#),
+    (KEY, "\"binary_remote_addr\"",
+     r#"5:8: warning: key: "binary_remote_addr" has no variable, so all requests share one bucket; write "$remote_addr", or another text if that is what you want"#),
+    (KEY, "\"$host:$http_x-api-key\"",
+     r#"5:8: warning: key: the variable ends before "-api-key": - is written _ in the name of a variable; write "$http_x_api_key", or "${http_x}-api-key" if the text is meant"#),
+    (KEY, "\"$http_x-$host\"", ""),
+    (KEY, "\"${http_x}-a\"", ""),
+    (KEY, "\"$host-a\"", ""),
+    (KEY, "\"all\"", ""),
+    (KEY, "\"everyone at the host\"", ""),
+    // A zone that nothing uses.
+    (LIMIT, "",
+     "4:1: warning: per_client: no route and no origin uses this zone; name it in the limits of a route, or remove it"),
+    (SMALLEST, "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\nrate = \"9r/s\"\nshare = \"z\"\n[zones.z]\nkey = \"$host\"\nrate = \"none\"\n[[routes]]\npath = \"/\"\norigin = \"app\"", ""),
+    // A burst that max_wait cuts.
+    (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmax_wait = \"1999ms\"\nheaders = [",
+     "11:42: warning: burst: of burst 20 at most 19 can be used: further requests would wait longer than max_wait; lower burst to 19, or raise max_wait or the rate of zone per_client"),
+    (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmax_wait = \"2s\"\nheaders = [", ""),
+    (LIMIT, "{ zone = \"per_client\", burst = 20, delay = 8 }]\nmax_wait = \"1s\"\nheaders = [",
+     "11:42: warning: burst: of burst 20 at most 18 can be used: further requests would wait longer than max_wait; lower burst to 18, or raise max_wait or the rate of zone per_client"),
+    (LIMIT, "{ zone = \"per_client\", burst = 20, nodelay = true }]\nmax_wait = \"1s\"\nheaders = [", ""),
+    (LIMIT, "{ zone = \"per_client\", burst = 20, in_flight = 2 }]\nmax_wait = \"1s\"\nheaders = [", ""),
+    // For the keys of a plan all of it is of use.
+    (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmax_wait = \"1s\"\n[zones.per_client.plans.gold]\nrate = \"20r/s\"\nkeys = [\"a\"", ""),
+    (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmax_wait = \"1s\"\n[zones.per_client.plans.gold]\nburst = 9\nrate = \"20r/s\"\nkeys = [\"a\"",
+     "11:42: warning: burst: of burst 20 at most 10 can be used: further requests would wait longer than max_wait; lower burst to 10, or raise max_wait or the rate of zone per_client"),
+    // Limits that never reject.
+    ("burst = 20", "burst = 25000",
+     "11:42: warning: burst: 25000 is not below max_connections, which is 25000, so the queue is never full and the limit never rejects; lower it"),
+    ("burst = 20", "burst = 24999", ""),
+    ("burst = 20", "burst = 25000, delay = 1", ""),
+    ("burst = 20", "burst = 25000, nodelay = true", ""),
+    ("burst = 20", "in_flight = 25000",
+     "11:46: warning: in_flight: 25000 is not below max_connections, which is 25000, so as many requests never run at once; lower it"),
+    ("[zones", "[server]\nmax_connections = 20\n[zones",
+     "13:42: warning: burst: 20 is not below max_connections, which is 20, so the queue is never full and the limit never rejects; lower it"),
+    ("[zones", "[server]\nmax_connections = 20\ntls = { cert = \"a\", key = \"b\" }\n[zones", ""),
+    (RATE, "\"10r/s\"\nexempt = [\"10.0.0.0/8\", \"0.0.0.0/0\"]\n",
+     r#"7:25: warning: exempt: "0.0.0.0/0" is every address of its family, so the zone never limits these clients; name fewer"#),
+    // Clients that choose their own address.
+    ("", "server.listen = [\"0.0.0.0:80\"]\nserver.trusted_proxies = [\"10.0.0.0/8\", \"::/0\"]\n",
+     r#"2:41: warning: trusted_proxies: "::/0" trusts every peer, so each client chooses the address that it is known by; name the proxies only"#),
+    ("", "server.listen = [\"127.0.0.1:80\", \"unix:a.sock\"]\nserver.trusted_proxies = [\"0.0.0.0/0\"]\n", ""),
+    // An admin port that the network reaches, with a token.
+    ("", "server.admin = \"0.0.0.0:9090\"\n",
+     "1:16: warning: admin: 0.0.0.0:9090 is reachable from other hosts without TLS, so the token can be read on its way; use 127.0.0.1:9090 behind a tunnel or a TLS proxy, unless the network is trusted"),
+    ("", "server.admin = \"[::1]:9090\"\n", ""),
+];
+
+#[test]
+fn each_warning_has_its_place_and_its_counterpart_has_none() {
+    for (from, to, expected) in CASES {
+        assert_eq!(warnings(from, to), *expected, "{to}");
+    }
+    assert_eq!(warnings("", ""), "");
+}
+
+#[test]
+fn files_to_start_from_have_no_warning() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = vec![root.join("gateway.toml")];
+    for folder in ["examples", "tests/corpus/gateways"] {
+        let entries = fs::read_dir(root.join(folder)).unwrap();
+        files.extend(entries.map(|entry| entry.unwrap().path()));
+    }
+    let mut valid = 0;
+    for file in files {
+        if let Ok(settings) = load(&file) {
+            assert_eq!(told(&settings), "", "{}", file.display());
+            valid += 1;
+        }
+    }
+    assert!(valid >= 9, "{valid}");
+}

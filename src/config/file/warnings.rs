@@ -1,0 +1,214 @@
+//! What is legal in a file and probably a mistake.
+//!
+//! Silence is better than a false alarm: a file that does what it says has no warning.
+
+use std::net::SocketAddr;
+
+use super::Node;
+use crate::config::{Listen, Part, RouteLimit, Server, Settings, Variable, Zone};
+use crate::limit::{Delay, Rate};
+
+/// Where the text has what may be warned of.
+pub(super) struct Places<'r> {
+    pub(super) server: Option<Node<'r>>,
+    /// In the order of the settings, as are the routes.
+    pub(super) zones: Vec<Node<'r>>,
+    pub(super) routes: Vec<Node<'r>>,
+}
+
+/// Notes the warnings of valid settings at their places.
+pub(super) fn find(settings: &Settings, places: &Places) {
+    if let Some(node) = places.server {
+        server(&settings.server, node);
+    }
+    for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
+        key(zone, *node);
+        exempt(zone, *node);
+        if !is_used(settings, index) {
+            node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
+        }
+    }
+    for (route, node) in settings.routes.iter().zip(&places.routes) {
+        let items = node.field("limits").and_then(|limits| limits.items());
+        for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
+            unused_burst(settings, limit, *item);
+            never_full(settings, limit, *item);
+        }
+    }
+}
+
+fn server(server: &Server, node: Node) {
+    let is_local = |listen: &Listen| match listen {
+        Listen::Tcp(address) => is_loopback(address),
+        Listen::Unix(_) => true,
+    };
+    if !server.listen.iter().all(is_local) {
+        let networks = node.field("trusted_proxies").and_then(|it| it.items());
+        let networks = networks.into_iter().flatten().zip(&server.trusted_proxies);
+        for (item, _) in networks.filter(|(_, network)| network.prefix_len() == 0) {
+            item.warn(&format!(
+                "{} trusts every peer, so each client chooses the address that it is known by; name the proxies only",
+                item.found()
+            ));
+        }
+    }
+    if let (Some(admin), Some(node)) = (server.admin, node.field("admin"))
+        && !is_loopback(&admin)
+    {
+        node.warn(&format!(
+            "{admin} is reachable from other hosts without TLS, so the token can be read on its way; use 127.0.0.1:{} behind a tunnel or a TLS proxy, unless the network is trusted",
+            admin.port()
+        ));
+    }
+}
+
+fn is_loopback(address: &SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+/// Warns of a key that was meant to have another variable, or any.
+fn key(zone: &Zone, node: Node) {
+    let Some(node) = node.field("key") else {
+        return;
+    };
+    let parts = zone.key.parts();
+    if let [Part::Text(text)] = parts
+        && let Some(variable) = meant(text)
+    {
+        node.warn(&format!(
+            "{} has no variable, so all requests share one bucket; write \"${variable}\", or another text if that is what you want",
+            node.found()
+        ));
+    }
+    let written = node.value.as_str().unwrap_or_default();
+    for pair in parts.windows(2) {
+        if let [Part::Variable(variable), Part::Text(text)] = pair
+            && let Some(longer) = continued(variable, text)
+            // Braces say that the variable ends there.
+            && !written.contains('{')
+        {
+            node.warn(&format!(
+                "the variable ends before \"{text}\": - is written _ in the name of a variable; write \"${longer}\", or \"${{{variable}}}{text}\" if the text is meant",
+            ));
+        }
+    }
+}
+
+/// The variable that a text without one was meant to be.
+fn meant(text: &str) -> Option<Variable> {
+    let name = text.trim_matches(['{', '}', '%', ' ', '<', '>']);
+    let name = if name == "binary_remote_addr" {
+        "remote_addr"
+    } else {
+        name
+    };
+    name.replace('-', "_").parse().ok()
+}
+
+/// The name that a header's variable was meant to have, if a text continues it.
+fn continued(variable: &Variable, text: &str) -> Option<Variable> {
+    let rest = text.strip_prefix('-')?;
+    let more = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    let more = &rest[..more.unwrap_or(rest.len())];
+    if !matches!(variable, Variable::Header(_))
+        || !more.starts_with(|c: char| c.is_ascii_alphanumeric())
+    {
+        return None;
+    }
+    format!("{variable}_{}", more.replace('-', "_"))
+        .parse()
+        .ok()
+}
+
+fn exempt(zone: &Zone, node: Node) {
+    let items = node.field("exempt").and_then(|it| it.items());
+    for (item, network) in items.into_iter().flatten().zip(&zone.exempt) {
+        if network.prefix_len() == 0 {
+            item.warn(&format!(
+                "{} is every address of its family, so the zone never limits these clients; name fewer",
+                item.found()
+            ));
+        }
+    }
+}
+
+fn is_used(settings: &Settings, zone: usize) -> bool {
+    let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
+    let mut origins = settings.origins.iter();
+    limits.any(|limit| limit.zone == zone) || origins.any(|origin| origin.share == Some(zone))
+}
+
+/// The requests of a limit that wait for their time in a full queue, if any wait.
+fn queue(settings: &Settings, limit: &RouteLimit) -> Option<u32> {
+    let zone = &settings.zones[limit.zone];
+    match limit.limit.delay {
+        Delay::Above(delay) if zone.algorithm.queues() => {
+            Some(limit.limit.burst.saturating_sub(delay))
+        }
+        _ => None,
+    }
+}
+
+/// The rates of the keys that have the burst of the limit itself.
+fn rates(zone: &Zone) -> impl Iterator<Item = Rate> {
+    let plans = zone.plans.iter().filter(|plan| plan.burst.is_none());
+    std::iter::once(zone.rate).chain(plans.filter_map(|plan| plan.rate))
+}
+
+/// Warns of a burst of which a part would wait longer than `max_wait`, at each rate of the zone.
+fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
+    let zone = &settings.zones[limit.zone];
+    let (Some(queue), Some(max_wait)) = (queue(settings, limit), limit.limit.max_wait) else {
+        return;
+    };
+    // Requests that wait for a place stay while the bucket leaks.
+    if limit.limit.in_flight.is_some() {
+        return;
+    }
+    let in_time = |rate: Rate| {
+        if rate.is_unlimited() {
+            u64::MAX
+        } else {
+            rate.count_in(max_wait)
+        }
+    };
+    let most = rates(zone).map(in_time).max().unwrap_or(u64::MAX);
+    if u64::from(queue) > most
+        && let Some(node) = item.field("burst")
+    {
+        let burst = limit.limit.burst;
+        let usable = u64::from(burst - queue) + most;
+        node.warn(&format!(
+            "of burst {burst} at most {usable} can be used: further requests would wait longer than max_wait; lower burst to {usable}, or raise max_wait or the rate of zone {}",
+            zone.name
+        ));
+    }
+}
+
+/// Warns of a queue, or of places, that the connections of all clients together never fill.
+fn never_full(settings: &Settings, limit: &RouteLimit, item: Node) {
+    // Over TLS, HTTP/2 has many requests on a connection.
+    if settings.server.tls.is_some() {
+        return;
+    }
+    let most = settings.server.max_connections.get();
+    let is_above = |count: u32| usize::try_from(count).is_ok_and(|count| count >= most);
+    let never = |field: &'static str, what: &str| {
+        if let Some(node) = item.field(field) {
+            node.warn(&format!(
+                "{} is not below max_connections, which is {most}, so {what}; lower it",
+                node.found()
+            ));
+        }
+    };
+    let has_no_max_wait = limit.limit.max_wait.is_none();
+    if has_no_max_wait && queue(settings, limit).is_some_and(is_above) {
+        never(
+            "burst",
+            "the queue is never full and the limit never rejects",
+        );
+    }
+    if limit.limit.in_flight.is_some_and(|it| is_above(it.get())) {
+        never("in_flight", "as many requests never run at once");
+    }
+}

@@ -1,0 +1,427 @@
+//! The fields of each table.
+
+use super::form::{
+    COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, NETWORK, NOT_EMPTY, PERCENT,
+    RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT, TIMEOUT_OR_NONE, words,
+};
+use super::{Field, Form, Table};
+use crate::config::{
+    BackoffMode, Format, ForwardedHeader, Level, OnStoreFailure, RatelimitHeaders, StoreKind,
+};
+use crate::limit::{Algorithm, MAX_CLASS_WEIGHT, MAX_WEIGHT};
+
+const U32: u64 = u32::MAX as u64;
+
+const FORWARDED_HEADERS: [&str; 2] = words(&ForwardedHeader::NAMED);
+const ALGORITHMS: [&str; 5] = words(&Algorithm::NAMED);
+const STORES: [&str; 2] = words(&StoreKind::NAMED);
+const ON_STORE_FAILURE: [&str; 3] = words(&OnStoreFailure::NAMED);
+const BACKOFF_MODES: [&str; 2] = words(&BackoffMode::NAMED);
+const LEVELS: [&str; 5] = words(&Level::NAMED);
+const FORMATS: [&str; 2] = words(&Format::NAMED);
+
+/// The whole file.
+pub(in crate::config) const FILE: Table = Table {
+    fields: &[
+        Field::new(
+            "include",
+            Form::AnyList(&Form::Text, 0),
+            "Files with origins, zones and routes, such as \"conf.d/*.toml\", relative to this one.",
+        ),
+        Field::new(
+            "server",
+            Form::Table(&SERVER),
+            "The client side: addresses, threads, timeouts and size limits.",
+        ),
+        Field::new(
+            "origins",
+            Form::Named(&ORIGIN),
+            "Backends: each is one or more servers.",
+        ),
+        Field::new(
+            "zones",
+            Form::Named(&ZONE),
+            "Sets of buckets: one bucket for each value of a key.",
+        ),
+        Field::new(
+            "redis",
+            Form::Table(&REDIS),
+            "Where the buckets are that several gateways share.",
+        ),
+        Field::new(
+            "routes",
+            Form::AnyList(&Form::Table(&ROUTE), 0),
+            "Which requests go to which origin, and which zones limit them.",
+        ),
+        Field::new("log", Form::Table(&LOG), "What is logged, and where."),
+    ],
+};
+
+/// A file that another one includes.
+pub(in crate::config) const INCLUDED: Table = Table {
+    fields: &[
+        Field::new("origins", Form::Named(&ORIGIN), ""),
+        Field::new("zones", Form::Named(&ZONE), ""),
+        Field::new("routes", Form::AnyList(&Form::Table(&ROUTE), 0), ""),
+    ],
+};
+
+pub(in crate::config) const SERVER: Table = Table {
+    fields: &[
+        Field::new("listen", Form::AnyList(&Form::Like("unix:.+|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".").or("[\"127.0.0.1:8080\"]"),
+        Field::new("admin", Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"), "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.").or("\"127.0.0.1:9090\""),
+        Field::new("name", Form::Text, "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name."),
+        Field::new("workers", Form::Whole(1, 1024), "Worker threads. Default: one per core."),
+        Field::new("trusted_proxies", Form::List(&NETWORK, 0), "Peers whose forwarded_header tells the client address.").or("[]"),
+        Field::new("forwarded_header", Form::Word(&FORWARDED_HEADERS), "The field in which a trusted proxy names the client.").or("\"x-forwarded-for\""),
+        Field::new("max_connections", Form::Whole(1, U32), "Client connections at once; more wait in the kernel.").or("25000"),
+        Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),
+        Field::new("tcp_keepalive", DURATION_FORM, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
+        Field::new("header_timeout", TIMEOUT, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),
+        Field::new("body_timeout", TIMEOUT, "Longest pause in a request body, or in which the client takes nothing of a response.").or("\"30s\""),
+        Field::new("max_header_size", HEAD_SIZE, "Largest request head: \"1KB\" to \"1MB\".").or("\"32KB\""),
+        Field::new("max_body_size", SIZE, "Largest request body; \"0\": no limit.").or("\"0\""),
+        Field::new("shutdown_timeout", DURATION_FORM, "How long a stop lets waiting requests drain.").or("\"30s\""),
+        Field::new("tls", Form::Table(&TLS), "Certificates for TLS connections of clients."),
+    ],
+};
+
+const FILES: Form = Form::OneOf(&[NOT_EMPTY, Form::List(&NOT_EMPTY, 1)]);
+const KEY_FILES: Form = Form::OneOf(&[NOT_EMPTY, Form::AnyList(&NOT_EMPTY, 1)]);
+
+pub(in crate::config) const TLS: Table = Table {
+    fields: &[
+        Field::new(
+            "cert",
+            FILES,
+            "PEM files of certificates with their chains.",
+        )
+        .required(),
+        Field::new(
+            "key",
+            KEY_FILES,
+            "PEM files of the private keys, in the same order.",
+        )
+        .required(),
+    ],
+};
+
+pub(in crate::config) const ORIGIN: Table = Table {
+    fields: &[
+        Field::new("servers", Form::List(&Form::Like("https?://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:[0-9]+)?|unix:(.|\\n)+"), 1), "\"http://host:port\", \"https://host:port\" or \"unix:/run/app.sock\".").required(),
+        Field::new("connect_timeout", TIMEOUT, "Time to open a connection, with name lookup and TLS handshake.").or("\"1s\""),
+        Field::new("response_timeout", TIMEOUT, "Time until the whole response head.").or("\"60s\""),
+        Field::new("body_timeout", TIMEOUT, "Longest pause in a body.").or("\"5m\""),
+        Field::new("tunnel_timeout", TIMEOUT, "Longest silence in both directions on an upgraded connection, such as a WebSocket.").or("\"1h\""),
+        Field::new("max_header_size", HEAD_SIZE, "Largest response head: \"1KB\" to \"1MB\".").or("\"64KB\""),
+        Field::new("rate", RATE_OR_NONE, "The gate: requests that leave for the origin, all clients together; \"none\": no pace.").or("\"none\""),
+        Field::new("max_in_flight", Form::Whole(0, 1_000_000_000), "The gate: requests at the origin at once; 0: no limit.").or("0"),
+        Field::new("classes", Form::ByName(&Form::Whole(1, MAX_CLASS_WEIGHT as u64), 8), "The gate: classes of traffic and their weights; the first is that of every route that names none."),
+        Field::new("share", Form::Text, "The gate: the zone whose keys share it fairly."),
+        Field::new("queue", Form::Whole(1, 10_000_000), "The gate: requests of one key that may wait; only with share.").or("100"),
+        Field::new("max_queue", Form::Whole(1, 10_000_000), "The gate: requests of all keys that may wait.").or("10000"),
+        Field::new("queue_timeout", DURATION_FORM, "The gate: a request that has waited this long gets 503; \"0\": no request waits.").or("\"5s\""),
+        Field::new("max_fails", Form::Whole(1, U32), "Failures in a row that take one of several servers out.").or("3"),
+        Field::new("fail_timeout", TIMEOUT, "How long that server stays out.").or("\"10s\""),
+        Field::new("keep_alive", Form::Whole(0, U32), "Idle connections kept, for each worker and server.").or("256"),
+        Field::new("host", Form::Like("[0-9A-Za-z._:\\[\\]-]+"), "The Host that the origin gets: \"preserve\" (the client's), \"origin\" (the server's own), or this name.").or("\"preserve\""),
+        Field::new("backoff", Form::Table(&BACKOFF), "Lowers rate and places while the origin is in trouble."),
+        Field::new("health", Form::Table(&HEALTH), "Checks of the servers."),
+    ],
+};
+
+pub(in crate::config) const BACKOFF: Table = Table {
+    fields: &[
+        Field::new(
+            "mode",
+            Form::Word(&BACKOFF_MODES),
+            "\"shadow\": compute, count and show, but slow nothing down.",
+        )
+        .or("\"on\""),
+        Field::new(
+            "on",
+            Form::List(&Form::Like("[45][0-9][0-9]|[45]xx|timeout|connect"), 1),
+            "What counts as trouble: statuses, \"timeout\", \"connect\".",
+        )
+        .or("[\"503\", \"timeout\", \"connect\"]"),
+        Field::new(
+            "slow",
+            TIMEOUT_OR_NONE,
+            "A response whose head takes longer is slow.",
+        )
+        .or("\"none\""),
+        Field::new(
+            "trip",
+            PERCENT,
+            "The share of trouble in a window that cuts the rate.",
+        )
+        .or("\"10%\""),
+        Field::new(
+            "floor",
+            PERCENT,
+            "The rate is never below this share of rate.",
+        )
+        .or("\"10%\""),
+        Field::new(
+            "max_pause",
+            TIMEOUT,
+            "The longest pause; a longer Retry-After of the origin is cut to it.",
+        )
+        .or("\"30s\""),
+    ],
+};
+
+pub(in crate::config) const HEALTH: Table = Table {
+    fields: &[
+        Field::new(
+            "path",
+            Form::Like("/[!-\"$-~]*"),
+            "What each server is asked for.",
+        )
+        .required(),
+        Field::new("interval", TIMEOUT, "Time between two checks of a server.").or("\"5s\""),
+        Field::new("timeout", TIMEOUT, "From connecting to the response head.").or("\"1s\""),
+        Field::new(
+            "unhealthy_after",
+            Form::Whole(1, U32),
+            "Failures in a row that take a server out.",
+        )
+        .or("3"),
+        Field::new(
+            "healthy_after",
+            Form::Whole(1, U32),
+            "Successes in a row that bring it back.",
+        )
+        .or("1"),
+    ],
+};
+
+pub(in crate::config) const ZONE: Table = Table {
+    fields: &[
+        Field::new("key", Form::Template("(.|\\n)+"), "What tells one bucket from another: variables such as \"$remote_addr\", and text.").required(),
+        Field::new("rate", RATE_OR_NONE, "Requests that a bucket lets through, such as \"10r/s\", \"30r/m\" or \"5r/250ms\"; \"none\": the zone only names keys and plans, or bounds what runs.").required(),
+        Field::new("algorithm", Form::Word(&ALGORITHMS), "How requests are counted.").or("\"leaky_bucket\""),
+        Field::new("store", Form::Word(&STORES), "Where the buckets are.").or("\"memory\""),
+        Field::new("on_store_failure", Form::Word(&ON_STORE_FAILURE), "What happens while Redis does not answer.").or("\"local\""),
+        Field::new("max_keys", Form::Whole(1, U32), "Remembered keys, over all workers.").or("100000"),
+        Field::new("new_keys", RATE_OR_NONE, "Unknown keys that get buckets of their own; past it they share one.").or("\"none\""),
+        Field::new("idle_timeout", DURATION_FORM, "An idle key whose bucket has drained is forgotten after this time.").or("\"60s\""),
+        Field::new("ipv6_prefix", Form::Whole(0, 128), "IPv6 addresses in keys are cut to this many bits.").or("64"),
+        Field::new("exempt", Form::List(&NETWORK, 0), "Clients that this zone never limits.").or("[]"),
+        Field::new("plans", Form::Named(&PLAN), "Other numbers for some keys."),
+    ],
+};
+
+pub(in crate::config) const PLAN: Table = Table {
+    fields: &[
+        Field::new("keys", Form::List(&NOT_EMPTY, 0), "Keys with this plan.").or("[]"),
+        Field::new("file", NOT_EMPTY, "A file with one key a line."),
+        Field::new(
+            "rate",
+            RATE_OR_NONE,
+            "Rate of each of these keys. Default: the zone's.",
+        ),
+        Field::new(
+            "burst",
+            Form::Whole(0, U32),
+            "Burst of each of these keys, in every limit of the zone. Default: the limit's.",
+        ),
+        Field::new(
+            "weight",
+            Form::Whole(1, MAX_WEIGHT as u64),
+            "Share at the gate of an origin that this zone shares.",
+        )
+        .or("1"),
+        Field::new(
+            "class",
+            NOT_EMPTY,
+            "Class at such a gate. Default: the route's.",
+        ),
+    ],
+};
+
+pub(in crate::config) const REDIS: Table = Table {
+    fields: &[
+        Field::new(
+            "url",
+            Form::Like("(redis|rediss|redis[+]unix|redis[+]cluster|rediss[+]cluster)://.+"),
+            "Where Redis is.",
+        )
+        .or("\"redis://127.0.0.1:6379/0\""),
+        Field::new(
+            "timeout",
+            TIMEOUT,
+            "How long a request waits for Redis; then on_store_failure decides.",
+        )
+        .or("\"50ms\""),
+        Field::new(
+            "prefix",
+            Form::Text,
+            "Begins each key in Redis; at most 100 bytes.",
+        )
+        .or("\"drip:\""),
+    ],
+};
+
+const COSTS: Form = Form::OneOf(&[
+    COST,
+    Form::Table(&COST_HEADER),
+    Form::Table(&COST_BODY),
+    Form::Table(&COST_RESPONSE),
+]);
+
+pub(in crate::config) const ROUTE: Table = Table {
+    fields: &[
+        Field::new(
+            "path",
+            Form::Like("/[^?#]*|=\\s*/[^?#]*"),
+            "A prefix, compared byte by byte; \"= /exact\" for one path.",
+        )
+        .required(),
+        Field::new(
+            "host",
+            Form::Like("[0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\]"),
+            "Only requests for this host.",
+        ),
+        Field::new(
+            "methods",
+            Form::List(&Form::Like("[0-9A-Z!#$%&'*+.^_`|~-]+"), 0),
+            "Only these methods.",
+        )
+        .or("[]"),
+        Field::new(
+            "origin",
+            Form::Text,
+            "Where the requests go: a name from [origins].",
+        )
+        .required(),
+        Field::new(
+            "class",
+            NOT_EMPTY,
+            "Class of these requests at the gate. Default: the origin's first class.",
+        ),
+        Field::new(
+            "limits",
+            Form::AnyList(&Form::Table(&LIMIT), 0),
+            "The zones that limit these requests; without limits a route only forwards.",
+        )
+        .or("[]"),
+        Field::new("cost", COSTS, "What a request counts for.").or("1"),
+        Field::new(
+            "refund",
+            Form::List(&Form::Like("[2-5][0-9][0-9]|[2-5]xx"), 0),
+            "A request that is answered so is not charged in its zones after all.",
+        )
+        .or("[]"),
+        Field::new(
+            "max_wait",
+            DURATION_OR_NONE,
+            "A request that would wait longer is rejected on arrival.",
+        )
+        .or("\"none\""),
+        Field::new(
+            "dry_run",
+            Form::Boolean,
+            "Decide, count and log, but let every request pass its zones at once.",
+        )
+        .or("false"),
+        Field::new(
+            "reject_status",
+            Form::Whole(400, 599),
+            "Status of a rejection.",
+        )
+        .or("429"),
+        Field::new("reject_body", Form::Text, "Body of a rejection.")
+            .or("\"Too many requests\\n\""),
+        Field::new(
+            "headers",
+            Form::List(&Form::Word(&RatelimitHeaders::NAMES), 0),
+            "Fields that tell the client about its limits.",
+        )
+        .or("[\"x-ratelimit\"]"),
+    ],
+};
+
+pub(in crate::config) const LIMIT: Table = Table {
+    fields: &[
+        Field::new("zone", Form::Text, "The zone that counts the request.").required(),
+        Field::new(
+            "burst",
+            Form::Whole(0, U32),
+            "Leaky bucket: how many requests above the rate are held. Token bucket: its capacity.",
+        ),
+        Field::new(
+            "delay",
+            Form::Whole(0, U32),
+            "How many of these pass at once before others wait; at most burst.",
+        ),
+        Field::new("nodelay", Form::Boolean, "All of burst passes at once."),
+        Field::new(
+            "in_flight",
+            Form::Whole(1, U32),
+            "How many requests of one key may run at the same time.",
+        ),
+    ],
+};
+
+pub(in crate::config) const COST_HEADER: Table = Table {
+    fields: &[
+        Field::new(
+            "header",
+            HEADER_NAME,
+            "What this field says, if a trusted proxy sends it.",
+        )
+        .required(),
+        Field::new("max", COST, "What counts for any higher number.").required(),
+        Field::new("default", COST, "What counts otherwise.").or("1"),
+    ],
+};
+
+pub(in crate::config) const COST_BODY: Table = Table {
+    fields: &[
+        Field::new(
+            "body_per",
+            SIZE_ABOVE_ZERO,
+            "One, and one more for each whole piece of this size.",
+        )
+        .required(),
+        Field::new("max", COST, "What counts for any longer body.").required(),
+    ],
+};
+
+pub(in crate::config) const COST_RESPONSE: Table = Table {
+    fields: &[
+        Field::new(
+            "response_header",
+            HEADER_NAME,
+            "What this field of the response says.",
+        )
+        .required(),
+        Field::new("max", COST, "What counts for any higher number.").required(),
+        Field::new("estimate", COST, "What counts until then.").or("1"),
+    ],
+};
+
+pub(in crate::config) const LOG: Table = Table {
+    fields: &[
+        Field::new(
+            "level",
+            Form::Word(&LEVELS),
+            "Least severe message in the error log.",
+        )
+        .or("\"info\""),
+        Field::new("format", Form::Word(&FORMATS), "Format of both logs.").or("\"text\""),
+        Field::new(
+            "access",
+            NOT_EMPTY,
+            "Where the access log goes: \"off\", \"stdout\" or a file name.",
+        )
+        .or("\"off\""),
+        Field::new(
+            "otlp",
+            Form::Like("off|http://[^?@/]+(/[^?]*)?"),
+            "The OpenTelemetry collector that spans are sent to.",
+        )
+        .or("\"off\""),
+    ],
+};

@@ -1,0 +1,140 @@
+//! Included files, and variables of the environment in strings.
+
+use std::fs;
+use std::path::Path;
+
+use crate::gateway::history::nth_change;
+use crate::gateway::operator::json;
+use crate::support::{Gateway, Origin, Site, drip, eventually, fetch, one_zone};
+
+#[test]
+fn an_included_file_is_watched_and_so_is_its_folder() {
+    let site = Site::new();
+    let folder = site.folder().join("conf.d");
+    fs::create_dir(&folder).expect("a folder");
+    let origin = Origin::start();
+    let main = site.text(&one_zone(&origin, "100r/s", "burst = 20"));
+    fs::write(
+        site.file(),
+        format!("include = [\"conf.d/*.toml\"]\n{main}"),
+    )
+    .expect("a file");
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let status = || fetch(gateway.address(), "/a?key=a").status;
+    assert_eq!(status(), 200);
+
+    let file = folder.join("a.toml");
+    let route = "[zones.none]\nkey = \"$host\"\nrate = \"1r/d\"\n[[routes]]\npath = \"/a\"\norigin = \"app\"\nreject_status = 418\n";
+    let limited = format!("{route}limits = [{{ zone = \"none\" }}]\n");
+    fs::write(&file, &limited).expect("a file");
+    let (by, what) = nth_change(&gateway, 1);
+    assert_eq!(
+        (&*by, what),
+        (
+            "included file",
+            vec!["routes[/a] added".to_owned(), "zones.none added".to_owned()]
+        )
+    );
+    assert_eq!((status(), status()), (200, 418));
+
+    // A file with a problem changes nothing, and is named.
+    fs::write(&file, limited.replace("1r/d", "1 r/d")).expect("a file");
+    let place = format!("{}:3:8: rate: write \"1r/d\"", file.display());
+    gateway.wait_for_line(&place);
+    let config = json(&gateway, "/api/config");
+    let problem = &config["error"]["problems"][0];
+    let message = problem["message"].as_str().expect("a text");
+    assert!(
+        message.starts_with(&format!("in {}: rate: write", file.display())),
+        "{message}"
+    );
+    assert_eq!(
+        (&problem["line"], &problem["column"]),
+        (&3.into(), &8.into())
+    );
+    assert_eq!(status(), 418);
+
+    fs::write(&file, limited.replace("418", "420")).expect("a file");
+    let (by, what) = nth_change(&gateway, 2);
+    assert_eq!(
+        (&*by, what),
+        (
+            "included file",
+            vec!["routes[/a].reject_status 418 -> 420".to_owned()]
+        )
+    );
+    assert_eq!(status(), 420);
+
+    fs::remove_file(&file).expect("a file");
+    let (by, what) = nth_change(&gateway, 3);
+    assert_eq!(
+        (&*by, what),
+        (
+            "included file",
+            vec![
+                "routes[/a] removed".to_owned(),
+                "zones.none removed".to_owned()
+            ]
+        )
+    );
+    assert_eq!(status(), 200);
+}
+
+const SECRET: &str = "not-to-be-seen";
+
+#[test]
+fn a_value_of_the_environment_is_used_and_shown_nowhere() {
+    let origin = Origin::start();
+    let rest = one_zone(&origin, "100r/s", "burst = 20")
+        + "[redis]\nurl = \"${DRIP_TEST_URL}\"\n[zones.shared]\nkey = \"$host\"\nrate = \"9r/s\"\nstore = \"redis\"\n\
+           [[routes]]\npath = \"/shared\"\norigin = \"app\"\nlimits = [{ zone = \"shared\" }]\n";
+    let url = format!("redis://:{SECRET}@127.0.0.1:1/0");
+    let gateway = Gateway::start_with(&rest, &[("DRIP_TEST_URL", Path::new(&url))]);
+    assert_eq!(fetch(gateway.address(), "/shared").status, 200);
+    gateway.wait_for_line("the store is out");
+
+    gateway.site.write(&rest.replace("9r/s", "8r/s"));
+    let (_, what) = nth_change(&gateway, 1);
+    assert_eq!(what, ["zones.shared.rate 9r/s -> 8r/s"]);
+    gateway
+        .site
+        .write(&rest.replace("\"9r/s\"", "\"${DRIP_TEST_URL}\""));
+    gateway.wait_for_line("found \"${DRIP_TEST_URL}\"");
+    gateway
+        .site
+        .write(&rest.replace("${DRIP_TEST_URL}", "${DRIP_TEST_UNSET}"));
+    gateway.wait_for_line("url: DRIP_TEST_UNSET is not set in the environment");
+    eventually("the problem is told", || {
+        json(&gateway, "/api/config")["error"].is_object()
+    });
+
+    let mut shown = gateway.log();
+    for path in [
+        "/api/config",
+        "/api/store",
+        "/api/zones",
+        "/api/origins",
+        "/api/headline",
+        "/metrics",
+        "/",
+    ] {
+        let answer = gateway.admin(path).expect("an answer");
+        assert_eq!(answer.status, 200, "{path}");
+        shown += &answer.text();
+    }
+    let mut check = drip();
+    check
+        .env("DRIP_TEST_URL", &url)
+        .arg("check")
+        .arg(gateway.site.file());
+    gateway.site.write(&rest);
+    let checked = check.output().expect("the program runs");
+    assert!(checked.status.success(), "{checked:?}");
+    let printed = String::from_utf8_lossy(&checked.stdout);
+    assert!(printed.contains("url = \"${DRIP_TEST_URL}\""), "{printed}");
+    shown += &printed;
+    assert!(shown.contains("${DRIP_TEST_URL}"));
+    let line = shown.lines().find(|line| line.contains(SECRET));
+    assert_eq!(line, None);
+}
