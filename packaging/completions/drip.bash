@@ -34,8 +34,14 @@ _drip() {
             drip,import)
                 cmd="drip__subcmd__import"
                 ;;
+            drip,init)
+                cmd="drip__subcmd__init"
+                ;;
             drip,run)
                 cmd="drip__subcmd__run"
+                ;;
+            drip,schema)
+                cmd="drip__subcmd__schema"
                 ;;
             drip,simulate)
                 cmd="drip__subcmd__simulate"
@@ -61,8 +67,14 @@ _drip() {
             drip__subcmd__help,import)
                 cmd="drip__subcmd__help__subcmd__import"
                 ;;
+            drip__subcmd__help,init)
+                cmd="drip__subcmd__help__subcmd__init"
+                ;;
             drip__subcmd__help,run)
                 cmd="drip__subcmd__help__subcmd__run"
+                ;;
+            drip__subcmd__help,schema)
+                cmd="drip__subcmd__help__subcmd__schema"
                 ;;
             drip__subcmd__help,simulate)
                 cmd="drip__subcmd__help__subcmd__simulate"
@@ -77,7 +89,7 @@ _drip() {
 
     case "${cmd}" in
         drip)
-            opts="-c -h -V --config --help --version run demo check import simulate advise top health help"
+            opts="-c -h -V --config --help --version run demo init check schema import simulate advise top health help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -99,7 +111,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__advise)
-            opts="-c -h --key --zone --config --good --bad --plot --help"
+            opts="-c -h --key --zone --config --good --bad --all-keys --plot --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -133,6 +145,10 @@ _drip() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -141,7 +157,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__check)
-            opts="-c -h --config --help"
+            opts="-c -h --config --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -211,7 +227,7 @@ _drip() {
             return 0
             ;;
         drip__subcmd__help)
-            opts="run demo check import simulate advise top health help"
+            opts="run demo init check schema import simulate advise top health help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -308,7 +324,35 @@ _drip() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        drip__subcmd__help__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         drip__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        drip__subcmd__help__subcmd__schema)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -364,6 +408,28 @@ _drip() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        drip__subcmd__init)
+            opts="-h --origin --from --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --origin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         drip__subcmd__run)
             opts="-c -h --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -386,8 +452,22 @@ _drip() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        drip__subcmd__schema)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         drip__subcmd__simulate)
-            opts="-c -h --config --against --plot --help"
+            opts="-c -h --config --against --summary --rows --plot --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -406,6 +486,10 @@ _drip() {
                     return 0
                     ;;
                 --plot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -29,25 +29,35 @@ complete -c drip -n "__fish_drip_needs_command" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_needs_command" -s V -l version -d 'Print version'
 complete -c drip -n "__fish_drip_needs_command" -f -a "run" -d 'Run the gateway (the default)'
 complete -c drip -n "__fish_drip_needs_command" -f -a "demo" -d 'Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and clients in one process'
+complete -c drip -n "__fish_drip_needs_command" -f -a "init" -d 'Write a commented gateway.toml to start from; one that is there is not overwritten'
 complete -c drip -n "__fish_drip_needs_command" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
+complete -c drip -n "__fish_drip_needs_command" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
 complete -c drip -n "__fish_drip_needs_command" -f -a "import" -d 'Translate an nginx.conf into a gateway.toml, and report each line that could not be translated'
-complete -c drip -n "__fish_drip_needs_command" -f -a "simulate" -d 'Replay a trace or access log against the file, and print the verdict on each request'
+complete -c drip -n "__fish_drip_needs_command" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected'
 complete -c drip -n "__fish_drip_needs_command" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
 complete -c drip -n "__fish_drip_needs_command" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
 complete -c drip -n "__fish_drip_needs_command" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'
 complete -c drip -n "__fish_drip_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The configuration file' -r -F
+complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The same' -r -F
 complete -c drip -n "__fish_drip_using_subcommand run" -s h -l help -d 'Print help'
-complete -c drip -n "__fish_drip_using_subcommand demo" -s c -l config -d 'The configuration file of the scene `smooth` [default: gateway.toml]' -r -F
+complete -c drip -n "__fish_drip_using_subcommand demo" -s c -l config -d 'The configuration file of the scene `smooth` [default: gateway.toml; if there is none, the demo writes one]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand demo" -l scene -d 'What to show' -r -f -a "smooth\t'Bursts come in, an even stream goes out, until Ctrl-C'
 fair\t'One client floods a backend and nine do not, first without `share`, then with it; 16 seconds'"
 complete -c drip -n "__fish_drip_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c drip -n "__fish_drip_using_subcommand check" -s c -l config -d 'The configuration file' -r -F
+complete -c drip -n "__fish_drip_using_subcommand init" -l origin -d 'The backend, such as `http://127.0.0.1:9000`' -r
+complete -c drip -n "__fish_drip_using_subcommand init" -l from -d 'An nginx.conf to translate, or an access log to take the numbers from' -r -F
+complete -c drip -n "__fish_drip_using_subcommand init" -s h -l help -d 'Print help'
+complete -c drip -n "__fish_drip_using_subcommand check" -s c -l config -d 'The same' -r -F
+complete -c drip -n "__fish_drip_using_subcommand check" -l json -d 'Print the problems as JSON, on standard output'
 complete -c drip -n "__fish_drip_using_subcommand check" -s h -l help -d 'Print help'
+complete -c drip -n "__fish_drip_using_subcommand schema" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand import" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s c -l config -d 'The configuration file' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l against -d 'Compare with other settings: instead of each request, show which keys are better and worse off under these; may be given several times' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l plot -d 'Draw over time the requests that arrive, wait and go on' -r -F
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l format -d 'The format of the trace: csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy, traefik, alb [default: what the first lines show]' -r
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l summary -d 'Print how many requests are delayed and rejected, and of which keys [default on a terminal]'
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request [default into a pipe or file]'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand advise" -l key -d 'The key that identifies a client, made of those of nginx\'s variables that the log has; a text without variables counts all requests together' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l zone -d 'For drip\'s own log: use the keys that this zone logged, and only the requests on which it decided' -r
@@ -55,16 +65,20 @@ complete -c drip -n "__fish_drip_using_subcommand advise" -s c -l config -d 'A g
 complete -c drip -n "__fish_drip_using_subcommand advise" -l good -d 'Hours without trouble, by the clock of the log: none of their requests should be rejected [default: all hours that are not bad]' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l bad -d 'Hours with too much traffic' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l plot -d 'Also draw a plot' -r -F
+complete -c drip -n "__fish_drip_using_subcommand advise" -l format -d 'The format of the logs: csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy, traefik, alb [default: what the first lines show]' -r
+complete -c drip -n "__fish_drip_using_subcommand advise" -l all-keys -d 'Make the numbers for all keys, also for one that comes much faster than the others'
 complete -c drip -n "__fish_drip_using_subcommand advise" -s h -l help -d 'Print help'
-complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print help'
+complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c drip -n "__fish_drip_using_subcommand health" -s c -l config -d 'The configuration file' -r -F
 complete -c drip -n "__fish_drip_using_subcommand health" -s h -l help -d 'Print help'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "run" -d 'Run the gateway (the default)'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "demo" -d 'Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and clients in one process'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "import" -d 'Translate an nginx.conf into a gateway.toml, and report each line that could not be translated'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "simulate" -d 'Replay a trace or access log against the file, and print the verdict on each request'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'
-complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo check import simulate advise top health help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "run" -d 'Run the gateway (the default)'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "demo" -d 'Watch it smooth bursts, or stop a flood (--scene fair): the gateway, a sample origin and clients in one process'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "init" -d 'Write a commented gateway.toml to start from; one that is there is not overwritten'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "check" -d 'Validate the file, and print the effective settings or every problem found'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "schema" -d 'Print the JSON Schema of a file, with which editors complete and check it'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "import" -d 'Translate an nginx.conf into a gateway.toml, and report each line that could not be translated'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "simulate" -d 'Replay a trace or access log against the file: which requests would wait or be rejected'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "advise" -d 'Recommend rate and burst from the traffic of access logs'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'
+complete -c drip -n "__fish_drip_using_subcommand help; and not __fish_seen_subcommand_from run demo init check schema import simulate advise top health help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
