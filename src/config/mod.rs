@@ -16,6 +16,7 @@ mod named_file;
 mod pattern;
 mod problem;
 mod read;
+mod report;
 mod schema;
 mod settings;
 mod show;

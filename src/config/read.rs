@@ -1,207 +1,14 @@
 //! Reads a parsed file field by field, so that one wrong field does not hide others.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::on_one_line;
+use super::report::Report;
 use super::schema::{self, Table};
 use super::suggest::nearest;
 use super::toml_string::toml_string;
-use super::{NamedFile, Problem};
-
-/// What the reports of a file and of the files that it includes share.
-#[derive(Default)]
-pub(super) struct Shared {
-    /// Whether one of the texts has a syntax error, which may hide what others name.
-    is_broken: Cell<bool>,
-    /// Whether a text has a problem.
-    has_problem: Cell<bool>,
-    /// Other files that the texts name and that are read with them.
-    named: RefCell<Vec<NamedFile>>,
-    /// Values from the environment, each with what messages show for it.
-    secrets: RefCell<BTreeMap<String, String>>,
-}
-
-/// Values from the environment shorter than this are no secrets, and part of many messages.
-const SHORTEST_SECRET: usize = 4;
-
-impl Shared {
-    /// Notes that a text names a file that is read with it. To be called before it is read.
-    pub(super) fn names(&self, file: NamedFile) {
-        self.named.borrow_mut().push(file);
-    }
-
-    pub(super) fn has_problem(&self) -> bool {
-        self.has_problem.get()
-    }
-
-    pub(super) fn take_named(&self) -> Vec<NamedFile> {
-        self.named.take()
-    }
-
-    /// Notes the value of a variable, which no message may show.
-    pub(super) fn hide(&self, name: &str, value: String) {
-        if value.len() >= SHORTEST_SECRET {
-            let shown = format!("${{{name}}}");
-            self.secrets.borrow_mut().insert(value, shown);
-        }
-    }
-
-    /// A message without values from the environment.
-    fn without_secrets(&self, mut message: String) -> String {
-        for (value, shown) in &*self.secrets.borrow() {
-            if message.contains(value) {
-                message = message.replace(value, shown);
-            }
-        }
-        message
-    }
-}
-
-/// Where a text comes from.
-#[derive(Clone, Copy)]
-pub(super) struct Source<'t> {
-    /// The file's path, as messages show it.
-    pub(super) file: &'t Path,
-    /// Whether another file includes it.
-    pub(super) is_included: bool,
-    /// The absolute path of its folder, where the names of files in it begin.
-    pub(super) folder: &'t Path,
-    pub(super) shared: &'t Shared,
-}
-
-/// Collects the problems of one text.
-pub(super) struct Report<'t> {
-    text: &'t str,
-    source: Source<'t>,
-    /// The byte at which each line begins.
-    lines: Vec<usize>,
-    /// The lines with syntax errors, in order.
-    ///
-    /// Other problems on such a line are not reported, because the parser only guesses its
-    /// content.
-    broken: Vec<usize>,
-    /// Pairs of a byte and a message.
-    problems: RefCell<Vec<(usize, String)>>,
-    /// The same of what is legal and probably a mistake.
-    warnings: RefCell<Vec<(usize, String)>>,
-    /// The strings with variables of the environment, by their bytes, as they are written.
-    ///
-    /// `None`: a variable is wrong, which has been reported.
-    expanded: RefCell<HashMap<usize, Option<String>>>,
-}
-
-impl<'t> Report<'t> {
-    /// Starts with the syntax errors, at most one for each line.
-    ///
-    /// The first error of a line often causes the others.
-    pub(super) fn new(text: &'t str, errors: &[toml::de::Error], source: Source<'t>) -> Self {
-        let behind = text.match_indices('\n').map(|(at, _)| at + 1);
-        let mut report = Self {
-            text,
-            source,
-            lines: std::iter::once(0).chain(behind).collect(),
-            broken: Vec::new(),
-            problems: RefCell::default(),
-            warnings: RefCell::default(),
-            expanded: RefCell::default(),
-        };
-        let mut errors = errors
-            .iter()
-            .map(|error| (error.span().map_or(0, |span| span.start), error))
-            .collect::<Vec<_>>();
-        errors.sort_by_key(|(byte, _)| *byte);
-        errors.dedup_by_key(|(byte, _)| report.line(*byte));
-        for (byte, error) in &errors {
-            report.wrong(*byte, syntax(text, error));
-        }
-        report.broken = errors.iter().map(|(byte, _)| report.line(*byte)).collect();
-        if !errors.is_empty() {
-            source.shared.is_broken.set(true);
-        }
-        report
-    }
-
-    /// The line of a byte, from 1.
-    fn line(&self, byte: usize) -> usize {
-        self.lines.partition_point(|start| *start <= byte)
-    }
-
-    /// Reports a problem at a byte.
-    pub(super) fn wrong(&self, byte: usize, message: String) {
-        if self.broken.binary_search(&self.line(byte)).is_err() {
-            self.source.shared.has_problem.set(true);
-            let message = on_one_line(self.source.shared.without_secrets(message));
-            self.problems.borrow_mut().push((byte, message));
-        }
-    }
-
-    /// Reports that something is missing, unless a text has a syntax error that may hide it.
-    pub(super) fn missing(&self, byte: usize, message: String) {
-        if !self.source.shared.is_broken.get() {
-            self.wrong(byte, message);
-        }
-    }
-
-    /// Notes that the text names a file that is read with it. To be called before it is read.
-    pub(super) fn names(&self, file: PathBuf) {
-        self.shared().names(NamedFile::about_to_be_read(file));
-    }
-
-    pub(super) fn shared(&self) -> &'t Shared {
-        self.source.shared
-    }
-
-    /// Notes that the string at a byte has variables of the environment. `written` is the string
-    /// with them, or `None` if they are wrong.
-    pub(super) fn expands(&self, byte: usize, written: Option<String>) {
-        self.expanded.borrow_mut().insert(byte, written);
-    }
-
-    /// A place in the text: `gateway.toml:12:8`.
-    fn place(&self, byte: usize) -> String {
-        let found = Problem::all(self.text, vec![(byte, String::new())]);
-        let place =
-            |it: &Problem| format!("{}:{}:{}", self.source.file.display(), it.line, it.column);
-        found.iter().map(place).collect()
-    }
-
-    pub(super) fn take_warnings(&self) -> Vec<Problem> {
-        self.placed(self.warnings.take())
-    }
-
-    pub(super) fn take_problems(&self) -> Vec<Problem> {
-        self.placed(self.problems.take())
-    }
-
-    fn placed(&self, found: Vec<(usize, String)>) -> Vec<Problem> {
-        let mut problems = Problem::all(self.text, found);
-        if self.source.is_included {
-            for problem in &mut problems {
-                problem.file = Some(self.source.file.to_owned());
-            }
-        }
-        problems
-    }
-}
-
-/// The message of a syntax error.
-///
-/// For a duplicate key, the parser's message does not name the key. The text at its place does.
-fn syntax(text: &str, error: &toml::de::Error) -> String {
-    let written = error.span().and_then(|span| text.get(span));
-    match (error.message(), written) {
-        ("duplicate key", Some(key)) if key.starts_with(['"', '\'']) => {
-            format!("duplicate key {key}; remove one")
-        }
-        ("duplicate key", Some(key)) => format!("duplicate key {}; remove one", toml_string(key)),
-        (message, _) => message.replace('\n', " "),
-    }
-}
 
 /// A value, its place in the text, and the name of its field.
 #[derive(Clone, Copy)]
@@ -251,7 +58,7 @@ impl<'r> Node<'r> {
         reason = "a wrong variable is not an absent one"
     )]
     fn expanded(&self) -> Option<Option<String>> {
-        self.report.expanded.borrow().get(&self.at).cloned()
+        self.report.expanded(self.at)
     }
 
     /// Whether the value comes from the environment.
@@ -276,14 +83,13 @@ impl<'r> Node<'r> {
 
     /// The absolute path of a file that this text names.
     pub(super) fn in_folder(&self, name: &str) -> PathBuf {
-        self.report.source.folder.join(name)
+        self.report.folder().join(name)
     }
 
     /// Notes that the value is legal, and probably a mistake.
     pub(super) fn warn(&self, message: &str) {
         let message = format!("{}: {message}", self.title());
-        let message = on_one_line(self.report.shared().without_secrets(message));
-        self.report.warnings.borrow_mut().push((self.at, message));
+        self.report.warn(self.at, &message);
     }
 
     /// Reports that the value names something that does not exist.

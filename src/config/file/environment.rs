@@ -9,7 +9,7 @@ use std::env;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::config::read::Report;
+use crate::config::report::Report;
 use crate::config::toml_string::toml_string;
 
 /// The value of a variable, if it is set.

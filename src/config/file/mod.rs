@@ -32,7 +32,8 @@ use std::{env, fs, io};
 use toml::de::DeTable;
 
 use self::environment::Written;
-use super::read::{Fields, Node, Report, Shared, Source};
+use super::read::{Fields, Node};
+use super::report::{Report, Shared, Source};
 use super::schema::{self, Table};
 use super::suggest::nearest;
 use super::{LoadError, Origin, Problem, Problems, Settings};

@@ -53,7 +53,7 @@ fn all_cases() -> Vec<Case> {
 fn texts() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = vec![root.join("gateway.toml"), root.join("README.md")];
-    for folder in ["examples", "tests/corpus/gateways", "docs"] {
+    for folder in ["docs/examples", "tests/corpus/gateways", "docs"] {
         let entries = fs::read_dir(root.join(folder)).unwrap();
         paths.extend(entries.map(|entry| entry.unwrap().path()));
     }
@@ -62,11 +62,12 @@ fn texts() -> Vec<(PathBuf, String)> {
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
-        if path.extension().is_some_and(|it| it == "md") {
+        let is_a = |extension| path.extension().is_some_and(|it| it == extension);
+        if is_a("md") {
             let blocks = text.split("```toml\n").skip(1);
             let blocks = blocks.filter_map(|rest| rest.split("```").next());
             texts.extend(blocks.map(|block| (path.clone(), block.to_owned())));
-        } else {
+        } else if is_a("toml") {
             texts.push((path, text));
         }
     }

@@ -92,7 +92,7 @@ fn each_warning_has_its_place_and_its_counterpart_has_none() {
 fn files_to_start_from_have_no_warning() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = vec![root.join("gateway.toml")];
-    for folder in ["examples", "tests/corpus/gateways"] {
+    for folder in ["docs/examples", "tests/corpus/gateways"] {
         let entries = fs::read_dir(root.join(folder)).unwrap();
         files.extend(entries.map(|entry| entry.unwrap().path()));
     }

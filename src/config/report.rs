@@ -1,0 +1,220 @@
+//! Collects the problems of a text and of those that it includes.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use super::problem::on_one_line;
+use super::toml_string::toml_string;
+use super::{NamedFile, Problem};
+
+/// What the reports of a file and of the files that it includes share.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// Whether one of the texts has a syntax error, which may hide what others name.
+    is_broken: Cell<bool>,
+    /// Whether a text has a problem.
+    has_problem: Cell<bool>,
+    /// Other files that the texts name and that are read with them.
+    named: RefCell<Vec<NamedFile>>,
+    /// Values from the environment, each with what messages show for it.
+    secrets: RefCell<BTreeMap<String, String>>,
+}
+
+/// Values from the environment shorter than this are no secrets, and part of many messages.
+const SHORTEST_SECRET: usize = 4;
+
+impl Shared {
+    /// Notes that a text names a file that is read with it. To be called before it is read.
+    pub(super) fn names(&self, file: NamedFile) {
+        self.named.borrow_mut().push(file);
+    }
+
+    pub(super) fn has_problem(&self) -> bool {
+        self.has_problem.get()
+    }
+
+    pub(super) fn take_named(&self) -> Vec<NamedFile> {
+        self.named.take()
+    }
+
+    /// Notes the value of a variable, which no message may show.
+    pub(super) fn hide(&self, name: &str, value: String) {
+        if value.len() >= SHORTEST_SECRET {
+            let shown = format!("${{{name}}}");
+            self.secrets.borrow_mut().insert(value, shown);
+        }
+    }
+
+    /// A message without values from the environment.
+    fn without_secrets(&self, mut message: String) -> String {
+        for (value, shown) in &*self.secrets.borrow() {
+            if message.contains(value) {
+                message = message.replace(value, shown);
+            }
+        }
+        message
+    }
+}
+
+/// Where a text comes from.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'t> {
+    /// The file's path, as messages show it.
+    pub(super) file: &'t Path,
+    /// Whether another file includes it.
+    pub(super) is_included: bool,
+    /// The absolute path of its folder, where the names of files in it begin.
+    pub(super) folder: &'t Path,
+    pub(super) shared: &'t Shared,
+}
+
+/// Collects the problems of one text.
+pub(super) struct Report<'t> {
+    text: &'t str,
+    source: Source<'t>,
+    /// The byte at which each line begins.
+    lines: Vec<usize>,
+    /// The lines with syntax errors, in order.
+    ///
+    /// Other problems on such a line are not reported, because the parser only guesses its
+    /// content.
+    broken: Vec<usize>,
+    /// Pairs of a byte and a message.
+    problems: RefCell<Vec<(usize, String)>>,
+    /// The same of what is legal and probably a mistake.
+    warnings: RefCell<Vec<(usize, String)>>,
+    /// The strings with variables of the environment, by their bytes, as they are written.
+    ///
+    /// `None`: a variable is wrong, which has been reported.
+    expanded: RefCell<HashMap<usize, Option<String>>>,
+}
+
+impl<'t> Report<'t> {
+    /// Starts with the syntax errors, at most one for each line.
+    ///
+    /// The first error of a line often causes the others.
+    pub(super) fn new(text: &'t str, errors: &[toml::de::Error], source: Source<'t>) -> Self {
+        let behind = text.match_indices('\n').map(|(at, _)| at + 1);
+        let mut report = Self {
+            text,
+            source,
+            lines: std::iter::once(0).chain(behind).collect(),
+            broken: Vec::new(),
+            problems: RefCell::default(),
+            warnings: RefCell::default(),
+            expanded: RefCell::default(),
+        };
+        let mut errors = errors
+            .iter()
+            .map(|error| (error.span().map_or(0, |span| span.start), error))
+            .collect::<Vec<_>>();
+        errors.sort_by_key(|(byte, _)| *byte);
+        errors.dedup_by_key(|(byte, _)| report.line(*byte));
+        for (byte, error) in &errors {
+            report.wrong(*byte, syntax(text, error));
+        }
+        report.broken = errors.iter().map(|(byte, _)| report.line(*byte)).collect();
+        if !errors.is_empty() {
+            source.shared.is_broken.set(true);
+        }
+        report
+    }
+
+    /// The line of a byte, from 1.
+    fn line(&self, byte: usize) -> usize {
+        self.lines.partition_point(|start| *start <= byte)
+    }
+
+    /// Reports a problem at a byte.
+    pub(super) fn wrong(&self, byte: usize, message: String) {
+        if self.broken.binary_search(&self.line(byte)).is_err() {
+            self.source.shared.has_problem.set(true);
+            let message = on_one_line(self.source.shared.without_secrets(message));
+            self.problems.borrow_mut().push((byte, message));
+        }
+    }
+
+    /// Reports that something is missing, unless a text has a syntax error that may hide it.
+    pub(super) fn missing(&self, byte: usize, message: String) {
+        if !self.source.shared.is_broken.get() {
+            self.wrong(byte, message);
+        }
+    }
+
+    /// Notes that the text names a file that is read with it. To be called before it is read.
+    pub(super) fn names(&self, file: PathBuf) {
+        self.shared().names(NamedFile::about_to_be_read(file));
+    }
+
+    pub(super) fn shared(&self) -> &'t Shared {
+        self.source.shared
+    }
+
+    /// Notes that the string at a byte has variables of the environment. `written` is the string
+    /// with them, or `None` if they are wrong.
+    pub(super) fn expands(&self, byte: usize, written: Option<String>) {
+        self.expanded.borrow_mut().insert(byte, written);
+    }
+
+    /// The string at a byte as it is written, if it has variables of the environment;
+    /// `Some(None)` if they are wrong.
+    #[expect(
+        clippy::option_option,
+        reason = "a wrong variable is not an absent one"
+    )]
+    pub(super) fn expanded(&self, byte: usize) -> Option<Option<String>> {
+        self.expanded.borrow().get(&byte).cloned()
+    }
+
+    /// The absolute path of the folder of the text's file.
+    pub(super) fn folder(&self) -> &'t Path {
+        self.source.folder
+    }
+
+    /// Warns of what is legal at a byte and probably a mistake.
+    pub(super) fn warn(&self, byte: usize, message: &str) {
+        let message = on_one_line(self.shared().without_secrets(message.to_owned()));
+        self.warnings.borrow_mut().push((byte, message));
+    }
+
+    /// A place in the text: `gateway.toml:12:8`.
+    pub(super) fn place(&self, byte: usize) -> String {
+        let found = Problem::all(self.text, vec![(byte, String::new())]);
+        let place =
+            |it: &Problem| format!("{}:{}:{}", self.source.file.display(), it.line, it.column);
+        found.iter().map(place).collect()
+    }
+
+    pub(super) fn take_warnings(&self) -> Vec<Problem> {
+        self.placed(self.warnings.take())
+    }
+
+    pub(super) fn take_problems(&self) -> Vec<Problem> {
+        self.placed(self.problems.take())
+    }
+
+    fn placed(&self, found: Vec<(usize, String)>) -> Vec<Problem> {
+        let mut problems = Problem::all(self.text, found);
+        if self.source.is_included {
+            for problem in &mut problems {
+                problem.file = Some(self.source.file.to_owned());
+            }
+        }
+        problems
+    }
+}
+
+/// The message of a syntax error.
+///
+/// For a duplicate key, the parser's message does not name the key. The text at its place does.
+fn syntax(text: &str, error: &toml::de::Error) -> String {
+    let written = error.span().and_then(|span| text.get(span));
+    match (error.message(), written) {
+        ("duplicate key", Some(key)) if key.starts_with(['"', '\'']) => {
+            format!("duplicate key {key}; remove one")
+        }
+        ("duplicate key", Some(key)) => format!("duplicate key {}; remove one", toml_string(key)),
+        (message, _) => message.replace('\n', " "),
+    }
+}
