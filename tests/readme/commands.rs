@@ -17,7 +17,7 @@ use crate::support::{Origin, eventually, fetch};
 
 /// A part that identifies each block of commands, and the test here that runs it.
 const BLOCKS: [(&str, &str); 11] = [
-    ("cargo run --release -- demo", "the_demo_runs"),
+    ("cargo run -- demo", "the_demo_runs"),
     (
         "python3 -m http.server",
         "a_backend_and_the_gateway_are_started_and_curl_is_answered",

@@ -15,10 +15,10 @@ use crate::support::free_address;
 /// The ports that the pages name.
 const PORTS: [u16; 6] = [8080, 8081, 9000, 9090, 9091, 6379];
 
-/// A `cargo run --release` that runs the program already built.
+/// A `cargo run` that runs the program already built.
 const CARGO: &str = r#"#!/bin/sh
-[ "$1 $2" = "run --release" ] || exit 1
-shift 2
+[ "$1" = run ] || exit 1
+shift
 [ "$1" != -- ] || shift
 exec drip "$@"
 "#;
