@@ -21,6 +21,8 @@ pub struct RequestHead {
     authority: Option<Span>,
     /// The path of the target with its query. Both may be empty.
     path: Span,
+    /// Whether the client opens a WebSocket over HTTP/2 (RFC 8441).
+    opens_websocket: bool,
 }
 
 impl RequestHead {
@@ -98,6 +100,7 @@ impl RequestHead {
             target,
             authority,
             path,
+            opens_websocket: false,
         };
         request.length = framing::of_request(request.fields(), request.version)?;
         Ok(request)
@@ -105,19 +108,28 @@ impl RequestHead {
 
     /// Builds the head of an HTTP/2 request.
     ///
-    /// `body_follows`: the stream did not end with the head.
+    /// `body_follows`: the stream did not end with the head. An extended CONNECT for a WebSocket
+    /// becomes the GET that it stands for; its stream is the connection, and not a body.
     ///
     /// # Errors
     ///
     /// Returns an error if the head has two different lengths, or is too large.
     pub fn of_http2(head: &http::request::Parts, body_follows: bool) -> Result<Self, BadRequest> {
+        let protocol = head.extensions.get::<h2::ext::Protocol>();
+        let opens_websocket = head.method == http::Method::CONNECT
+            && protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
         let mut bytes = Vec::with_capacity(256);
         let mut put = |part: &[u8]| {
             let start = bytes.len();
             bytes.extend_from_slice(part);
             Span::new(start, part.len())
         };
-        let method = put(head.method.as_str().as_bytes());
+        // The same request over HTTP/1 is a GET that asks to switch (RFC 8441, section 5).
+        let method = put(if opens_websocket {
+            b"GET"
+        } else {
+            head.method.as_str().as_bytes()
+        });
         let uri = &head.uri;
         let target = put(uri
             .path_and_query()
@@ -125,23 +137,22 @@ impl RequestHead {
             .as_bytes());
         let authority = uri.authority().map(|named| put(named.as_str().as_bytes()));
         let mut table = Vec::with_capacity(head.headers.len());
-        let mut add = |name: &http::HeaderName, value: &[u8]| {
-            let name = name.as_str().as_bytes();
-            let field = Field::new(put(name), FieldName::of(name), put(value));
-            field
-                .map(|field| table.push(field))
-                .ok_or(BadRequest::HeadTooLarge)
+        let mut add = |name: &[u8], value: &[u8]| {
+            let field = Field::written(&mut bytes, name, value);
+            table.push(field.ok_or(BadRequest::HeadTooLarge)?);
+            Ok(())
         };
         for name in head.headers.keys() {
             let values = head.headers.get_all(name);
+            let text = name.as_str().as_bytes();
             if name == http::header::COOKIE {
                 // A client may send its cookies in several fields (RFC 9113, section 8.2.3).
                 let crumbs: Vec<&[u8]> = values.iter().map(http::HeaderValue::as_bytes).collect();
-                add(name, &crumbs.join(&b"; "[..]))?;
+                add(text, &crumbs.join(&b"; "[..]))?;
                 continue;
             }
             for value in values {
-                add(name, value.as_bytes())?;
+                add(text, value.as_bytes())?;
             }
         }
         let mut request = Self {
@@ -154,9 +165,10 @@ impl RequestHead {
             target,
             authority,
             path: target,
+            opens_websocket,
         };
         request.length = match framing::of_request(request.fields(), Version::Http2)? {
-            BodyLength::None if body_follows => BodyLength::Chunked,
+            BodyLength::None if body_follows && !opens_websocket => BodyLength::Chunked,
             length => length,
         };
         Ok(request)
@@ -197,6 +209,12 @@ impl RequestHead {
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// Returns whether the client opens a WebSocket over HTTP/2 (RFC 8441).
+    #[must_use]
+    pub fn opens_websocket(&self) -> bool {
+        self.opens_websocket
     }
 
     /// Returns how the body is framed.

@@ -129,6 +129,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
                 Ok(())
             }
             Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                connection.distrust();
                 let server = server();
                 Err(failed(OriginError::ResponseTimeout { server, limit }))
             }
@@ -137,7 +138,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
                     Some(Err(error)) => error,
                     _ => io::ErrorKind::UnexpectedEof.into(),
                 };
-                if connection.received().is_empty() && !self.any_head {
+                if !connection.has_received() && !self.any_head {
                     return Err(Attempt::Closed(source));
                 }
                 let server = server();
@@ -152,8 +153,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
     ) -> Result<Option<ResponseKind>, Attempt> {
-        let received = connection.received();
-        if received.is_empty() {
+        if !connection.has_received() {
             return Ok(None);
         }
         let limit = self.settings().max_header_size;
@@ -162,12 +162,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
         };
         let to_head = self.info.head.is_head();
-        let parsed = ResponseHead::parse(received, to_head).map_err(invalid)?;
-        let size = parsed.as_ref().map_or(received.len(), |(_, end)| *end);
-        if size > limit {
-            return Err(invalid(InvalidResponse::HeadTooLarge));
-        }
-        let Some((head, end)) = parsed else {
+        let Some((head, end)) = connection.head(to_head, limit).map_err(invalid)? else {
             return Ok(None);
         };
         let answer = if head.is_interim() {

@@ -120,7 +120,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         };
         let silence = self.settings().tunnel_timeout;
         poll_fn(|cx| self.client.poll_flush(cx)).await?;
-        let (received, mut origin) = connection.into_tunnel();
+        let Some((received, mut origin)) = connection.into_tunnel() else {
+            return Err(Failure::Broken);
+        };
         let ahead = self.client.take_ahead();
         if let Some(mut client) = self.client.tunnel() {
             let sent =

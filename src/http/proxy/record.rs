@@ -3,6 +3,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::gate::{AtGate, Planned};
+use super::grpc;
 use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
 use crate::config::{Plan, Route, ServerUrl, Zone};
 use crate::http::gateway::Gateway;
@@ -131,6 +132,11 @@ impl<'r> RequestRecord<'r> {
 
     pub(super) fn is_head(&self) -> bool {
         self.head.is_some_and(RequestHead::is_head)
+    }
+
+    /// Returns whether the request is a call of gRPC.
+    pub(super) fn is_grpc(&self) -> bool {
+        self.head.is_some_and(grpc::is_call)
     }
 
     /// Returns the time at which the gateway's own response begins.

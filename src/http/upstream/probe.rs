@@ -95,7 +95,7 @@ fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> Client {
     let open = fn_service(move |to: ConnectInfo<Uri>| {
         let (dialer, server) = (dialer.clone(), server.clone());
         async move {
-            let stream = dialer.open(&server).await;
+            let stream = dialer.open(&server, false).await;
             let stream = stream.map_err(|error: io::Error| ConnectError::Io(error))?;
             Ok(Connection::new(to.request().clone(), stream))
         }
