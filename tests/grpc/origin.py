@@ -1,7 +1,8 @@
-"""A gRPC server with one method of each kind, on the address in its first argument.
+"""A gRPC server with one method of each kind, at the address in its first argument.
 
-Each message of a request is answered by itself in capitals. Metadata `fail` ends a call with that status, and
-`pause` waits so many seconds before each message. Prints `ready`, and then a line with the time of each call.
+Certificate and key may follow. It answers each message in capitals. Of the metadata, `fail` names a status to end
+the call with, `pause` a number of seconds to wait before each message, and `late` keeps the head back until the
+first message. It prints `ready`, and the time of each call. SIGTERM stops it gracefully.
 """
 
 import signal
@@ -13,9 +14,12 @@ import grpc
 
 
 def begin(context):
-    print("call", time.monotonic(), flush=True)
+    # In one piece, because calls run on several threads.
+    sys.stdout.write(f"call {time.monotonic()}\n")
+    sys.stdout.flush()
     told = dict(context.invocation_metadata())
-    context.send_initial_metadata((("seen-timeout", told.get("x-note", "")),))
+    if "late" not in told:
+        context.send_initial_metadata((("seen-note", told.get("x-note", "")),))
     context.set_trailing_metadata((("trailing", "yes"), ("trailing-bin", b"\x00\xff")))
     if "fail" in told:
         context.abort(grpc.StatusCode[told["fail"]], "told to fail: 100 %")
@@ -59,12 +63,15 @@ def main():
     server.add_generic_rpc_handlers((service,))
     if len(sys.argv) > 2:
         pair = [open(name, "rb").read() for name in (sys.argv[3], sys.argv[2])]
-        server.add_secure_port(address, grpc.ssl_server_credentials([tuple(pair)]))
+        bound = server.add_secure_port(address, grpc.ssl_server_credentials([tuple(pair)]))
     else:
-        server.add_insecure_port(address)
+        bound = server.add_insecure_port(address)
+    assert bound, address
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     server.start()
     print("ready", flush=True)
-    signal.pause()
+    signal.sigwait({signal.SIGTERM})
+    server.stop(10).wait()
 
 
 main()

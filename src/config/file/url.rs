@@ -28,8 +28,7 @@ fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
 }
 
 fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
-    const FORM: &str =
-        "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
+    const FORM: &str = "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
     let schemes = [
         ("http://", Scheme::Http),
         ("https://", Scheme::Https),

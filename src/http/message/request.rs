@@ -7,6 +7,9 @@ use super::fields::{self, Field, FieldName, Fields, MAX_REQUEST_FIELDS, Span};
 use super::framing::{self, BodyLength};
 use super::version::Version;
 
+/// The content type of gRPC's messages. One of its kinds may follow, such as `+proto`.
+pub const GRPC: &[u8] = b"application/grpc";
+
 /// The head of a request: its bytes as received, and where its parts are.
 #[derive(Debug)]
 pub struct RequestHead {
@@ -209,6 +212,18 @@ impl RequestHead {
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// Returns whether the request is a call of gRPC over HTTP/2.
+    #[must_use]
+    pub fn is_grpc(&self) -> bool {
+        let is_kind = |rest: &[u8]| matches!(rest, [] | [b'+' | b';', ..]);
+        self.version == Version::Http2
+            && self
+                .fields()
+                .first(FieldName::ContentType)
+                .and_then(|value| value.split_at_checked(GRPC.len()))
+                .is_some_and(|(start, rest)| start.eq_ignore_ascii_case(GRPC) && is_kind(rest))
     }
 
     /// Returns whether the client opens a WebSocket over HTTP/2 (RFC 8441).

@@ -60,13 +60,17 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             self.settings().response_timeout,
             self.settings().body_timeout,
         );
+        // While the client of a call has not ended its messages, both sides may be silent.
+        let open_limit = if self.info.head.is_grpc() {
+            self.settings().tunnel_timeout
+        } else {
+            limit
+        };
         // An origin that accepts nothing gets no more time than one that sends nothing.
-        let limit_of = |upload: &Upload| {
-            if upload.is_stalled() {
-                limit.min(stall)
-            } else {
-                limit
-            }
+        let limit_of = |upload: &Upload| match upload {
+            upload if upload.is_stalled() => limit.min(stall),
+            upload if upload.is_over() => limit,
+            _ => open_limit,
         };
         let fields = self.info.fields();
         let Self {

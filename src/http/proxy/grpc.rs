@@ -4,10 +4,8 @@
 
 use std::time::Duration;
 
-use crate::http::message::{FieldName, RequestHead, Version};
-
-/// The content type of gRPC's messages. One of its kinds may follow, such as `+proto`.
-pub(super) const CONTENT_TYPE: &[u8] = b"application/grpc";
+pub(super) use crate::http::message::request::GRPC as CONTENT_TYPE;
+use crate::http::message::{FieldName, RequestHead};
 
 /// The outcome of a call, in `grpc-status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,25 +43,16 @@ impl GrpcStatus {
     }
 }
 
-/// Returns whether a request is a call of gRPC.
-pub(super) fn is_call(head: &RequestHead) -> bool {
-    let is_kind = |rest: &[u8]| matches!(rest, [] | [b'+' | b';', ..]);
-    head.version() == Version::Http2
-        && head
-            .fields()
-            .first(FieldName::ContentType)
-            .and_then(|value| value.split_at_checked(CONTENT_TYPE.len()))
-            .is_some_and(|(start, rest)| {
-                start.eq_ignore_ascii_case(CONTENT_TYPE) && is_kind(rest)
-            })
-}
-
 /// Returns how long the client of a call waits for its end, if it says so.
 pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
     let value = head.fields().first(FieldName::GrpcTimeout)?;
     let (unit, digits) = value.split_last()?;
     let is_number = (1..=8).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    let count: u64 = str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()?;
+    let count: u64 = str::from_utf8(digits)
+        .ok()
+        .filter(|_| is_number)?
+        .parse()
+        .ok()?;
     let timeout = match unit {
         b'H' => Duration::from_secs(count * 3600),
         b'M' => Duration::from_secs(count * 60),
@@ -73,7 +62,7 @@ pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
         b'n' => Duration::from_nanos(count),
         _ => return None,
     };
-    is_call(head).then_some(timeout)
+    head.is_grpc().then_some(timeout)
 }
 
 /// Writes a text as `grpc-message`: in one line, with other bytes than visible ASCII escaped.
@@ -108,9 +97,9 @@ mod tests {
             ("", false),
         ];
         for (kind, wanted) in kinds {
-            assert_eq!(is_call(&call(&[("content-type", kind)])), wanted, "{kind}");
+            assert_eq!(call(&[("content-type", kind)]).is_grpc(), wanted, "{kind}");
         }
-        assert!(!is_call(&call(&[])));
+        assert!(!call(&[]).is_grpc());
     }
 
     #[test]
@@ -130,7 +119,10 @@ mod tests {
             ("", None),
         ];
         for (value, wanted) in told {
-            let fields = [("content-type", "application/grpc"), ("grpc-timeout", value)];
+            let fields = [
+                ("content-type", "application/grpc"),
+                ("grpc-timeout", value),
+            ];
             assert_eq!(timeout(&call(&fields)), wanted, "{value}");
         }
         assert_eq!(timeout(&call(&[("grpc-timeout", "1S")])), None);

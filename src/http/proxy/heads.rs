@@ -80,7 +80,10 @@ impl<'a> RequestOnward<'a> {
             };
             if passes && !fields.names_away(known, name) {
                 let is_replaced = |_: &&[u8]| name.eq_ignore_ascii_case(b"traceparent");
-                put(name, &[self.traceparent.filter(is_replaced).unwrap_or(value)]);
+                put(
+                    name,
+                    &[self.traceparent.filter(is_replaced).unwrap_or(value)],
+                );
             }
         }
         self.put_forwarded_for(&mut put);
@@ -155,9 +158,7 @@ pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>) {
 /// # Errors
 ///
 /// Returns an error if the target or the host cannot be sent over HTTP/2.
-pub(super) fn http2_request(
-    onward: &RequestOnward<'_>,
-) -> Result<http::Request<()>, http::Error> {
+pub(super) fn http2_request(onward: &RequestOnward<'_>) -> Result<http::Request<()>, http::Error> {
     let head = onward.info.head;
     let target = onward.target().concat();
     let target = match (&*target, head.method()) {

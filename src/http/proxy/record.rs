@@ -3,7 +3,6 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use super::gate::{AtGate, Planned};
-use super::grpc;
 use super::limits::{LimitOutcome, LimitVerdict, WaitingPlace};
 use crate::config::{Plan, Route, ServerUrl, Zone};
 use crate::http::gateway::Gateway;
@@ -136,7 +135,7 @@ impl<'r> RequestRecord<'r> {
 
     /// Returns whether the request is a call of gRPC.
     pub(super) fn is_grpc(&self) -> bool {
-        self.head.is_some_and(grpc::is_call)
+        self.head.is_some_and(RequestHead::is_grpc)
     }
 
     /// Returns the time at which the gateway's own response begins.

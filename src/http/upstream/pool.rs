@@ -137,6 +137,7 @@ impl Pool {
         };
         let stream = dialer.open(url, true).await?;
         if !url.is_h2c() && !stream.chose_http2() {
+            self.shared.note_http1();
             return Ok(Connection::Http1(Http1Connection::new(stream, &self.idle)));
         }
         let exchange = self.shared.begin(stream, settings.max_header_size).await?;

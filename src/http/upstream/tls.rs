@@ -40,11 +40,7 @@ impl Tls {
             Host::Name(name) => ServerName::try_from(name.clone()).map_err(io::Error::other)?,
         };
         let configs = self.0.get_or_try_init(load).await?;
-        let config = if http2 {
-            &configs.any
-        } else {
-            &configs.http1
-        };
+        let config = if http2 { &configs.any } else { &configs.http1 };
         TlsConnector::from(Arc::clone(config))
             .connect(name, tcp)
             .await

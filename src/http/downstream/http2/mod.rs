@@ -137,9 +137,7 @@ async fn serve_stream<A: RequestService>(
     let mut stream = Http2Stream::new(body, respond, timeouts);
     match parsed {
         Ok(head) => {
-            if head.opens_websocket() {
-                stream = stream.without_body();
-            }
+            stream.set_kind(&head);
             let served = service.serve(&head, began, &mut stream, &context).await;
             if served == Err(Aborted::AnswerBroken) {
                 // A reset discards bytes that are not written yet, so the connection's task writes

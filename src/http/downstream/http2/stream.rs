@@ -17,7 +17,7 @@ use super::tunnel::Http2Tunnel;
 use crate::http::http2::{self, append};
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, Trailers};
+use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
 
@@ -25,6 +25,8 @@ use crate::time::deadline::Deadline;
 pub(super) struct Http2Stream {
     body: RecvStream,
     is_over: bool,
+    /// Whether the body may pause for as long as the response does.
+    may_pause: bool,
     trailers: Option<Trailers>,
     answer: RefCell<Progress>,
     has_begun: bool,
@@ -47,6 +49,7 @@ impl Http2Stream {
         Self {
             is_over: body.is_end_stream(),
             body,
+            may_pause: false,
             trailers: None,
             answer: RefCell::new(Progress::Ahead(respond, None)),
             has_begun: false,
@@ -56,12 +59,12 @@ impl Http2Stream {
         }
     }
 
-    /// Makes the stream that of a WebSocket: what follows the head is no body.
-    pub(super) fn without_body(self) -> Self {
-        Self {
-            is_over: true,
-            ..self
-        }
+    /// Adapts the stream to what its head asks for.
+    ///
+    /// What follows the head of a WebSocket is no body. The messages of a call of gRPC may pause.
+    pub(super) fn set_kind(&mut self, head: &RequestHead) {
+        self.is_over |= head.opens_websocket();
+        self.may_pause = head.is_grpc();
     }
 
     /// Tells the client that the response broke off.
@@ -139,6 +142,9 @@ impl ClientStream for Http2Stream {
     ) -> Poll<Result<(), ClientError>> {
         while !self.is_over {
             let Poll::Ready(data) = self.body.poll_data(cx) else {
+                if self.may_pause {
+                    return Poll::Pending;
+                }
                 self.reading.start(self.timeouts.body);
                 return self.reading.poll(cx).map(|()| Err(ClientError::TooSlow));
             };

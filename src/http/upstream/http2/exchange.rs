@@ -184,9 +184,7 @@ impl Http2Exchange {
         let received = match response.poll_informational(cx) {
             Poll::Ready(Some(Ok(interim))) => Ok(Err(interim)),
             Poll::Ready(Some(Err(error))) => Err(error),
-            Poll::Ready(None) | Poll::Pending => {
-                ready!(Pin::new(&mut *response).poll(cx)).map(Ok)
-            }
+            Poll::Ready(None) | Poll::Pending => ready!(Pin::new(&mut *response).poll(cx)).map(Ok),
         };
         match received {
             Ok(Err(interim)) => {
@@ -208,10 +206,7 @@ impl Http2Exchange {
         Poll::Ready(Ok(()))
     }
 
-    pub(in super::super) fn poll_body(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<Buffer>> {
+    pub(in super::super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
         let mut piece = Buffer::take();
         let Response::Body(body) = &mut self.response else {
             return Poll::Ready(Ok(piece));

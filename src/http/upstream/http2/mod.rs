@@ -19,8 +19,8 @@ use crate::http::http2::{CONNECTION_WINDOW, MAX_UNSENT, STREAM_WINDOW};
 #[derive(Debug, Default)]
 pub(super) struct Http2Connections {
     open: RefCell<Vec<Rc<SharedConnection>>>,
-    /// Whether the server has spoken HTTP/2 before.
-    is_known: Cell<bool>,
+    /// Whether the server chose HTTP/1 on its last connection.
+    is_unused: Cell<bool>,
     is_opening: Cell<bool>,
     opened: Notify,
 }
@@ -95,17 +95,22 @@ impl Http2Connections {
         Some(Http2Exchange::new(StreamPlace::on(found)))
     }
 
-    /// Waits until nobody else opens a connection, if the server is known to speak HTTP/2.
+    /// Waits until nobody else opens a connection, unless the server chose HTTP/1 before.
     ///
     /// Returns `None` after a wait: there may be a connection now.
     pub(super) async fn opening(&self) -> Option<Opening<'_>> {
         let opened = self.opened.notified();
-        if self.is_known.get() && self.is_opening.get() {
+        if !self.is_unused.get() && self.is_opening.get() {
             opened.await;
             return None;
         }
         self.is_opening.set(true);
         Some(Opening(self))
+    }
+
+    /// Notes that the server chose HTTP/1.
+    pub(super) fn note_http1(&self) {
+        self.is_unused.set(true);
     }
 
     /// Begins HTTP/2 on a new connection, and takes the first place on it.
@@ -137,7 +142,7 @@ impl Http2Connections {
         });
         // It ends by itself when the server closes it, or when no request can use it any more.
         actix_rt::spawn(drive(connection, Rc::downgrade(&shared)));
-        self.is_known.set(true);
+        self.is_unused.set(false);
         let first = Http2Exchange::new(StreamPlace::on(&shared));
         self.open.borrow_mut().push(shared);
         Ok(first)
