@@ -89,7 +89,7 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nmax_header_size = \"2MB\"",
      r#"3:19: max_header_size: expected a size from 1KB to 1MB; found "2MB""#),
     (SERVERS, "[\"http://a\"]\nheath = {}",
-     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, max_in_flight, classes, share, queue, max_queue, queue_timeout, max_fails, fail_timeout, keep_alive, host, backoff, health; did you mean health?"#),
+     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, max_in_flight, classes, share, queue, max_queue, queue_timeout, max_fails, fail_timeout, keep_alive, host, http2, backoff, health; did you mean health?"#),
     // [origins.NAME.health]
     (SERVERS, "[\"http://a\"]\nhealth = \"/\"",
      r#"3:10: health: expected a table; found "/""#),
