@@ -12,8 +12,10 @@ for nth, key in ipairs(KEYS) do
     local entries
     entries, pos = read("<I2", args, pos)
     local is_known = find(nth)
-    local told = "\0"
+    local before = last
+    last = last + 1
     if is_known == nil then
+        reply[last] = "\0"
         pos = pos + entries * ENTRY
     else
         changed = false
@@ -22,29 +24,31 @@ for nth, key in ipairs(KEYS) do
             adopt(settle())
         end
         if rate == own then
-            told = pack("<Bd", 1, retuned)
+            reply[last] = pack("<Bd", 1, retuned)
         else
             local written = rate.packed:sub(33)
-            told = pack("<BdI2c0", 2, retuned, #written, written)
+            reply[last] = pack("<BdI2c0", 2, retuned, #written, written)
         end
         for _ = 1, entries do
             local many, cost, first, second, third
             many, cost, first, second, third, pos = read("<I4I4ddd", args, pos)
+            last = last + 1
             if asked == JOIN then
-                told = told .. join(many, cost, first, second, third)
-            elseif asked ~= RETUNE then
+                reply[last] = join(many, cost, first, second, third)
+            elseif asked == RETUNE then
+                reply[last] = pack("<I4", 0)
+            else
                 local done = is_known and (asked == REFUND and refund or forget)(cost, first)
                 changed = changed or done
-                told = told .. pack("<I4", done and 1 or 0)
-            else
-                told = told .. pack("<I4", 0)
+                reply[last] = pack("<I4", done and 1 or 0)
             end
         end
         if changed and (is_known or asked == JOIN) and not store(key, is_known) then
-            told = "\0"
+            for told = before + 1, last do
+                reply[told] = ""
+            end
+            reply[last] = "\0"
         end
     end
-    last = last + 1
-    reply[last] = told
 end
 return concat(reply)

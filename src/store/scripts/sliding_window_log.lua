@@ -42,12 +42,9 @@ local function adopt()
         return
     end
     changed = true
-    if first == 1 then
-        call("LPOP", key)
-        first = 0
-    end
     repeat
-        call("LPOP", key)
+        call("LPOP", key, first == 1 and "2" or "1")
+        first = 0
         count = count - 1
         oldest = count > 0 and tonumber(call("LINDEX", key, "0")) or 0
     until count == 0 or oldest + rate.period > now
