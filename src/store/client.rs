@@ -26,7 +26,7 @@ pub struct Store {
     opened: Cell<u64>,
     /// Held by the task that connects.
     opening: Mutex<()>,
-    /// How many keys a call may have.
+    /// How many keys a call may have: one, once a node of a cluster has refused several.
     most_keys: Cell<usize>,
 }
 
@@ -146,13 +146,14 @@ impl Store {
         operations: &[O],
         answer: impl Fn(&O, Moment, &Done, Place) -> Result<T, Error>,
     ) -> Vec<Result<T, Error>> {
-        let mut calls = Calls::of(operations, self.most_keys.get());
+        let most_keys = self.most_keys.get();
+        let mut calls = Calls::of(operations, most_keys);
         let mut replies = self.run_calls(&calls).await;
-        if self.most_keys.get() > 1 && replies.iter().any(is_across_nodes) {
-            // Such a call did nothing. Others are done again, which charges their keys once more;
-            // this happens once.
-            self.most_keys.set(1);
-            calls = Calls::of(operations, 1);
+        let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
+        if self.most_keys.get() < most_keys && replies.iter().any(is_refused) {
+            // A call for several keys did nothing. Others are done again, which charges their keys
+            // once more: only the first batches on a connection meet this.
+            calls = Calls::of(operations, self.most_keys.get());
             replies = self.run_calls(&calls).await;
         }
         let read = replies.into_iter().zip(calls.calls()).map(|(reply, call)| {
@@ -239,6 +240,12 @@ impl Store {
                 replies[index] = reply;
             }
         }
+        if replies
+            .iter()
+            .any(|reply| reply.as_ref().is_err_and(is_across_nodes))
+        {
+            self.most_keys.set(1);
+        }
         Ok(replies
             .into_iter()
             .map(|reply| reply.map_err(|error| refusal(&error)))
@@ -262,9 +269,9 @@ impl Store {
     }
 }
 
-/// Whether the keys of a call are on several nodes of a cluster.
-fn is_across_nodes(reply: &Result<Value, Error>) -> bool {
-    matches!(reply, Err(Error::Refused(text)) if text.contains("CROSSSLOT") || text.contains("CrossSlot"))
+/// Whether the keys of a call belong to several nodes of a cluster.
+fn is_across_nodes(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::CrossSlot)
 }
 
 fn is_forgotten(error: &RedisError) -> bool {

@@ -129,8 +129,8 @@ local function refund(cost, place)
         end
     elseif place < next_place then
         free = free or {}
+        local index = 1
         for each = place, place + cost - 1 do
-            local index = 1
             while free[index] and free[index] < each do
                 index = index + 1
             end
