@@ -5,6 +5,7 @@ mod acceptor;
 mod address;
 mod listeners;
 mod load;
+mod logs;
 mod notify;
 mod reload;
 mod serve;

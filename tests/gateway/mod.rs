@@ -33,6 +33,7 @@ mod pacing;
 mod plans;
 mod queue;
 mod retune;
+mod rotation;
 mod servers;
 #[cfg(feature = "otlp")]
 mod spans;
