@@ -30,6 +30,8 @@ fi
 # The README's commands are run as they stand.
 has curl || missing+=(curl)
 has python3 || missing+=(python3)
+# A client over TLS that sends any server name.
+has openssl || missing+=(openssl)
 # The package is installed in a fresh root, and its unit is verified.
 has fakeroot || missing+=(fakeroot)
 has systemd-analyze || missing+=(systemd)

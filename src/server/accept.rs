@@ -13,8 +13,9 @@ use tokio::time::timeout;
 
 use super::acceptor::{Accepted, Acceptor};
 use super::listeners::{AcceptedSocket, Listener};
-use crate::config::{self, Tls};
-use crate::http::downstream::{self, Certificates, Peer, Socket, Timeouts, TlsServer};
+use super::tls::{tell_failed, tls_server};
+use crate::config;
+use crate::http::downstream::{self, Peer, Socket, Timeouts, TlsServer};
 use crate::http::gateway::Gateway;
 use crate::http::proxy::Worker;
 use crate::http::tcp::set_keepalive;
@@ -197,7 +198,12 @@ impl NewConnection {
         };
         let (stop, permit) = (self.worker.stop_signal(), self.permit);
         let serving = tls_server.serve(socket, peer, self.timeouts, stop, self.worker);
-        actix_rt::spawn(serving.map(|()| drop(permit)));
+        actix_rt::spawn(serving.map(move |served| {
+            drop(permit);
+            if let Err(error) = served {
+                tell_failed(peer.address, &error);
+            }
+        }));
     }
 
     fn serve(self, socket: impl Socket, peer: Peer) {
@@ -205,12 +211,4 @@ impl NewConnection {
         let serving = downstream::serve(socket, peer, self.timeouts, &stop, self.worker);
         actix_rt::spawn(serving.map(|()| drop(permit)));
     }
-}
-
-/// Builds the TLS server. From here on renewed certificates are reloaded.
-fn tls_server(tls: &Tls) -> io::Result<TlsServer> {
-    let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
-    let certificates = Arc::new(Certificates::load(tls).map_err(|error| failed(&error))?);
-    actix_rt::spawn(Arc::clone(&certificates).follow());
-    TlsServer::new(certificates).map_err(|error| failed(&error))
 }

@@ -12,6 +12,7 @@ mod serve;
 pub(crate) mod signals;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod watchdog;
 
 pub(crate) use address::{live_page, reachable};

@@ -4,14 +4,17 @@
 //! |---|---|
 //! | `http1`, `http2` | a connection over either version |
 //! | `stream` | the client as a request's service uses it, over either version |
-//! | `tls`, `certificates`, `socket` | encrypted and plain connections |
+//! | `tls`, `certificates`, `client_hello` | encrypted connections |
+//! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
 //! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
 
 mod certificates;
+mod client_hello;
 mod context;
 mod error_response;
 mod http1;
 mod http2;
+mod peek;
 mod peer;
 mod socket;
 mod stop;
@@ -29,4 +32,4 @@ pub use stream::{
     Aborted, ClientError, ClientStream, EachField, RequestService, Response, unless_gone,
 };
 pub use timeouts::Timeouts;
-pub use tls::TlsServer;
+pub use tls::{HandshakeError, TlsServer};
