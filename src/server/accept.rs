@@ -1,4 +1,5 @@
 use std::io;
+use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tokio::time::timeout;
 use super::acceptor::{Accepted, Acceptor};
 use super::listeners::{AcceptedSocket, Listener};
 use super::tls::{tell_failed, tls_server};
-use crate::config;
+use crate::config::{self, ListenService};
 use crate::http::downstream::{self, Peer, Socket, Timeouts, TlsServer};
 use crate::http::gateway::Gateway;
 use crate::http::proxy::Worker;
@@ -140,15 +141,25 @@ async fn work(
     tls_server: Option<TlsServer>,
 ) {
     static UNWATCHED: Throttle = Throttle::new();
-    while let Some(Accepted { stream, permit }) = accepted.recv().await {
+    while let Some(accepted) = accepted.recv().await {
+        let Accepted {
+            stream,
+            service,
+            permit,
+        } = accepted;
         let gateway = worker.gateway().await;
         let server = &gateway.settings().server;
         let connection = NewConnection {
             timeouts: Timeouts::of(server),
             worker: Rc::clone(&worker),
+            tls_server: tls_server.clone().filter(|_| service == ListenService::Tls),
+            redirect: match service {
+                ListenService::Redirect(port) => Some(port),
+                ListenService::Plain | ListenService::Tls => None,
+            },
             permit,
         };
-        let begin = || connection.begin(stream, server, tls_server.clone());
+        let begin = || connection.begin(stream, server);
         // A panic costs this connection only: the worker goes on to take others.
         if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin))
             && let Some(hidden) = UNWATCHED.show(clock::now())
@@ -162,38 +173,45 @@ async fn work(
 struct NewConnection {
     worker: Rc<Worker>,
     timeouts: Timeouts,
+    /// `None` where clients get no TLS.
+    tls_server: Option<TlsServer>,
+    redirect: Option<NonZeroU16>,
     permit: OwnedSemaphorePermit,
 }
 
 impl NewConnection {
-    fn begin(
-        self,
-        stream: AcceptedSocket,
-        server: &config::Server,
-        tls_server: Option<TlsServer>,
-    ) -> io::Result<()> {
+    fn begin(self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
         match stream {
             AcceptedSocket::Tcp(tcp) => {
                 let socket = TcpStream::from_std(tcp)?;
+                // A client without an address has disconnected already.
+                let Ok(address) = socket.peer_addr() else {
+                    return Ok(());
+                };
                 set_keepalive(&socket, server.tcp_keepalive);
-                self.serve_tcp(socket, tls_server);
+                // If the client disconnects meanwhile, the first read reports it.
+                let _gone = socket.set_nodelay(true);
+                let peer = Peer {
+                    address: Some(address),
+                    local: socket.local_addr().ok(),
+                    redirect: self.redirect,
+                    secure: false,
+                };
+                self.serve_tcp(socket, peer);
             }
-            // Not encrypted even if `server.tls` is set: traffic on a Unix socket does not leave
-            // the machine.
-            AcceptedSocket::Unix(unix) => self.serve(UnixStream::from_std(unix)?, Peer::default()),
+            AcceptedSocket::Unix(unix) => {
+                let peer = Peer {
+                    redirect: self.redirect,
+                    ..Peer::default()
+                };
+                self.serve(UnixStream::from_std(unix)?, peer);
+            }
         }
         Ok(())
     }
 
-    fn serve_tcp(self, socket: TcpStream, tls_server: Option<TlsServer>) {
-        // If the client has already disconnected, the first read reports it.
-        let _gone = socket.set_nodelay(true);
-        let peer = Peer {
-            address: socket.peer_addr().ok(),
-            local: socket.local_addr().ok(),
-            secure: false,
-        };
-        let Some(tls_server) = tls_server else {
+    fn serve_tcp(self, socket: TcpStream, peer: Peer) {
+        let Some(tls_server) = self.tls_server else {
             return self.serve(socket, peer);
         };
         let (stop, permit) = (self.worker.stop_signal(), self.permit);

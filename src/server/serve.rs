@@ -149,7 +149,7 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
         "stopping: no new connections; the queues drain"
     );
     let began = clock::now();
-    let last = Arc::downgrade(&gateway);
+    let stopping = Arc::downgrade(&gateway);
     gateway.stop();
     let ending = async move {
         accepting.close().await;
@@ -179,7 +179,7 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
     };
     tokio::select! {
         () = ending => {}
-        () = asked_again(signals, &last) => {}
+        () = asked_again(signals, &stopping) => {}
     }
 }
 

@@ -20,6 +20,7 @@ mod heavy_keys;
 mod history;
 mod in_flight;
 mod include;
+mod listen;
 mod live;
 mod log;
 mod new_keys;

@@ -1,12 +1,15 @@
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
 
 /// The two ends of a client's connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Peer {
-    /// The address of the client; `None` on a unix socket.
+    /// The address of the client; `None` if it is known only as a program at a unix socket.
     pub address: Option<SocketAddr>,
     /// The address that the client connected to; `None` on a unix socket.
     pub local: Option<SocketAddr>,
+    /// The port to which requests are redirected, over TLS; `None`: they are served here.
+    pub redirect: Option<NonZeroU16>,
     /// Whether the connection is encrypted.
     pub secure: bool,
 }

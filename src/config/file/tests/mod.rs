@@ -294,15 +294,22 @@ fn a_syntax_error_hides_only_what_may_come_from_it() {
 
 #[test]
 fn a_network_is_taken_as_addresses_are() {
-    let text = r#"["10.1.2.3/8", "::1", "::ffff:192.0.2.0/120", "2001:db8::1/32"]"#;
+    let text = r#"["10.1.2.3/8", "::1", "::ffff:192.0.2.0/120", "unix:", "2001:db8::1/32"]"#;
     let text = format!("[server]\ntrusted_proxies = {text}\n{SMALLEST}");
     let settings = parse(&text, Path::new("gateway.toml"), false).unwrap();
     let networks = settings
         .server
         .trusted_proxies
+        .patterns()
         .iter()
         .map(ToString::to_string);
-    let expected = ["10.0.0.0/8", "::1/128", "192.0.2.0/24", "2001:db8::/32"];
+    let expected = [
+        "10.0.0.0/8",
+        "::1/128",
+        "192.0.2.0/24",
+        "unix:",
+        "2001:db8::/32",
+    ];
     assert_eq!(networks.collect::<Vec<_>>(), expected);
 }
 

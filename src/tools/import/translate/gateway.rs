@@ -70,7 +70,7 @@ impl Translation<'_> {
                     self.notes.add(
                         server.place,
                         format!(
-                            "{} is left out: drip speaks TLS on all its addresses or on none",
+                            "{0} is left out, as other addresses have TLS; to serve it, add {{ address = \"{0}\", tls = false }} to listen, or with redirect = \"https\"",
                             listen.address
                         ),
                     );
