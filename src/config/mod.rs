@@ -39,7 +39,7 @@ pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
-    HostRule, Level, Listen, ListenAddress, ListenService, Log, OnStoreFailure, Origin,
+    HostRule, Http2, Level, Listen, ListenAddress, ListenService, Log, OnStoreFailure, Origin,
     PathPattern, PeerPattern, Peers, Plan, Plans, RatelimitHeaders, Redis, Route, RouteLimit,
     Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind, Tls, Trouble, Zone,
 };

@@ -31,11 +31,11 @@ pub enum ListenAddress {
 /// What clients get at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListenService {
-    /// HTTP/1.
+    /// HTTP/1, or HTTP/2 by prior knowledge.
     Plain,
     /// HTTP/1 and HTTP/2 over TLS, with the certificates of `[server.tls]`. Never on a socket file.
     Tls,
-    /// HTTP/1; the answer to nearly every request is that the same is at this port over TLS.
+    /// The same; the answer to nearly every request is that it must come to this port, over TLS.
     Redirect(NonZeroU16),
 }
 

@@ -21,7 +21,7 @@ use ipnet::IpNet;
 pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
-pub use origin::{Health, Host, HostRule, Origin, Scheme, ServerUrl};
+pub use origin::{Health, Host, HostRule, Http2, Origin, Scheme, ServerUrl};
 pub use peers::{PeerPattern, Peers};
 pub use plan::{Plan, Plans};
 pub use route::{PathPattern, RatelimitHeaders, Route, RouteLimit};

@@ -6,6 +6,7 @@
 //! | `stream` | the client as a request's service uses it, over either version |
 //! | `tls`, `certificates`, `client_hello` | encrypted connections |
 //! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
+//! | `rewound` | a connection whose first bytes were read already |
 //! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
 
 mod certificates;
@@ -16,6 +17,7 @@ mod http1;
 mod http2;
 mod peek;
 mod peer;
+mod rewound;
 mod socket;
 mod stop;
 mod stream;
