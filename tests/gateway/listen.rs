@@ -114,10 +114,14 @@ fn modes_seen(site: Site, umask: &str) -> (Gateway, Vec<u32>) {
     let is_over = Arc::clone(&over);
     let watcher = thread::spawn(move || {
         let mut seen = Vec::new();
-        while !is_over.load(Ordering::SeqCst) {
+        loop {
+            let is_last = is_over.load(Ordering::SeqCst);
             if let Ok(file) = fs::symlink_metadata(&socket) {
                 seen.push(file.permissions().mode() & 0o7777);
                 seen.dedup();
+            }
+            if is_last {
+                break;
             }
         }
         seen
@@ -298,6 +302,12 @@ fn curl_follows_the_redirect_and_keeps_method_and_body() {
         arguments.extend(["--resolve", name]);
     }
     assert_eq!(curl(&arguments), "POST /a?b HTTP/1.1 the body");
+
+    // Over HTTP/2 without TLS, too.
+    let url = format!("http://{plain}/a?b");
+    let written = ["-w", "%{http_code} %{redirect_url}", "-o", "/dev/null"];
+    let told = curl(&[&["--http2-prior-knowledge"], &written[..], &[url.as_str()]].concat());
+    assert_eq!(told, format!("308 https://127.0.0.1:{}/a?b", tls.port()));
 }
 
 #[test]
