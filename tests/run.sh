@@ -14,6 +14,8 @@ has() {
 
 missing=()
 has nginx || missing+=(nginx)
+# nginx as a proxy of connections, which names its clients by the PROXY protocol.
+[ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || missing+=(libnginx-mod-stream)
 has haproxy || missing+=(haproxy)
 if ! has prometheus || ! has promtool; then
     missing+=(prometheus)

@@ -14,9 +14,10 @@ use tokio::time::timeout;
 
 use super::acceptor::{Accepted, Acceptor};
 use super::listeners::{AcceptedSocket, Listener};
+use super::proxy_protocol::tell_no_header;
 use super::tls::{tell_failed, tls_server};
 use crate::config::{self, ListenService};
-use crate::http::downstream::{self, Peer, Socket, Timeouts, TlsServer};
+use crate::http::downstream::{self, Peek, Peer, Socket, Timeouts, TlsServer, read_proxy_header};
 use crate::http::gateway::Gateway;
 use crate::http::proxy::Worker;
 use crate::http::tcp::set_keepalive;
@@ -197,17 +198,37 @@ impl NewConnection {
                     redirect: self.redirect,
                     secure: false,
                 };
-                self.serve_tcp(socket, peer);
+                self.serve_peer(socket, peer, server, Self::serve_tcp);
             }
             AcceptedSocket::Unix(unix) => {
                 let peer = Peer {
                     redirect: self.redirect,
                     ..Peer::default()
                 };
-                self.serve(UnixStream::from_std(unix)?, peer);
+                self.serve_peer(UnixStream::from_std(unix)?, peer, server, Self::serve);
             }
         }
         Ok(())
+    }
+
+    /// Calls `serve`, after the header of the PROXY protocol if the peer must send one.
+    fn serve_peer<S: Peek>(
+        self,
+        socket: S,
+        peer: Peer,
+        server: &config::Server,
+        serve: fn(Self, S, Peer),
+    ) {
+        if !server.proxy_protocol.contain(peer.ip()) {
+            return serve(self, socket, peer);
+        }
+        actix_rt::spawn(async move {
+            let stop = self.worker.stop_signal();
+            match read_proxy_header(&socket, &self.timeouts, &stop).await {
+                Ok(header) => serve(self, socket, peer.behind_proxy(header)),
+                Err(error) => tell_no_header(peer.address, &error),
+            }
+        });
     }
 
     fn serve_tcp(self, socket: TcpStream, peer: Peer) {

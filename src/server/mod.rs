@@ -7,6 +7,7 @@ mod listeners;
 mod load;
 mod logs;
 mod notify;
+mod proxy_protocol;
 mod reload;
 mod serve;
 pub(crate) mod signals;

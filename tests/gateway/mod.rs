@@ -32,6 +32,7 @@ mod origins;
 mod overrides;
 mod pacing;
 mod plans;
+mod proxy_protocol;
 mod queue;
 mod retune;
 mod rotation;

@@ -32,6 +32,7 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
             values::at_least_one(MAX_WORKERS),
         ),
         trusted_proxies: Peers::new(fields.or("trusted_proxies", Vec::new(), peers())),
+        proxy_protocol: Peers::new(fields.or("proxy_protocol", Vec::new(), peers())),
         forwarded_header: fields.or("forwarded_header", ForwardedHeader::XForwardedFor, headers),
         max_connections: fields.or(
             "max_connections",

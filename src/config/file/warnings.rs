@@ -46,6 +46,7 @@ fn server(server: &Server, node: Node) {
     };
     if !server.listen.iter().all(is_local) {
         every_peer(node.field("trusted_proxies"), &server.trusted_proxies);
+        every_peer(node.field("proxy_protocol"), &server.proxy_protocol);
     }
     if let Some(tls) = node.field("tls").filter(|_| !server.has_tls_address()) {
         tls.warn("no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table");

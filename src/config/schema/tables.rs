@@ -74,6 +74,7 @@ pub(in crate::config) const SERVER: Table = Table {
         Field::new("name", Form::Text, "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name."),
         Field::new("workers", Form::Whole(1, 1024), "Worker threads. Default: one per core."),
         Field::new("trusted_proxies", Form::List(&PEER, 0), "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files.").or("[]"),
+        Field::new("proxy_protocol", Form::List(&PEER, 0), "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".").or("[]"),
         Field::new("forwarded_header", Form::Word(&FORWARDED_HEADERS), "The field in which a trusted proxy names the client.").or("\"x-forwarded-for\""),
         Field::new("max_connections", Form::Whole(1, U32), "Client connections at once; more wait in the kernel.").or("25000"),
         Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),

@@ -19,6 +19,8 @@ pub struct Server {
     pub workers: NonZeroUsize,
     /// Peers whose [`Server::forwarded_header`] is trusted.
     pub trusted_proxies: Peers,
+    /// Peers that must begin each connection with a header of the PROXY protocol.
+    pub proxy_protocol: Peers,
     /// The field in which a trusted peer names its client.
     pub forwarded_header: ForwardedHeader,
     /// Most connections at once; further ones wait in the kernel's backlog.

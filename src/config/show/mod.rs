@@ -88,6 +88,7 @@ fn server(out: &mut Page, settings: &Settings) {
     out.field("admin", toml_text(&admin));
     out.field("workers", server.workers);
     out.field("trusted_proxies", quoted(server.trusted_proxies.patterns()));
+    out.field("proxy_protocol", quoted(server.proxy_protocol.patterns()));
     out.field("forwarded_header", toml_text(header));
     out.field("max_connections", server.max_connections);
     out.field("keep_alive", toml_text(&show_duration(server.keep_alive)));

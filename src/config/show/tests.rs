@@ -17,6 +17,7 @@ listen           = [
 admin            = "[::1]:9090"
 workers          = 3
 trusted_proxies  = ["10.0.0.0/8", "2001:db8::1", "unix:"]
+proxy_protocol   = ["unix:", "10.0.0.1"]
 forwarded_header = "forwarded"
 max_connections  = 1_000
 keep_alive       = "0"
@@ -151,6 +152,7 @@ listen = ["127.0.0.1:8080", "[::]:8443", { address = "[::]:81", tls = false }, {
 admin = "[::1]:9090"
 workers = 3
 trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128", "unix:"]
+proxy_protocol = ["unix:", "10.0.0.1/32"]
 forwarded_header = "forwarded"
 max_connections = 1000
 keep_alive = "0"

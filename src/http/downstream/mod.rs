@@ -7,6 +7,7 @@
 //! | `tls`, `certificates`, `client_hello` | encrypted connections |
 //! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
 //! | `rewound` | a connection whose first bytes were read already |
+//! | `proxy_protocol` | the header with which a proxy names its client |
 //! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
 
 mod certificates;
@@ -17,6 +18,7 @@ mod http1;
 mod http2;
 mod peek;
 mod peer;
+mod proxy_protocol;
 mod rewound;
 mod socket;
 mod stop;
@@ -27,7 +29,12 @@ mod tls;
 pub use certificates::{CertificateError, Certificates};
 pub use context::ConnectionContext;
 pub use http1::serve;
+pub use peek::Peek;
 pub use peer::Peer;
+pub use proxy_protocol::{
+    InvalidHeader, MAX as MAX_PROXY_HEADER, ProxyHeader, ProxyHeaderError,
+    parse as parse_proxy_header, read_proxy_header,
+};
 pub use socket::Socket;
 pub use stop::StopSignal;
 pub use stream::{

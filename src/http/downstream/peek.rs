@@ -2,13 +2,20 @@ use std::io;
 
 use rustix::net::{RecvFlags, recv};
 use tokio::io::Interest;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
 use super::socket::Socket;
 
 /// A socket whose next bytes can be looked at before they are taken.
-pub(super) trait Peek: Socket {
+pub trait Peek: Socket {
+    /// Waits until there may be bytes to read, or the end.
+    fn wait_readable(&self) -> impl Future<Output = io::Result<()>>;
+
     /// Calls `read`. If it would block, the runtime is told so.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `read`, and `WouldBlock` if nothing is there.
     fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
 
     /// Copies bytes that are there to `buffer`, and leaves them there. Returns how many.
@@ -23,8 +30,19 @@ pub(super) trait Peek: Socket {
     }
 }
 
-impl Peek for TcpStream {
-    fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-        self.try_io(Interest::READABLE, read)
-    }
+macro_rules! peek {
+    ($socket:ty) => {
+        impl Peek for $socket {
+            async fn wait_readable(&self) -> io::Result<()> {
+                self.readable().await
+            }
+
+            fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+                self.try_io(Interest::READABLE, read)
+            }
+        }
+    };
 }
+
+peek!(TcpStream);
+peek!(UnixStream);
