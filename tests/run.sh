@@ -14,6 +14,8 @@ has() {
 
 missing=()
 has nginx || missing+=(nginx)
+# nginx as a proxy of connections, which names its clients by the PROXY protocol.
+[ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || missing+=(libnginx-mod-stream)
 has haproxy || missing+=(haproxy)
 if ! has prometheus || ! has promtool; then
     missing+=(prometheus)
@@ -30,6 +32,8 @@ fi
 # The README's commands are run as they stand.
 has curl || missing+=(curl)
 has python3 || missing+=(python3)
+# A client over TLS that sends any server name.
+has openssl || missing+=(openssl)
 # Some tests install clients and servers from PyPI, each into an environment of its own.
 python3 -c "import ensurepip, venv" 2>/dev/null || missing+=(python3-venv)
 # The package is installed in a fresh root, and its unit is verified.

@@ -39,9 +39,9 @@ pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
-    HostRule, Http2, Level, Listen, Log, OnStoreFailure, Origin, PathPattern, Plan, Plans,
-    RatelimitHeaders, Redis, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Statuses,
-    StoreKind, Tls, Trouble, Zone,
+    HostRule, Http2, Level, Listen, ListenAddress, ListenService, Log, OnStoreFailure, Origin,
+    PathPattern, PeerPattern, Peers, Plan, Plans, RatelimitHeaders, Redis, Route, RouteLimit,
+    Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind, Tls, Trouble, Zone,
 };
 pub use show::show;
 pub(crate) use size::show_size;

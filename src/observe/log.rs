@@ -52,12 +52,12 @@ impl Logging {
 
 /// Writes the fields of an event.
 ///
-/// As usual, but for `key`: its text is escaped for a place between quotes already, and would be
-/// escaped twice if it were written as any text.
+/// As usual, but for `key` and `server_name`: their text is escaped for a place between quotes
+/// already, and would be escaped twice if it were written as any text.
 fn fields_as_text() -> impl for<'writer> FormatFields<'writer> + 'static {
     debug_fn(|to, field, value| match field.name() {
         "message" => write!(to, "{value:?}"),
-        "key" => write!(to, "key=\"{value:?}\""),
+        name @ ("key" | "server_name") => write!(to, "{name}=\"{value:?}\""),
         name => write!(to, "{name}={value:?}"),
     })
     .delimited(" ")

@@ -20,6 +20,7 @@ mod heavy_keys;
 mod history;
 mod in_flight;
 mod include;
+mod listen;
 mod live;
 mod log;
 mod new_keys;
@@ -31,8 +32,10 @@ mod origins;
 mod overrides;
 mod pacing;
 mod plans;
+mod proxy_protocol;
 mod queue;
 mod retune;
+mod rotation;
 mod servers;
 #[cfg(feature = "otlp")]
 mod spans;

@@ -5,6 +5,7 @@ mod cost;
 mod environment;
 mod include;
 mod limits;
+mod listen;
 mod log;
 mod origins;
 mod plans;

@@ -5,7 +5,9 @@
 use std::net::SocketAddr;
 
 use super::Node;
-use crate::config::{Listen, Part, RouteLimit, Server, Settings, Variable, Zone};
+use crate::config::{
+    Listen, ListenAddress, Part, PeerPattern, Peers, RouteLimit, Server, Settings, Variable, Zone,
+};
 use crate::limit::{Delay, Rate};
 
 /// Where the text has what may be warned of.
@@ -38,19 +40,16 @@ pub(super) fn find(settings: &Settings, places: &Places) {
 }
 
 fn server(server: &Server, node: Node) {
-    let is_local = |listen: &Listen| match listen {
-        Listen::Tcp(address) => is_loopback(address),
-        Listen::Unix(_) => true,
+    let is_local = |listen: &Listen| match &listen.address {
+        ListenAddress::Tcp(address) => is_loopback(address),
+        ListenAddress::Unix { .. } => true,
     };
     if !server.listen.iter().all(is_local) {
-        let networks = node.field("trusted_proxies").and_then(|it| it.items());
-        let networks = networks.into_iter().flatten().zip(&server.trusted_proxies);
-        for (item, _) in networks.filter(|(_, network)| network.prefix_len() == 0) {
-            item.warn(&format!(
-                "{} trusts every peer, so each client chooses the address that it is known by; name the proxies only",
-                item.found()
-            ));
-        }
+        every_peer(node.field("trusted_proxies"), &server.trusted_proxies);
+        every_peer(node.field("proxy_protocol"), &server.proxy_protocol);
+    }
+    if let Some(tls) = node.field("tls").filter(|_| !server.has_tls_address()) {
+        tls.warn("no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table");
     }
     if let (Some(admin), Some(node)) = (server.admin, node.field("admin"))
         && !is_loopback(&admin)
@@ -59,6 +58,19 @@ fn server(server: &Server, node: Node) {
             "{admin} is reachable from other hosts without TLS, so the token can be read on its way; use 127.0.0.1:{} behind a tunnel or a TLS proxy, unless the network is trusted",
             admin.port()
         ));
+    }
+}
+
+/// Warns of a list that trusts whoever connects.
+fn every_peer(node: Option<Node>, peers: &Peers) {
+    let items = node.and_then(|node| node.items());
+    for (item, pattern) in items.into_iter().flatten().zip(peers.patterns()) {
+        if matches!(pattern, PeerPattern::Network(network) if network.prefix_len() == 0) {
+            item.warn(&format!(
+                "{} trusts every peer, so each client chooses the address that it is known by; name the proxies only",
+                item.found()
+            ));
+        }
     }
 }
 
@@ -188,7 +200,7 @@ fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
 /// Warns of a queue, or of places, that the connections of all clients together never fill.
 fn never_full(settings: &Settings, limit: &RouteLimit, item: Node) {
     // Over TLS, HTTP/2 has many requests on a connection.
-    if settings.server.tls.is_some() {
+    if settings.server.has_tls_address() {
         return;
     }
     let most = settings.server.max_connections.get();

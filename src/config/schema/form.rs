@@ -52,6 +52,10 @@ pub(super) const SIZE_ABOVE_ZERO: Form = Form::OneOf(&[
 pub(super) const PERCENT: Form =
     Form::Like("([0-9]*[1-9][0-9]*([.][0-9]+)?|[0-9]+[.][0-9]*[1-9][0-9]*)%");
 pub(super) const NETWORK: Form = Form::Like("[0-9a-fA-F:.]*[.:][0-9a-fA-F:.]*(/[0-9]{1,3})?");
+/// A network, or all programs that connect to a socket file.
+pub(super) const PEER: Form = Form::Like("unix:|[0-9a-fA-F:.]*[.:][0-9a-fA-F:.]*(/[0-9]{1,3})?");
+/// An address for clients.
+pub(super) const ADDRESS: Form = Form::Like("unix:.+|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+");
 /// A text that is not empty.
 pub(super) const NOT_EMPTY: Form = Form::Like("(.|\\n)+");
 pub(super) const HEADER_NAME: Form = Form::Like("[0-9A-Za-z!#$%&'*+.^_`|~-]+");

@@ -1,8 +1,8 @@
 //! The fields of each table.
 
 use super::form::{
-    COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, NETWORK, NOT_EMPTY, PERCENT,
-    RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT, TIMEOUT_OR_NONE, words,
+    ADDRESS, COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, NETWORK, NOT_EMPTY,
+    PEER, PERCENT, RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT, TIMEOUT_OR_NONE, words,
 };
 use super::{Field, Form, Table};
 use crate::config::{
@@ -69,11 +69,12 @@ pub(in crate::config) const INCLUDED: Table = Table {
 
 pub(in crate::config) const SERVER: Table = Table {
     fields: &[
-        Field::new("listen", Form::AnyList(&Form::Like("unix:.+|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".").or("[\"127.0.0.1:8080\"]"),
+        Field::new("listen", Form::AnyList(&Form::OneOf(&[ADDRESS, Form::Table(&LISTEN)]), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.").or("[\"127.0.0.1:8080\"]"),
         Field::new("admin", Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"), "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.").or("\"127.0.0.1:9090\""),
         Field::new("name", Form::Text, "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name."),
         Field::new("workers", Form::Whole(1, 1024), "Worker threads. Default: one per core."),
-        Field::new("trusted_proxies", Form::List(&NETWORK, 0), "Peers whose forwarded_header tells the client address.").or("[]"),
+        Field::new("trusted_proxies", Form::List(&PEER, 0), "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files.").or("[]"),
+        Field::new("proxy_protocol", Form::List(&PEER, 0), "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".").or("[]"),
         Field::new("forwarded_header", Form::Word(&FORWARDED_HEADERS), "The field in which a trusted proxy names the client.").or("\"x-forwarded-for\""),
         Field::new("max_connections", Form::Whole(1, U32), "Client connections at once; more wait in the kernel.").or("25000"),
         Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),
@@ -89,6 +90,33 @@ pub(in crate::config) const SERVER: Table = Table {
 
 const FILES: Form = Form::OneOf(&[NOT_EMPTY, Form::List(&NOT_EMPTY, 1)]);
 const KEY_FILES: Form = Form::OneOf(&[NOT_EMPTY, Form::AnyList(&NOT_EMPTY, 1)]);
+
+/// An entry of `listen` that is more than an address.
+pub(in crate::config) const LISTEN: Table = Table {
+    fields: &[
+        Field::new(
+            "address",
+            ADDRESS,
+            "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".",
+        )
+        .required(),
+        Field::new(
+            "tls",
+            Form::Boolean,
+            "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].",
+        ),
+        Field::new(
+            "mode",
+            Form::Like("0?[0-7]{3}"),
+            "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.",
+        ),
+        Field::new(
+            "redirect",
+            Form::Like("https(:0*[1-9][0-9]*)?"),
+            "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.",
+        ),
+    ],
+};
 
 pub(in crate::config) const TLS: Table = Table {
     fields: &[

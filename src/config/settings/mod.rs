@@ -1,6 +1,8 @@
 mod backoff;
 mod cost;
+mod listen;
 mod origin;
+mod peers;
 mod plan;
 mod route;
 mod server;
@@ -18,10 +20,12 @@ use ipnet::IpNet;
 
 pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
+pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use origin::{Health, Host, HostRule, Http2, Origin, Scheme, ServerUrl};
+pub use peers::{PeerPattern, Peers};
 pub use plan::{Plan, Plans};
 pub use route::{PathPattern, RatelimitHeaders, Route, RouteLimit};
-pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};
+pub use server::{CertPair, ForwardedHeader, Server, Tls};
 pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
 
@@ -125,7 +129,10 @@ impl Settings {
     pub fn needing_restart(&self, started_with: &Self) -> Vec<&'static str> {
         let (new, old) = (&self.server, &started_with.server);
         let fixed = [
-            ("server.listen", new.listen != old.listen),
+            (
+                "server.listen",
+                !new.listen_as_written().eq(old.listen_as_written()),
+            ),
             ("server.admin", new.admin != old.admin),
             ("server.workers", new.workers != old.workers),
             (

@@ -49,6 +49,14 @@ impl Route {
         !self.refund.is_empty() || matches!(self.cost, CostRule::ResponseHeader { .. })
     }
 
+    /// Whether the route is made for the check of a certificate authority that the host is under
+    /// control, which asks over HTTP without TLS (RFC 8555, section 8.3).
+    #[must_use]
+    pub fn is_for_acme(&self) -> bool {
+        let (PathPattern::Prefix(path) | PathPattern::Exact(path)) = &self.path;
+        path.starts_with("/.well-known/acme-challenge/")
+    }
+
     /// The route's name in logs and metrics.
     ///
     /// It is the path as written, after the host if the route has one.

@@ -8,8 +8,9 @@ use std::path::Path;
 use super::size::show_size;
 use super::toml_string::{toml_string, toml_text};
 use super::{
-    Access, Backoff, CostRule, Format, ForwardedHeader, HostRule, Http2, Level, Origin, Plan,
-    RatelimitHeaders, Redis, Route, RouteLimit, Settings, Zone,
+    Access, Backoff, CostRule, Format, ForwardedHeader, HostRule, Http2, Level, ListenAddress,
+    ListenService, Origin, Plan, RatelimitHeaders, Redis, Route, RouteLimit, Server, Settings,
+    Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -83,10 +84,11 @@ fn server(out: &mut Page, settings: &Settings) {
     };
     out.table(&["server"]);
     out.field("name", toml_text(&server.name));
-    out.field("listen", quoted(&server.listen));
+    out.field("listen", listen(server));
     out.field("admin", toml_text(&admin));
     out.field("workers", server.workers);
-    out.field("trusted_proxies", quoted(&server.trusted_proxies));
+    out.field("trusted_proxies", quoted(server.trusted_proxies.patterns()));
+    out.field("proxy_protocol", quoted(server.proxy_protocol.patterns()));
     out.field("forwarded_header", toml_text(header));
     out.field("max_connections", server.max_connections);
     out.field("keep_alive", toml_text(&show_duration(server.keep_alive)));
@@ -112,6 +114,29 @@ fn server(out: &mut Page, settings: &Settings) {
         out.field("cert", files(tls.pairs.iter().map(|pair| &*pair.cert)));
         out.field("key", files(tls.pairs.iter().map(|pair| &*pair.key)));
     }
+}
+
+/// The addresses for clients: as texts, where that says it all.
+fn listen(server: &Server) -> String {
+    let items = server.listen_as_written().map(|(address, service)| {
+        let mode = match address {
+            ListenAddress::Tcp(_) => None,
+            ListenAddress::Unix { mode, .. } => *mode,
+        };
+        let address = toml_text(&address.to_string());
+        let service = match service {
+            None => String::new(),
+            Some(ListenService::Plain) => ", tls = false".to_owned(),
+            Some(ListenService::Tls) => ", tls = true".to_owned(),
+            Some(ListenService::Redirect(port)) => format!(", redirect = \"https:{port}\""),
+        };
+        let mode = mode.map_or(String::new(), |mode| format!(", mode = \"{mode}\""));
+        match format!("{service}{mode}") {
+            fields if fields.is_empty() => address,
+            fields => format!("{{ address = {address}{fields} }}"),
+        }
+    });
+    list(items)
 }
 
 fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {

@@ -6,10 +6,18 @@ use crate::config::{Listen, parse};
 const EVERYTHING: &str = r#"
 [server]
 name             = 'Edge "1", \é'
-listen           = ["127.0.0.1:8080", "[::]:8443", "unix:run/drip.sock"]
+listen           = [
+    "127.0.0.1:8080",
+    { address = "[::]:8443", tls = true },
+    { address = "[::]:81", tls = false },
+    { address = "[::]:80", redirect = "https" },
+    "unix:run/drip.sock",
+    { address = "unix:run/other.sock", mode = "660", redirect = "https:443" },
+]
 admin            = "[::1]:9090"
 workers          = 3
-trusted_proxies  = ["10.0.0.0/8", "2001:db8::1"]
+trusted_proxies  = ["10.0.0.0/8", "2001:db8::1", "unix:"]
+proxy_protocol   = ["unix:", "10.0.0.1"]
 forwarded_header = "forwarded"
 max_connections  = 1_000
 keep_alive       = "0"
@@ -140,10 +148,11 @@ access = "logs/access.log"
 
 const SHOWN: &str = r#"[server]
 name = "Edge \"1\", \\é"
-listen = ["127.0.0.1:8080", "[::]:8443", "unix:/etc/drip/run/drip.sock"]
+listen = ["127.0.0.1:8080", "[::]:8443", { address = "[::]:81", tls = false }, { address = "[::]:80", redirect = "https:8080" }, "unix:/etc/drip/run/drip.sock", { address = "unix:/etc/drip/run/other.sock", redirect = "https:443", mode = "0660" }]
 admin = "[::1]:9090"
 workers = 3
-trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128"]
+trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128", "unix:"]
+proxy_protocol = ["unix:", "10.0.0.1/32"]
 forwarded_header = "forwarded"
 max_connections = 1000
 keep_alive = "0"
@@ -368,7 +377,10 @@ fn defaults_are_shown_and_read_back() {
     let cores = std::thread::available_parallelism().unwrap();
     assert_eq!(
         server.listen,
-        [Listen::Tcp("127.0.0.1:8080".parse().unwrap())]
+        [Listen {
+            address: ListenAddress::Tcp("127.0.0.1:8080".parse().unwrap()),
+            service: ListenService::Plain,
+        }]
     );
     assert_eq!(server.admin, Some("127.0.0.1:9090".parse().unwrap()));
     assert_eq!(server.workers, cores);

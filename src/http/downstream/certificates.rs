@@ -143,8 +143,10 @@ impl Certificates {
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let in_force = self.in_force.read().unwrap_or_else(PoisonError::into_inner);
+        // A dot at the end names the same host.
         let name = hello
             .server_name()
+            .map(|name| name.strip_suffix('.').unwrap_or(name))
             .and_then(|name| ServerName::try_from(name).ok());
         let fits = |loaded: &&Loaded| name.as_ref().is_some_and(|name| is_for(&loaded.key, name));
         let found = in_force.iter().find(fits).or_else(|| in_force.first());

@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use crate::config::Server;
 
+/// Time for the first request on an open connection after the gateway is told to stop.
+pub(super) const FIRST_REQUEST: Duration = Duration::from_millis(500);
+
 /// Timeouts and size limits for one client connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {

@@ -108,6 +108,11 @@ async fn admit<'a>(
     let settings = gateway.settings();
     let method = str::from_utf8(info.head.method()).ok();
     let found = settings.route(&info.path, Some(&info.host), method);
+    if let Some(port) = info.peer.redirect
+        && !found.is_some_and(|(_, route)| route.is_for_acme())
+    {
+        return Err(Reply::redirect(info, port));
+    }
     let Some((index, route)) = found else {
         return Err(Reply::plain(404, "No route matches this request\n"));
     };

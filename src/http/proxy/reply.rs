@@ -1,6 +1,8 @@
 //! Responses that the gateway creates itself.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -8,7 +10,7 @@ use http::StatusCode;
 use super::grpc::{self, GrpcStatus};
 use super::ratelimit_headers::{self, whole_seconds};
 use super::record::RequestRecord;
-use super::request_info::UnfitRequest;
+use super::request_info::{RequestInfo, UnfitRequest};
 use crate::config::Route;
 use crate::http::downstream::{ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
@@ -20,9 +22,18 @@ use crate::observe::metrics::{GateRejected, Rejected};
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
     retry_after: Option<Duration>,
-    /// The value of `Allow`: the methods that are allowed.
-    allow: Option<&'static str>,
+    more: MoreFields,
     text: Cow<'a, str>,
+}
+
+/// The fields that only some responses have.
+#[derive(Debug)]
+enum MoreFields {
+    None,
+    /// `Allow`, with the methods that the gateway supports.
+    Allow,
+    /// `Location`, with this URL.
+    Location(Box<str>),
 }
 
 impl<'a> Reply<'a> {
@@ -30,7 +41,7 @@ impl<'a> Reply<'a> {
         Self {
             status,
             retry_after: None,
-            allow: None,
+            more: MoreFields::None,
             text: text.into(),
         }
     }
@@ -39,12 +50,44 @@ impl<'a> Reply<'a> {
     pub(super) fn unfit(unfit: UnfitRequest) -> Self {
         match unfit {
             UnfitRequest::Connect => Self {
-                allow: Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+                more: MoreFields::Allow,
                 ..Self::plain(405, "This gateway does not support CONNECT\n")
             },
             UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can have the target *\n"),
             UnfitRequest::Host => Self::plain(400, "One valid Host field is required\n"),
             UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
+        }
+    }
+
+    /// The response to a request that must be sent again over TLS, to this port.
+    ///
+    /// 308 and not 301: the method and the body stay the same (RFC 9110, section 15.4.9).
+    pub(super) fn redirect(info: &RequestInfo<'_>, port: NonZeroU16) -> Self {
+        if info.host.is_empty() {
+            return Self::unfit(UnfitRequest::Host);
+        }
+        let mut url = format!("https://{}", info.host);
+        if port.get() != 443 {
+            // Writing to a string does not fail.
+            let _ = write!(url, ":{port}");
+        }
+        let target = info.head.path_and_query();
+        if !target.starts_with(b"/") {
+            url.push('/');
+        }
+        // `*` stands for the whole server. The parser lets only visible characters of ASCII
+        // through, and others, which are percent-encoded here.
+        for byte in target.iter().filter(|_| target != b"*") {
+            match byte {
+                b'!'..=b'~' => url.push(char::from(*byte)),
+                _ => {
+                    let _ = write!(url, "%{byte:02X}");
+                }
+            }
+        }
+        Self {
+            more: MoreFields::Location(url.into()),
+            ..Self::of_status(308)
         }
     }
 
@@ -159,8 +202,10 @@ impl<'a> Reply<'a> {
         let limited = record.limited_route();
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"Content-Type", b"text/plain; charset=utf-8");
-            if let Some(allow) = self.allow {
-                put(b"Allow", allow.as_bytes());
+            match &self.more {
+                MoreFields::None => {}
+                MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+                MoreFields::Location(url) => put(b"Location", url.as_bytes()),
             }
             if let Some(span) = self.retry_after {
                 let seconds = whole_seconds(span).max(1);

@@ -139,15 +139,29 @@ impl AccessLog {
         let backlog = match &log.access {
             Access::Off => return Ok(None),
             Access::Stdout => Backlog::new(io::stdout()),
-            Access::File(path) => open_file(path).and_then(Backlog::new).map_err(|error| {
-                let what = format!("log.access {}: {error}", path.display());
-                io::Error::new(error.kind(), what)
-            }),
+            Access::File(path) => open_file(path).and_then(Backlog::new),
         };
+        let backlog = backlog.map_err(|error| of_log(&error, log));
         Ok(Some(Self {
             format: log.format,
             backlog: backlog?,
         }))
+    }
+
+    /// Opens the file of the log again, for the lines that are written from here on.
+    ///
+    /// `log` must be the settings that the log was opened with. Returns whether it has a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be opened. The lines then go where they went before.
+    pub fn reopen(&self, log: &Log) -> io::Result<bool> {
+        let Access::File(path) = &log.access else {
+            return Ok(false);
+        };
+        let file = open_file(path).map_err(|error| of_log(&error, log))?;
+        self.backlog.replace_sink(file);
+        Ok(true)
     }
 
     /// Writes one line.
@@ -159,6 +173,16 @@ impl AccessLog {
         line.push('\n');
         self.backlog.push(line);
     }
+}
+
+/// Adds to `error` the file that the settings name.
+fn of_log(error: &io::Error, log: &Log) -> io::Error {
+    let name = match &log.access {
+        Access::File(path) => path.display().to_string(),
+        Access::Stdout => "stdout".to_owned(),
+        Access::Off => "off".to_owned(),
+    };
+    io::Error::new(error.kind(), format!("log.access {name}: {error}"))
 }
 
 /// Opens a file for appending. It never waits.

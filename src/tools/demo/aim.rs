@@ -3,7 +3,8 @@ use std::net::SocketAddr;
 use thiserror::Error;
 
 use crate::config::{
-    KeyTemplate, Listen, Part, PathPattern, Route, ServerUrl, Settings, Variable, Zone,
+    KeyTemplate, Listen, ListenAddress, ListenService, Part, PathPattern, Route, ServerUrl,
+    Settings, Variable, Zone,
 };
 use crate::limit::{Limit, Rate};
 use crate::server::reachable;
@@ -41,16 +42,22 @@ pub(super) enum AimError {
         "server.listen has no loopback address with a port, and the demo uses no other; add \"127.0.0.1:8080\""
     )]
     NoAddress,
-    #[error("the demo's clients do not speak TLS; give it a copy of the file without [server.tls]")]
+    #[error(
+        "the demo's clients do not speak TLS; add {{ address = \"127.0.0.1:8080\", tls = false }} to server.listen, or give it a copy of the file without [server.tls]"
+    )]
     Encrypted,
 }
 
 impl Aim {
     pub(super) fn of(settings: &Settings) -> Result<Self, AimError> {
-        if settings.server.tls.is_some() {
+        let listen = settings.server.listen.iter();
+        let callable = listen.filter_map(|listen| Some((callable(listen)?, listen.service)));
+        let callable: Vec<_> = callable.collect();
+        let is_plain = |(_, service): &&(_, ListenService)| *service == ListenService::Plain;
+        let gateway = callable.iter().find(is_plain).map(|(address, _)| *address);
+        if gateway.is_none() && !callable.is_empty() {
             return Err(AimError::Encrypted);
         }
-        let gateway = settings.server.listen.iter().find_map(callable);
         let limited = |route: &&Route| !route.limits.is_empty();
         let route = settings
             .routes
@@ -92,7 +99,7 @@ impl Aim {
 
 /// The loopback address at which clients on this machine reach `listen`, if there is one.
 fn callable(listen: &Listen) -> Option<SocketAddr> {
-    let Listen::Tcp(address) = listen else {
+    let ListenAddress::Tcp(address) = &listen.address else {
         return None;
     };
     let address = reachable(*address);

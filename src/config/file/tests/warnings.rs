@@ -73,6 +73,11 @@ pub(super) const CASES: &[Case] = &[
     // Clients that choose their own address.
     ("", "server.listen = [\"0.0.0.0:80\"]\nserver.trusted_proxies = [\"10.0.0.0/8\", \"::/0\"]\n",
      r#"2:41: warning: trusted_proxies: "::/0" trusts every peer, so each client chooses the address that it is known by; name the proxies only"#),
+    ("", "server.listen = [\"0.0.0.0:80\"]\nserver.proxy_protocol = [\"unix:\", \"0.0.0.0/0\"]\n",
+     r#"2:35: warning: proxy_protocol: "0.0.0.0/0" trusts every peer, so each client chooses the address that it is known by; name the proxies only"#),
+    // Certificates without use.
+    ("", "server.listen = [\"unix:a.sock\"]\nserver.tls = { cert = \"a\", key = \"b\" }\n",
+     "2:14: warning: tls: no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table"),
     ("", "server.listen = [\"127.0.0.1:80\", \"unix:a.sock\"]\nserver.trusted_proxies = [\"0.0.0.0/0\"]\n", ""),
     // An admin port that the network reaches, with a token.
     ("", "server.admin = \"0.0.0.0:9090\"\n",
