@@ -11,6 +11,7 @@ mod forward;
 mod gate;
 mod handler;
 mod heads;
+mod hold;
 mod key;
 mod limits;
 mod ratelimit_headers;

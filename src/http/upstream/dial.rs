@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::dns::Names;
+use super::error::OriginError;
 use super::stream::OriginStream;
 use super::tls::Tls;
 use crate::config::{Host, Scheme, ServerUrl};
@@ -41,6 +42,24 @@ impl Dialer {
         let millis = idle.map_or(0, |idle| idle.as_millis());
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
         self.0.keepalive.store(millis, Ordering::Relaxed);
+    }
+
+    /// Opens a connection within `limit`, the server's `connect_timeout`.
+    pub(super) async fn open_within(
+        &self,
+        server: &ServerUrl,
+        limit: Duration,
+    ) -> Result<OriginStream, OriginError> {
+        let url = || server.to_string();
+        let opened = timeout(limit, self.open(server)).await;
+        let opened = opened.map_err(|_| OriginError::ConnectTimeout {
+            server: url(),
+            limit,
+        })?;
+        opened.map_err(|source| OriginError::Connect {
+            server: url(),
+            source,
+        })
     }
 
     pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<OriginStream> {

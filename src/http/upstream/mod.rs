@@ -7,6 +7,7 @@
 //! | `server`, `health` | one server, the requests at it, and whether it is in use |
 //! | `incidents` | what happened last at a server, for people |
 //! | `prober`, `probe` | health checks |
+//! | `recovery` | the search for the end of an outage |
 //! | `connection`, `pool`, `idle` | connections in use, and idle connections |
 //! | `error` | why there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
@@ -23,6 +24,7 @@ mod incidents;
 mod pool;
 mod probe;
 mod prober;
+mod recovery;
 mod resolver;
 mod server;
 mod servers;
@@ -32,7 +34,10 @@ mod tls;
 pub use connection::Connection;
 pub use dial::Dialer;
 pub use error::OriginError;
-pub use gate::{Admission, BlockedBy, BlockedTimes, GateRejection, GateState, OriginGate, Place};
+pub use gate::{
+    Admission, BlockedBy, BlockedTimes, GateRejection, GateState, NoTurn, OriginGate, Place,
+    Waiting,
+};
 pub use incidents::{Condition, Failure, LastCheck, OutBy, Outage};
 pub use pool::Pools;
 pub use prober::Prober;

@@ -73,17 +73,7 @@ impl Pool {
         dialer: &Dialer,
     ) -> Result<Connection, OriginError> {
         let limit = settings.connect_timeout;
-        let server = || self.server.url().to_string();
-        let stream = tokio::time::timeout(limit, dialer.open(self.server.url()))
-            .await
-            .map_err(|_| OriginError::ConnectTimeout {
-                server: server(),
-                limit,
-            })?
-            .map_err(|source| OriginError::Connect {
-                server: server(),
-                source,
-            })?;
+        let stream = dialer.open_within(self.server.url(), limit).await?;
         Ok(Connection::new(stream, &self.idle))
     }
 }

@@ -10,7 +10,7 @@ use super::{GateRejection, Granted};
 use crate::actors::Key;
 use crate::config;
 use crate::limit::{
-    self, Class, ClassPosition, Cost, GateLimits, Lowered, Moment, Release, Sent, Share,
+    self, Class, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Sent, Share,
 };
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
@@ -30,6 +30,10 @@ pub(super) struct State {
     /// How many threads have set their alarm for the next departure.
     pub(super) armed: usize,
     pub(super) is_closed: bool,
+    /// Number of outages so far. The last one may still last.
+    pub(super) outages: u64,
+    /// How often the list of the origin's servers has changed.
+    pub(super) version: u64,
 }
 
 /// Requests whose turn has come, to be told outside the lock.
@@ -72,8 +76,13 @@ impl State {
         backoff: Option<&config::Backoff>,
         limits: GateLimits,
         classes: &[Class],
+        has_same_servers: bool,
         now: Moment,
     ) {
+        if !has_same_servers {
+            self.version += 1;
+            self.gate.end_outage(now);
+        }
         self.gate.set_classes(classes);
         let known = self.backing_off.take();
         self.gate.set_limits(limits, now);
@@ -110,7 +119,7 @@ impl State {
         cost: Cost,
         most: Option<Duration>,
         now: Moment,
-    ) -> Result<Option<(ClassPosition, oneshot::Receiver<Granted>)>, GateRejection> {
+    ) -> Result<Option<(GatePosition, oneshot::Receiver<Granted>)>, GateRejection> {
         self.predict(share, most, now)?;
         let (sender, turn) = oneshot::channel();
         let admission = self.gate.join(share, cost, now, || sender);
