@@ -12,7 +12,7 @@ mod expect;
 mod failure;
 mod fields;
 mod framing;
-mod haproxy;
+pub mod haproxy;
 mod headers;
 mod http_1_0;
 mod idle;
