@@ -35,8 +35,8 @@ pub use connection::Connection;
 pub use dial::Dialer;
 pub use error::OriginError;
 pub use gate::{
-    Admission, BlockedBy, BlockedTimes, GateRejection, GateState, NoTurn, OriginGate, Place,
-    Waiting,
+    Admission, BlockedBy, BlockedTimes, GateOutage, GateRejection, GateState, NoTurn, OriginGate,
+    Place, Waiting,
 };
 pub use incidents::{Condition, Failure, LastCheck, OutBy, Outage};
 pub use pool::Pools;

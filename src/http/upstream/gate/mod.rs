@@ -31,7 +31,7 @@ use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
 pub(super) use outage::Begun;
-pub use outage::Outage;
+pub use outage::GateOutage;
 pub use place::Place;
 use place::Unreported;
 use state::{Released, State};
@@ -46,7 +46,7 @@ pub struct OriginGate {
     /// Tells the threads that have waiters to look when the next request is due.
     changes: watch::Sender<()>,
     /// Tells those who wait for the origin's sake about its outages. It changes under the lock.
-    outage: watch::Sender<Option<Outage>>,
+    outage: watch::Sender<Option<GateOutage>>,
 }
 
 /// The turn of a request that waited.
@@ -90,7 +90,7 @@ pub struct GateState {
     /// How long requests have waited for each cause.
     pub blocked: BlockedTimes,
     /// The present outage; `None` if the origin can be reached.
-    pub outage: Option<Outage>,
+    pub outage: Option<GateOutage>,
     /// The classes of the file with their waiters; empty if it has none.
     pub classes: Vec<(Class, usize)>,
     /// The keys with the most waiters, and how many, deepest first.

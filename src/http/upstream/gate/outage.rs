@@ -17,7 +17,7 @@ use crate::time::clock;
 
 /// An outage of an origin: it cannot be reached, and requests wait for it.
 #[derive(Clone, Debug)]
-pub struct Outage {
+pub struct GateOutage {
     /// When the first request could not be sent.
     pub since: Moment,
     /// Why the origin was last not reached.
@@ -60,7 +60,7 @@ impl OriginGate {
         state.note_blocked(now);
         let number = state.outages;
         let error = Arc::new(error);
-        let outage = Outage {
+        let outage = GateOutage {
             since: now,
             error: Arc::clone(&error),
         };

@@ -8,7 +8,7 @@ use tokio::sync::oneshot::error::RecvError;
 use tokio::time::{sleep, timeout};
 
 use super::alarms::Alarms;
-use super::{GateRejection, Granted, OriginGate, Outage, Place};
+use super::{GateOutage, GateRejection, Granted, OriginGate, Place};
 use crate::actors::Key;
 use crate::http::upstream::error::OriginError;
 use crate::limit::{GatePosition, GivesUp, Moment, Patience, Share, WaitLimits};
@@ -120,7 +120,7 @@ impl Waiting {
     fn given_up(&self, why: GivesUp, hold: Duration) -> NoTurn {
         let outage = self.gate.outage.borrow().clone();
         match (why, outage) {
-            (GivesUp::Hold, Some(Outage { error: last, .. })) => {
+            (GivesUp::Hold, Some(GateOutage { error: last, .. })) => {
                 NoTurn::Outage(OriginError::Outage { last, hold })
             }
             (GivesUp::Most, _) => self.timed_out(GateRejected::MaxWait),
