@@ -171,11 +171,11 @@ impl<'a> GateRequest<'a> {
 
     /// Waits again, after the request had passed and could not be sent.
     ///
-    /// `asked`: when the request came.
+    /// `waiting`: its new place in the queue, if it got one. `asked`: when the request came.
     pub(super) async fn pass_again(
         &self,
         worker: &Worker,
-        waiting: Waiting,
+        waiting: Result<Waiting, GateRejection>,
         asked: Moment,
         at_gate: &mut Option<AtGate>,
     ) -> Result<Place, NoTurn> {
@@ -184,7 +184,10 @@ impl<'a> GateRequest<'a> {
         let since = now.before(waited);
         *at_gate = Some(AtGate::Held(since));
         let limits = self.wait_limits(self.most(now.since(asked)));
-        let passed = waiting.turn(limits, &worker.pacer).await;
+        let passed = match waiting {
+            Ok(waiting) => waiting.turn(limits, &worker.pacer).await,
+            Err(rejection) => Err(NoTurn::Rejected(rejection)),
+        };
         let span = worker.pacer.now().since(since);
         *at_gate = Some(match self.told(&passed, span) {
             AtGate::Rejected(rejection, span) => AtGate::InVain(rejection.reason, span),

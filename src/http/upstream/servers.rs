@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::dial::Dialer;
 use super::error::OriginError;
-use super::gate::{Begun, OriginGate, Place, Waiting};
+use super::gate::{Begun, GateRejection, OriginGate, Place, Waiting};
 use super::incidents::{Condition, Failure, LastCheck};
 use super::probe::Check;
 use super::recovery::Recovery;
@@ -23,7 +23,7 @@ pub struct Origin {
     dialer: Dialer,
     /// `None` if the file limits neither its rate nor its places.
     gate: Option<Arc<OriginGate>>,
-    /// The gate's version of the list of servers, when this list was made.
+    /// The gate's version of the settings, when these were made.
     version: u64,
     /// Limits the log events for requests that got no response.
     unanswered: Throttle,
@@ -108,7 +108,7 @@ impl Origin {
                 let same = servers.len() == self.servers.len();
                 let mut pairs = servers.iter().zip(&self.servers);
                 let has_same_servers = same && pairs.all(|(a, b)| Arc::ptr_eq(a, b));
-                gate.reload(&settings, has_same_servers);
+                gate.reload(&settings, has_same_servers && settings.holds());
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -209,7 +209,8 @@ impl Origin {
 
     /// Lets a request that could not be sent wait in the gate's queue, ahead of all others.
     ///
-    /// `key`: its key at the gate. `held_since`: when it first could not be sent.
+    /// `key`: its key at the gate. `held_since`: when it first could not be sent. The gate may
+    /// reject it.
     ///
     /// # Errors
     ///
@@ -221,17 +222,12 @@ impl Origin {
         key: impl FnOnce() -> Key,
         error: OriginError,
         held_since: Moment,
-    ) -> Result<Waiting, OriginError> {
+    ) -> Result<Result<Waiting, GateRejection>, OriginError> {
         if clock::now() >= held_since + self.settings.hold {
             return Err(error);
         }
         self.begin_outage(error)?;
-        place
-            .put_back(key(), held_since)
-            .map_err(|_| OriginError::AllOut {
-                origin: self.settings.name.clone(),
-                retry_after: Duration::ZERO,
-            })
+        Ok(place.put_back(key(), held_since))
     }
 
     pub(crate) fn dialer(&self) -> &Dialer {

@@ -8,7 +8,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-use super::{Gate, GatePosition, Moment, Ready};
+use super::{Full, Gate, GatePosition, Moment, Ready, Share};
 
 /// Whether the origin can be reached, and the requests that had left when it could not.
 #[derive(Debug)]
@@ -122,6 +122,21 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     #[must_use]
     pub fn is_out(&self) -> bool {
         self.outage.is_out
+    }
+
+    /// Whether one more request of this key that could not be sent may wait again.
+    ///
+    /// They had a place in the queue before, which others may have taken since: so up to
+    /// `max_queue` of them may wait beside those in the queue.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not.
+    pub fn check_room_at_head(&self, key: &K, now: Moment) -> Result<(), Full> {
+        if self.outage.len() < self.limits.max_queue {
+            return Ok(());
+        }
+        Err(self.full(&Share::of(key.clone()), now))
     }
 
     /// Takes back a request that had left as the `number`th and could not be sent.

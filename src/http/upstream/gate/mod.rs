@@ -124,15 +124,15 @@ impl OriginGate {
 
     /// Takes over new settings. Requests that wait get new times, and none is lost.
     ///
-    /// If the origin has no gate any more, all of them leave. `has_same_servers`: if not, an outage
-    /// ends, and requests that know only the servers before do not begin another one.
-    pub(super) fn reload(self: &Arc<Self>, origin: &config::Origin, has_same_servers: bool) {
+    /// If the origin has no gate any more, all of them leave. `keeps_outage`: if not, an outage
+    /// ends, and requests that know only the settings before do not begin another one.
+    pub(super) fn reload(self: &Arc<Self>, origin: &config::Origin, keeps_outage: bool) {
         let limits = origin.gate().unwrap_or(GateLimits::NONE);
         let mut state = self.lock();
         let now = clock::now();
         let mut released = state.release(&self.metrics, now);
         let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
-        state.reload(backoff, limits, classes, has_same_servers, now);
+        state.reload(backoff, limits, classes, keeps_outage, now);
         self.show_outage(&state);
         released.extend(state.release(&self.metrics, now));
         drop(state);

@@ -6,13 +6,12 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::alarms::Alarms;
-use super::place::{Place, Unreported};
+use super::place::Place;
 use super::state::State;
 use super::{GateRejection, OriginGate, Waiting};
 use crate::actors::Key;
 use crate::http::upstream::error::OriginError;
 use crate::limit::{Moment, Share};
-use crate::observe::metrics::GateRejected;
 use crate::time::clock;
 
 /// An outage of an origin: it cannot be reached, and requests wait for it.
@@ -35,12 +34,12 @@ pub(in crate::http::upstream) enum Begun {
 impl OriginGate {
     /// Lets nothing leave until [the end](Self::end_outage), because of `error`.
     ///
-    /// `version`: that of the list of servers that could not be reached. `origin`: its name.
+    /// `version`: that of the settings under which it could not be reached. `origin`: its name.
     ///
     /// # Errors
     ///
     /// Returns the error if nobody shall wait: the gateway stops, or the origin has other servers
-    /// now.
+    /// or no `hold` now.
     pub(in crate::http::upstream) fn begin_outage(
         &self,
         origin: &str,
@@ -125,30 +124,25 @@ impl OriginGate {
         }
     }
 
-    /// The version of the list of the origin's servers.
+    /// The version of the origin's settings: it changes where they end an outage.
     pub(in crate::http::upstream) fn version(&self) -> u64 {
         self.lock().version
     }
 
     /// Lets a request that could not be sent wait again, ahead of the queue.
+    ///
+    /// On an error, it keeps its place.
     pub(super) fn put_back(
         self: &Arc<Self>,
         place: &Place,
-        unreported: Option<Unreported>,
         key: Key,
         held_since: Moment,
     ) -> Result<Waiting, GateRejection> {
         let mut state = self.lock();
         let now = clock::now();
-        if let Some(unreported) = unreported {
+        state.check_room_at_head(&key, now)?;
+        if let Some(unreported) = place.take_unreported() {
             state.report(unreported, now);
-        }
-        if state.is_closed {
-            state.gate.give_back(now);
-            return Err(GateRejection {
-                reason: GateRejected::Stopping,
-                retry_after: Duration::ZERO,
-            });
         }
         let released = state.release(&self.metrics, now);
         let (sender, turn) = oneshot::channel();

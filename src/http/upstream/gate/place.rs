@@ -89,19 +89,19 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// Returns an error if the gateway stops.
+    /// Returns an error if the gateway stops, or as many of them wait as may wait at the gate.
     pub(in crate::http::upstream) fn put_back(
         self,
         key: Key,
         held_since: Moment,
     ) -> Result<Waiting, GateRejection> {
         let mut place = self;
+        let waiting = place.gate.put_back(&place, key, held_since)?;
         place.is_given_back = true;
-        let unreported = place.take_unreported();
-        place.gate.put_back(&place, unreported, key, held_since)
+        Ok(waiting)
     }
 
-    fn take_unreported(&self) -> Option<Unreported> {
+    pub(super) fn take_unreported(&self) -> Option<Unreported> {
         let result = self.failure.take().map(OriginResult::Failed);
         let (sent, cost) = (self.sent.take()?, self.cost);
         Some(Unreported { sent, cost, result })

@@ -32,7 +32,7 @@ pub(super) struct State {
     pub(super) is_closed: bool,
     /// Number of outages so far. The last one may still last.
     pub(super) outages: u64,
-    /// How often the list of the origin's servers has changed.
+    /// How often the file gave the origin other servers, or no `hold`.
     pub(super) version: u64,
 }
 
@@ -76,10 +76,10 @@ impl State {
         backoff: Option<&config::Backoff>,
         limits: GateLimits,
         classes: &[Class],
-        has_same_servers: bool,
+        keeps_outage: bool,
         now: Moment,
     ) {
-        if !has_same_servers {
+        if !keeps_outage {
             self.version += 1;
             self.gate.end_outage(now);
         }
@@ -131,18 +131,30 @@ impl State {
         }
     }
 
-    pub(super) fn predict(
-        &self,
-        share: &Share<Key>,
-        most: Option<Duration>,
-        now: Moment,
-    ) -> Result<(), GateRejection> {
+    /// Returns an error if one more request of this key that could not be sent may not wait again.
+    pub(super) fn check_room_at_head(&self, key: &Key, now: Moment) -> Result<(), GateRejection> {
+        self.check_open()?;
+        let room = self.gate.check_room_at_head(key, now);
+        room.map_err(|full| GateRejection::full(full, now))
+    }
+
+    fn check_open(&self) -> Result<(), GateRejection> {
         if self.is_closed {
             return Err(GateRejection {
                 reason: GateRejected::Stopping,
                 retry_after: Duration::ZERO,
             });
         }
+        Ok(())
+    }
+
+    pub(super) fn predict(
+        &self,
+        share: &Share<Key>,
+        most: Option<Duration>,
+        now: Moment,
+    ) -> Result<(), GateRejection> {
+        self.check_open()?;
         let wait = self.gate.predict(share, now);
         let wait = wait.map_err(|full| GateRejection::full(full, now))?;
         match most {

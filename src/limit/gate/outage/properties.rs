@@ -124,9 +124,9 @@ impl World {
         Ok(())
     }
 
-    fn step(&mut self, name: u32, step: Step) -> Result<(), TestCaseError> {
+    fn step(&mut self, name: u32, step: &Step) -> Result<(), TestCaseError> {
         let now = self.now;
-        match step {
+        match *step {
             Step::Join(key) => {
                 match self
                     .gate
@@ -204,7 +204,7 @@ proptest! {
         for (name, (step, millis)) in (0..).zip(steps) {
             let until = world.now + Duration::from_millis(millis);
             world.run(until)?;
-            world.step(name, step)?;
+            world.step(name, &step)?;
             world.run(until)?;
             let gate = &world.gate;
             let counts = (world.waiting.len(), world.at_origin.len());

@@ -160,5 +160,9 @@ fn those_who_were_not_sent_count_for_the_bounds() {
     assert_eq!(join(&mut gate, 'a', 3, 1), None);
     let full = gate.join(&Share::of('a'), Cost::ONE, at(1), || 4);
     assert!(matches!(full, Admission::Rejected(full) if full.for_all));
-    assert_eq!(gate.clear(), [1, 2, 3]);
+    assert!(gate.check_room_at_head(&'a', at(1)).is_ok(), "one more");
+    gate.put_back(3, 'a', 1, at(1), 5);
+    let over = gate.check_room_at_head(&'a', at(1));
+    assert!(over.is_err_and(|full| full.for_all));
+    assert_eq!(gate.clear(), [1, 2, 5, 3]);
 }
