@@ -139,6 +139,30 @@ impl Server {
         }
     }
 
+    /// Records that an attempt after `took` got no response.
+    ///
+    /// `max_fails`: how many failures in a row take the server out, and for how long.
+    pub(super) fn failed(
+        &self,
+        error: &OriginError,
+        max_fails: Option<(u32, Duration)>,
+        took: Duration,
+        now: Moment,
+    ) {
+        let outcome = error.outcome();
+        self.health
+            .note_unreachable(outcome == Outcome::Unreachable);
+        self.metrics.count(outcome, took);
+        let mut past = self.incidents.lock();
+        if self.health.failed(&self.url, max_fails, now) {
+            past.out_by_failures = Some(now);
+        }
+        past.last_failure = Some(Failure {
+            at: now,
+            text: error.to_string(),
+        });
+    }
+
     /// Records the result of a health check: what was answered, or why it is not healthy.
     pub(super) fn checked(&self, found: Result<String, String>, health: &Health, now: Moment) {
         let mut past = self.incidents.lock();
@@ -252,27 +276,10 @@ impl<'o> InFlight<'o> {
     /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
     /// further failure takes it out again, until it responds.
     pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
-        let Server {
-            health,
-            incidents,
-            metrics,
-            url,
-            ..
-        } = &**self.server;
-        let outcome = error.outcome();
-        health.note_unreachable(outcome == Outcome::Unreachable);
-        metrics.count(outcome, took);
         if let Some(place) = &self.place {
-            place.failed(outcome);
+            place.failed(error.outcome());
         }
-        let mut past = incidents.lock();
-        if health.failed(url, self.max_fails, now) {
-            past.out_by_failures = Some(now);
-        }
-        past.last_failure = Some(Failure {
-            at: now,
-            text: error.to_string(),
-        });
+        self.server.failed(error, self.max_fails, took, now);
     }
 }
 

@@ -201,6 +201,7 @@ impl Origin {
                 servers: self.servers.clone(),
                 dialer: self.dialer.clone(),
                 connect_timeout: self.settings.connect_timeout,
+                max_fails: self.max_fails(),
             };
             actix_rt::spawn(recovery.run());
         }
@@ -322,8 +323,14 @@ impl Origin {
                 retry_after: back.min().unwrap_or_default(),
             });
         };
-        // A single server is always tried, even if earlier requests failed.
-        let max_fails = (!alone).then_some((self.settings.max_fails, self.settings.fail_timeout));
-        Ok(InFlight::new(server, max_fails))
+        Ok(InFlight::new(server, self.max_fails()))
+    }
+
+    /// How many failures in a row take a server out, and for how long.
+    ///
+    /// A single server is always tried, even if earlier requests failed.
+    fn max_fails(&self) -> Option<(u32, Duration)> {
+        let several = !self.is_alone();
+        several.then_some((self.settings.max_fails, self.settings.fail_timeout))
     }
 }

@@ -185,6 +185,10 @@ fn however_many_wait_the_origin_is_tried_a_few_times_a_second() {
     // The shortest pause is 80 ms.
     let most = 1 + began.elapsed().as_millis() / 80;
     assert!(tries <= most, "{tries} tries, of {most}");
+    // Nobody gives up, and yet alerts see that the origin is down.
+    let labels = [("origin", "app"), ("outcome", "unreachable")];
+    let metrics = gateway.metrics();
+    assert!(metrics.count("drip_origin_requests_total", &labels) >= 6);
 }
 
 #[test]
