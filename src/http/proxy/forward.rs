@@ -227,8 +227,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let mut in_flight = match picked {
             Ok(picked) => picked,
             Err(all_out) => {
-                let place = self.place.take();
-                return Box::pin(self.connect_when_back(place, all_out)).await;
+                let (place, now) = (self.place.take(), self.worker.pacer.now());
+                return Box::pin(self.connect_when_back(place, all_out, now)).await;
             }
         };
         let connection = self.connect(&mut in_flight).await?;

@@ -20,12 +20,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if !self.settings().holds() {
             return Err(Failure::Origin(error));
         }
+        let held_since = self.worker.pacer.now();
         let error = match self.connect_to_others(in_flight, error).await {
             Err(Failure::Origin(error)) => error,
             connected_or_gone => return connected_or_gone,
         };
         let place = in_flight.leave();
-        let (connection, found) = self.connect_when_back(place, error).await?;
+        let (connection, found) = self.connect_when_back(place, error, held_since).await?;
         *in_flight = found;
         Ok(connection)
     }
@@ -33,12 +34,13 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Waits until the origin can be reached, and opens a connection then.
     ///
     /// Meanwhile the request waits at the origin's gate, before those that have not left it yet.
+    /// `held_since`: when it first could not be sent.
     pub(super) async fn connect_when_back(
         &mut self,
         place: Option<Place>,
         error: OriginError,
+        held_since: Moment,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
-        let held_since = self.worker.pacer.now();
         let (mut place, mut error) = (place, error);
         loop {
             let again = self.wait_again(place, error, held_since).await?;

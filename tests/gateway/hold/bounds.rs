@@ -50,6 +50,21 @@ fn an_outage_longer_than_hold_is_a_502_after_hold_and_never_before() {
 }
 
 #[test]
+fn a_server_that_takes_no_connection_in_time_is_a_504_after_hold() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("an address");
+    let fields = "connect_timeout = \"200ms\"\nhold = \"700ms\"";
+    let gateway = Gateway::start(&over_tls(address, fields));
+    let began = now();
+    let mut clients = ask_all(&gateway, &["/1", "/2"]);
+    assert_eq!(clients[0].answer().status, 504);
+    // Its own attempt comes before.
+    let took = began.elapsed();
+    assert!(took >= 900 * MS && took < 900 * MS + LATE, "{took:?}");
+    assert_eq!(clients[1].answer().status, 504);
+}
+
+#[test]
 fn without_hold_a_refused_connection_is_a_502_at_once() {
     let gateway = Gateway::start(&held(&[free_address()], "rate = \"100r/s\"", ""));
     let began = now();

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use super::killed::KilledServer;
 use super::{MS, ask_all, held, origin_at, statuses, wait_for_depth};
 use crate::checklist::haproxy::Haproxy;
@@ -108,6 +110,20 @@ fn keys_take_turns_after_an_outage_and_who_had_left_goes_first() {
         let moments: Vec<Instant> = arrivals.iter().map(|it| it.at).collect();
         check_gaps(&moments, 50 * MS, 10 * MS)
     });
+}
+
+#[test]
+fn a_unix_socket_that_is_not_there_yet_is_an_outage_too() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("app.sock");
+    let text = held(&[free_address()], "hold = \"30s\"", "");
+    let before = text.lines().find(|line| line.starts_with("servers"));
+    let server = format!("servers = [\"unix:{}\"]", path.display());
+    let text = text.replace(before.expect("servers"), &server);
+    let gateway = Gateway::start(&text);
+    let mut clients = ask_all(&gateway, &["/1", "/2"]);
+    let _origin = Origin::at_unix(&path, |exchange: &mut Exchange| exchange.reply(b"ok"));
+    assert_eq!(statuses(&mut clients), [200; 2]);
 }
 
 #[test]
