@@ -44,25 +44,10 @@ impl Dialer {
         self.0.keepalive.store(millis, Ordering::Relaxed);
     }
 
-    /// Opens a connection within `limit`, the server's `connect_timeout`.
-    pub(super) async fn open_within(
-        &self,
-        server: &ServerUrl,
-        limit: Duration,
-    ) -> Result<OriginStream, OriginError> {
-        let url = || server.to_string();
-        let opened = timeout(limit, self.open(server)).await;
-        let opened = opened.map_err(|_| OriginError::ConnectTimeout {
-            server: url(),
-            limit,
-        })?;
-        opened.map_err(|source| OriginError::Connect {
-            server: url(),
-            source,
-        })
-    }
-
-    pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<OriginStream> {
+    /// Opens a connection to `server`.
+    ///
+    /// `http2`: a server over TLS may choose HTTP/2.
+    pub(super) async fn open(&self, server: &ServerUrl, http2: bool) -> io::Result<OriginStream> {
         let (scheme, host, port) = match server {
             ServerUrl::Unix(path) => return through(path).await.map(OriginStream::Unix),
             ServerUrl::Tcp { scheme, host, port } => (scheme, host, port.get()),
@@ -82,13 +67,31 @@ impl Dialer {
         let keepalive = Duration::from_millis(self.0.keepalive.load(Ordering::Relaxed));
         set_keepalive(&tcp, Some(keepalive).filter(|idle| !idle.is_zero()));
         match scheme {
-            Scheme::Http => Ok(OriginStream::Tcp(tcp)),
+            Scheme::Http | Scheme::H2c => Ok(OriginStream::Tcp(tcp)),
             Scheme::Https => {
-                let tls = self.0.tls.connect(host, tcp).await?;
+                let tls = self.0.tls.connect(host, tcp, http2).await?;
                 Ok(OriginStream::Tls(Box::new(tls)))
             }
         }
     }
+}
+
+/// Waits for `opening`, which opens a connection to `server`, for its `connect_timeout` at most.
+pub(super) async fn within<T>(
+    connect_timeout: Duration,
+    server: &ServerUrl,
+    opening: impl Future<Output = io::Result<T>>,
+) -> Result<T, OriginError> {
+    let url = || server.to_string();
+    let opened = timeout(connect_timeout, opening).await;
+    let opened = opened.map_err(|_| OriginError::ConnectTimeout {
+        server: url(),
+        limit: connect_timeout,
+    })?;
+    opened.map_err(|source| OriginError::Connect {
+        server: url(),
+        source,
+    })
 }
 
 /// Connects to a unix socket, and waits while its backlog is full.

@@ -8,7 +8,8 @@
 //! | `incidents` | what happened last at a server, for people |
 //! | `prober`, `probe` | health checks |
 //! | `recovery` | the search for the end of an outage |
-//! | `connection`, `pool`, `idle` | connections in use, and idle connections |
+//! | `connection`, `http1`, `http2` | connections in use, over either version |
+//! | `pool`, `idle` | the connections of a worker to each server |
 //! | `error` | why there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | the addresses of names |
@@ -19,6 +20,8 @@ mod dns;
 mod error;
 mod gate;
 mod health;
+mod http1;
+mod http2;
 mod idle;
 mod incidents;
 mod pool;
@@ -38,7 +41,10 @@ pub use gate::{
     Admission, BlockedBy, BlockedTimes, GateOutage, GateRejection, GateState, NoTurn, OriginGate,
     Place, Waiting,
 };
+pub use http1::Http1Connection;
+pub use http2::Http2Exchange;
 pub use incidents::{Condition, Failure, LastCheck, OutBy, Outage};
+pub(crate) use pool::Needs;
 pub use pool::Pools;
 pub use prober::Prober;
 pub use server::InFlight;

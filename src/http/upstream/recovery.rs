@@ -7,10 +7,11 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::sleep;
 
-use super::dial::Dialer;
+use super::dial::{Dialer, within};
 use super::error::OriginError;
 use super::gate::OriginGate;
 use super::server::Server;
+use crate::config::Http2;
 use crate::time::clock;
 
 /// The time before the first try, on average.
@@ -32,6 +33,7 @@ pub(super) struct Recovery {
     pub(super) servers: Vec<Arc<Server>>,
     pub(super) dialer: Dialer,
     pub(super) connect_timeout: Duration,
+    pub(super) http2: Http2,
     /// How many failures in a row take a server out, and for how long.
     pub(super) max_fails: Option<(u32, Duration)>,
 }
@@ -73,7 +75,9 @@ impl Recovery {
         let servers = servers.filter(|server| server.may_be_back(alone, now));
         let attempt = async |server: &Server| {
             let (began, limit) = (clock::now(), self.connect_timeout);
-            let opened = self.dialer.open_within(server.url(), limit).await;
+            let may_choose = server.url().is_encrypted() && self.http2 == Http2::Auto;
+            let opening = self.dialer.open(server.url(), may_choose);
+            let opened = within(limit, server.url(), opening).await;
             let now = clock::now();
             match &opened {
                 Ok(_) => server.reached(),

@@ -178,7 +178,8 @@ impl Origin {
     pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
         let health = self.settings.health.iter();
         let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
-        checks.map(|(server, health)| Check::new(server, health, &self.settings.host, &self.dialer))
+        let (host, http2) = (&self.settings.host, self.settings.http2);
+        checks.map(move |(server, health)| Check::new(server, health, host, http2, &self.dialer))
     }
 
     /// Notes that no server could be reached, and lets nothing through the gate until one can.
@@ -201,6 +202,7 @@ impl Origin {
                 servers: self.servers.clone(),
                 dialer: self.dialer.clone(),
                 connect_timeout: self.settings.connect_timeout,
+                http2: self.settings.http2,
                 max_fails: self.max_fails(),
             };
             actix_rt::spawn(recovery.run());
