@@ -144,7 +144,10 @@ fn an_outage_says_who_waits_for_the_origin_and_how_long() {
     for client in &mut waiting {
         assert_eq!(client.answer().status, 200);
     }
-    browser.wait_for("it is over", "return !says('.gate .less')");
+    browser.wait_for(
+        "it is over",
+        "return document.querySelector('.gate .less').hidden",
+    );
     check_that_nobody_complained(&browser);
 }
 
