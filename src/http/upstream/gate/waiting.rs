@@ -77,7 +77,8 @@ impl Waiting {
             let answer = timeout(limits.queue_timeout, &mut self.turn).await;
             answer.map_err(|_| self.timed_out(GateRejected::Timeout))?
         } else {
-            self.turn_or_outage(limits).await?
+            // Boxed: where nobody is held, the state of a waiting request should stay small.
+            Box::pin(self.turn_or_outage(limits)).await?
         };
         self.has_left = true;
         let Ok(Granted { place, due }) = answer else {
