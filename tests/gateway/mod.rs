@@ -18,6 +18,7 @@ mod heads;
 mod health;
 mod heavy_keys;
 mod history;
+mod hold;
 mod in_flight;
 mod include;
 mod listen;

@@ -150,6 +150,7 @@ pub(in crate::config) const ORIGIN: Table = Table {
         Field::new("queue", Form::Whole(1, 10_000_000), "The gate: requests of one key that may wait; only with share.").or("100"),
         Field::new("max_queue", Form::Whole(1, 10_000_000), "The gate: requests of all keys that may wait.").or("10000"),
         Field::new("queue_timeout", DURATION_FORM, "The gate: a request that has waited this long gets 503; \"0\": no request waits.").or("\"5s\""),
+        Field::new("hold", DURATION_FORM, "The gate: how long a request waits for an origin that cannot be reached; \"0\": it is answered at once.").or("\"0\""),
         Field::new("max_fails", Form::Whole(1, U32), "Failures in a row that take one of several servers out.").or("3"),
         Field::new("fail_timeout", TIMEOUT, "How long that server stays out.").or("\"10s\""),
         Field::new("keep_alive", Form::Whole(0, U32), "Idle connections kept, for each worker and server.").or("256"),

@@ -176,6 +176,7 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
         "queue_timeout",
         toml_text(&show_duration(origin.queue_timeout)),
     );
+    out.field("hold", toml_text(&show_duration(origin.hold)));
     out.field("max_fails", origin.max_fails);
     out.field(
         "fail_timeout",

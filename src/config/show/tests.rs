@@ -72,6 +72,7 @@ healthy_after   = 2
 
 [origins.a]
 servers = ["http://127.0.0.1:9000"]
+hold    = "60s"
 health  = { path = "/" }
 backoff = {}
 
@@ -180,6 +181,7 @@ share = "z"
 queue = 1
 max_queue = 2
 queue_timeout = "0"
+hold = "0"
 max_fails = 5
 fail_timeout = "1m"
 keep_alive = 0
@@ -217,6 +219,7 @@ max_in_flight = 0
 queue = 100
 max_queue = 10000
 queue_timeout = "5s"
+hold = "1m"
 max_fails = 3
 fail_timeout = "10s"
 keep_alive = 256

@@ -15,7 +15,9 @@ use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
 use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{Connection, InFlight, Needs, Origin, OriginError, Place};
+use crate::http::upstream::{
+    Connection, GateRejection, InFlight, Needs, Origin, OriginError, Place,
+};
 use crate::limit::Moment;
 
 /// Why a request got no response, or only a part of one.
@@ -25,6 +27,8 @@ pub(super) enum Failure {
     Client(ClientError),
     /// The origin gave no response.
     Origin(OriginError),
+    /// The origin's gate took the request back and then rejected it.
+    Rejected(GateRejection),
     /// The response broke off after it had begun.
     Broken,
 }
@@ -46,7 +50,7 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) record: &'a mut RequestRecord<'r>,
     pub(super) upload: Upload,
     /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
-    place: Option<Place>,
+    pub(super) place: Option<Place>,
     /// What it was charged in its zones, if its answer may change that.
     pub(super) used: UsedTurns<'r>,
     /// Its places among the running requests of its keys, until the last byte of the response has
@@ -146,7 +150,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         answered
     }
 
-    fn origin(&self) -> &'r Origin {
+    pub(super) fn origin(&self) -> &'r Origin {
         self.gateway.origin(self.route.origin)
     }
 
@@ -161,7 +165,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         // closed.
         let mut at_origin = None;
         {
-            let finding = match self.find_kept(!again)? {
+            let finding = match self.find_kept(!again) {
                 Ok(found) => {
                     at_origin = Some(found);
                     None
@@ -201,29 +205,35 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Picks a server and takes an idle connection to it, without waiting.
     ///
-    /// Returns `Err` with the picked server if it has no idle connection. `verified`: skips
-    /// connections that the server has closed.
+    /// Returns `Err` with the picked server if it has no idle connection, or without one if no
+    /// server is in. `verified`: skips connections that the server has closed.
     fn find_kept(
         &mut self,
         verified: bool,
-    ) -> Result<Result<(Connection, InFlight<'r>), InFlight<'r>>, Failure> {
-        let in_flight = self.origin().pick(None, self.began);
-        let in_flight = in_flight.map_err(Failure::Origin)?.with(self.place.take());
+    ) -> Result<(Connection, InFlight<'r>), Result<InFlight<'r>, OriginError>> {
+        let in_flight = self.origin().pick(None, self.began).map_err(Err)?;
+        let in_flight = in_flight.with(self.place.take());
         self.record.server = Some(in_flight.server());
         let pool = self.worker.pools.of(in_flight.at());
         let kept = pool.take(self.needs(), verified);
-        Ok(match kept {
+        match kept {
             Some(kept) => Ok((kept, in_flight)),
-            None => Err(in_flight),
-        })
+            None => Err(Ok(in_flight)),
+        }
     }
 
     /// Opens a connection to the picked server.
     async fn connect_first(
         &mut self,
-        picked: InFlight<'r>,
+        picked: Result<InFlight<'r>, OriginError>,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
-        let mut in_flight = picked;
+        let mut in_flight = match picked {
+            Ok(picked) => picked,
+            Err(all_out) => {
+                let (place, now) = (self.place.take(), self.worker.pacer.now());
+                return Box::pin(self.connect_when_back(place, all_out, now)).await;
+            }
+        };
         let connection = self.connect(&mut in_flight).await?;
         Ok((connection, in_flight))
     }
@@ -295,13 +305,19 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     ///
     /// This is safe because nothing was sent yet.
     async fn connect(&mut self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
-        let connection = self.connect_to_any(in_flight).await;
+        let mut connection = self.connect_to_any(in_flight).await;
+        if let Err(Failure::Origin(error)) = connection {
+            connection = Box::pin(self.connect_later(in_flight, error)).await;
+        }
         self.sent = self.worker.pacer.now();
         self.record.server = Some(in_flight.server());
         connection
     }
 
-    async fn connect_to_any(&self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
+    pub(super) async fn connect_to_any(
+        &self,
+        in_flight: &mut InFlight<'r>,
+    ) -> Result<Connection, Failure> {
         let first = match self.connect_to(in_flight).await? {
             Ok(connection) => return Ok(connection),
             Err(error) => self.failed(in_flight, Failure::Origin(error)),
@@ -314,7 +330,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         connection.map_err(|error| self.failed(in_flight, Failure::Origin(error)))
     }
 
-    async fn connect_to(
+    pub(super) async fn connect_to(
         &self,
         in_flight: &InFlight<'_>,
     ) -> Result<Result<Connection, OriginError>, ClientError> {
@@ -324,7 +340,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     /// Records that the server gave no response, if the server caused it.
-    fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
+    pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
             in_flight.failed(error, now.since(self.began), now);

@@ -12,6 +12,7 @@ mod gate;
 mod grpc;
 mod handler;
 mod heads;
+mod hold;
 mod key;
 mod limits;
 mod ratelimit_headers;

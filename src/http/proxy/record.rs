@@ -10,7 +10,7 @@ use crate::http::message::RequestHead;
 use crate::http::upstream::GateRejection;
 use crate::limit::{Cost, Moment};
 use crate::observe::access;
-use crate::observe::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{GateRejected, LimitStatus, Rejected};
 use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
 use crate::time::pacer::Pacer;
 
@@ -115,18 +115,20 @@ impl<'r> RequestRecord<'r> {
 
     /// Returns how long the request waited, or has waited until `now`, at the origin's gate.
     pub(super) fn waited_at_gate(&self, now: impl FnOnce() -> Moment) -> Option<Duration> {
-        self.at_gate.map(|at_gate| match at_gate {
-            AtGate::Waiting(since) => now().since(since),
-            AtGate::Passed(span) | AtGate::Rejected(_, span) => span,
-        })
+        self.at_gate.map(|at_gate| at_gate.waited(now))
     }
 
-    /// Returns why the origin's gate rejected the request, if it did.
+    /// Returns the rejection by the origin's gate, if it rejected the request.
     pub(super) fn gate_rejection(&self) -> Option<&GateRejection> {
         match &self.at_gate {
             Some(AtGate::Rejected(rejection, _)) => Some(rejection),
             _ => None,
         }
+    }
+
+    /// Returns why the request went no further than the origin's gate, if it did not.
+    pub(super) fn rejected_at_gate(&self) -> Option<&'static str> {
+        self.at_gate?.rejected().map(GateRejected::label)
     }
 
     pub(super) fn is_head(&self) -> bool {
@@ -186,7 +188,7 @@ impl<'r> RequestRecord<'r> {
         let status = match self.at_gate {
             Some(AtGate::Waiting(_)) => LimitStatus::Cancelled,
             Some(AtGate::Rejected(..)) => LimitStatus::RejectedElsewhere,
-            Some(AtGate::Passed(_)) | None => *status,
+            Some(AtGate::Passed(_) | AtGate::Held(_) | AtGate::InVain(..)) | None => *status,
         };
         Some(access::Limited {
             zone: zone(wanted.zone),
@@ -267,7 +269,7 @@ impl<'r> RequestRecord<'r> {
                     .map(|outcome| outcome.waited),
             },
             origin_queue: self.waited_at_gate(|| now),
-            origin_rejected: self.gate_rejection().map(|it| it.reason.label()),
+            origin_rejected: self.rejected_at_gate(),
             class: route.and_then(|route| self.class(route, at_gate.map(|of| of.1))),
             cost: route
                 .filter(|route| route.has_cost())
@@ -289,7 +291,7 @@ impl RequestRecord<'_> {
             None => self.began + self.waited() + self.waited_at_gate(|| now).unwrap_or_default(),
         };
         let by_limits = self.outcome.as_ref().and_then(|outcome| outcome.rejected);
-        let by_gate = self.gate_rejection().map(|it| it.reason.label());
+        let by_gate = self.rejected_at_gate();
         let origin = self.server.zip(route).map(|(server, route)| OriginSpan {
             time: (left, self.origin_took.map_or(now, |took| left + took)),
             name: &self.gateway.origin(route.origin).settings().name,

@@ -119,9 +119,10 @@ impl<'a> Reply<'a> {
             GateRejected::Queue | GateRejected::MaxWait => {
                 Self::plain(route.reject_status, route.reject_body.as_str())
             }
-            GateRejected::MaxQueue | GateRejected::Timeout | GateRejected::Stopping => {
-                Self::plain(503, "Service Unavailable\n")
-            }
+            GateRejected::MaxQueue
+            | GateRejected::Timeout
+            | GateRejected::Stopping
+            | GateRejected::Outage => Self::plain(503, "Service Unavailable\n"),
         };
         Self {
             retry_after: Some(rejection.retry_after),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::connection::Connection;
-use super::dial::Dialer;
+use super::dial::{Dialer, within};
 use super::error::OriginError;
 use super::http1::Http1Connection;
 use super::http2::Http2Connections;
@@ -92,18 +92,8 @@ impl Pool {
         dialer: &Dialer,
         needs: Needs,
     ) -> Result<Connection, OriginError> {
-        let limit = settings.connect_timeout;
-        let server = || self.server.url().to_string();
-        tokio::time::timeout(limit, self.open(settings, dialer, needs))
-            .await
-            .map_err(|_| OriginError::ConnectTimeout {
-                server: server(),
-                limit,
-            })?
-            .map_err(|source| OriginError::Connect {
-                server: server(),
-                source,
-            })
+        let opening = self.open(settings, dialer, needs);
+        within(settings.connect_timeout, self.server.url(), opening).await
     }
 
     async fn open(

@@ -226,7 +226,8 @@ fn ignores(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> 
     }
     let origins: HashSet<usize> = routes().map(|route| route.origin).collect();
     let gates = settings.origins.iter().enumerate();
-    let gates = gates.filter(|(index, origin)| origins.contains(index) && origin.gate().is_some());
+    let gates =
+        gates.filter(|(index, origin)| origins.contains(index) && origin.gate_limits().is_some());
     for (_, origin) in gates {
         ignored.push(format!("the gate of origin {}", origin.name));
     }

@@ -8,7 +8,7 @@ mod gates;
 mod origins;
 mod zones;
 
-use self::gates::{backing_off, rejecting_at_gate, waiting_at_gate};
+use self::gates::{backing_off, holding, rejecting_at_gate, waiting_at_gate};
 use self::origins::{errors, failing, server_out};
 use self::zones::{key_flood, overridden, paused, rejecting, waiting};
 use super::finding::{Cause, Finding, Severity};
@@ -39,6 +39,7 @@ pub(super) fn headline(recent: &Recent<'_>) -> Headline {
     found.extend(store_out(recent, now));
     for origin in &now.origins {
         let rules = [
+            holding,
             failing,
             errors,
             server_out,

@@ -122,6 +122,7 @@ const UNSEEN: &[&str] = &[
     "limits this route already",
     "limits nothing",
     "nothing waits",
+    "no request waits while",
     "would never pass",
     "would never be used",
     "the zone counts by",
