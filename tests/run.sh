@@ -29,6 +29,8 @@ if ! has redis-server; then
 fi
 # The README's commands are run as they stand.
 has curl || missing+=(curl)
+# Clients over HTTP/2.
+has nghttp || missing+=(nghttp2-client)
 has python3 || missing+=(python3)
 # Some tests install clients and servers from PyPI, each into an environment of its own.
 python3 -c "import ensurepip, venv" 2>/dev/null || missing+=(python3-venv)

@@ -148,7 +148,7 @@ fn what_is_no_response_is_a_502() {
         &gateway,
         &origin,
         "an index that is not in the table",
-        |to, stream| to.send(frame(HEADERS, END_HEADERS, stream, [0x80 | 70])),
+        |to, stream| to.send(frame(HEADERS, END_HEADERS, stream, [0xc6])),
     );
     check_refused(
         &gateway,
@@ -228,7 +228,7 @@ fn a_head_that_is_too_large_is_a_502() {
             let mut literal = field("x", large);
             literal[0] = 0x40;
             bytes.extend(literal);
-            bytes.extend([0x80 | 62; 3000]);
+            bytes.extend([0xbe; 3000]);
             to.send(frame(HEADERS, END_HEADERS | END_STREAM, stream, bytes))
         },
     );

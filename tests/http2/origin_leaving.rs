@@ -16,13 +16,16 @@ const INTERNAL_ERROR: u32 = 2;
 const REFUSED_STREAM: u32 = 7;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
+/// What an origin does with a request on a stream.
+type Does = fn(&mut Frames, u32) -> io::Result<()>;
+
 fn close() -> io::Result<()> {
     Err(io::ErrorKind::ConnectionAborted.into())
 }
 
 #[test]
 fn what_the_origin_has_not_looked_at_is_sent_again_whatever_its_method() {
-    let refusals: [(&str, fn(&mut Frames, u32) -> io::Result<()>); 6] = [
+    let refusals: [(&str, Does); 6] = [
         ("refused", |to, stream| {
             to.send(reset(stream, REFUSED_STREAM))
         }),
@@ -119,7 +122,7 @@ fn a_stream_that_the_origin_resets_is_not_sent_again_and_its_connection_is_kept(
 
 #[test]
 fn a_connection_that_ends_before_the_head_is_a_502_or_a_second_try() {
-    let ends: [(&str, fn(&mut Frames, u32) -> io::Result<()>); 4] = [
+    let ends: [(&str, Does); 4] = [
         ("closed", |_, _| close()),
         ("an error that took it in", |to, stream| {
             to.send(go_away(stream, INTERNAL_ERROR))?;
@@ -178,7 +181,7 @@ fn who_leaves_may_finish_what_it_took_in() {
 fn a_body_that_its_connection_cuts_short_is_cut_short_for_the_client() {
     let origin = FrameOrigin::start();
     let gateway = drip(&origin, "", "");
-    let ends: [fn(&mut Frames, u32) -> io::Result<()>; 3] = [
+    let ends: [Does; 3] = [
         |_, _| close(),
         |to, stream| to.send(go_away(stream - 1, NO_ERROR)),
         |to, stream| {

@@ -1,4 +1,4 @@
-//! WebSockets over HTTP/2 (RFC 8441) to an origin over HTTP/1, in frames.
+//! `WebSocket`s over HTTP/2 (RFC 8441) to an origin over HTTP/1, in frames.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;

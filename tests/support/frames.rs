@@ -95,8 +95,9 @@ impl Frame {
 
 /// The digits of a text that is coded by the table of RFC 7541, appendix B.
 fn huffman_digits(coded: &[u8]) -> Option<String> {
-    let bits: String = coded.iter().map(|byte| format!("{byte:08b}")).collect();
-    let (mut rest, mut digits) = (&*bits, String::new());
+    let bits: Vec<_> = coded.iter().map(|byte| format!("{byte:08b}")).collect();
+    let (bits, mut digits) = (bits.concat(), String::new());
+    let mut rest = &*bits;
     while digits.len() < 3 {
         let (length, least, first) = match rest.get(..5)? {
             "00000" | "00001" | "00010" => (5, 0, 0),

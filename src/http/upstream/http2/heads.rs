@@ -15,6 +15,8 @@ use super::super::stream::OriginStream;
 
 /// Maximum number of heads of one request that are not read yet. A response has few.
 const MAX_UNREAD: usize = 32;
+/// Heads that may come for requests that have ended: all streams may be reset at once.
+const MAX_LATE: usize = 256;
 /// The type of the frame that begins a head (RFC 9113, section 6.2).
 const HEADERS: u8 = 1;
 /// Bytes of a frame before its payload (RFC 9113, section 4.1).
@@ -32,8 +34,7 @@ impl HeadBudget {
 
     /// Notes that a request has ended, and how many are left.
     pub(super) fn end(&self, left: usize) {
-        // The rest of its response may be on the way.
-        self.0.set(self.0.get().min(MAX_UNREAD * (left + 1)));
+        self.0.set(self.0.get().min(MAX_UNREAD * left + MAX_LATE));
     }
 
     /// Notes that an interim response was read: another one may come.
