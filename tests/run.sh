@@ -31,6 +31,8 @@ if ! has redis-server; then
 fi
 # The README's commands are run as they stand.
 has curl || missing+=(curl)
+# Clients over HTTP/2.
+has nghttp || missing+=(nghttp2-client)
 has python3 || missing+=(python3)
 # A client over TLS that sends any server name.
 has openssl || missing+=(openssl)

@@ -175,7 +175,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         } else {
             let asked = heads::asked_upgrade(self.info.head);
             let switches = head.status == 101;
-            if switches && !heads::is_switched_as_asked(&head, asked) {
+            // To a client over HTTP/2, any 2xx would open its WebSocket (RFC 8441, section 5).
+            let opens_unasked = self.info.head.opens_websocket() && matches!(head.status, 200..300);
+            if opens_unasked || switches && !heads::is_switched_as_asked(&head, asked) {
                 return Err(invalid(InvalidResponse::Protocol));
             }
             self.begin(&head, in_flight);

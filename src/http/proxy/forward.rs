@@ -20,6 +20,9 @@ use crate::http::upstream::{
 };
 use crate::limit::Moment;
 
+/// How often a request is sent again on another connection.
+const MAX_REPEATS: u8 = 2;
+
 /// Why a request got no response, or only a part of one.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -137,9 +140,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Sends the request to its origin and forwards the response to the client.
     ///
     /// If an idle connection breaks, perhaps because the server was just closing it, the request
-    /// is sent once more on a new connection. This is done only if none of the request had been
-    /// written, or if the method is idempotent and there is no body. If a server cannot be
-    /// reached, the other connection is to another server.
+    /// is sent again on a new connection. This is done only if none of the request had been
+    /// written, or if the method is idempotent and there is no body. It is also done if the server
+    /// told over HTTP/2 that it did nothing with the request. If a server cannot be reached, the
+    /// other connection is to another server.
     pub(super) async fn run(&mut self) -> Result<(), Failure> {
         let answered = self.exchange().await;
         if let Err(Failure::Origin(error)) = &answered {
@@ -182,17 +186,21 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             return Err(Failure::Broken);
         };
         self.write_head(connection, in_flight)?;
+        let mut repeats = 0;
         let answer = loop {
             match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
                 Err(Attempt::Failed(failure)) => return Err(self.failed(in_flight, failure)),
                 Err(Attempt::Closed(source)) => {
                     let unseen = connection.is_unseen();
-                    if !connection.is_reused() || !(again || unseen) {
+                    let may_be_sent_again =
+                        connection.is_refused() || connection.is_reused() && (again || unseen);
+                    if !may_be_sent_again || repeats == MAX_REPEATS {
                         let server = in_flight.server().to_string();
                         let error = OriginError::Broken { server, source };
                         return Err(self.failed(in_flight, Failure::Origin(error)));
                     }
+                    repeats += 1;
                     Box::pin(self.begin_again(in_flight, connection, source)).await?;
                 }
             }
