@@ -41,16 +41,17 @@ fn find(address: Option<&Address>, file: &Path) -> io::Result<SocketAddr> {
         return found.next().ok_or_else(none);
     }
     let text = config::read(file).map_err(io::Error::other)?;
-    match config::parse(&text, file, config::has_admin_token()) {
-        Ok(settings) => settings.server.admin.map(local).ok_or_else(|| {
-            io::Error::other(format!(
-                "{}: server.admin is \"off\", so nothing tells the health",
-                file.display()
-            ))
-        }),
+    let admin = match config::parse(&text, file, config::has_admin_token()) {
+        Ok(settings) => settings.server.admin,
         // A gateway that runs is not ill because its file was saved with an error.
-        Err(_) => Ok(DEFAULT),
-    }
+        Err(_) => config::admin_of_broken(&text, file).unwrap_or(Some(DEFAULT)),
+    };
+    admin.map(local).ok_or_else(|| {
+        io::Error::other(format!(
+            "{}: server.admin is \"off\", so nothing tells the health",
+            file.display()
+        ))
+    })
 }
 
 /// Where this machine reaches what listens at `address`.

@@ -18,6 +18,7 @@ mod stop;
 mod stream;
 mod timeouts;
 mod tls;
+mod validity;
 
 pub use certificates::{CertificateError, Certificates};
 pub use context::ConnectionContext;
@@ -30,3 +31,4 @@ pub use stream::{
 };
 pub use timeouts::Timeouts;
 pub use tls::TlsServer;
+pub use validity::Validity;

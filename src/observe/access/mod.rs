@@ -18,11 +18,14 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use super::escape::{escape, escape_unquoted};
-use crate::config::{Access, Format, Log};
+use crate::config::{Access, Format, Settings};
 use crate::limit::{Excess, Moment};
 use crate::observe::metrics::LimitStatus;
 use backlog::Backlog;
 pub use backlog::finish;
+
+/// The names that lead to its field of the file.
+const ACCESS: [&str; 2] = ["log", "access"];
 
 /// An open access log. When it is dropped, the lines that still wait are written.
 pub struct AccessLog {
@@ -135,12 +138,17 @@ impl AccessLog {
     /// # Errors
     ///
     /// Returns an error if the file cannot be opened for appending.
-    pub fn open(log: &Log) -> io::Result<Option<Self>> {
+    pub fn open(settings: &Settings) -> io::Result<Option<Self>> {
+        let log = &settings.log;
         let backlog = match &log.access {
             Access::Off => return Ok(None),
             Access::Stdout => Backlog::new(io::stdout()),
             Access::File(path) => open_file(path).and_then(Backlog::new).map_err(|error| {
-                let what = format!("log.access {}: {error}", path.display());
+                let written = settings
+                    .from_environment
+                    .get(&ACCESS.map(str::to_owned)[..]);
+                let shown = written.map_or_else(|| path.display().to_string(), String::clone);
+                let what = format!("log.access {shown}: {error}");
                 io::Error::new(error.kind(), what)
             }),
         };
