@@ -37,7 +37,7 @@ pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use named_file::NamedFile;
-pub use problem::{LoadError, Problem, Problems};
+pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{

@@ -145,7 +145,7 @@ fn can_be_handed() -> io::Result<()> {
         return Ok(());
     };
     // Without /proc, what is told is believed, up to the descriptors of an ordinary process.
-    let open = fs::read_dir("/proc/self/fd").map_or(1 << 16, |open| open.count());
+    let open = fs::read_dir("/proc/self/fd").map_or(1 << 16, Iterator::count);
     if wanted <= open {
         return Ok(());
     }

@@ -19,10 +19,25 @@ pub(crate) struct Loaded {
 
 /// Reads the file, and looks at the certificates and the access log that it names.
 ///
+/// An access log without a place is a warning: the file may be checked on another machine.
+///
 /// # Errors
 ///
-/// Returns an error if the file cannot be read, or if it or a file that it names is not valid.
+/// Returns an error if the file cannot be read, or if it or its certificates are not valid.
 pub(crate) fn load(file: &Path) -> Result<Loaded, LoadError> {
+    read(file, false)
+}
+
+/// The same for a start, which fails without a place for the access log.
+///
+/// # Errors
+///
+/// As [`load`], and if the access log has no place.
+pub(crate) fn load_to_start(file: &Path) -> Result<Loaded, LoadError> {
+    read(file, true)
+}
+
+fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     let text = config::read(file)?;
     let mut settings = config::parse(&text, file, config::has_admin_token())?;
     let tls = settings.server.tls.as_ref();
@@ -43,7 +58,12 @@ pub(crate) fn load(file: &Path) -> Result<Loaded, LoadError> {
     if let Access::File(log) = &settings.log.access
         && let Err(why) = has_place(log)
     {
-        unusable.push((FileField::AccessLog, why.to_owned()));
+        let told = if is_start {
+            &mut unusable
+        } else {
+            &mut doubtful
+        };
+        told.push((FileField::AccessLog, why.to_owned()));
     }
     if !unusable.is_empty() {
         return Err(config::unusable_files(&text, file, &unusable).into());

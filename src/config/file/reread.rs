@@ -53,7 +53,6 @@ pub fn warnings_of_files(
 /// The `server.admin` of a text that has problems elsewhere.
 ///
 /// The outer `None`: it has none, or one that cannot be read. The inner one: it is `"off"`.
-#[expect(clippy::option_option, reason = "off is not unknown")]
 #[must_use]
 pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
     reread(text, path, |mut root, _| {
