@@ -29,12 +29,15 @@ mod toml_string;
 mod watch;
 
 pub use changes::changes;
-pub use file::{admin_token, has_admin_token, load, parse, read, unusable_certificates};
+pub use file::{
+    FileField, admin_of_broken, admin_token, has_admin_token, load, parse, read, unusable_files,
+    warnings_of_files,
+};
 pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use named_file::NamedFile;
-pub use problem::{LoadError, Problem, Problems};
+pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{

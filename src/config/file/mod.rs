@@ -10,6 +10,7 @@ mod log;
 mod origins;
 mod plans;
 mod redis;
+mod reread;
 mod routes;
 mod server;
 mod tls;
@@ -18,7 +19,7 @@ mod values;
 mod warnings;
 mod zones;
 
-pub use tls::unusable_certificates;
+pub use reread::{FileField, admin_of_broken, unusable_files, warnings_of_files};
 
 #[cfg(test)]
 mod properties;

@@ -33,19 +33,27 @@ pub(super) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
         let twin = earlier.iter().position(|earlier| *earlier == taken);
         if let Some(twin) = twin.filter(|_| taken.is_some()) {
             let other = if tables[twin].is_beside(table) {
-                format!("route {}", twin + 1)
+                format!("route {}", number(tables, twin))
             } else {
                 format!("the route at {}", tables[twin].place())
             };
             table.wrong(&format!(
                 "route {} has the same path, host and methods as {other}, so it would never be used; remove one",
-                earlier.len() + 1,
+                number(tables, earlier.len()),
             ));
         }
         earlier.push(taken.clone());
         routes.push(fields.and_then(|fields| route(fields, taken, known)));
     }
     routes
+}
+
+/// The number of a route in its own file, from 1.
+fn number(tables: &[Node], index: usize) -> usize {
+    let so_far = tables.iter().take(index + 1);
+    so_far
+        .filter(|table| table.is_beside(&tables[index]))
+        .count()
 }
 
 /// The requests that a route takes. No two routes may take the same.

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 
 use super::Node;
 use crate::config::{
-    Listen, ListenAddress, Part, PeerPattern, Peers, RouteLimit, Server, Settings, Variable, Zone,
+    Listen, ListenAddress, Part, PeerPattern, Peers, Route, RouteLimit, Server, Settings, Variable,
+    Zone,
 };
 use crate::limit::{Delay, Rate};
 
@@ -34,7 +35,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
             unused_burst(settings, limit, *item);
-            never_full(settings, limit, *item);
+            never_full(settings, route, limit, *item);
         }
     }
 }
@@ -198,29 +199,36 @@ fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
 }
 
 /// Warns of a queue, or of places, that the connections of all clients together never fill.
-fn never_full(settings: &Settings, limit: &RouteLimit, item: Node) {
+fn never_full(settings: &Settings, route: &Route, limit: &RouteLimit, item: Node) {
     // Over TLS, HTTP/2 has many requests on a connection.
     if settings.server.has_tls_address() {
         return;
     }
     let most = settings.server.max_connections.get();
     let is_above = |count: u32| usize::try_from(count).is_ok_and(|count| count >= most);
-    let never = |field: &'static str, what: &str| {
+    let never = |field: &'static str, times: &str, what: &str| {
         if let Some(node) = item.field(field) {
             node.warn(&format!(
-                "{} is not below max_connections, which is {most}, so {what}; lower it",
+                "{} is not below {times}max_connections, which is {most}, so {what}; lower it",
                 node.found()
             ));
         }
     };
-    let has_no_max_wait = limit.limit.max_wait.is_none();
-    if has_no_max_wait && queue(settings, limit).is_some_and(is_above) {
+    // A request that costs 20 fills the queue as 20 others do.
+    let cost = route.cost.max().get();
+    let requests = queue(settings, limit).map(|queue| queue / cost);
+    if limit.limit.max_wait.is_none() && requests.is_some_and(is_above) {
+        let times = match cost {
+            1 => String::new(),
+            cost => format!("{cost} times "),
+        };
         never(
             "burst",
+            &times,
             "the queue is never full and the limit never rejects",
         );
     }
     if limit.limit.in_flight.is_some_and(|it| is_above(it.get())) {
-        never("in_flight", "as many requests never run at once");
+        never("in_flight", "", "as many requests never run at once");
     }
 }

@@ -1,18 +1,21 @@
 //! Variables of the environment in strings.
 
+use std::env::VarError;
+
 use super::*;
 use crate::config::{changes, show};
 
-fn variable(name: &str) -> Option<String> {
+fn variable(name: &str) -> Result<String, VarError> {
     let value = match name {
         "REDIS_URL" => "redis://:hush-hush@cache:6379/1",
         "HOST" => "10.9.8.7",
         "PLAN_KEY" => "k-0123456789",
         "NOT_A_RATE" => "sesame-open",
         "EMPTY" => "",
-        _ => return None,
+        "LATIN" => return Err(VarError::NotUnicode("caf\u{e9}".into())),
+        _ => return Err(VarError::NotPresent),
     };
-    Some(value.to_owned())
+    Ok(value.to_owned())
 }
 
 fn with(text: &str) -> Result<Settings, Problems> {
@@ -111,6 +114,10 @@ fn a_variable_that_is_not_set_is_told_with_its_place_and_name() {
             "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves",
         ),
         (
+            "${LATIN}",
+            "1:13: url: LATIN is not UTF-8 in the environment; set it to text in that encoding",
+        ),
+        (
             "${}",
             "1:13: url: ${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
         ),
@@ -163,6 +170,23 @@ fn no_problem_shows_a_value() {
             "\"app\"",
             "\"app\"\nmethods = [\"${NOT_A_RATE}\"]",
             "11:12: methods: expected a method such as \"POST\"; found \"${NOT_A_RATE}\"",
+        ),
+        // That a variable is empty shows nothing of it.
+        (
+            "\"10r/s\"",
+            "\"${EMPTY}\"",
+            "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${EMPTY}\"; EMPTY is set and empty in the environment",
+        ),
+        (
+            "\"http://127.0.0.1:9000\"",
+            "\"http://${EMPTY}:9000\"",
+            "2:12: servers: expected a server such as \"http://127.0.0.1:9000\"; found \"http://${EMPTY}:9000\"; EMPTY is set and empty in the environment",
+        ),
+        // Nor does the reason why a file cannot be read.
+        (
+            "\"10r/s\"",
+            "\"1r/s\"\nplans.a.file = \"/none/${NOT_A_RATE}\"",
+            "7:16: file: \"/none/${NOT_A_RATE}\" cannot be read: No such file or directory (os error 2)",
         ),
         // Another value's message would show it.
         (

@@ -91,6 +91,8 @@ const CASES: &[Case] = &[
      r#"5:8: key: a key is made of variables such as "$remote_addr", or of a text alone for one bucket for all clients; found """#),
     ("$remote_addr", "$remote_adr",
      r#"5:8: key: $remote_adr is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME and $arg_NAME; found "$remote_adr""#),
+    ("$remote_addr", "$host:${ZK}",
+     r#"5:8: key: $ZK is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME and $arg_NAME; a key takes nothing of the environment; found "$host:${ZK}""#),
     ("\"10r/s\"", "\"0r/s\"",
      r#"6:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s""#),
     ("\"10r/s\"", "\"10/s\"",

@@ -62,6 +62,11 @@ pub(super) const CASES: &[Case] = &[
      "11:42: warning: burst: 25000 is not below max_connections, which is 25000, so the queue is never full and the limit never rejects; lower it"),
     ("burst = 20", "burst = 24999", ""),
     ("burst = 20", "burst = 25000, delay = 1", ""),
+    // A request that costs two fills two places of the queue.
+    (LIMIT, "{ zone = \"per_client\", burst = 49999 }]\ncost = 2\nheaders = [", ""),
+    (LIMIT, "{ zone = \"per_client\", burst = 49999 }]\ncost = { header = \"x-cost\", default = 1, max = 2 }\nheaders = [", ""),
+    (LIMIT, "{ zone = \"per_client\", burst = 50000 }]\ncost = 2\nheaders = [",
+     "11:42: warning: burst: 50000 is not below 2 times max_connections, which is 25000, so the queue is never full and the limit never rejects; lower it"),
     ("burst = 20", "burst = 25000, nodelay = true", ""),
     ("burst = 20", "in_flight = 25000",
      "11:46: warning: in_flight: 25000 is not below max_connections, which is 25000, so as many requests never run at once; lower it"),
