@@ -31,8 +31,6 @@ use crate::http::message::RequestHead;
 use crate::time::deadline::Deadline;
 use crate::time::pacer::Priority;
 
-/// Maximum number of requests at once on one connection, as in nginx.
-const MAX_STREAMS: u32 = 128;
 /// Bytes of one request's body that a client may send before they are read.
 ///
 /// `CONNECTION_WINDOW` is the same for all bodies of a connection together.
@@ -55,7 +53,7 @@ pub(super) async fn serve<S, A>(
     A: RequestService,
 {
     let handshake = Builder::new()
-        .max_concurrent_streams(MAX_STREAMS)
+        .max_concurrent_streams(timeouts.max_concurrent_streams)
         .max_header_list_size(u32::try_from(timeouts.max_header_size).unwrap_or(u32::MAX))
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
