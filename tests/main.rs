@@ -5,6 +5,7 @@
 //! | `gateway` | `drip run`: queues, pacing, reload, stop, origins, admin port |
 //! | `checklist` | each line of `docs/proxy-checklist.md`, in bytes |
 //! | `tls` | clients over TLS and HTTP/2 |
+//! | `streams` | what browsers and other programs make of HTTP/2 |
 //! | `nginx`, `oracle` | the same requests to nginx and to drip |
 //! | `store`, `shared` | limits in Redis, with one gateway and with several |
 //! | `abuse`, `soak` | floods, slow clients, and everything at once |
@@ -37,6 +38,7 @@ mod shared;
 mod simulate;
 mod soak;
 mod store;
+mod streams;
 mod support;
 mod tls;
 mod top;

@@ -4,7 +4,7 @@ mod acting;
 mod gate;
 mod plans;
 mod truth;
-mod webdriver;
+pub mod webdriver;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

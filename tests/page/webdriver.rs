@@ -38,6 +38,15 @@ pub const DESKTOP: Look = Look {
 impl Browser {
     /// Opens the live page of `gateway` and waits until it is live.
     pub fn open(gateway: &Gateway, look: Look) -> Self {
+        let browser = Self::start(&[]);
+        browser.look(look);
+        browser.go(&format!("http://{}/", gateway.site.admin));
+        browser.wait_for("the page is live", "return says('#link') === 'live'");
+        browser
+    }
+
+    /// Starts a browser with these arguments, too.
+    pub fn start(more: &[&str]) -> Self {
         let driver = Driver::start();
         let arguments = [
             "--headless=new",
@@ -47,18 +56,19 @@ impl Browser {
             "--disable-gpu",
             "--disable-background-networking",
         ];
+        let arguments: Vec<_> = arguments.iter().chain(more).collect();
         let wanted = json!({"capabilities": {"alwaysMatch": {
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
             "goog:chromeOptions": {"args": arguments},
         }}});
         let session = driver.ask("POST", "/session", &wanted);
         let session = session["sessionId"].as_str().expect("a session").to_owned();
-        let browser = Self { driver, session };
-        browser.look(look);
-        let url = format!("http://{}/", gateway.site.admin);
-        browser.ask("POST", "/url", &json!({ "url": url }));
-        browser.wait_for("the page is live", "return says('#link') === 'live'");
-        browser
+        Self { driver, session }
+    }
+
+    /// Opens a page, and waits until it and all that it needs has loaded or failed.
+    pub fn go(&self, url: &str) {
+        self.ask("POST", "/url", &json!({ "url": url }));
     }
 
     pub fn look(&self, look: Look) {
