@@ -39,7 +39,7 @@ pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
-    HostRule, Level, Listen, Log, OnStoreFailure, Origin, PathPattern, Plan, Plans,
+    HostRule, Http2, Level, Listen, Log, OnStoreFailure, Origin, PathPattern, Plan, Plans,
     RatelimitHeaders, Redis, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Statuses,
     StoreKind, Tls, Trouble, Zone,
 };

@@ -18,7 +18,7 @@ use ipnet::IpNet;
 
 pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
-pub use origin::{Health, Host, HostRule, Origin, Scheme, ServerUrl};
+pub use origin::{Health, Host, HostRule, Http2, Origin, Scheme, ServerUrl};
 pub use plan::{Plan, Plans};
 pub use route::{PathPattern, RatelimitHeaders, Route, RouteLimit};
 pub use server::{CertPair, ForwardedHeader, Listen, Server, Tls};

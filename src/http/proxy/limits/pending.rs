@@ -36,6 +36,10 @@ pub(super) fn pending(
         if zone.algorithm.queues() {
             wanted.limit = wanted.limit.holding(held);
         }
+        // Places for running requests keep a lane for each time in use, so clients must not set it.
+        if wanted.limit.max_wait.is_none() && wanted.limit.in_flight.is_none() {
+            wanted.limit.max_wait = info.call_timeout;
+        }
         let dry_run = gateway.zone(wanted.zone).dry_run(&key, route.dry_run);
         Some(PendingLimit {
             wanted,
