@@ -108,12 +108,18 @@ fn check_paced(moments: &[Instant]) {
     for (first, from) in moments.iter().enumerate() {
         for (count, to) in (0..).zip(&moments[first..]) {
             let (span, due) = (*to - *from, INTERVAL * count);
-            assert!(span + slack >= due, "{count} more than one came in {span:?}");
+            assert!(
+                span + slack >= due,
+                "{count} more than one came in {span:?}"
+            );
         }
     }
     // The browser does not send all of them at once, and no burst makes up for lost time.
     let due = INTERVAL * u32::try_from(ASSETS).expect("few");
-    assert!(whole < due + Duration::from_secs(3), "the page took {whole:?}, not {due:?}");
+    assert!(
+        whole < due + Duration::from_secs(3),
+        "the page took {whole:?}, not {due:?}"
+    );
 }
 
 fn rejected(gateway: &Gateway) -> i64 {

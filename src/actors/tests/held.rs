@@ -43,12 +43,12 @@ fn burst_passes_at_once_and_the_rest_is_paced_while_others_are_refused() {
         assert_eq!(all_told(&mut joins[3..6]).await, [None; 3]);
         assert_eq!(told(&mut joins[6]).await, Some(Err(Rejected::Burst)));
         assert_eq!(told(&mut plain).await, Some(Err(Rejected::Burst)));
-        for next in 3..6 {
+        for (nth, held) in joins[3..6].iter_mut().enumerate() {
             bench.advance(Duration::from_millis(99)).await;
-            assert_eq!(told(&mut joins[next]).await, None, "{next} is early");
+            assert_eq!(told(held).await, None, "{nth} is early");
             bench.advance(Duration::from_millis(1)).await;
             // No place above burst counts as remaining.
-            assert_eq!(told(&mut joins[next]).await, Some(Ok(0)), "{next}");
+            assert_eq!(told(held).await, Some(Ok(0)), "{nth}");
         }
         let mut plain = bench.join("a", nodelay);
         Bench::settle().await;
