@@ -2,3 +2,5 @@
 //! that are refused, expectations; and what floods of frames make of the gateway.
 
 mod held;
+mod programs;
+mod refused;

@@ -5,6 +5,7 @@
 //! response that the client does not read ends after `body_timeout`, and only that one.
 
 mod keep_alive;
+mod linger;
 mod stream;
 mod tunnel;
 
@@ -22,6 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
 use self::keep_alive::KeepAlive;
+use self::linger::linger;
 use self::stream::Http2Stream;
 use super::context::ConnectionContext;
 use super::peer::Peer;
@@ -151,5 +153,8 @@ async fn serve_stream<A: RequestService>(
                 .refuse(refusal.status(), &refusal.to_string(), began)
                 .await;
         }
+    }
+    if let Some(unread) = stream.into_unread() {
+        linger(unread).await;
     }
 }

@@ -67,6 +67,12 @@ impl Http2Stream {
         self.may_pause = head.is_grpc();
     }
 
+    /// Returns the rest of the request's body, if the response is complete and the body is not.
+    pub(super) fn into_unread(self) -> Option<RecvStream> {
+        let is_answered = matches!(self.answer.into_inner(), Progress::Over);
+        (is_answered && !self.is_over).then_some(self.body)
+    }
+
     /// Tells the client that the response broke off.
     pub(super) fn break_off(&mut self) {
         match self.answer.get_mut() {
