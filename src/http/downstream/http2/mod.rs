@@ -35,6 +35,14 @@ use crate::http::message::RequestHead;
 use crate::time::deadline::Deadline;
 use crate::time::pacer::Priority;
 
+/// Maximum number of streams that a client reset before their requests were taken.
+///
+/// More of them at once end the connection: nobody means them (CVE-2023-44487).
+const MAX_EARLY_RESETS: usize = 20;
+/// Maximum number of streams of a connection that a client's errors reset. More end it.
+const MAX_ERRORS: usize = 1024;
+/// Maximum number of streams that were reset here, and whose late frames are still ignored.
+const MAX_RESETS: usize = 50;
 /// Time that a connection without requests gets to close after it is told to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -55,6 +63,9 @@ pub(super) async fn serve<S, A>(
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(MAX_UNSENT)
+        .max_pending_accept_reset_streams(MAX_EARLY_RESETS)
+        .max_local_error_reset_streams(Some(MAX_ERRORS))
+        .max_concurrent_reset_streams(MAX_RESETS)
         .enable_connect_protocol()
         .handshake(socket);
     let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
