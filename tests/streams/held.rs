@@ -75,7 +75,8 @@ fn load(scheme: &str, address: SocketAddr) -> Loaded {
     let browser = Browser::start(&["--ignore-certificate-errors"]);
     browser.go(&format!("{scheme}://{address}/"));
     let told = browser.run(
-        "const entries = performance.getEntriesByType('resource').filter((it) => it.name.includes('/image/'));
+        "const all = performance.getEntriesByType('resource');
+         const entries = all.filter((it) => it.name.includes('/image/'));
          const protocols = new Set(entries.map((it) => it.nextHopProtocol).filter(Boolean));
          return {
            asked: document.images.length,
