@@ -89,7 +89,7 @@ fn connect(gateway: &Gateway, settings: &[u8]) -> TcpStream {
     tcp
 }
 
-/// Sends `begin`, and then what `next` makes of its count, for `SPAN`.
+/// Sends `first`, and then what `next` makes of its count, for `SPAN`.
 ///
 /// Meanwhile others are served, and memory stays within `most` bytes more than before. In the end
 /// the gateway is as it was.
@@ -97,7 +97,7 @@ fn flood(
     reads: Reads,
     most: u64,
     settings: &[u8],
-    begin: &[u8],
+    first: &[u8],
     mut next: impl FnMut(u32) -> Vec<u8>,
 ) -> End {
     let _alone = alone();
@@ -118,7 +118,7 @@ fn flood(
     let (descriptors, memory) = (process.descriptors(), process.memory());
 
     let mut tcp = connect(&gateway, settings);
-    tcp.write_all(begin).expect("sent");
+    tcp.write_all(first).expect("sent");
     if reads == Reads::All {
         let mut answers = tcp.try_clone().expect("a descriptor");
         thread::spawn(move || {
