@@ -194,7 +194,8 @@ fn requests_that_are_reset_at_once_cost_bounded_memory_and_leave_their_queues() 
 fn requests_that_are_reset_later_cost_bounded_memory_and_leave_their_queues() {
     /// How many requests come between one and its reset: less than may run at once.
     const BETWEEN: u32 = 100;
-    let end = flood(Reads::All, 16 * MB, &[], &[], |nth| {
+    // Where the gateway reads many at once, some are reset before they are taken, as above.
+    flood(Reads::All, 16 * MB, &[], &[], |nth| {
         // Time for the gateway to take them.
         thread::sleep(Duration::from_millis(1));
         many(4, nth, |nth| {
@@ -206,7 +207,6 @@ fn requests_that_are_reset_later_cost_bounded_memory_and_leave_their_queues() {
             frames
         })
     });
-    assert_eq!(end, End::Read);
 }
 
 #[test]

@@ -101,11 +101,15 @@ fn whole(protocol: &str) -> Loaded {
     }
 }
 
+/// How late one request may be seen at the origin while the one behind it is seen in time: each is
+/// seen by a thread of its own, on a machine that other tests keep busy. `burst` is three times it.
+const LATE: Duration = Duration::from_millis(250);
+
 /// Fails unless the requests came one an interval at most, all the time.
 fn check_paced(moments: &[Instant]) {
     assert_eq!(moments.len(), ASSETS + 1);
     let whole = moments[ASSETS] - moments[0];
-    let slack = MARGIN + longest_pause(moments[0], moments[ASSETS]);
+    let slack = LATE + longest_pause(moments[0], moments[ASSETS]);
     for (first, from) in moments.iter().enumerate() {
         for (count, to) in (0..).zip(&moments[first..]) {
             let (span, due) = (*to - *from, INTERVAL * count);
