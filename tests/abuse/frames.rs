@@ -81,6 +81,7 @@ enum Reads {
 /// Connects without TLS, by prior knowledge, with these settings of the client.
 fn connect(gateway: &Gateway, settings: &[u8]) -> TcpStream {
     let mut tcp = TcpStream::connect(gateway.address()).expect("a connection");
+    tcp.set_nodelay(true).expect("no delay");
     tcp.set_write_timeout(Some(STALL)).expect("a timeout");
     tcp.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         .expect("sent");
