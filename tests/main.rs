@@ -6,6 +6,7 @@
 //! | `checklist` | each line of `docs/proxy-checklist.md`, in bytes |
 //! | `tls` | clients over TLS and HTTP/2 |
 //! | `http2` | HTTP/2 to origins and by prior knowledge: abuse, smuggling, the same as over HTTP/1 |
+//! | `streams` | what browsers and other programs make of HTTP/2 |
 //! | `grpc` | calls of gRPC by grpcio on both sides |
 //! | `nginx`, `oracle` | the same requests to nginx and to drip |
 //! | `store`, `shared` | limits in Redis, with one gateway and with several |
@@ -41,6 +42,7 @@ mod shared;
 mod simulate;
 mod soak;
 mod store;
+mod streams;
 mod support;
 mod tls;
 mod top;

@@ -31,6 +31,9 @@ pub(super) fn find(settings: &Settings, places: &Places) {
             node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
         }
     }
+    if let Some(node) = places.server {
+        refused_streams(settings, node);
+    }
     for (route, node) in settings.routes.iter().zip(&places.routes) {
         let items = node.field("limits").and_then(|limits| limits.items());
         for (limit, item) in route.limits.iter().zip(items.iter().flatten()) {
@@ -196,6 +199,60 @@ fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
             zone.name
         ));
     }
+}
+
+/// Warns of a limit that refuses what a browser sends at once over HTTP/2.
+fn refused_streams(settings: &Settings, node: Node) {
+    let server = &settings.server;
+    let streams = u32::from(server.max_concurrent_streams.get());
+    let Some(node) = node.field("hold_streams").filter(|_| !server.hold_streams) else {
+        return;
+    };
+    // Browsers speak HTTP/2 over TLS only.
+    if !server.has_tls_address() {
+        return;
+    }
+    let refuses = |limit: &&RouteLimit| {
+        let zone = &settings.zones[limit.zone];
+        zone.algorithm.queues()
+            && !zone.limits_no_rate()
+            && limit.limit.burst.saturating_add(1) < streams
+            && is_of_browsers(zone)
+    };
+    let loads_pages = |route: &&Route| {
+        !route.dry_run && (route.methods.is_empty() || route.methods.iter().any(|it| it == "GET"))
+    };
+    let mut routes = settings.routes.iter().filter(loads_pages);
+    let found = routes.find_map(|route| Some((route, route.limits.iter().find(refuses)?)));
+    if let Some((route, limit)) = found {
+        let burst = limit.limit.burst;
+        node.warn(&format!(
+            "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {} of them and rejects the rest; write hold_streams = true, or lower max_concurrent_streams to {}, or raise burst to {}",
+            settings.zones[limit.zone].name,
+            route.name(),
+            u64::from(burst) + 1,
+            u64::from(burst) + 1,
+            streams - 1,
+        ));
+    }
+}
+
+/// Whether all requests of a page that a browser loads may have one key here.
+fn is_of_browsers(zone: &Zone) -> bool {
+    zone.key.parts().iter().all(|part| match part {
+        Part::Text(_) => true,
+        Part::Variable(variable) => match variable {
+            Variable::RemoteAddr
+            | Variable::Host
+            | Variable::Scheme
+            | Variable::ServerPort
+            | Variable::Cookie(_) => true,
+            Variable::Header(name) => name == "user-agent" || name == "cookie",
+            Variable::Uri | Variable::RequestUri | Variable::RequestMethod | Variable::Arg(_) => {
+                false
+            }
+        },
+    })
 }
 
 /// Warns of a queue, or of places, that the connections of all clients together never fill.

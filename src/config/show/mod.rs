@@ -91,6 +91,8 @@ fn server(out: &mut Page, settings: &Settings) {
     out.field("proxy_protocol", quoted(server.proxy_protocol.patterns()));
     out.field("forwarded_header", toml_text(header));
     out.field("max_connections", server.max_connections);
+    out.field("max_concurrent_streams", server.max_concurrent_streams);
+    out.field("hold_streams", server.hold_streams);
     out.field("keep_alive", toml_text(&show_duration(server.keep_alive)));
     let tcp_keepalive = server.tcp_keepalive.unwrap_or_default();
     out.field("tcp_keepalive", toml_text(&show_duration(tcp_keepalive)));

@@ -20,6 +20,8 @@ trusted_proxies  = ["10.0.0.0/8", "2001:db8::1", "unix:"]
 proxy_protocol   = ["unix:", "10.0.0.1"]
 forwarded_header = "forwarded"
 max_connections  = 1_000
+max_concurrent_streams = 16
+hold_streams     = false
 keep_alive       = "0"
 tcp_keepalive    = "0s"
 header_timeout   = "1500ms"
@@ -156,6 +158,8 @@ trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128", "unix:"]
 proxy_protocol = ["unix:", "10.0.0.1/32"]
 forwarded_header = "forwarded"
 max_connections = 1000
+max_concurrent_streams = 16
+hold_streams = false
 keep_alive = "0"
 tcp_keepalive = "0"
 header_timeout = "1500ms"
@@ -390,6 +394,8 @@ fn defaults_are_shown_and_read_back() {
     for line in [
         "forwarded_header = \"x-forwarded-for\"",
         "max_connections = 25000",
+        "max_concurrent_streams = 128",
+        "hold_streams = true",
         "keep_alive = \"75s\"",
         "tcp_keepalive = \"1m\"",
         "header_timeout = \"10s\"",

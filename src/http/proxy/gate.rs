@@ -269,6 +269,7 @@ impl<'a> GateRequest<'a> {
             class: Arc::clone(class.unwrap_or(&self.route.class)),
             key: Key::clone(key),
             weight: plan.map_or(1, |plan| plan.weight),
+            held: self.info.held(&self.gateway.settings().server),
         }
     }
 }

@@ -63,6 +63,18 @@ impl<'a> RequestInfo<'a> {
         split_query(self.head.path_and_query()).1
     }
 
+    /// Returns how many requests of its key may wait above what the limits allow.
+    ///
+    /// Only over HTTP/2: there a client sends all that it has at once, and holding some of it back
+    /// does not hold up the rest of its connection.
+    pub(super) fn held(&self, server: &Server) -> u32 {
+        if self.head.version() == Version::Http2 {
+            server.held_streams()
+        } else {
+            0
+        }
+    }
+
     /// Returns why the gateway does not accept the request, if it does not.
     pub(super) fn unfit(&self) -> Option<UnfitRequest> {
         if self.head.method() == b"CONNECT" {

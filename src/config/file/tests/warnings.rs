@@ -73,6 +73,14 @@ pub(super) const CASES: &[Case] = &[
     ("[zones", "[server]\nmax_connections = 20\n[zones",
      "13:42: warning: burst: 20 is not below max_connections, which is 20, so the queue is never full and the limit never rejects; lower it"),
     ("[zones", "[server]\nmax_connections = 20\ntls = { cert = \"a\", key = \"b\" }\n[zones", ""),
+    // A limit that refuses what a browser sends at once.
+    ("[zones", "[server]\nhold_streams = false\ntls = { cert = \"a\", key = \"b\" }\n[zones",
+     "5:16: warning: hold_streams: a browser sends up to 128 requests at once over HTTP/2, and zone per_client on route / accepts 21 of them and rejects the rest; write hold_streams = true, or lower max_concurrent_streams to 21, or raise burst to 127"),
+    ("[zones", "[server]\nhold_streams = false\n[zones", ""),
+    ("[zones", "[server]\nhold_streams = true\ntls = { cert = \"a\", key = \"b\" }\n[zones", ""),
+    ("[zones", "[server]\nhold_streams = false\nmax_concurrent_streams = 21\ntls = { cert = \"a\", key = \"b\" }\n[zones", ""),
+    ("[zones.per_client]\nkey  = \"$remote_addr\"", "[server]\nhold_streams = false\ntls = { cert = \"a\", key = \"b\" }\n[zones.per_client]\nkey = \"$http_x_api_key\"", ""),
+    (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmethods = [\"POST\"]\n[server]\nhold_streams = false\ntls = { cert = \"a\", key = \"b\" }\ntrusted_proxies = [", ""),
     (RATE, "\"10r/s\"\nexempt = [\"10.0.0.0/8\", \"0.0.0.0/0\"]\n",
      r#"7:25: warning: exempt: "0.0.0.0/0" is every address of its family, so the zone never limits these clients; name fewer"#),
     // Clients that choose their own address.
