@@ -38,9 +38,10 @@ pub use problem::{LoadError, Problem, Problems};
 pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
-    Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
-    HostRule, Level, Listen, Log, OnStoreFailure, Origin, PathPattern, Plan, Plans,
-    RatelimitHeaders, Redis, Route, RouteLimit, Scheme, Server, ServerUrl, Settings, Statuses,
+    Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
+    ForwardedHeader, Health, Host, HostRule, Level, Listen, Log, OnStoreFailure, Origin,
+    PathPattern, PathRegex, PathRegexError, PathRewrite, Plan, Plans, Precedence, RatelimitHeaders,
+    Redis, Route, RouteAction, RouteLimit, Scheme, Server, ServerUrl, Settings, Statuses,
     StoreKind, Tls, Trouble, Zone,
 };
 pub use show::show;

@@ -9,4 +9,5 @@ mod limit_req_suite;
 mod max_wait;
 mod proxies;
 mod ratelimit_headers;
+mod rewriting;
 mod zones;

@@ -3,12 +3,14 @@
 mod backoff;
 mod cost;
 mod environment;
+mod header_fields;
 mod include;
 mod limits;
 mod log;
 mod origins;
 mod plans;
 mod redis;
+mod rewrite;
 mod routes;
 mod server;
 mod tls;

@@ -6,7 +6,7 @@ use std::pin::pin;
 use super::admitted::Admitted;
 use super::cost::UsedTurns;
 use super::gate::AtGate;
-use super::heads;
+use super::heads::{self, RequestOnward};
 use super::limits::HeldPlaces;
 use super::record::RequestRecord;
 use super::request_info::RequestInfo;
@@ -40,6 +40,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) worker: &'a Worker,
     pub(super) gateway: &'r Gateway,
     pub(super) route: &'a Route,
+    /// The index of the route's origin.
+    origin: usize,
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) context: &'a ConnectionContext,
     pub(super) client: &'a mut C,
@@ -96,6 +98,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         worker: &'a Worker,
         Admitted {
             route,
+            origin,
             place,
             used,
             held,
@@ -114,6 +117,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             worker,
             gateway: record.gateway,
             route,
+            origin,
             info,
             context,
             client,
@@ -147,7 +151,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     fn origin(&self) -> &'r Origin {
-        self.gateway.origin(self.route.origin)
+        self.gateway.origin(self.origin)
     }
 
     pub(super) fn settings(&self) -> &'r config::Origin {
@@ -254,18 +258,17 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     fn write_head(&self, connection: &mut Connection, in_flight: &InFlight<'_>) {
         let upgrade = heads::asked_upgrade(self.info.head);
-        let (host, server) = (&self.settings().host, in_flight.server());
         let traceparent = self.record.traceparent();
+        let onward = RequestOnward {
+            info: self.info,
+            route: self.route,
+            context: self.context,
+            server: in_flight.server(),
+            host: &self.settings().host,
+            traceparent: traceparent.as_deref().map(str::as_bytes),
+        };
         let sender = connection.sender();
-        heads::write_request(
-            sender.head(),
-            self.info,
-            self.context,
-            server,
-            host,
-            upgrade,
-            traceparent.as_deref().map(str::as_bytes),
-        );
+        heads::write_request(sender.head(), &onward, upgrade);
         sender.begin_body(self.info.head.length());
     }
 

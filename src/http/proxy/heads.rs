@@ -1,36 +1,52 @@
 //! Forwarded heads: which fields pass to the origin and back, which end here, which are added.
 
 use super::request_info::RequestInfo;
-use crate::config::{HostRule, ServerUrl};
+use super::rewrite;
+use crate::config::{HostRule, Route, ServerUrl};
 use crate::http::downstream::ConnectionContext;
 use crate::http::message::body::put_field;
 use crate::http::message::{
     BodyLength, Buffer, FieldName, Fields, RequestHead, ResponseHead, Version,
 };
 
+/// A request, and what its head for the origin depends on.
+pub(super) struct RequestOnward<'a> {
+    pub(super) info: &'a RequestInfo<'a>,
+    pub(super) route: &'a Route,
+    pub(super) context: &'a ConnectionContext,
+    pub(super) server: &'a ServerUrl,
+    pub(super) host: &'a HostRule,
+    /// Replaces the client's.
+    pub(super) traceparent: Option<&'a [u8]>,
+}
+
 /// Writes the head of a request for the origin.
 ///
 /// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
-/// request came from. `upgrade`: the protocols that the request asks to switch to. `traceparent`
-/// replaces the client's.
-pub(super) fn write_request(
-    out: &mut Buffer,
-    info: &RequestInfo<'_>,
-    context: &ConnectionContext,
-    server: &ServerUrl,
-    host: &HostRule,
-    upgrade: Option<&[u8]>,
-    traceparent: Option<&[u8]>,
-) {
+/// request came from. `upgrade`: the protocols that the request asks to switch to. The route may
+/// change the path, and set and remove fields.
+pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>, upgrade: Option<&[u8]>) {
+    let &RequestOnward {
+        info,
+        route,
+        context,
+        server,
+        host,
+        traceparent,
+    } = onward;
     let head = info.head;
     let fields = head.fields();
     out.put(head.method());
     out.put(b" ");
-    let target = head.path_and_query();
-    if matches!(target, [] | [b'?', ..]) {
-        out.put(b"/");
+    if let Some(rewrite) = &route.rewrite {
+        rewrite::put_target(out, info, rewrite);
+    } else {
+        let target = head.path_and_query();
+        if matches!(target, [] | [b'?', ..]) {
+            out.put(b"/");
+        }
+        out.put(target);
     }
-    out.put(target);
     out.put(b" HTTP/1.1\r\n");
     // The authority of an absolute target overrides the field (RFC 9112, section 3.2.2).
     let named = head.authority().or_else(|| fields.first(FieldName::Host));
@@ -41,6 +57,8 @@ pub(super) fn write_request(
             put_field(out, b"Host", server.authority().as_bytes());
         }
     }
+    let edits = Some(&route.request_fields).filter(|edits| !edits.is_empty());
+    let edited = |name: &[u8]| edits.is_some_and(|edits| edits.has(name));
     let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
     for (known, name, value) in fields.iter() {
         let passes = match known {
@@ -50,19 +68,25 @@ pub(super) fn write_request(
             known if known.tells_origination() => trusted,
             known => !known.is_of_one_hop(),
         };
-        if passes && !fields.names_away(known, name) {
+        if passes && !fields.names_away(known, name) && !edited(name) {
             let replaced = traceparent.filter(|_| name.eq_ignore_ascii_case(b"traceparent"));
             put_field(out, name, replaced.unwrap_or(value));
         }
     }
-    put_forwarded_for(out, info, context);
-    if !trusted || !fields.has(FieldName::XForwardedProto) {
+    if !edited(b"x-forwarded-for") {
+        put_forwarded_for(out, info, context);
+    }
+    if (!trusted || !fields.has(FieldName::XForwardedProto)) && !edited(b"x-forwarded-proto") {
         put_field(out, b"X-Forwarded-Proto", info.peer.scheme().as_bytes());
     }
     if let Some(named) = named
         && (!trusted || !fields.has(FieldName::XForwardedHost))
+        && !edited(b"x-forwarded-host")
     {
         put_field(out, b"X-Forwarded-Host", named);
+    }
+    if let Some(edits) = edits {
+        rewrite::put_fields(out, edits);
     }
     match head.length() {
         BodyLength::None | BodyLength::UntilClose => {}

@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::ratelimit_headers::{self, whole_seconds};
 use super::record::RequestRecord;
 use super::request_info::UnfitRequest;
+use super::rewrite;
 use crate::config::Route;
 use crate::http::downstream::{ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
@@ -98,7 +99,8 @@ impl<'a> Reply<'a> {
         Self::of_status(error.status())
     }
 
-    fn of_status(status: u16) -> Self {
+    /// The response of a status, whose text is its reason.
+    pub(super) fn of_status(status: u16) -> Self {
         let known = StatusCode::from_u16(status).ok();
         let reason = known.and_then(|status| status.canonical_reason());
         Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
@@ -118,7 +120,7 @@ impl<'a> Reply<'a> {
             record.sent(self.text.len() as u64);
         }
         let limited = record.limited_route();
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+        let own = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"Content-Type", b"text/plain; charset=utf-8");
             if let Some(allow) = self.allow {
                 put(b"Allow", allow.as_bytes());
@@ -133,6 +135,11 @@ impl<'a> Reply<'a> {
             if let Some((route, outcome)) = limited {
                 ratelimit_headers::write(put, route, record, outcome);
             }
+        };
+        let route = record.route();
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| match route {
+            Some(route) => rewrite::edit(&[&route.response_fields, &route.answer_fields], put, own),
+            None => own(put),
         };
         let length = self.text.len() as u64;
         let known = StatusCode::from_u16(self.status).ok();
