@@ -38,6 +38,25 @@ pub const DESKTOP: Look = Look {
 impl Browser {
     /// Opens the live page of `gateway` and waits until it is live.
     pub fn open(gateway: &Gateway, look: Look) -> Self {
+        let browser = Self::start();
+        browser.look(look);
+        browser.go(&format!("http://{}/", gateway.site.admin));
+        browser.wait_for("the page is live", "return says('#link') === 'live'");
+        browser
+    }
+
+    /// Opens any page.
+    pub fn visit(url: &str) -> Self {
+        let browser = Self::start();
+        browser.go(url);
+        browser
+    }
+
+    fn go(&self, url: &str) {
+        self.ask("POST", "/url", &json!({ "url": url }));
+    }
+
+    fn start() -> Self {
         let driver = Driver::start();
         let arguments = [
             "--headless=new",
@@ -53,12 +72,7 @@ impl Browser {
         }}});
         let session = driver.ask("POST", "/session", &wanted);
         let session = session["sessionId"].as_str().expect("a session").to_owned();
-        let browser = Self { driver, session };
-        browser.look(look);
-        let url = format!("http://{}/", gateway.site.admin);
-        browser.ask("POST", "/url", &json!({ "url": url }));
-        browser.wait_for("the page is live", "return says('#link') === 'live'");
-        browser
+        Self { driver, session }
     }
 
     pub fn look(&self, look: Look) {
