@@ -163,6 +163,23 @@ fn no_request_leaves_the_prefix_that_drip_adds() {
     assert_eq!(client.answer().text(), "/b");
 }
 
+#[test]
+fn a_location_passes_unchanged() {
+    const HEAD: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: /app/login\r\nContent-Length: 0\r\n\r\n";
+    let origin = Origin::answering(|exchange: &mut Exchange| exchange.send(HEAD));
+    let pass = format!(
+        "proxy_pass http://{}/app/; }} location /un {{",
+        origin.address
+    );
+    let nginx = Nginx::start(&origin, "", &[("/v1/", &pass)]);
+    let fields = "strip_prefix = \"/v1\"\nadd_prefix = \"/app\"";
+    let gateway = start_drip(&origin, "", &[("/v1/", fields)]);
+    for address in [nginx.address, gateway.address()] {
+        let answer = fetch(address, "/v1/x");
+        assert_eq!(answer.field("location"), Some("/app/login"));
+    }
+}
+
 /// nginx takes the same location for each path that drip takes the route for.
 #[test]
 fn a_route_is_found_as_nginx_finds_a_location() {
