@@ -5,6 +5,7 @@
 //! | `gateway` | `drip run`: queues, pacing, reload, stop, origins, admin port |
 //! | `checklist` | each line of `docs/proxy-checklist.md`, in bytes |
 //! | `tls` | clients over TLS and HTTP/2 |
+//! | `grpc` | calls of gRPC by grpcio on both sides |
 //! | `nginx`, `oracle` | the same requests to nginx and to drip |
 //! | `store`, `shared` | limits in Redis, with one gateway and with several |
 //! | `abuse`, `soak` | floods, slow clients, and everything at once |
@@ -21,6 +22,7 @@ mod checklist;
 mod demo;
 mod examples;
 mod gateway;
+mod grpc;
 mod import;
 mod incidents;
 mod init;

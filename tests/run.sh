@@ -30,6 +30,8 @@ fi
 # The README's commands are run as they stand.
 has curl || missing+=(curl)
 has python3 || missing+=(python3)
+# Some tests install clients and servers from PyPI, each into an environment of its own.
+python3 -c "import ensurepip, venv" 2>/dev/null || missing+=(python3-venv)
 # The package is installed in a fresh root, and its unit is verified.
 has fakeroot || missing+=(fakeroot)
 has systemd-analyze || missing+=(systemd)

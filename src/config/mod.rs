@@ -39,7 +39,7 @@ pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
-    ForwardedHeader, Health, Host, HostRule, Level, Listen, Log, OnStoreFailure, Origin,
+    ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, Log, OnStoreFailure, Origin,
     PathPattern, PathRegex, PathRegexError, PathRewrite, Plan, Plans, Precedence, RatelimitHeaders,
     Redis, Route, RouteAction, RouteLimit, Scheme, Server, ServerUrl, Settings, Statuses,
     StoreKind, Tls, Trouble, Zone,

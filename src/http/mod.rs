@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`message`] | heads, framing and bodies of HTTP/1, shared by both sides |
+//! | `http2` | bodies and trailers of HTTP/2, for both sides |
 //! | [`tcp`] | options of the TCP connections on both sides |
 //! | [`upstream`] | the side to the origin: servers, their health, connections |
 //! | [`downstream`] | the side to the clients: connections over HTTP/1, HTTP/2 and TLS |
@@ -11,6 +12,7 @@
 
 pub mod downstream;
 pub mod gateway;
+mod http2;
 pub mod message;
 pub mod proxy;
 pub mod tcp;

@@ -83,8 +83,8 @@ fn a_file_of_keys_that_changes_takes_effect_and_paces_those_who_wait() {
     eventually("three of each wait", || {
         gateway.zone("drip_zone_queue_depth") == 6
     });
-    let before = origin.arrivals().len();
-    assert_eq!(before, 2);
+    origin.wait_for(2);
+    assert_eq!(origin.arrivals().len(), 2);
     // What has leaked stays: less than a thousandth of a request, so the next leaves after 50 ms.
     let began = now();
     fs::write(&list, "alice\n").expect("a file");

@@ -104,11 +104,11 @@ fn a_socket_file_that_nobody_listens_on_any_more_is_a_502_that_says_so() {
 fn a_server_with_a_certificate_for_its_name_or_address_is_asked_over_tls() {
     let authority = Authority::new("known");
     for host in ["localhost", "127.0.0.1"] {
-        // It would speak HTTP/2 too, but is not offered it.
+        // It would choose HTTP/2 if it were offered it.
         let tls = authority.server(host, &["h2", "http/1.1"]);
         let origin = Origin::with_tls("127.0.0.1:0", tls, hello);
         let server = format!("{host}:{}", origin.address.port());
-        let more = "host = \"origin\"\n";
+        let more = "host = \"origin\"\nhttp2 = \"off\"\n";
         let gateway = believing(&authority.roots(), &format!("https://{server}"), more);
         let mut client = Client::connect(gateway.address());
         for _ in 0..5 {

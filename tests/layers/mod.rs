@@ -11,9 +11,10 @@ const LAYERS: [&str; 12] = [
     "tools", "cli",
 ];
 /// The layers of `src/http/`, lowest first.
-const HTTP: [&str; 6] = [
+const HTTP: [&str; 7] = [
     "message",
     "tcp",
+    "http2",
     "upstream",
     "downstream",
     "gateway",

@@ -79,10 +79,7 @@ impl Expansion<'_, '_> {
         let at = value.span().start;
         let mut has_any = false;
         match value.get_mut() {
-            DeValue::String(text) => {
-                self.text(text, at, &path);
-                has_any = true;
-            }
+            DeValue::String(text) => has_any = self.text(text, at, &path),
             DeValue::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
                     has_any |= self.value(item, below(&index.to_string()));
@@ -101,19 +98,25 @@ impl Expansion<'_, '_> {
         has_any
     }
 
-    fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) {
+    /// Fills a text, and returns whether it has variables.
+    fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) -> bool {
         match self.filled(text) {
             // Only `$${` was in it.
-            Ok((filled, false)) => *text = Cow::Owned(filled),
+            Ok((filled, false)) => {
+                *text = Cow::Owned(filled);
+                false
+            }
             Ok((filled, true)) => {
                 let written = std::mem::replace(text, Cow::Owned(filled));
                 self.report.expands(at, Some(written.into_owned()));
+                true
             }
             Err(wrong) => {
                 let is_name = |part: &&String| part.parse::<usize>().is_err();
                 let name = path.iter().rfind(is_name).map_or("", String::as_str);
                 self.report.wrong(at, format!("{name}: {wrong}"));
                 self.report.expands(at, None);
+                true
             }
         }
     }

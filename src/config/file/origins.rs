@@ -4,7 +4,7 @@ use std::time::Duration;
 use http::uri::PathAndQuery;
 
 use super::{Fields, Names, Node, backoff, index, is_name, named, url, values};
-use crate::config::{Health, HostRule, Origin, schema};
+use crate::config::{Health, HostRule, Http2, Origin, schema};
 use crate::limit::{Class, MAX_CLASS_WEIGHT};
 
 /// Largest `max_in_flight`, far above what a machine can have open.
@@ -58,6 +58,7 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
         fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),
         keep_alive: fields.or("keep_alive", 256, values::whole(0..=u32::MAX as usize)),
         host: fields.or("host", HostRule::Preserve, host),
+        http2: fields.or("http2", Http2::Auto, values::choice(&Http2::NAMED)),
         backoff: fields.get("backoff").and_then(|node| {
             Some(backoff::read(Fields::of(
                 node,

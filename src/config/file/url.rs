@@ -28,9 +28,12 @@ fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
 }
 
 fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
-    const FORM: &str =
-        "a server is written \"http://host:port\", \"https://host:port\" or \"unix:/path\"";
-    let schemes = [("http://", Scheme::Http), ("https://", Scheme::Https)];
+    const FORM: &str = "a server is written \"http://host:port\", \"https://host:port\", \"h2c://host:port\" or \"unix:/path\"";
+    let schemes = [
+        ("http://", Scheme::Http),
+        ("https://", Scheme::Https),
+        ("h2c://", Scheme::H2c),
+    ];
     let (scheme, authority) = schemes
         .into_iter()
         .find_map(|(prefix, scheme)| Some((scheme, text.strip_prefix(prefix)?)))

@@ -6,7 +6,7 @@ use super::form::{
 };
 use super::{Field, Form, Table};
 use crate::config::{
-    BackoffMode, Format, ForwardedHeader, Level, OnStoreFailure, RatelimitHeaders, StoreKind,
+    BackoffMode, Format, ForwardedHeader, Http2, Level, OnStoreFailure, RatelimitHeaders, StoreKind,
 };
 use crate::limit::{Algorithm, MAX_CLASS_WEIGHT, MAX_WEIGHT};
 
@@ -17,6 +17,7 @@ const ALGORITHMS: [&str; 5] = words(&Algorithm::NAMED);
 const STORES: [&str; 2] = words(&StoreKind::NAMED);
 const ON_STORE_FAILURE: [&str; 3] = words(&OnStoreFailure::NAMED);
 const BACKOFF_MODES: [&str; 2] = words(&BackoffMode::NAMED);
+const HTTP2: [&str; 2] = words(&Http2::NAMED);
 const LEVELS: [&str; 5] = words(&Level::NAMED);
 const FORMATS: [&str; 2] = words(&Format::NAMED);
 
@@ -108,7 +109,7 @@ pub(in crate::config) const TLS: Table = Table {
 
 pub(in crate::config) const ORIGIN: Table = Table {
     fields: &[
-        Field::new("servers", Form::List(&Form::Like("https?://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:[0-9]+)?|unix:(.|\\n)+"), 1), "\"http://host:port\", \"https://host:port\" or \"unix:/run/app.sock\".").required(),
+        Field::new("servers", Form::List(&Form::Like("(https?|h2c)://(\\[[0-9a-fA-F.]*:[0-9a-fA-F:.]*\\]|[0-9A-Za-z_-]+([.][0-9A-Za-z_-]+)*[.]?)(:[0-9]+)?|unix:(.|\\n)+"), 1), "\"http://host:port\", \"https://host:port\", \"h2c://host:port\" (HTTP/2 without TLS) or \"unix:/run/app.sock\".").required(),
         Field::new("connect_timeout", TIMEOUT, "Time to open a connection, with name lookup and TLS handshake.").or("\"1s\""),
         Field::new("response_timeout", TIMEOUT, "Time until the whole response head.").or("\"60s\""),
         Field::new("body_timeout", TIMEOUT, "Longest pause in a body.").or("\"5m\""),
@@ -125,6 +126,7 @@ pub(in crate::config) const ORIGIN: Table = Table {
         Field::new("fail_timeout", TIMEOUT, "How long that server stays out.").or("\"10s\""),
         Field::new("keep_alive", Form::Whole(0, U32), "Idle connections kept, for each worker and server.").or("256"),
         Field::new("host", Form::Like("[0-9A-Za-z._:\\[\\]-]+"), "The Host that the origin gets: \"preserve\" (the client's), \"origin\" (the server's own), or this name.").or("\"preserve\""),
+        Field::new("http2", Form::Word(&HTTP2), "Whether servers over TLS are offered HTTP/2.").or("\"auto\""),
         Field::new("backoff", Form::Table(&BACKOFF), "Lowers rate and places while the origin is in trouble."),
         Field::new("health", Form::Table(&HEALTH), "Checks of the servers."),
     ],

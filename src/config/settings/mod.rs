@@ -22,7 +22,7 @@ use ipnet::IpNet;
 pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
 pub use field_edits::{FieldEdit, FieldEdits};
-pub use origin::{Health, Host, HostRule, Origin, Scheme, ServerUrl};
+pub use origin::{Health, Host, HostRule, Http2, Origin, Scheme, ServerUrl};
 pub use path_pattern::{PathPattern, PathRegex, PathRegexError, Precedence};
 pub use plan::{Plan, Plans};
 pub use rewrite::PathRewrite;

@@ -56,6 +56,8 @@ pub struct Origin {
     pub keep_alive: usize,
     /// The `Host` that the origin gets.
     pub host: HostRule,
+    /// Whether servers over TLS are offered HTTP/2.
+    pub http2: Http2,
     /// How it backs off while the origin is in trouble; `None`: not at all.
     pub backoff: Option<Backoff>,
     /// Health checks of the servers; `None`: there are none.
@@ -109,7 +111,7 @@ pub enum HostRule {
 /// One server of an origin, as the file writes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ServerUrl {
-    /// `http://host:port` or `https://host:port`.
+    /// `http://host:port`, `https://host:port` or `h2c://host:port`.
     Tcp {
         /// Whether the connection is encrypted.
         scheme: Scheme,
@@ -131,6 +133,22 @@ pub enum Scheme {
     Http,
     /// HTTP over TLS.
     Https,
+    /// HTTP/2 without TLS, by prior knowledge (RFC 9113, section 3.3).
+    H2c,
+}
+
+/// Whether servers over TLS are offered HTTP/2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Http2 {
+    /// The server chooses, by ALPN.
+    Auto,
+    /// HTTP/1.1 only.
+    Off,
+}
+
+impl Http2 {
+    /// All values by their names in the file.
+    pub const NAMED: [(&'static str, Self); 2] = [("auto", Self::Auto), ("off", Self::Off)];
 }
 
 /// The host of a server.
@@ -145,6 +163,30 @@ pub enum Host {
 }
 
 impl ServerUrl {
+    /// Whether the server is spoken to over HTTP/2 without TLS.
+    #[must_use]
+    pub fn is_h2c(&self) -> bool {
+        matches!(
+            self,
+            Self::Tcp {
+                scheme: Scheme::H2c,
+                ..
+            }
+        )
+    }
+
+    /// Whether connections to the server are encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        matches!(
+            self,
+            Self::Tcp {
+                scheme: Scheme::Https,
+                ..
+            }
+        )
+    }
+
     /// The server's name in a `Host` field, as nginx writes it.
     ///
     /// The port is left out if it is the scheme's default. A socket file is called `localhost`.
@@ -175,7 +217,7 @@ impl Scheme {
         const HTTP: NonZeroU16 = NonZeroU16::new(80).unwrap();
         const HTTPS: NonZeroU16 = NonZeroU16::new(443).unwrap();
         match self {
-            Self::Http => HTTP,
+            Self::Http | Self::H2c => HTTP,
             Self::Https => HTTPS,
         }
     }
@@ -186,6 +228,7 @@ impl fmt::Display for Scheme {
         f.write_str(match self {
             Self::Http => "http",
             Self::Https => "https",
+            Self::H2c => "h2c",
         })
     }
 }

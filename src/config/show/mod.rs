@@ -8,7 +8,7 @@ use std::path::Path;
 use super::size::show_size;
 use super::toml_string::{toml_string, toml_text};
 use super::{
-    Access, Backoff, CostRule, FieldEdit, Format, ForwardedHeader, HostRule, Level, Origin,
+    Access, Backoff, CostRule, FieldEdit, Format, ForwardedHeader, HostRule, Http2, Level, Origin,
     PathRewrite, Plan, RatelimitHeaders, Redis, Route, RouteAction, RouteLimit, Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
@@ -163,6 +163,11 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
         HostRule::Literal(name) => name,
     };
     out.field("host", toml_text(host));
+    let http2 = match origin.http2 {
+        Http2::Auto => "auto",
+        Http2::Off => "off",
+    };
+    out.field("http2", toml_text(http2));
     if !origin.classes.is_empty() {
         out.table(&["origins", &origin.name, "classes"]);
         for class in &origin.classes {

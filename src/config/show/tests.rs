@@ -41,6 +41,7 @@ queue_timeout    = "0s"
 host             = "app.internal:80"
 fail_timeout     = "1m"
 keep_alive       = 0
+http2            = "off"
 
 [origins."b.example".classes]
 interactive = 8
@@ -188,6 +189,7 @@ max_fails = 5
 fail_timeout = "1m"
 keep_alive = 0
 host = "app.internal:80"
+http2 = "off"
 
 [origins."b.example".classes]
 interactive = 8
@@ -224,6 +226,7 @@ max_fails = 3
 fail_timeout = "10s"
 keep_alive = 256
 host = "preserve"
+http2 = "auto"
 
 [origins.a.backoff]
 mode = "on"

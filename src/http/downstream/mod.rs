@@ -5,6 +5,7 @@
 //! | `http1`, `http2` | a connection over either version |
 //! | `stream` | the client as a request's service uses it, over either version |
 //! | `tls`, `certificates`, `socket` | encrypted and plain connections |
+//! | `rewound` | a connection whose first bytes were read already |
 //! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
 
 mod certificates;
@@ -13,6 +14,7 @@ mod error_response;
 mod http1;
 mod http2;
 mod peer;
+mod rewound;
 mod socket;
 mod stop;
 mod stream;

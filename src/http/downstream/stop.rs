@@ -49,6 +49,11 @@ impl StopSignal {
 }
 
 impl Sleeper {
+    /// Returns the signal that wakes it.
+    pub(super) fn signal(&self) -> Rc<StopSignal> {
+        Rc::clone(&self.signal)
+    }
+
     /// Ready when the gateway is stopping.
     pub(super) fn poll_stopping(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.signal.is_stopping() {

@@ -22,6 +22,8 @@ pub enum FieldName {
     Connection,
     /// `Content-Length`
     ContentLength,
+    /// `Content-Type`
+    ContentType,
     /// `Cookie`
     Cookie,
     /// `Date`
@@ -32,6 +34,8 @@ pub enum FieldName {
     Forwarded,
     /// `Host`
     Host,
+    /// `grpc-timeout`, of gRPC's protocol over HTTP/2
+    GrpcTimeout,
     /// A hop-by-hop field that the gateway does not read.
     ///
     /// `Keep-Alive`, `Proxy-Connection`, `HTTP2-Settings`.
@@ -80,6 +84,8 @@ impl FieldName {
             9 if is_like(name, b"x-real-ip") => Self::Origination,
             10 if is(b"connection") => Self::Connection,
             10 if is(b"keep-alive") => Self::Hop,
+            12 if is(b"content-type") => Self::ContentType,
+            12 if is(b"grpc-timeout") => Self::GrpcTimeout,
             13 if is(b"authorization") => Self::Authorization,
             14 if is(b"content-length") => Self::ContentLength,
             14 if is(b"http2-settings") => Self::Hop,
@@ -198,6 +204,17 @@ impl Field {
             known,
             value,
         })
+    }
+
+    /// Writes a field behind `bytes`; `None` if its name is too long for a field name.
+    pub(super) fn written(bytes: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Option<Self> {
+        let mut put = |part: &[u8]| {
+            let start = bytes.len();
+            bytes.extend_from_slice(part);
+            Span::new(start, part.len())
+        };
+        let (known, name, value) = (FieldName::of(name), put(name), put(value));
+        Self::new(name, known, value)
     }
 
     fn name(self) -> Span {

@@ -117,6 +117,28 @@ pub fn of_response(
     })
 }
 
+/// Reads how the body of an HTTP/2 response is framed, as [`of_response`] does for HTTP/1.
+///
+/// `ended`: the stream ended with the head. A body without a length is like one in chunks: its end
+/// is marked, and trailers may follow it (RFC 9113, section 8.1).
+///
+/// # Errors
+///
+/// Returns an error if the head has several lengths, or a length without a body.
+pub fn of_http2_response(
+    fields: Fields<'_>,
+    status: u16,
+    to_head: bool,
+    ended: bool,
+) -> Result<(BodyLength, Option<u64>), InvalidResponse> {
+    match of_response(fields, status, to_head, Version::Http2)? {
+        (BodyLength::UntilClose, _) if ended => Ok((BodyLength::Length(0), None)),
+        (BodyLength::UntilClose, announced) => Ok((BodyLength::Chunked, announced)),
+        (BodyLength::Length(1..), _) if ended => Err(InvalidResponse::Length),
+        framed => Ok(framed),
+    }
+}
+
 /// Parses a whole number of digits only: no sign, no list, no overflow.
 fn number(text: &[u8]) -> Option<u64> {
     let text = without_blanks(text);

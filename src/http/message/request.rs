@@ -7,6 +7,9 @@ use super::fields::{self, Field, FieldName, Fields, MAX_REQUEST_FIELDS, Span};
 use super::framing::{self, BodyLength};
 use super::version::Version;
 
+/// The content type of gRPC's messages. One of its kinds may follow, such as `+proto`.
+pub const GRPC: &[u8] = b"application/grpc";
+
 /// The head of a request: its bytes as received, and where its parts are.
 #[derive(Debug)]
 pub struct RequestHead {
@@ -21,6 +24,8 @@ pub struct RequestHead {
     authority: Option<Span>,
     /// The path of the target with its query. Both may be empty.
     path: Span,
+    /// Whether the client opens a WebSocket over HTTP/2 (RFC 8441).
+    opens_websocket: bool,
 }
 
 impl RequestHead {
@@ -98,6 +103,7 @@ impl RequestHead {
             target,
             authority,
             path,
+            opens_websocket: false,
         };
         request.length = framing::of_request(request.fields(), request.version)?;
         Ok(request)
@@ -105,19 +111,28 @@ impl RequestHead {
 
     /// Builds the head of an HTTP/2 request.
     ///
-    /// `body_follows`: the stream did not end with the head.
+    /// `body_follows`: the stream did not end with the head. An extended CONNECT for a WebSocket
+    /// becomes the GET that it stands for; its stream is the connection, and not a body.
     ///
     /// # Errors
     ///
     /// Returns an error if the head has two different lengths, or is too large.
     pub fn of_http2(head: &http::request::Parts, body_follows: bool) -> Result<Self, BadRequest> {
+        let protocol = head.extensions.get::<h2::ext::Protocol>();
+        let opens_websocket = head.method == http::Method::CONNECT
+            && protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
         let mut bytes = Vec::with_capacity(256);
         let mut put = |part: &[u8]| {
             let start = bytes.len();
             bytes.extend_from_slice(part);
             Span::new(start, part.len())
         };
-        let method = put(head.method.as_str().as_bytes());
+        // The same request over HTTP/1 is a GET that asks to switch (RFC 8441, section 5).
+        let method = put(if opens_websocket {
+            b"GET"
+        } else {
+            head.method.as_str().as_bytes()
+        });
         let uri = &head.uri;
         let target = put(uri
             .path_and_query()
@@ -125,23 +140,22 @@ impl RequestHead {
             .as_bytes());
         let authority = uri.authority().map(|named| put(named.as_str().as_bytes()));
         let mut table = Vec::with_capacity(head.headers.len());
-        let mut add = |name: &http::HeaderName, value: &[u8]| {
-            let name = name.as_str().as_bytes();
-            let field = Field::new(put(name), FieldName::of(name), put(value));
-            field
-                .map(|field| table.push(field))
-                .ok_or(BadRequest::HeadTooLarge)
+        let mut add = |name: &[u8], value: &[u8]| {
+            let field = Field::written(&mut bytes, name, value);
+            table.push(field.ok_or(BadRequest::HeadTooLarge)?);
+            Ok(())
         };
         for name in head.headers.keys() {
             let values = head.headers.get_all(name);
+            let text = name.as_str().as_bytes();
             if name == http::header::COOKIE {
                 // A client may send its cookies in several fields (RFC 9113, section 8.2.3).
                 let crumbs: Vec<&[u8]> = values.iter().map(http::HeaderValue::as_bytes).collect();
-                add(name, &crumbs.join(&b"; "[..]))?;
+                add(text, &crumbs.join(&b"; "[..]))?;
                 continue;
             }
             for value in values {
-                add(name, value.as_bytes())?;
+                add(text, value.as_bytes())?;
             }
         }
         let mut request = Self {
@@ -154,9 +168,10 @@ impl RequestHead {
             target,
             authority,
             path: target,
+            opens_websocket,
         };
         request.length = match framing::of_request(request.fields(), Version::Http2)? {
-            BodyLength::None if body_follows => BodyLength::Chunked,
+            BodyLength::None if body_follows && !opens_websocket => BodyLength::Chunked,
             length => length,
         };
         Ok(request)
@@ -197,6 +212,24 @@ impl RequestHead {
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// Returns whether the request is a call of gRPC over HTTP/2.
+    #[must_use]
+    pub fn is_grpc(&self) -> bool {
+        let is_kind = |rest: &[u8]| matches!(rest, [] | [b'+' | b';', ..]);
+        self.version == Version::Http2
+            && self
+                .fields()
+                .first(FieldName::ContentType)
+                .and_then(|value| value.split_at_checked(GRPC.len()))
+                .is_some_and(|(start, rest)| start.eq_ignore_ascii_case(GRPC) && is_kind(rest))
+    }
+
+    /// Returns whether the client opens a WebSocket over HTTP/2 (RFC 8441).
+    #[must_use]
+    pub fn opens_websocket(&self) -> bool {
+        self.opens_websocket
     }
 
     /// Returns how the body is framed.

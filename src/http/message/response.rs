@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::error::InvalidResponse;
-use super::fields::{self, FieldTable, Fields, MAX_RESPONSE_FIELDS, Span};
+use super::fields::{self, Field, FieldTable, Fields, MAX_RESPONSE_FIELDS, Span};
 use super::framing::{self, BodyLength};
 use super::request::keeps_alive;
 use super::version::Version;
@@ -17,7 +17,7 @@ pub struct ResponseHead<'a> {
     reason: Span,
     /// The status, from 100 to 999.
     pub status: u16,
-    /// HTTP/1.0 or 1.1.
+    /// HTTP/1.0, 1.1 or 2.
     pub version: Version,
     /// How the body is framed.
     pub length: BodyLength,
@@ -66,6 +66,47 @@ impl<'a> ResponseHead<'a> {
             response.version,
         )?;
         Ok(Some((response, end)))
+    }
+
+    /// Builds the head of an HTTP/2 response, whose fields are written to the empty `bytes`.
+    ///
+    /// `ended`: the stream ended with the head.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the length of the body is ambiguous, or if the response is a 101, which
+    /// HTTP/2 does not have (RFC 9113, section 8.6).
+    pub fn of_http2(
+        response: &http::Response<()>,
+        bytes: &'a mut Vec<u8>,
+        to_head: bool,
+        ended: bool,
+    ) -> Result<Self, InvalidResponse> {
+        let status = response.status().as_u16();
+        if status == 101 {
+            return Err(InvalidResponse::Protocol);
+        }
+        if response.headers().len() > MAX_RESPONSE_FIELDS {
+            return Err(InvalidResponse::HeadTooLarge);
+        }
+        let mut table = FieldTable::new();
+        for (name, value) in response.headers() {
+            let field = Field::written(bytes, name.as_str().as_bytes(), value.as_bytes());
+            table.push(field.ok_or(InvalidResponse::HeadTooLarge)?);
+        }
+        let mut response = Self {
+            head: bytes,
+            present: fields::present(&table),
+            table,
+            reason: Span::new(0, 0),
+            status,
+            version: Version::Http2,
+            length: BodyLength::None,
+            announced_length: None,
+        };
+        (response.length, response.announced_length) =
+            framing::of_http2_response(response.fields(), status, to_head, ended)?;
+        Ok(response)
     }
 
     /// Returns the fields.

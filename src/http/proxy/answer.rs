@@ -60,13 +60,17 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             self.settings().response_timeout,
             self.settings().body_timeout,
         );
+        // While the client of a call has not ended its messages, both sides may be silent.
+        let open_limit = if self.info.head.is_grpc() {
+            self.settings().tunnel_timeout
+        } else {
+            limit
+        };
         // An origin that accepts nothing gets no more time than one that sends nothing.
-        let limit_of = |upload: &Upload| {
-            if upload.is_stalled() {
-                limit.min(stall)
-            } else {
-                limit
-            }
+        let limit_of = |upload: &Upload| match upload {
+            upload if upload.is_stalled() => limit.min(stall),
+            upload if upload.is_over() => limit,
+            _ => open_limit,
         };
         let (fields, edits) = (self.info.fields(), &self.route.request_fields);
         let Self {
@@ -132,6 +136,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
                 Ok(())
             }
             Some(Err(error)) if error.kind() == io::ErrorKind::TimedOut => {
+                connection.distrust();
                 let server = server();
                 Err(failed(OriginError::ResponseTimeout { server, limit }))
             }
@@ -140,7 +145,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
                     Some(Err(error)) => error,
                     _ => io::ErrorKind::UnexpectedEof.into(),
                 };
-                if connection.received().is_empty() && !self.any_head {
+                if !connection.has_received() && !self.any_head {
                     return Err(Attempt::Closed(source));
                 }
                 let server = server();
@@ -155,8 +160,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         connection: &mut Connection,
         in_flight: &InFlight<'_>,
     ) -> Result<Option<ResponseKind>, Attempt> {
-        let received = connection.received();
-        if received.is_empty() {
+        if !connection.has_received() {
             return Ok(None);
         }
         let limit = self.settings().max_header_size;
@@ -165,12 +169,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             Attempt::Failed(Failure::Origin(OriginError::Invalid { server, invalid }))
         };
         let to_head = self.info.head.is_head();
-        let parsed = ResponseHead::parse(received, to_head).map_err(invalid)?;
-        let size = parsed.as_ref().map_or(received.len(), |(_, end)| *end);
-        if size > limit {
-            return Err(invalid(InvalidResponse::HeadTooLarge));
-        }
-        let Some((head, end)) = parsed else {
+        let Some((head, end)) = connection.head(to_head, limit).map_err(invalid)? else {
             return Ok(None);
         };
         let answer = if head.is_interim() {

@@ -55,7 +55,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Returns the next piece of the response's body, which is empty at the end.
     async fn next_piece(&mut self, connection: &mut Connection) -> Result<Buffer, Failure> {
-        let limit = self.settings().body_timeout;
+        let limit = if self.info.head.is_grpc() {
+            self.settings().tunnel_timeout
+        } else {
+            self.settings().body_timeout
+        };
         let fields = self.info.fields();
         let edits = &self.route.request_fields;
         let Self { client, upload, .. } = self;
@@ -122,7 +126,9 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         };
         let silence = self.settings().tunnel_timeout;
         poll_fn(|cx| self.client.poll_flush(cx)).await?;
-        let (received, mut origin) = connection.into_tunnel();
+        let Some((received, mut origin)) = connection.into_tunnel() else {
+            return Err(Failure::Broken);
+        };
         let ahead = self.client.take_ahead();
         if let Some(mut client) = self.client.tunnel() {
             let sent =

@@ -15,7 +15,7 @@ use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
 use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{Connection, InFlight, Origin, OriginError, Place};
+use crate::http::upstream::{Connection, InFlight, Needs, Origin, OriginError, Place};
 use crate::limit::Moment;
 
 /// Why a request got no response, or only a part of one.
@@ -181,14 +181,14 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let Some((connection, in_flight)) = &mut at_origin else {
             return Err(Failure::Broken);
         };
-        self.write_head(connection, in_flight);
+        self.write_head(connection, in_flight)?;
         let answer = loop {
             match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
                 Err(Attempt::Failed(failure)) => return Err(self.failed(in_flight, failure)),
                 Err(Attempt::Closed(source)) => {
-                    let unwritten = connection.sender().is_untouched();
-                    if !connection.is_reused() || !(again || unwritten) {
+                    let unseen = connection.is_unseen();
+                    if !connection.is_reused() || !(again || unseen) {
                         let server = in_flight.server().to_string();
                         let error = OriginError::Broken { server, source };
                         return Err(self.failed(in_flight, Failure::Origin(error)));
@@ -214,7 +214,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let in_flight = self.origin().pick(None, self.began);
         let in_flight = in_flight.map_err(Failure::Origin)?.with(self.place.take());
         self.record.server = Some(in_flight.server());
-        let kept = self.worker.pools.of(in_flight.at()).take(verified);
+        let pool = self.worker.pools.of(in_flight.at());
+        let kept = pool.take(self.needs(), verified);
         Ok(match kept {
             Some(kept) => Ok((kept, in_flight)),
             None => Err(in_flight),
@@ -240,15 +241,15 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     ) -> Result<(), Failure> {
         let before = in_flight.server();
         let mut broken = std::mem::replace(connection, self.connect(in_flight).await?);
+        let is_same = before == in_flight.server() || self.settings().host != HostRule::Origin;
         if !self.upload.has_begun() {
             self.upload.restart();
-            self.write_head(connection, in_flight);
-        } else if before == in_flight.server() || self.settings().host != HostRule::Origin {
+            self.write_head(connection, in_flight)?;
+        } else if is_same && connection.take_over(&mut broken) {
             self.upload.resume();
-            connection.take_over(&mut broken);
         } else {
-            // The head that waits to be sent names the first server. It cannot be replaced,
-            // because body bytes after it were already read.
+            // The head that waits to be sent names the first server, or was sent on a stream. It
+            // cannot be replaced, because body bytes after it were already read.
             let server = before.to_string();
             let error = OriginError::Broken { server, source };
             return Err(self.failed(in_flight, Failure::Origin(error)));
@@ -256,8 +257,14 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         Ok(())
     }
 
-    fn write_head(&self, connection: &mut Connection, in_flight: &InFlight<'_>) {
-        let upgrade = heads::asked_upgrade(self.info.head);
+    /// Writes the head of the request to the connection.
+    ///
+    /// A target or host that HTTP/2 cannot carry is the client's error.
+    fn write_head(
+        &self,
+        connection: &mut Connection,
+        in_flight: &InFlight<'_>,
+    ) -> Result<(), Failure> {
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {
             info: self.info,
@@ -267,9 +274,26 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             host: &self.settings().host,
             traceparent: traceparent.as_deref().map(str::as_bytes),
         };
-        let sender = connection.sender();
-        heads::write_request(sender.head(), &onward, upgrade);
-        sender.begin_body(self.info.head.length());
+        match connection {
+            Connection::Http1(connection) => {
+                let sender = connection.sender();
+                heads::write_request(sender.head(), &onward);
+                sender.begin_body(self.info.head.length());
+            }
+            Connection::Http2(exchange) => {
+                let request = heads::http2_request(&onward);
+                exchange.begin(request.map_err(|_| ClientError::Malformed)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the request needs of its connection.
+    fn needs(&self) -> Needs {
+        match heads::asked_upgrade(self.info.head) {
+            Some(_) => Needs::Http1,
+            None => Needs::Any,
+        }
     }
 
     /// Opens a new connection, to another server if the first cannot be reached.
@@ -300,7 +324,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         in_flight: &InFlight<'_>,
     ) -> Result<Result<Connection, OriginError>, ClientError> {
         let pool = self.worker.pools.of(in_flight.at());
-        let connecting = pool.connect(self.settings(), self.origin().dialer());
+        let connecting = pool.connect(self.settings(), self.origin().dialer(), self.needs());
         unless_gone(&*self.client, pin!(connecting)).await
     }
 

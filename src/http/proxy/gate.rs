@@ -158,7 +158,8 @@ impl<'a> GateRequest<'a> {
 
     /// The longest time that the request may wait here. In a dry run a route has no `max_wait`.
     fn most(&self, waited: Duration) -> Option<Duration> {
-        let most = self.route().max_wait.filter(|_| !self.route().dry_run)?;
+        let most = self.route().max_wait.or(self.info.call_timeout);
+        let most = most.filter(|_| !self.route().dry_run)?;
         Some(most.saturating_sub(waited))
     }
 

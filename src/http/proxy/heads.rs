@@ -1,9 +1,18 @@
 //! Forwarded heads: which fields pass to the origin and back, which end here, which are added.
 
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::header::{CONTENT_LENGTH, HeaderValue, TE};
+use smallvec::SmallVec;
+
 use super::request_info::RequestInfo;
 use super::rewrite;
 use crate::config::{HostRule, Route, ServerUrl};
 use crate::http::downstream::ConnectionContext;
+use crate::http::http2::append;
 use crate::http::message::body::put_field;
 use crate::http::message::{
     BodyLength, Buffer, FieldName, Fields, RequestHead, ResponseHead, Version,
@@ -20,111 +29,201 @@ pub(super) struct RequestOnward<'a> {
     pub(super) traceparent: Option<&'a [u8]>,
 }
 
+impl<'a> RequestOnward<'a> {
+    /// The host that the client named.
+    ///
+    /// The authority of an absolute target overrides the field (RFC 9112, section 3.2.2).
+    fn named(&self) -> Option<&'a [u8]> {
+        let head = self.info.head;
+        head.authority()
+            .or_else(|| head.fields().first(FieldName::Host))
+    }
+
+    /// The host for the origin.
+    fn host(&self) -> Cow<'a, [u8]> {
+        match (self.host, self.named()) {
+            (HostRule::Preserve, Some(named)) => Cow::Borrowed(named),
+            (HostRule::Literal(name), _) => Cow::Borrowed(name.as_bytes()),
+            (HostRule::Origin, _) | (HostRule::Preserve, None) => {
+                Cow::Owned(self.server.authority().into_bytes())
+            }
+        }
+    }
+
+    /// Calls `put` with the parts of the target for the origin.
+    fn each_target_part(&self, put: &mut dyn FnMut(&[u8])) {
+        if let Some(rewrite) = &self.route.rewrite {
+            return rewrite::each_target_part(self.info, rewrite, put);
+        }
+        let target = self.info.head.path_and_query();
+        if matches!(target, [] | [b'?', ..]) {
+            put(b"/");
+        }
+        put(target);
+    }
+
+    /// Calls `put` with each field for the origin but `Host` and those for framing.
+    ///
+    /// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
+    /// request came from. The route may set and remove fields.
+    fn each_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
+        let edits = &self.route.request_fields;
+        if edits.is_empty() {
+            return self.each_passing_field(put);
+        }
+        self.each_passing_field(|name, value| {
+            if !edits.has(name) {
+                put(name, value);
+            }
+        });
+        for (name, value) in edits.set() {
+            put(name.as_bytes(), &[value.as_bytes()]);
+        }
+    }
+
+    fn each_passing_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
+        let (info, head) = (self.info, self.info.head);
+        let fields = head.fields();
+        let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
+        for (known, name, value) in fields.iter() {
+            let passes = match known {
+                FieldName::Host | FieldName::ContentLength | FieldName::XForwardedFor => false,
+                FieldName::Trailer => chunked,
+                FieldName::Expect => head.version() != Version::Http10,
+                FieldName::Other if head.opens_websocket() => {
+                    !name.eq_ignore_ascii_case(b"sec-websocket-key")
+                }
+                known if known.tells_origination() => trusted,
+                known => !known.is_of_one_hop(),
+            };
+            if passes && !fields.names_away(known, name) {
+                let is_replaced = |_: &&[u8]| name.eq_ignore_ascii_case(b"traceparent");
+                put(
+                    name,
+                    &[self.traceparent.filter(is_replaced).unwrap_or(value)],
+                );
+            }
+        }
+        self.put_forwarded_for(&mut put);
+        if !trusted || !fields.has(FieldName::XForwardedProto) {
+            put(b"X-Forwarded-Proto", &[info.peer.scheme().as_bytes()]);
+        }
+        if let Some(named) = self.named()
+            && (!trusted || !fields.has(FieldName::XForwardedHost))
+        {
+            put(b"X-Forwarded-Host", &[named]);
+        }
+    }
+
+    /// Puts `X-Forwarded-For`: a trusted peer's own list and then the peer.
+    ///
+    /// For any other peer, only the peer.
+    fn put_forwarded_for(&self, put: &mut impl FnMut(&[u8], &[&[u8]])) {
+        const NAME: &[u8] = b"X-Forwarded-For";
+        let lines = || self.info.fields().all(FieldName::XForwardedFor);
+        let trusted = self.info.client.trusted;
+        match self.context.address() {
+            None if trusted => lines().for_each(|line| put(NAME, &[line])),
+            None => {}
+            Some(peer) if trusted && self.info.fields().has(FieldName::XForwardedFor) => {
+                let mut parts: SmallVec<[&[u8]; 4]> = SmallVec::new();
+                for line in lines() {
+                    parts.extend([line, b", "]);
+                }
+                parts.push(peer);
+                put(NAME, &parts);
+            }
+            Some(peer) => put(NAME, &[peer]),
+        }
+    }
+}
+
 /// Writes the head of a request for the origin.
-///
-/// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
-/// request came from. `upgrade`: the protocols that the request asks to switch to. The route may
-/// change the path, and set and remove fields.
-pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>, upgrade: Option<&[u8]>) {
-    let &RequestOnward {
-        info,
-        route,
-        context,
-        server,
-        host,
-        traceparent,
-    } = onward;
-    let head = info.head;
-    let fields = head.fields();
+pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>) {
+    let head = onward.info.head;
     out.put(head.method());
     out.put(b" ");
-    if let Some(rewrite) = &route.rewrite {
-        rewrite::put_target(out, info, rewrite);
-    } else {
-        let target = head.path_and_query();
-        if matches!(target, [] | [b'?', ..]) {
-            out.put(b"/");
-        }
-        out.put(target);
-    }
+    onward.each_target_part(&mut |part| out.put(part));
     out.put(b" HTTP/1.1\r\n");
-    // The authority of an absolute target overrides the field (RFC 9112, section 3.2.2).
-    let named = head.authority().or_else(|| fields.first(FieldName::Host));
-    match (host, named) {
-        (HostRule::Preserve, Some(named)) => put_field(out, b"Host", named),
-        (HostRule::Literal(name), _) => put_field(out, b"Host", name.as_bytes()),
-        (HostRule::Origin, _) | (HostRule::Preserve, None) => {
-            put_field(out, b"Host", server.authority().as_bytes());
+    put_field(out, b"Host", &onward.host());
+    onward.each_field(|name, value| {
+        out.put(name);
+        out.put(b": ");
+        for part in value {
+            out.put(part);
         }
-    }
-    let edits = Some(&route.request_fields).filter(|edits| !edits.is_empty());
-    let edited = |name: &[u8]| edits.is_some_and(|edits| edits.has(name));
-    let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
-    for (known, name, value) in fields.iter() {
-        let passes = match known {
-            FieldName::Host | FieldName::ContentLength | FieldName::XForwardedFor => false,
-            FieldName::Trailer => chunked,
-            FieldName::Expect => head.version() != Version::Http10,
-            known if known.tells_origination() => trusted,
-            known => !known.is_of_one_hop(),
-        };
-        if passes && !fields.names_away(known, name) && !edited(name) {
-            let replaced = traceparent.filter(|_| name.eq_ignore_ascii_case(b"traceparent"));
-            put_field(out, name, replaced.unwrap_or(value));
-        }
-    }
-    if !edited(b"x-forwarded-for") {
-        put_forwarded_for(out, info, context);
-    }
-    if (!trusted || !fields.has(FieldName::XForwardedProto)) && !edited(b"x-forwarded-proto") {
-        put_field(out, b"X-Forwarded-Proto", info.peer.scheme().as_bytes());
-    }
-    if let Some(named) = named
-        && (!trusted || !fields.has(FieldName::XForwardedHost))
-        && !edited(b"x-forwarded-host")
-    {
-        put_field(out, b"X-Forwarded-Host", named);
-    }
-    if let Some(edits) = edits {
-        rewrite::put_fields(out, edits);
-    }
+        out.put(b"\r\n");
+    });
     match head.length() {
         BodyLength::None | BodyLength::UntilClose => {}
         BodyLength::Length(length) => put_number_field(out, b"Content-Length", length),
         BodyLength::Chunked => out.put(b"Transfer-Encoding: chunked\r\n"),
     }
-    if let Some(protocol) = upgrade {
+    if head.opens_websocket() {
+        put_field(out, b"Sec-WebSocket-Key", websocket_key().as_bytes());
+    }
+    if let Some(protocol) = asked_upgrade(head) {
         out.put(b"Connection: upgrade\r\n");
         put_field(out, b"Upgrade", protocol);
     }
     out.put(b"\r\n");
 }
 
-pub(super) fn put_number_field(out: &mut Buffer, name: &[u8], number: u64) {
-    put_field(out, name, itoa::Buffer::new().format(number).as_bytes());
+/// Returns the head of a request for an origin over HTTP/2.
+///
+/// # Errors
+///
+/// Returns an error if the target or the host cannot be sent over HTTP/2.
+pub(super) fn http2_request(onward: &RequestOnward<'_>) -> Result<http::Request<()>, http::Error> {
+    let head = onward.info.head;
+    let mut target = Vec::new();
+    onward.each_target_part(&mut |part| target.extend_from_slice(part));
+    let target = match (&*target, head.method()) {
+        // A request for the whole server (RFC 9113, section 8.3.1).
+        (b"*" | b"/", b"OPTIONS") if head.path_and_query() == b"*" => &b"*"[..],
+        (target, _) => target,
+    };
+    let scheme = if onward.server.is_encrypted() {
+        "https"
+    } else {
+        "http"
+    };
+    let uri = http::Uri::builder()
+        .scheme(scheme)
+        .authority(&*onward.host())
+        .path_and_query(target)
+        .build()?;
+    let mut request = http::Request::builder()
+        .method(head.method())
+        .uri(uri)
+        .version(http::Version::HTTP_2)
+        .body(())?;
+    let fields = request.headers_mut();
+    onward.each_field(|name, value| match value {
+        [value] => append(fields, name, value),
+        parts => append(fields, name, &parts.concat()),
+    });
+    if let BodyLength::Length(length) = head.length() {
+        fields.insert(CONTENT_LENGTH, length.into());
+    }
+    // Over HTTP/2 every response may have trailers, but gRPC's servers want to be told.
+    if head.takes_trailers() && head.fields().has(FieldName::Te) {
+        fields.insert(TE, HeaderValue::from_static("trailers"));
+    }
+    Ok(request)
 }
 
-/// Writes `X-Forwarded-For`: a trusted peer's own list and then the peer.
+/// A fresh value of `Sec-WebSocket-Key`, which a client over HTTP/2 does not send.
 ///
-/// For any other peer, only the peer.
-fn put_forwarded_for(out: &mut Buffer, info: &RequestInfo<'_>, context: &ConnectionContext) {
-    let Some(peer) = context.address() else {
-        if info.client.trusted {
-            for line in info.fields().all(FieldName::XForwardedFor) {
-                put_field(out, b"X-Forwarded-For", line);
-            }
-        }
-        return;
-    };
-    out.put(b"X-Forwarded-For: ");
-    if info.client.trusted {
-        for line in info.fields().all(FieldName::XForwardedFor) {
-            out.put(line);
-            out.put(b", ");
-        }
-    }
-    out.put(peer);
-    out.put(b"\r\n");
+/// It only keeps servers from taking an old answer for a new one (RFC 6455, section 1.3).
+fn websocket_key() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    let key = (u128::from(random()) << 64 | u128::from(random())).to_be_bytes();
+    BASE64.encode(key)
+}
+
+pub(super) fn put_number_field(out: &mut Buffer, name: &[u8], number: u64) {
+    put_field(out, name, itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Calls `put` with each field of a response that is forwarded to the client.
@@ -153,6 +252,9 @@ pub(super) fn each_passing(
 ///
 /// Returns `None` if one of them is HTTP/2, which the gateway does not speak this way.
 pub(super) fn asked_upgrade(head: &RequestHead) -> Option<&[u8]> {
+    if head.opens_websocket() {
+        return Some(b"websocket");
+    }
     let fields = head.fields();
     let is_asked = head.version() == Version::Http11 && fields.has(FieldName::Upgrade);
     if !is_asked || !asks_to_upgrade(fields) {

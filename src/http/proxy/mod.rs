@@ -9,6 +9,7 @@ mod cost;
 mod download;
 mod forward;
 mod gate;
+mod grpc;
 mod handler;
 mod heads;
 mod key;

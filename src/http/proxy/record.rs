@@ -133,6 +133,11 @@ impl<'r> RequestRecord<'r> {
         self.head.is_some_and(RequestHead::is_head)
     }
 
+    /// Returns whether the request is a call of gRPC.
+    pub(super) fn is_grpc(&self) -> bool {
+        self.head.is_some_and(RequestHead::is_grpc)
+    }
+
     /// Returns the time at which the gateway's own response begins.
     ///
     /// The clock is read only if the request came to its origin or the gate before it.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use super::grpc::{self, GrpcStatus};
 use super::ratelimit_headers::{self, whole_seconds};
 use super::record::RequestRecord;
 use super::request_info::UnfitRequest;
@@ -106,6 +107,50 @@ impl<'a> Reply<'a> {
         Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
     }
 
+    /// Begins the response to a call of gRPC, which is a head alone: "Trailers-Only".
+    ///
+    /// Its clients read no other status and no body.
+    fn begin_grpc<C: ClientStream>(&self, client: &mut C, record: &RequestRecord<'_>) -> Buffer {
+        let limited = record.limited_route();
+        let mut number = itoa::Buffer::new();
+        let status = number.format(GrpcStatus::of_http(self.status).number());
+        let others = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            if let Some((route, outcome)) = limited {
+                ratelimit_headers::write(put, route, record, outcome);
+            }
+        };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            put(b"content-type", grpc::CONTENT_TYPE);
+            put(b"grpc-status", status.as_bytes());
+            put(b"grpc-message", grpc::message(&self.text).as_bytes());
+            if let Some(span) = self.retry_after {
+                let millis = span.as_nanos().div_ceil(1_000_000);
+                let mut millis_text = itoa::Buffer::new();
+                put(
+                    b"grpc-retry-pushback-ms",
+                    millis_text.format(millis).as_bytes(),
+                );
+            }
+            // What the protocol says is no matter of the route.
+            let mut put_other = |name: &[u8], value: &[u8]| {
+                if !grpc::is_of_protocol(name) {
+                    put(name, value);
+                }
+            };
+            edited(record, &mut put_other, others);
+        };
+        client.begin(&Response {
+            status: 200,
+            reason: b"",
+            length: BodyLength::None,
+            announced_length: None,
+            date: Some(record.answered_at()),
+            upgrade: None,
+            fields: &fields,
+        });
+        Buffer::take()
+    }
+
     /// Begins the response, with the fields for the limits, and returns the body to send.
     ///
     /// The body is empty for `HEAD`.
@@ -116,6 +161,9 @@ impl<'a> Reply<'a> {
     ) -> Buffer {
         let to_head = record.is_head();
         record.answer_began(self.status);
+        if record.is_grpc() {
+            return self.begin_grpc(client, record);
+        }
         if !to_head {
             record.sent(self.text.len() as u64);
         }
@@ -136,11 +184,7 @@ impl<'a> Reply<'a> {
                 ratelimit_headers::write(put, route, record, outcome);
             }
         };
-        let route = record.route();
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| match route {
-            Some(route) => rewrite::edit(&[&route.response_fields, &route.answer_fields], put, own),
-            None => own(put),
-        };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| edited(record, put, own);
         let length = self.text.len() as u64;
         let known = StatusCode::from_u16(self.status).ok();
         let reason = known.and_then(|status| status.canonical_reason());
@@ -163,5 +207,17 @@ impl<'a> Reply<'a> {
             fields: &fields,
         });
         body
+    }
+}
+
+/// Calls `put` with the fields of `each` as the route of the request leaves them.
+fn edited(
+    record: &RequestRecord<'_>,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+) {
+    match record.route() {
+        Some(route) => rewrite::edit(&[&route.response_fields, &route.answer_fields], put, each),
+        None => each(put),
     }
 }

@@ -1,7 +1,9 @@
 use std::borrow::Cow;
 use std::net::Ipv6Addr;
+use std::time::Duration;
 
 use super::client::Client;
+use super::grpc;
 use crate::config::Server;
 use crate::config::target;
 use crate::http::downstream::Peer;
@@ -17,6 +19,8 @@ pub(super) struct RequestInfo<'a> {
     pub(super) host: Cow<'a, str>,
     /// In the form for comparisons: decoded and resolved.
     pub(super) path: Cow<'a, [u8]>,
+    /// How long its client waits, if it says so: the deadline of a call of gRPC.
+    pub(super) call_timeout: Option<Duration>,
 }
 
 /// Why the gateway does not accept a request.
@@ -46,6 +50,7 @@ impl<'a> RequestInfo<'a> {
             client: Client::of(head.fields(), peer, server),
             host: host(head),
             path: target::path(path),
+            call_timeout: grpc::timeout(head),
         }
     }
 

@@ -4,34 +4,29 @@ use std::borrow::Cow;
 
 use super::request_info::RequestInfo;
 use crate::config::{FieldEdits, PathRewrite, target};
-use crate::http::message::Buffer;
-use crate::http::message::body::put_field;
 
-/// Writes the target of a request whose path the route changes.
+/// Calls `put` with the parts of the target of a request whose path the route changes.
 ///
 /// It is made of the path that routes were compared with, so the origin sees no path that they did
 /// not see. The query stays as it was sent.
-pub(super) fn put_target(out: &mut Buffer, info: &RequestInfo<'_>, rewrite: &PathRewrite) {
+pub(super) fn each_target_part(
+    info: &RequestInfo<'_>,
+    rewrite: &PathRewrite,
+    put: &mut dyn FnMut(&[u8]),
+) {
     let sent = info.head.path_and_query();
     if sent == b"*" {
-        return out.put(sent);
+        return put(sent);
     }
     let (add, rest) = rewrite.apply(&info.path);
-    out.put(add.as_bytes());
+    put(add.as_bytes());
     match info.path {
         // It was sent in the form in which it is compared.
-        Cow::Borrowed(_) => out.put(rest),
-        Cow::Owned(_) => target::encode(rest, &mut |piece| out.put(piece)),
+        Cow::Borrowed(_) => put(rest),
+        Cow::Owned(_) => target::encode(rest, put),
     }
     if let Some(query) = memchr::memchr(b'?', sent) {
-        out.put(&sent[query..]);
-    }
-}
-
-/// Writes the fields that the route sets in its requests.
-pub(super) fn put_fields(out: &mut Buffer, edits: &FieldEdits) {
-    for (name, value) in edits.set() {
-        put_field(out, name.as_bytes(), value.as_bytes());
+        put(&sent[query..]);
     }
 }
 

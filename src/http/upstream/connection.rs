@@ -1,70 +1,39 @@
-//! One connection to a server: a request out, its response in, and then the next request.
+//! What one request holds of a connection to its server, over either version of HTTP.
 
 use std::io;
-use std::rc::{Rc, Weak};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::idle::{Idle, IdleConnections};
+use super::http1::Http1Connection;
+use super::http2::Http2Exchange;
 use super::stream::OriginStream;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyDecoder, BodyError, BodyLength, Buffer, Sender, Trailers};
+use crate::http::message::{BodyLength, Buffer, InvalidResponse, ResponseHead, Trailers};
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
 
-/// A connection in use.
+/// A connection in use by one request: a whole one over HTTP/1, a stream of one over HTTP/2.
 ///
-/// When dropped, it closes. When [given back](Connection::give_back), it serves another request.
+/// When dropped, it closes, or resets its stream. When [given back](Connection::give_back), the
+/// connection serves another request.
 #[derive(Debug)]
-pub struct Connection {
-    stream: OriginStream,
-    sender: Sender,
-    /// Bytes that are received but not used yet.
-    received: Option<Buffer>,
-    decoder: BodyDecoder,
-    /// The deadline for the server to send something.
-    ///
-    /// It outlives each request, because arming a timer is expensive.
-    silence: Deadline,
-    reused: bool,
-    /// Whether the rest of the response's body is invalid.
-    is_broken: bool,
-    pool: Weak<IdleConnections>,
+pub enum Connection {
+    /// A connection over HTTP/1.
+    Http1(Http1Connection),
+    /// A stream of a connection over HTTP/2. Boxed, because most origins speak HTTP/1.
+    Http2(Box<Http2Exchange>),
 }
 
 impl Connection {
-    pub(super) fn new(stream: OriginStream, pool: &Rc<IdleConnections>) -> Self {
-        Self {
-            stream,
-            sender: Sender::default(),
-            received: None,
-            decoder: BodyDecoder::new(BodyLength::None),
-            silence: Deadline::default(),
-            reused: false,
-            is_broken: false,
-            pool: Rc::downgrade(pool),
-        }
-    }
-
-    pub(super) fn reuse(idle: Idle, pool: &Rc<IdleConnections>) -> Self {
-        Self {
-            silence: idle.silence,
-            reused: true,
-            ..Self::new(idle.stream, pool)
-        }
-    }
-
-    /// Returns the connection to its pool, unless bytes arrived after its last response.
+    /// Returns the connection to its pool, if it can carry another request.
     ///
     /// `most`: how many idle connections the pool keeps.
-    pub fn give_back(mut self, most: usize) {
-        let Some(pool) = self.pool.upgrade() else {
-            return;
-        };
-        if self.received.is_none() {
-            self.silence.stop();
-            let (stream, silence) = (self.stream, self.silence);
-            pool.keep(Idle { stream, silence }, most);
+    pub fn give_back(self, most: usize) {
+        match self {
+            Self::Http1(connection) => connection.give_back(most),
+            // The others that use it keep it; without idle connections it ends with the last.
+            Self::Http2(exchange) if most == 0 => exchange.distrust(),
+            Self::Http2(_) => {}
         }
     }
 
@@ -73,17 +42,38 @@ impl Connection {
     /// If so, the server may just be closing it.
     #[must_use]
     pub fn is_reused(&self) -> bool {
-        self.reused
+        match self {
+            Self::Http1(connection) => connection.is_reused(),
+            Self::Http2(exchange) => exchange.is_reused(),
+        }
     }
 
-    /// Returns the sender for the request.
-    pub fn sender(&mut self) -> &mut Sender {
-        &mut self.sender
+    /// Returns whether the server has certainly seen nothing of the request.
+    pub fn is_unseen(&mut self) -> bool {
+        match self {
+            Self::Http1(connection) => connection.sender().is_untouched(),
+            Self::Http2(exchange) => exchange.is_unseen(),
+        }
     }
 
     /// Takes over a request of which another connection has written nothing.
-    pub fn take_over(&mut self, other: &mut Self) {
-        self.sender = std::mem::take(&mut other.sender);
+    ///
+    /// Returns whether that was possible: over HTTP/2, a body that was begun is lost.
+    pub fn take_over(&mut self, other: &mut Self) -> bool {
+        match (self, other) {
+            (Self::Http1(connection), Self::Http1(other)) => {
+                connection.take_over(other);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives no more requests to the connection: its server has been silent for too long.
+    pub fn distrust(&mut self) {
+        if let Self::Http2(exchange) = self {
+            exchange.distrust();
+        }
     }
 
     /// Sends all bytes that wait to be sent.
@@ -92,10 +82,16 @@ impl Connection {
     ///
     /// Returns an error if the connection fails.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.sender.poll_flush(cx, &mut self.stream)
+        match self {
+            Self::Http1(connection) => connection.poll_flush(cx),
+            Self::Http2(exchange) => Poll::Ready(exchange.send_head(false)),
+        }
     }
 
-    /// Sends a piece of the request's body, as [`Sender::poll_send`] does.
+    /// Sends a piece of the request's body.
+    ///
+    /// Ready when all bytes are written; the piece is empty then. Until then the caller must pass
+    /// the same piece.
     ///
     /// # Errors
     ///
@@ -106,25 +102,44 @@ impl Connection {
         piece: &mut Buffer,
         then: Then<'_>,
     ) -> Poll<io::Result<()>> {
-        self.sender.poll_send(cx, &mut self.stream, piece, then)
+        match self {
+            Self::Http1(connection) => connection.poll_send(cx, piece, then),
+            Self::Http2(exchange) => exchange.poll_send(cx, piece, then),
+        }
     }
 
-    /// Returns the bytes that are received but not used yet.
+    /// Returns whether anything of a response, or of the next head of one, is here.
     #[must_use]
-    pub fn received(&self) -> &[u8] {
-        self.received.as_ref().map_or(&[], Buffer::filled)
+    pub fn has_received(&self) -> bool {
+        match self {
+            Self::Http1(connection) => !connection.received().is_empty(),
+            Self::Http2(exchange) => exchange.has_head(),
+        }
     }
 
-    /// Removes the head of a response from the received bytes.
+    /// Returns the head that is here and its size; `None` while it is not complete.
     ///
-    /// `length`: the length of the body that follows.
+    /// `to_head`: it is the response to a `HEAD` request. `limit`: most bytes of a head.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the head is malformed or larger than `limit`.
+    pub fn head(
+        &mut self,
+        to_head: bool,
+        limit: usize,
+    ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
+        match self {
+            Self::Http1(connection) => connection.head(to_head, limit),
+            Self::Http2(exchange) => exchange.head(to_head),
+        }
+    }
+
+    /// Removes the head of this size, which a body of this length follows.
     pub fn take_head(&mut self, size: usize, length: BodyLength) {
-        self.decoder = BodyDecoder::new(length);
-        if let Some(received) = &mut self.received {
-            received.consume(size);
-            if received.is_empty() {
-                self.received = None;
-            }
+        match self {
+            Self::Http1(connection) => connection.take_head(size, length),
+            Self::Http2(exchange) => exchange.take_head(length),
         }
     }
 
@@ -134,12 +149,10 @@ impl Connection {
     ///
     /// Returns an error if the connection fails.
     pub fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
-        let read = buffer.poll_fill(cx, &mut self.stream, usize::MAX);
-        if !buffer.is_empty() {
-            self.received = Some(buffer);
+        match self {
+            Self::Http1(connection) => connection.poll_receive(cx),
+            Self::Http2(exchange) => exchange.poll_receive(cx).map_ok(|()| 1),
         }
-        read
     }
 
     /// Returns the next piece of the response's body, which is empty only at the end.
@@ -149,62 +162,28 @@ impl Connection {
     /// Returns an error if the connection fails, or if the body is invalid:
     /// [`io::ErrorKind::InvalidData`].
     pub fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
-        if self.is_broken {
-            return Poll::Ready(Err(into_io(BodyError::Chunks)));
-        }
-        if self.decoder.is_over() {
-            // Received bytes belong to no response.
-            return Poll::Ready(Ok(Buffer::take()));
-        }
-        let mut piece = self.received.take().unwrap_or_else(|| {
-            let mut fresh = Buffer::take();
-            fresh.clear_for_body();
-            fresh
-        });
-        loop {
-            if self.decoder.is_over() {
-                return Poll::Ready(Ok(piece));
-            }
-            if piece.is_empty() {
-                let limit = self.decoder.read_limit();
-                if ready!(piece.poll_fill(cx, &mut self.stream, limit))? == 0 {
-                    self.decoder.end_of_connection().map_err(into_io)?;
-                    continue;
-                }
-            }
-            let (data, used) = match self.decoder.decode(piece.filled_mut()) {
-                Ok(decoded) => decoded,
-                // The data before the error is forwarded first.
-                Err(_) if self.decoder.salvaged() > 0 => {
-                    self.is_broken = true;
-                    (self.decoder.salvaged(), piece.len())
-                }
-                Err(error) => return Poll::Ready(Err(into_io(error))),
-            };
-            if used < piece.len() {
-                // Bytes after the response belong to no request.
-                let mut rest = Buffer::take();
-                rest.put(&piece.filled()[used..]);
-                self.received = Some(rest);
-            }
-            piece.truncate(data);
-            if !piece.is_empty() {
-                return Poll::Ready(Ok(piece));
-            }
-            piece.clear_for_body();
+        match self {
+            Self::Http1(connection) => connection.poll_body(cx),
+            Self::Http2(exchange) => exchange.poll_body(cx),
         }
     }
 
     /// Returns whether the whole body of the response was taken.
     #[must_use]
     pub fn body_is_over(&self) -> bool {
-        self.decoder.is_over()
+        match self {
+            Self::Http1(connection) => connection.body_is_over(),
+            Self::Http2(exchange) => exchange.body_is_over(),
+        }
     }
 
     /// Returns the trailer fields of the response.
     #[must_use]
     pub fn trailers(&self) -> Option<&Trailers> {
-        self.decoder.trailers()
+        match self {
+            Self::Http1(connection) => connection.trailers(),
+            Self::Http2(exchange) => exchange.trailers(),
+        }
     }
 
     /// Ready when the server has sent nothing for `limit`, counted from `since`.
@@ -214,33 +193,40 @@ impl Connection {
         since: Moment,
         limit: Duration,
     ) -> Poll<()> {
-        self.silence.set(since + limit);
-        self.silence.poll(cx)
+        let silence = self.silence();
+        silence.set(since + limit);
+        silence.poll(cx)
     }
 
     /// Ready when no bytes have moved for `limit`.
     ///
     /// The time counts from the first call after [`Self::moved`].
     pub fn poll_stall(&mut self, cx: &mut Context<'_>, limit: Duration) -> Poll<()> {
-        self.silence.start(limit);
-        self.silence.poll(cx)
+        let silence = self.silence();
+        silence.start(limit);
+        silence.poll(cx)
     }
 
     /// Notes that bytes have moved.
     pub fn moved(&mut self) {
-        self.silence.stop();
+        self.silence().stop();
+    }
+
+    fn silence(&mut self) -> &mut Deadline {
+        match self {
+            Self::Http1(connection) => connection.silence(),
+            Self::Http2(exchange) => exchange.silence(),
+        }
     }
 
     /// Returns the received bytes and the stream of a connection that has switched protocols.
-    pub fn into_tunnel(self) -> (Option<Buffer>, OriginStream) {
-        (self.received, self.stream)
+    ///
+    /// Returns `None` over HTTP/2, which does not switch.
+    #[must_use]
+    pub fn into_tunnel(self) -> Option<(Option<Buffer>, OriginStream)> {
+        match self {
+            Self::Http1(connection) => Some(connection.into_tunnel()),
+            Self::Http2(_) => None,
+        }
     }
-}
-
-fn into_io(error: BodyError) -> io::Error {
-    let kind = match error {
-        BodyError::Chunks => io::ErrorKind::InvalidData,
-        BodyError::CutShort => io::ErrorKind::UnexpectedEof,
-    };
-    io::Error::new(kind, error)
 }

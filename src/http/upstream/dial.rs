@@ -43,7 +43,10 @@ impl Dialer {
         self.0.keepalive.store(millis, Ordering::Relaxed);
     }
 
-    pub(super) async fn open(&self, server: &ServerUrl) -> io::Result<OriginStream> {
+    /// Opens a connection to `server`.
+    ///
+    /// `http2`: a server over TLS may choose HTTP/2.
+    pub(super) async fn open(&self, server: &ServerUrl, http2: bool) -> io::Result<OriginStream> {
         let (scheme, host, port) = match server {
             ServerUrl::Unix(path) => return through(path).await.map(OriginStream::Unix),
             ServerUrl::Tcp { scheme, host, port } => (scheme, host, port.get()),
@@ -63,9 +66,9 @@ impl Dialer {
         let keepalive = Duration::from_millis(self.0.keepalive.load(Ordering::Relaxed));
         set_keepalive(&tcp, Some(keepalive).filter(|idle| !idle.is_zero()));
         match scheme {
-            Scheme::Http => Ok(OriginStream::Tcp(tcp)),
+            Scheme::Http | Scheme::H2c => Ok(OriginStream::Tcp(tcp)),
             Scheme::Https => {
-                let tls = self.0.tls.connect(host, tcp).await?;
+                let tls = self.0.tls.connect(host, tcp, http2).await?;
                 Ok(OriginStream::Tls(Box::new(tls)))
             }
         }

@@ -7,7 +7,8 @@
 //! | `server`, `health` | one server, the requests at it, and whether it is in use |
 //! | `incidents` | what happened last at a server, for people |
 //! | `prober`, `probe` | health checks |
-//! | `connection`, `pool`, `idle` | connections in use, and idle connections |
+//! | `connection`, `http1`, `http2` | connections in use, over either version |
+//! | `pool`, `idle` | the connections of a worker to each server |
 //! | `error` | why there is no response |
 //! | `dial`, `stream`, `tls` | new connections over TCP, TLS and unix sockets |
 //! | `dns`, `resolver` | the addresses of names |
@@ -18,6 +19,8 @@ mod dns;
 mod error;
 mod gate;
 mod health;
+mod http1;
+mod http2;
 mod idle;
 mod incidents;
 mod pool;
@@ -33,7 +36,10 @@ pub use connection::Connection;
 pub use dial::Dialer;
 pub use error::OriginError;
 pub use gate::{Admission, BlockedBy, BlockedTimes, GateRejection, GateState, OriginGate, Place};
+pub use http1::Http1Connection;
+pub use http2::Http2Exchange;
 pub use incidents::{Condition, Failure, LastCheck, OutBy, Outage};
+pub(crate) use pool::Needs;
 pub use pool::Pools;
 pub use prober::Prober;
 pub use server::InFlight;

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,9 +11,11 @@ use foldhash::fast::RandomState;
 use super::connection::Connection;
 use super::dial::Dialer;
 use super::error::OriginError;
+use super::http1::Http1Connection;
+use super::http2::Http2Connections;
 use super::idle::IdleConnections;
 use super::server::Server;
-use crate::config::Origin;
+use crate::config::{Http2, Origin};
 
 /// The idle connections of a worker, by server.
 #[derive(Debug, Default)]
@@ -21,11 +24,21 @@ pub struct Pools(Rc<RefCell<ByServer>>);
 /// Keyed by the server's address in memory, which stays unique because each pool holds its server.
 type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 
-/// The idle connections to one server.
+/// The connections to one server: idle ones over HTTP/1, and shared ones over HTTP/2.
 #[derive(Debug)]
 pub struct Pool {
     server: Arc<Server>,
     idle: Rc<IdleConnections>,
+    shared: Http2Connections,
+}
+
+/// What a request needs of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Any version of HTTP.
+    Any,
+    /// HTTP/1, to switch to another protocol.
+    Http1,
 }
 
 impl Pools {
@@ -39,6 +52,7 @@ impl Pools {
         let pool = Rc::new(Pool {
             server: Arc::clone(server),
             idle: Rc::default(),
+            shared: Http2Connections::default(),
         });
         // A request that was waiting when its server left the file may still use the pool, but no
         // connection is kept for others.
@@ -57,13 +71,18 @@ impl Pools {
 }
 
 impl Pool {
-    /// Takes the connection used last, which the server is least likely to have closed.
+    /// Takes a place on a shared connection, or the idle connection used last.
     ///
-    /// `surely`: asks the kernel whether it is still open, because the request cannot be sent
-    /// twice.
-    pub(crate) fn take(&self, surely: bool) -> Option<Connection> {
+    /// The server is least likely to have closed that one. `surely`: asks the kernel whether it is
+    /// still open, because the request cannot be sent twice.
+    pub(crate) fn take(&self, needs: Needs, surely: bool) -> Option<Connection> {
+        if needs == Needs::Any
+            && let Some(exchange) = self.shared.take()
+        {
+            return Some(Connection::Http2(Box::new(exchange)));
+        }
         let last = self.idle.take(surely)?;
-        Some(Connection::reuse(last, &self.idle))
+        Some(Connection::Http1(Http1Connection::reuse(last, &self.idle)))
     }
 
     /// Opens a new connection, within `connect_timeout`.
@@ -71,10 +90,11 @@ impl Pool {
         &self,
         settings: &Origin,
         dialer: &Dialer,
+        needs: Needs,
     ) -> Result<Connection, OriginError> {
         let limit = settings.connect_timeout;
         let server = || self.server.url().to_string();
-        let stream = tokio::time::timeout(limit, dialer.open(self.server.url()))
+        tokio::time::timeout(limit, self.open(settings, dialer, needs))
             .await
             .map_err(|_| OriginError::ConnectTimeout {
                 server: server(),
@@ -83,7 +103,44 @@ impl Pool {
             .map_err(|source| OriginError::Connect {
                 server: server(),
                 source,
-            })?;
-        Ok(Connection::new(stream, &self.idle))
+            })
+    }
+
+    async fn open(
+        &self,
+        settings: &Origin,
+        dialer: &Dialer,
+        needs: Needs,
+    ) -> io::Result<Connection> {
+        let url = self.server.url();
+        let may_choose = url.is_encrypted() && settings.http2 == Http2::Auto;
+        if needs == Needs::Http1 || !(may_choose || url.is_h2c()) {
+            let stream = dialer.open(url, false).await?;
+            return Ok(Connection::Http1(Http1Connection::new(stream, &self.idle)));
+        }
+        // Boxed: few origins speak HTTP/2, and the state of a waiting request should be small.
+        Box::pin(self.open_shared(settings, dialer)).await
+    }
+
+    /// Opens a connection whose server may speak HTTP/2.
+    ///
+    /// If many requests need one, one of them opens it for all.
+    async fn open_shared(&self, settings: &Origin, dialer: &Dialer) -> io::Result<Connection> {
+        let url = self.server.url();
+        let _opening = loop {
+            if let Some(opening) = self.shared.opening().await {
+                break opening;
+            }
+            if let Some(exchange) = self.shared.take() {
+                return Ok(Connection::Http2(Box::new(exchange)));
+            }
+        };
+        let stream = dialer.open(url, true).await?;
+        if !url.is_h2c() && !stream.chose_http2() {
+            self.shared.note_http1();
+            return Ok(Connection::Http1(Http1Connection::new(stream, &self.idle)));
+        }
+        let exchange = self.shared.begin(stream, settings.max_header_size).await?;
+        Ok(Connection::Http2(Box::new(exchange)))
     }
 }

@@ -1,16 +1,21 @@
+use std::cell::RefCell;
+use std::error::Error;
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
 use actix_web::dev::fn_service;
 use awc::http::Uri;
 use awc::{Client, Connector};
+use bytes::Bytes;
 use http::header::HOST;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::dial::Dialer;
 use super::server::Server;
-use crate::config::{Health, HostRule, ServerUrl};
+use super::stream::OriginStream;
+use crate::config::{Health, HostRule, Http2, ServerUrl};
 use crate::time::clock;
 
 /// A health check of one server, repeated at an interval.
@@ -18,6 +23,7 @@ use crate::time::clock;
 pub(super) struct Check {
     server: Arc<Server>,
     health: Health,
+    http2: Http2,
     /// The value of `Host` in the check.
     host: String,
     dialer: Dialer,
@@ -28,11 +34,13 @@ impl Check {
         server: &Arc<Server>,
         health: &Health,
         host: &HostRule,
+        http2: Http2,
         dialer: &Dialer,
     ) -> Self {
         Self {
             server: Arc::clone(server),
             health: health.clone(),
+            http2,
             host: match host {
                 // A check has no client whose `Host` could be preserved.
                 HostRule::Preserve | HostRule::Origin => server.url().authority(),
@@ -47,6 +55,7 @@ impl Check {
         Arc::ptr_eq(&self.server, &other.server)
             && self.health == other.health
             && self.host == other.host
+            && self.http2 == other.http2
     }
 
     /// Repeats the check and records each result.
@@ -65,24 +74,82 @@ impl Check {
         }
     }
 
-    async fn ask(&self, client: &Client) -> Result<String, String> {
+    async fn ask(&self, client: &CheckClient) -> Result<String, String> {
+        let url = self.server.url();
+        let may_choose = url.is_encrypted() && self.http2 == Http2::Auto;
+        if may_choose || url.is_h2c() {
+            let stream = self.dialer.open(url, may_choose).await;
+            let stream = stream.map_err(|error| error.to_string())?;
+            if url.is_h2c() || stream.chose_http2() {
+                return judged(self.ask_http2(stream).await?);
+            }
+            client.opened.replace(Some(stream));
+        }
         // The name has no meaning: the connector knows the server's address, and `Host` has its
         // own value.
         let url = format!("http://server{}", self.health.path);
         let request = client
+            .awc
             .get(url)
             .insert_header((HOST.as_str(), self.host.as_str()))
             .insert_header(("user-agent", "drip"))
             // Each check also tests whether the server accepts connections.
             .force_close();
         let answer = request.send().await.map_err(|error| error.to_string())?;
-        let status = answer.status();
-        if status.is_success() || status.is_redirection() {
-            Ok(format!("it answered {status}"))
-        } else {
-            Err(format!("it answered {status}"))
+        judged(answer.status().as_u16())
+    }
+
+    /// Asks over HTTP/2, and returns the status.
+    async fn ask_http2(&self, stream: OriginStream) -> Result<u16, String> {
+        let text = |error: &dyn Error| error.to_string();
+        let handshake = h2::client::handshake(stream).await;
+        let (send, connection) = handshake.map_err(|error| text(&error))?;
+        let uri = http::Uri::builder()
+            .scheme(if self.server.url().is_encrypted() {
+                "https"
+            } else {
+                "http"
+            })
+            .authority(self.host.as_str())
+            .path_and_query(self.health.path.clone())
+            .build();
+        let request = http::Request::get(uri.map_err(|error| text(&error))?)
+            .header("user-agent", "drip")
+            .body(());
+        let request = request.map_err(|error| text(&error))?;
+        let mut send: h2::client::SendRequest<Bytes> = send;
+        let (answer, _) = send
+            .send_request(request, true)
+            .map_err(|error| text(&error))?;
+        tokio::select! {
+            answer = answer => {
+                answer.map(|answer| answer.status().as_u16()).map_err(|error| text(&error))
+            }
+            ended = connection => match ended {
+                Ok(()) => Err("it closed the connection".to_owned()),
+                Err(error) => Err(text(&error)),
+            },
         }
     }
+}
+
+/// Returns what a status says of its server.
+fn judged(status: u16) -> Result<String, String> {
+    let told = format!(
+        "it answered {}",
+        http::StatusCode::from_u16(status).unwrap_or_default()
+    );
+    match status {
+        200..400 => Ok(told),
+        _ => Err(told),
+    }
+}
+
+/// A client for checks over HTTP/1.
+struct CheckClient {
+    awc: Client,
+    /// The connection for the next check, if it is open already.
+    opened: Rc<RefCell<Option<OriginStream>>>,
 }
 
 /// Creates an awc client over the gateway's own connections.
@@ -90,21 +157,28 @@ impl Check {
 /// It reaches unix sockets and TLS in the same way as requests, with the same addresses and roots.
 /// The flaws of awc as a proxy's client do no harm here, where only the status counts. After an
 /// interim response the status would be the wrong one, but servers send none to a health check.
-fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> Client {
+fn client(dialer: &Dialer, server: &ServerUrl, health: &Health) -> CheckClient {
     let (dialer, server) = (dialer.clone(), server.clone());
+    let opened = Rc::<RefCell<Option<OriginStream>>>::default();
+    let to_use = Rc::clone(&opened);
     let open = fn_service(move |to: ConnectInfo<Uri>| {
         let (dialer, server) = (dialer.clone(), server.clone());
+        let opened = to_use.take();
         async move {
-            let stream = dialer.open(&server).await;
+            let stream = match opened {
+                Some(stream) => Ok(stream),
+                None => dialer.open(&server, false).await,
+            };
             let stream = stream.map_err(|error: io::Error| ConnectError::Io(error))?;
             Ok(Connection::new(to.request().clone(), stream))
         }
     });
     let connector = Connector::new().connector(open).timeout(health.timeout);
-    Client::builder()
+    let awc = Client::builder()
         .connector(connector)
         .no_default_headers()
         .disable_redirects()
         .disable_timeout()
-        .finish()
+        .finish();
+    CheckClient { awc, opened }
 }

@@ -169,7 +169,8 @@ impl Origin {
     pub(super) fn checks(&self) -> impl Iterator<Item = Check> {
         let health = self.settings.health.iter();
         let checks = health.flat_map(|health| self.servers.iter().map(move |it| (it, health)));
-        checks.map(|(server, health)| Check::new(server, health, &self.settings.host, &self.dialer))
+        let (host, http2) = (&self.settings.host, self.settings.http2);
+        checks.map(move |(server, health)| Check::new(server, health, host, http2, &self.dialer))
     }
 
     pub(crate) fn dialer(&self) -> &Dialer {

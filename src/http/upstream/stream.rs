@@ -18,6 +18,14 @@ pub enum OriginStream {
 }
 
 impl OriginStream {
+    /// Returns whether the server has chosen HTTP/2 by ALPN.
+    pub(super) fn chose_http2(&self) -> bool {
+        match self {
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+            Self::Tcp(_) | Self::Unix(_) => false,
+        }
+    }
+
     /// Returns whether the server has sent bytes that were not read yet, or has closed.
     ///
     /// For TLS only the close counts, because session tickets arrive unasked.

@@ -16,20 +16,31 @@ use crate::config::Host;
 ///
 /// Each server needs a certificate for its host, signed by one of the system's roots.
 #[derive(Debug, Default)]
-pub(super) struct Tls(OnceCell<Arc<ClientConfig>>);
+pub(super) struct Tls(OnceCell<Configs>);
+
+/// The same settings with two lists of protocols.
+#[derive(Debug)]
+struct Configs {
+    http1: Arc<ClientConfig>,
+    any: Arc<ClientConfig>,
+}
 
 impl Tls {
     /// Encrypts a new connection to `host`.
+    ///
+    /// `http2`: offers HTTP/2, too, which the server may choose by ALPN.
     pub(super) async fn connect(
         &self,
         host: &Host,
         tcp: TcpStream,
+        http2: bool,
     ) -> io::Result<TlsStream<TcpStream>> {
         let name = match host {
             Host::Address(address) => ServerName::from(*address),
             Host::Name(name) => ServerName::try_from(name.clone()).map_err(io::Error::other)?,
         };
-        let config = self.0.get_or_try_init(load).await?;
+        let configs = self.0.get_or_try_init(load).await?;
+        let config = if http2 { &configs.any } else { &configs.http1 };
         TlsConnector::from(Arc::clone(config))
             .connect(name, tcp)
             .await
@@ -39,7 +50,7 @@ impl Tls {
 /// Reads the roots, on a thread where this may block.
 ///
 /// If it fails, the next connection tries again.
-async fn load() -> io::Result<Arc<ClientConfig>> {
+async fn load() -> io::Result<Configs> {
     tokio::task::spawn_blocking(|| config(roots()?))
         .await
         .map_err(io::Error::other)?
@@ -72,7 +83,7 @@ fn roots() -> io::Result<RootCertStore> {
     Ok(roots)
 }
 
-fn config(roots: RootCertStore) -> io::Result<Arc<ClientConfig>> {
+fn config(roots: RootCertStore) -> io::Result<Configs> {
     let provider = Arc::new(ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -80,5 +91,8 @@ fn config(roots: RootCertStore) -> io::Result<Arc<ClientConfig>> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
+    let http1 = Arc::new(config.clone());
+    config.alpn_protocols.insert(0, b"h2".to_vec());
+    let any = Arc::new(config);
+    Ok(Configs { http1, any })
 }

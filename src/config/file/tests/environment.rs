@@ -198,3 +198,29 @@ fn no_problem_shows_a_value() {
         assert!(!found.contains(secret));
     }
 }
+
+#[test]
+fn characters_that_only_look_like_a_variable_are_none() {
+    let settings = with(
+        r#"
+[server.tls]
+cert = ["a.pem", "$${b.pem"]
+key  = ["a.key", "b.key"]
+
+[origins.app]
+servers = ["http://127.0.0.1:9000"]
+
+[[routes]]
+path   = "/"
+origin = "app"
+"#,
+    )
+    .unwrap();
+    assert!(settings.from_environment.is_empty(), "{settings:?}");
+    let folder = std::env::current_dir().unwrap();
+    let shown = format!(
+        "cert = [\"{0}/a.pem\", \"{0}/$${{b.pem\"]",
+        folder.display()
+    );
+    assert!(show(&settings).contains(&shown), "{}", show(&settings));
+}

@@ -41,7 +41,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use super::context::ConnectionContext;
+use super::http2;
 use super::peer::Peer;
+use super::rewound::Rewound;
 use super::socket::Socket;
 use super::stop::{Sleeper, StopSignal};
 use super::stream::{Aborted, ClientError, RequestService};
@@ -61,7 +63,10 @@ const HEAD_READ: usize = 4 * 1024;
 /// Time for the first request on an open connection after the gateway is told to stop.
 const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
-/// Serves an HTTP/1 connection to its end.
+/// What a client sends first over HTTP/2 (RFC 9113, section 3.4).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Serves a connection to its end, over HTTP/1, or over HTTP/2 if the client begins so.
 ///
 /// This is not an `async fn`: its future would have room for the arguments, in addition to what is
 /// made of them.
@@ -73,11 +78,12 @@ pub fn serve<S: Socket, A: RequestService>(
     service: Rc<A>,
 ) -> impl Future<Output = ()> + use<S, A> {
     let context = ConnectionContext::new(peer);
-    let mut connection = Http1Connection::new(socket, timeouts, stop);
+    let mut connection = Http1Connection::new(socket, peer.secure, timeouts, stop);
     async move {
         let end = loop {
             let head = match connection.read_head(&*service).await {
                 Next::Request(head) => head,
+                Next::Http2 => break End::Http2,
                 Next::Refused(refusal) => break End::Refused(refusal),
                 Next::Closed => break End::Closed,
             };
@@ -96,6 +102,11 @@ pub fn serve<S: Socket, A: RequestService>(
             }
             End::Answered => Box::pin(connection.close(false)).await,
             End::Broken => Box::pin(connection.break_off()).await,
+            End::Http2 => {
+                let (stop, peer) = (connection.stop.signal(), *context.peer());
+                let socket = Rewound::new(connection.kept, connection.socket);
+                Box::pin(http2::serve(socket, peer, timeouts, stop, service)).await;
+            }
             End::Closed => {}
         }
     }
@@ -104,6 +115,8 @@ pub fn serve<S: Socket, A: RequestService>(
 /// The next event on a connection.
 enum Next {
     Request(RequestHead),
+    /// The client speaks HTTP/2, by prior knowledge (RFC 9113, section 3.3).
+    Http2,
     Refused(BadRequest),
     Closed,
 }
@@ -115,6 +128,8 @@ enum End {
     Answered,
     /// The response broke off.
     Broken,
+    /// It goes on as a connection over HTTP/2.
+    Http2,
     Closed,
 }
 
@@ -126,6 +141,8 @@ enum End {
 )]
 struct Http1Connection<S> {
     socket: S,
+    /// Over TLS, ALPN has chosen the version.
+    is_encrypted: bool,
     timeouts: Timeouts,
     stop: Sleeper,
     /// Bytes that are read but not used yet: the start of a head, or bytes after one.
@@ -163,9 +180,10 @@ enum Progress {
 }
 
 impl<S: Socket> Http1Connection<S> {
-    fn new(socket: S, timeouts: Timeouts, stop: &Rc<StopSignal>) -> Self {
+    fn new(socket: S, is_encrypted: bool, timeouts: Timeouts, stop: &Rc<StopSignal>) -> Self {
         Self {
             socket,
+            is_encrypted,
             timeouts,
             stop: stop.sleeper(),
             kept: Vec::new(),
@@ -256,6 +274,10 @@ impl<S: Socket> Http1Connection<S> {
 
     /// Takes the head at the start of `bytes` if it is complete; otherwise keeps the bytes.
     fn take_head(&mut self, bytes: &[u8], searched: &mut usize) -> Option<Next> {
+        if !self.any_request_yet && !self.is_encrypted && begins_like(bytes, HTTP2_PREFACE) {
+            self.kept = bytes.to_vec();
+            return (bytes.len() >= HTTP2_PREFACE.len()).then_some(Next::Http2);
+        }
         let bytes = &bytes[empty_lines(bytes)..];
         let limit = self.timeouts.max_header_size;
         // A head that arrives in pieces is parsed only when it is complete.
@@ -319,4 +341,10 @@ impl<S: Socket> Http1Connection<S> {
             }
         }
     }
+}
+
+/// Returns whether `bytes` may be the start of `text`, as far as they go.
+fn begins_like(bytes: &[u8], text: &[u8]) -> bool {
+    let length = bytes.len().min(text.len());
+    bytes[..length] == text[..length]
 }

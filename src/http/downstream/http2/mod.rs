@@ -6,6 +6,7 @@
 
 mod keep_alive;
 mod stream;
+mod tunnel;
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -27,19 +28,13 @@ use super::peer::Peer;
 use super::stop::StopSignal;
 use super::stream::{Aborted, RequestService};
 use super::timeouts::Timeouts;
+use crate::http::http2::{CONNECTION_WINDOW, MAX_UNSENT, STREAM_WINDOW};
 use crate::http::message::RequestHead;
 use crate::time::deadline::Deadline;
 use crate::time::pacer::Priority;
 
 /// Maximum number of requests at once on one connection, as in nginx.
 const MAX_STREAMS: u32 = 128;
-/// Bytes of one request's body that a client may send before they are read.
-///
-/// `CONNECTION_WINDOW` is the same for all bodies of a connection together.
-const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Maximum number of bytes of one response that wait for the client to read them.
-const MAX_UNSENT: usize = 64 * 1024;
 /// Time that a connection without requests gets to close after it is told to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -60,6 +55,7 @@ pub(super) async fn serve<S, A>(
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(MAX_UNSENT)
+        .enable_connect_protocol()
         .handshake(socket);
     let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
         return;
@@ -141,6 +137,7 @@ async fn serve_stream<A: RequestService>(
     let mut stream = Http2Stream::new(body, respond, timeouts);
     match parsed {
         Ok(head) => {
+            stream.set_kind(&head);
             let served = service.serve(&head, began, &mut stream, &context).await;
             if served == Err(Aborted::AnswerBroken) {
                 // A reset discards bytes that are not written yet, so the connection's task writes

@@ -8,15 +8,16 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::StatusCode;
-use http::header::{CONTENT_LENGTH, DATE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_LENGTH, DATE, HeaderValue};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 
 use super::super::stream::{ClientError, ClientStream, EachField, Response};
 use super::super::timeouts::Timeouts;
+use super::tunnel::Http2Tunnel;
+use crate::http::http2::{self, append};
 use crate::http::message::date::with_date;
 use crate::http::message::sender::Then;
-use crate::http::message::{BodyLength, Buffer, Trailers};
+use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
 
@@ -24,6 +25,8 @@ use crate::time::deadline::Deadline;
 pub(super) struct Http2Stream {
     body: RecvStream,
     is_over: bool,
+    /// Whether the body may pause for as long as the response does.
+    may_pause: bool,
     trailers: Option<Trailers>,
     answer: RefCell<Progress>,
     has_begun: bool,
@@ -46,6 +49,7 @@ impl Http2Stream {
         Self {
             is_over: body.is_end_stream(),
             body,
+            may_pause: false,
             trailers: None,
             answer: RefCell::new(Progress::Ahead(respond, None)),
             has_begun: false,
@@ -53,6 +57,14 @@ impl Http2Stream {
             reading: Deadline::default(),
             writing: Deadline::default(),
         }
+    }
+
+    /// Adapts the stream to what its head asks for.
+    ///
+    /// What follows the head of a WebSocket is no body. The messages of a call of gRPC may pause.
+    pub(super) fn set_kind(&mut self, head: &RequestHead) {
+        self.is_over |= head.opens_websocket();
+        self.may_pause = head.is_grpc();
     }
 
     /// Tells the client that the response broke off.
@@ -100,43 +112,6 @@ impl Http2Stream {
         }
         Ok(())
     }
-
-    /// Sends as many bytes as there is room for. Ready when all are sent.
-    fn poll_piece(
-        stream: &mut SendStream<Bytes>,
-        cx: &mut Context<'_>,
-        piece: &mut Buffer,
-        is_last: bool,
-    ) -> Poll<Result<(), ClientError>> {
-        while !piece.is_empty() {
-            stream.reserve_capacity(piece.len());
-            let mut room = stream.capacity();
-            if room == 0 {
-                match ready!(stream.poll_capacity(cx)) {
-                    Some(Ok(count)) => room = count,
-                    _ => return Poll::Ready(Err(ClientError::Gone)),
-                }
-            }
-            let count = room.min(piece.len());
-            let data = Bytes::copy_from_slice(&piece.filled()[..count]);
-            piece.consume(count);
-            let sent = stream.send_data(data, is_last && piece.is_empty());
-            sent.map_err(|_| ClientError::Gone)?;
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-fn field(name: &[u8], value: &[u8]) -> Option<(HeaderName, HeaderValue)> {
-    let name = HeaderName::from_bytes(name).ok()?;
-    Some((name, HeaderValue::from_bytes(value).ok()?))
-}
-
-fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
-    // Every field that HTTP/1 accepts, HTTP/2 accepts, too.
-    if let Some((name, value)) = field(name, value) {
-        headers.append(name, value);
-    }
 }
 
 impl ClientStream for Http2Stream {
@@ -167,6 +142,9 @@ impl ClientStream for Http2Stream {
     ) -> Poll<Result<(), ClientError>> {
         while !self.is_over {
             let Poll::Ready(data) = self.body.poll_data(cx) else {
+                if self.may_pause {
+                    return Poll::Pending;
+                }
                 self.reading.start(self.timeouts.body);
                 return self.reading.poll(cx).map(|()| Err(ClientError::TooSlow));
             };
@@ -187,11 +165,7 @@ impl ClientStream for Http2Stream {
                     let trailers = ready!(self.body.poll_trailers(cx));
                     let trailers = trailers.map_err(|_| ClientError::Gone)?;
                     self.is_over = true;
-                    let mut passing = Trailers::default();
-                    for (name, value) in trailers.iter().flatten() {
-                        passing.push(name.as_str().as_bytes(), value.as_bytes());
-                    }
-                    self.trailers = Some(passing).filter(|trailers| !trailers.is_empty());
+                    self.trailers = http2::trailers(trailers.as_ref());
                 }
             }
         }
@@ -221,7 +195,12 @@ impl ClientStream for Http2Stream {
 
     fn begin(&mut self, response: &Response<'_>) {
         let mut head = http::Response::new(());
-        *head.status_mut() = StatusCode::from_u16(response.status).unwrap_or_default();
+        // A WebSocket over HTTP/2 begins with a 200 (RFC 8441, section 5).
+        let status = match response.status {
+            101 => 200,
+            status => status,
+        };
+        *head.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
         let headers = head.headers_mut();
         (response.fields)(&mut |name, value| append(headers, name, value));
         if let Some(now) = response.date {
@@ -259,8 +238,8 @@ impl ClientStream for Http2Stream {
             return Poll::Ready(Ok(()));
         };
         let had_bytes = !piece.is_empty();
-        match Self::poll_piece(stream, cx, piece, is_last) {
-            Poll::Ready(sent) => sent?,
+        match http2::poll_send_piece(stream, cx, piece, is_last) {
+            Poll::Ready(sent) => sent.map_err(|_| ClientError::Gone)?,
             Poll::Pending => {
                 if stream.poll_reset(cx).is_ready() {
                     return Poll::Ready(Err(ClientError::Gone));
@@ -272,16 +251,10 @@ impl ClientStream for Http2Stream {
         self.writing.stop();
         piece.clear_for_body();
         if let Then::End(trailers) = then {
-            let ended = match trailers {
-                Some(trailers) => {
-                    let mut fields = HeaderMap::new();
-                    for (name, value) in trailers.iter() {
-                        append(&mut fields, name, value);
-                    }
-                    stream.send_trailers(fields)
-                }
-                None if had_bytes => Ok(()),
-                None => stream.send_data(Bytes::new(), true),
+            let ended = if had_bytes && is_last {
+                Ok(())
+            } else {
+                http2::send_end(stream, trailers)
             };
             *self.answer.get_mut() = Progress::Over;
             return Poll::Ready(ended.map_err(|_| ClientError::Gone));
@@ -298,6 +271,9 @@ impl ClientStream for Http2Stream {
     }
 
     fn tunnel(&mut self) -> Option<impl AsyncRead + AsyncWrite + Unpin> {
-        None::<TcpStream>
+        let Progress::Sending(sending) = self.answer.get_mut() else {
+            return None;
+        };
+        Some(Http2Tunnel::new(&mut self.body, sending))
     }
 }

@@ -32,6 +32,10 @@ pub(super) fn pending(
         let mut wanted = wanted.costing(Some(cost));
         let plan = zone.plans.index_of(&key);
         wanted.limit = zone.limit_in(plan, wanted.limit);
+        // Places for running requests keep a lane for each time in use, so clients must not set it.
+        if wanted.limit.max_wait.is_none() && wanted.limit.in_flight.is_none() {
+            wanted.limit.max_wait = info.call_timeout;
+        }
         let dry_run = gateway.zone(wanted.zone).dry_run(&key, route.dry_run);
         Some(PendingLimit {
             wanted,

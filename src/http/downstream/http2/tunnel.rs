@@ -1,0 +1,88 @@
+//! The stream of a WebSocket over HTTP/2, as a connection of its own.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use h2::{RecvStream, SendStream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Both directions of a stream, as bytes.
+pub(super) struct Http2Tunnel<'a> {
+    from: &'a mut RecvStream,
+    to: &'a mut SendStream<Bytes>,
+    /// What has arrived and is not read yet.
+    unread: Bytes,
+}
+
+impl<'a> Http2Tunnel<'a> {
+    pub(super) fn new(from: &'a mut RecvStream, to: &'a mut SendStream<Bytes>) -> Self {
+        Self {
+            from,
+            to,
+            unread: Bytes::new(),
+        }
+    }
+}
+
+fn reset() -> io::Error {
+    io::ErrorKind::ConnectionReset.into()
+}
+
+impl AsyncRead for Http2Tunnel<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        while this.unread.is_empty() {
+            match ready!(this.from.poll_data(cx)) {
+                Some(Ok(data)) => this.unread = data,
+                Some(Err(_)) => return Poll::Ready(Err(reset())),
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+        let count = this.unread.len().min(to.remaining());
+        to.put_slice(&this.unread[..count]);
+        this.unread.advance(count);
+        // A stream that was reset has no window any more.
+        let _reset = this.from.flow_control().release_capacity(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Http2Tunnel<'_> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let to = &mut *self.to;
+        to.reserve_capacity(bytes.len());
+        let mut room = to.capacity();
+        if room == 0 {
+            match ready!(to.poll_capacity(cx)) {
+                Some(Ok(count)) => room = count,
+                _ => return Poll::Ready(Err(reset())),
+            }
+        }
+        let count = room.min(bytes.len());
+        let data = Bytes::copy_from_slice(&bytes[..count]);
+        to.send_data(data, false).map_err(|_| reset())?;
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let ended = self.to.send_data(Bytes::new(), true);
+        Poll::Ready(ended.map_err(|_| reset()))
+    }
+}

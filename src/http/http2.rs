@@ -1,0 +1,84 @@
+//! Bodies and trailers over HTTP/2, for both sides. h2 handles the protocol.
+
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::SendStream;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::message::{Buffer, Trailers};
+
+/// Bytes of one body that the peer may send before they are read.
+///
+/// `CONNECTION_WINDOW` is the same for all bodies of a connection together.
+pub(super) const STREAM_WINDOW: u32 = 256 * 1024;
+pub(super) const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// Maximum number of bytes of one body that wait until the peer reads them.
+pub(super) const MAX_UNSENT: usize = 64 * 1024;
+
+/// The stream was reset, or its connection is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StreamGone;
+
+/// Sends as many bytes of a body as there is room for. Ready when all are sent.
+///
+/// `is_last`: the body ends with the piece.
+pub(super) fn poll_send_piece(
+    stream: &mut SendStream<Bytes>,
+    cx: &mut Context<'_>,
+    piece: &mut Buffer,
+    is_last: bool,
+) -> Poll<Result<(), StreamGone>> {
+    while !piece.is_empty() {
+        stream.reserve_capacity(piece.len());
+        let mut room = stream.capacity();
+        if room == 0 {
+            match ready!(stream.poll_capacity(cx)) {
+                Some(Ok(count)) => room = count,
+                _ => return Poll::Ready(Err(StreamGone)),
+            }
+        }
+        let count = room.min(piece.len());
+        let data = Bytes::copy_from_slice(&piece.filled()[..count]);
+        piece.consume(count);
+        let sent = stream.send_data(data, is_last && piece.is_empty());
+        sent.map_err(|_| StreamGone)?;
+    }
+    Poll::Ready(Ok(()))
+}
+
+/// Sends the end of a body, with its trailers.
+pub(super) fn send_end(
+    stream: &mut SendStream<Bytes>,
+    trailers: Option<&Trailers>,
+) -> Result<(), StreamGone> {
+    let ended = match trailers {
+        Some(trailers) => {
+            let mut fields = HeaderMap::new();
+            for (name, value) in trailers.iter() {
+                append(&mut fields, name, value);
+            }
+            stream.send_trailers(fields)
+        }
+        None => stream.send_data(Bytes::new(), true),
+    };
+    ended.map_err(|_| StreamGone)
+}
+
+/// Adds a field to a head or to trailers.
+pub(super) fn append(headers: &mut HeaderMap, name: &[u8], value: &[u8]) {
+    let name = HeaderName::from_bytes(name);
+    // Every field that HTTP/1 accepts, HTTP/2 accepts, too.
+    if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
+        headers.append(name, value);
+    }
+}
+
+/// Returns the trailers that may be forwarded; `None` if there are none.
+pub(super) fn trailers(received: Option<&HeaderMap>) -> Option<Trailers> {
+    let mut passing = Trailers::default();
+    for (name, value) in received.into_iter().flatten() {
+        passing.push(name.as_str().as_bytes(), value.as_bytes());
+    }
+    Some(passing).filter(|trailers| !trailers.is_empty())
+}

@@ -1,0 +1,142 @@
+//! What the gateway knows of gRPC: its requests, their deadlines, and how it refuses them.
+//!
+//! See gRPC's "gRPC over HTTP2", and "Statuscodes and their use in gRPC".
+
+use std::time::Duration;
+
+pub(super) use crate::http::message::request::GRPC as CONTENT_TYPE;
+use crate::http::message::{FieldName, RequestHead};
+
+/// The outcome of a call, in `grpc-status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum GrpcStatus {
+    Unknown = 2,
+    PermissionDenied = 7,
+    ResourceExhausted = 8,
+    Unimplemented = 12,
+    Internal = 13,
+    Unavailable = 14,
+    Unauthenticated = 16,
+}
+
+impl GrpcStatus {
+    /// The status that tells a gRPC client the same as an HTTP status.
+    ///
+    /// This is gRPC's own table for clients that get a response without `grpc-status`, but for 429
+    /// and 413: these are a limit, and not an origin that is away.
+    pub(super) fn of_http(status: u16) -> Self {
+        match status {
+            400 | 431 => Self::Internal,
+            401 => Self::Unauthenticated,
+            403 => Self::PermissionDenied,
+            404 | 405 => Self::Unimplemented,
+            413 | 429 => Self::ResourceExhausted,
+            408 | 502..=504 => Self::Unavailable,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The number in `grpc-status`.
+    pub(super) fn number(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Returns whether a field of a response belongs to the protocol, so nobody else may set it.
+pub(super) fn is_of_protocol(name: &[u8]) -> bool {
+    let begin = name.get(..5).unwrap_or_default();
+    begin.eq_ignore_ascii_case(b"grpc-") || name.eq_ignore_ascii_case(b"content-type")
+}
+
+/// Returns how long the client of a call waits for its end, if it says so.
+pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
+    let value = head.fields().first(FieldName::GrpcTimeout)?;
+    let (unit, digits) = value.split_last()?;
+    let is_number = (1..=8).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    let count: u64 = str::from_utf8(digits)
+        .ok()
+        .filter(|_| is_number)?
+        .parse()
+        .ok()?;
+    let timeout = match unit {
+        b'H' => Duration::from_secs(count * 3600),
+        b'M' => Duration::from_secs(count * 60),
+        b'S' => Duration::from_secs(count),
+        b'm' => Duration::from_millis(count),
+        b'u' => Duration::from_micros(count),
+        b'n' => Duration::from_nanos(count),
+        _ => return None,
+    };
+    head.is_grpc().then_some(timeout)
+}
+
+/// Writes a text as `grpc-message`: in one line, with other bytes than visible ASCII escaped.
+pub(super) fn message(text: &str) -> String {
+    use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+    const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+    utf8_percent_encode(text.trim_end(), ESCAPED).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(fields: &[(&str, &str)]) -> RequestHead {
+        let mut request = http::Request::post("http://a/pkg.Service/Method");
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        RequestHead::of_http2(&parts, true).unwrap()
+    }
+
+    #[test]
+    fn a_call_is_known_by_its_content_type() {
+        let kinds = [
+            ("application/grpc", true),
+            ("application/grpc+proto", true),
+            ("Application/gRPC;x=y", true),
+            ("application/grpc-web+proto", false),
+            ("application/grpcx", false),
+            ("application/json", false),
+            ("", false),
+        ];
+        for (kind, wanted) in kinds {
+            assert_eq!(call(&[("content-type", kind)]).is_grpc(), wanted, "{kind}");
+        }
+        assert!(!call(&[]).is_grpc());
+    }
+
+    #[test]
+    fn a_deadline_has_up_to_eight_digits_and_a_unit() {
+        let told = [
+            ("1H", Some(Duration::from_secs(3600))),
+            ("2M", Some(Duration::from_secs(120))),
+            ("99999999S", Some(Duration::from_secs(99_999_999))),
+            ("250m", Some(Duration::from_millis(250))),
+            ("7u", Some(Duration::from_micros(7))),
+            ("0n", Some(Duration::ZERO)),
+            ("100000000S", None),
+            ("S", None),
+            ("1", None),
+            ("-1S", None),
+            ("1s", None),
+            ("", None),
+        ];
+        for (value, wanted) in told {
+            let fields = [
+                ("content-type", "application/grpc"),
+                ("grpc-timeout", value),
+            ];
+            assert_eq!(timeout(&call(&fields)), wanted, "{value}");
+        }
+        assert_eq!(timeout(&call(&[("grpc-timeout", "1S")])), None);
+    }
+
+    #[test]
+    fn a_message_is_one_line_of_visible_characters() {
+        assert_eq!(message("Too many requests\n"), "Too many requests");
+        assert_eq!(message("100 %\tdé"), "100 %25%09d%C3%A9");
+    }
+}

@@ -1,0 +1,222 @@
+//! One connection to a server over HTTP/1: a request out, its response in, and then the next.
+
+use std::io;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, ready};
+
+use super::idle::{Idle, IdleConnections};
+use super::stream::OriginStream;
+use crate::http::message::sender::Then;
+use crate::http::message::{
+    BodyDecoder, BodyError, BodyLength, Buffer, InvalidResponse, ResponseHead, Sender, Trailers,
+};
+use crate::time::deadline::Deadline;
+
+/// A connection in use.
+///
+/// When dropped, it closes. When [given back](Http1Connection::give_back), it serves another
+/// request.
+#[derive(Debug)]
+pub struct Http1Connection {
+    stream: OriginStream,
+    sender: Sender,
+    /// Bytes that are received but not used yet.
+    received: Option<Buffer>,
+    decoder: BodyDecoder,
+    /// The deadline for the server to send something.
+    ///
+    /// It outlives each request, because arming a timer is expensive.
+    silence: Deadline,
+    reused: bool,
+    /// Whether the rest of the response's body is invalid.
+    is_broken: bool,
+    pool: Weak<IdleConnections>,
+}
+
+impl Http1Connection {
+    pub(super) fn new(stream: OriginStream, pool: &Rc<IdleConnections>) -> Self {
+        Self {
+            stream,
+            sender: Sender::default(),
+            received: None,
+            decoder: BodyDecoder::new(BodyLength::None),
+            silence: Deadline::default(),
+            reused: false,
+            is_broken: false,
+            pool: Rc::downgrade(pool),
+        }
+    }
+
+    pub(super) fn reuse(idle: Idle, pool: &Rc<IdleConnections>) -> Self {
+        Self {
+            silence: idle.silence,
+            reused: true,
+            ..Self::new(idle.stream, pool)
+        }
+    }
+
+    /// Returns the connection to its pool, unless bytes arrived after its last response.
+    ///
+    /// `most`: how many idle connections the pool keeps.
+    pub(super) fn give_back(mut self, most: usize) {
+        let Some(pool) = self.pool.upgrade() else {
+            return;
+        };
+        if self.received.is_none() {
+            self.silence.stop();
+            let (stream, silence) = (self.stream, self.silence);
+            pool.keep(Idle { stream, silence }, most);
+        }
+    }
+
+    /// Returns whether it has carried a request before.
+    ///
+    /// If so, the server may just be closing it.
+    pub(super) fn is_reused(&self) -> bool {
+        self.reused
+    }
+
+    /// Returns the sender for the request.
+    pub fn sender(&mut self) -> &mut Sender {
+        &mut self.sender
+    }
+
+    /// Takes over a request of which another connection has written nothing.
+    pub(super) fn take_over(&mut self, other: &mut Self) {
+        self.sender = std::mem::take(&mut other.sender);
+    }
+
+    /// Sends all bytes that wait to be sent.
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.sender.poll_flush(cx, &mut self.stream)
+    }
+
+    /// Sends a piece of the request's body, as [`Sender::poll_send`] does.
+    pub(super) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.sender.poll_send(cx, &mut self.stream, piece, then)
+    }
+
+    /// Returns the bytes that are received but not used yet.
+    pub(super) fn received(&self) -> &[u8] {
+        self.received.as_ref().map_or(&[], Buffer::filled)
+    }
+
+    /// Returns the head at the start of the received bytes and its size, if it is complete.
+    pub(super) fn head(
+        &self,
+        to_head: bool,
+        limit: usize,
+    ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
+        let received = self.received();
+        let parsed = ResponseHead::parse(received, to_head)?;
+        let size = parsed.as_ref().map_or(received.len(), |(_, end)| *end);
+        if size > limit {
+            return Err(InvalidResponse::HeadTooLarge);
+        }
+        Ok(parsed)
+    }
+
+    /// Removes the head of a response from the received bytes.
+    ///
+    /// `length`: the length of the body that follows.
+    pub(super) fn take_head(&mut self, size: usize, length: BodyLength) {
+        self.decoder = BodyDecoder::new(length);
+        if let Some(received) = &mut self.received {
+            received.consume(size);
+            if received.is_empty() {
+                self.received = None;
+            }
+        }
+    }
+
+    /// Receives more of a head. Zero means that the server has closed the connection.
+    pub(super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut buffer = self.received.take().unwrap_or_else(Buffer::take);
+        let read = buffer.poll_fill(cx, &mut self.stream, usize::MAX);
+        if !buffer.is_empty() {
+            self.received = Some(buffer);
+        }
+        read
+    }
+
+    /// Returns the next piece of the response's body, which is empty only at the end.
+    pub(super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
+        if self.is_broken {
+            return Poll::Ready(Err(into_io(BodyError::Chunks)));
+        }
+        if self.decoder.is_over() {
+            // Received bytes belong to no response.
+            return Poll::Ready(Ok(Buffer::take()));
+        }
+        let mut piece = self.received.take().unwrap_or_else(|| {
+            let mut fresh = Buffer::take();
+            fresh.clear_for_body();
+            fresh
+        });
+        loop {
+            if self.decoder.is_over() {
+                return Poll::Ready(Ok(piece));
+            }
+            if piece.is_empty() {
+                let limit = self.decoder.read_limit();
+                if ready!(piece.poll_fill(cx, &mut self.stream, limit))? == 0 {
+                    self.decoder.end_of_connection().map_err(into_io)?;
+                    continue;
+                }
+            }
+            let (data, used) = match self.decoder.decode(piece.filled_mut()) {
+                Ok(decoded) => decoded,
+                // The data before the error is forwarded first.
+                Err(_) if self.decoder.salvaged() > 0 => {
+                    self.is_broken = true;
+                    (self.decoder.salvaged(), piece.len())
+                }
+                Err(error) => return Poll::Ready(Err(into_io(error))),
+            };
+            if used < piece.len() {
+                // Bytes after the response belong to no request.
+                let mut rest = Buffer::take();
+                rest.put(&piece.filled()[used..]);
+                self.received = Some(rest);
+            }
+            piece.truncate(data);
+            if !piece.is_empty() {
+                return Poll::Ready(Ok(piece));
+            }
+            piece.clear_for_body();
+        }
+    }
+
+    /// Returns whether the whole body of the response was taken.
+    pub(super) fn body_is_over(&self) -> bool {
+        self.decoder.is_over()
+    }
+
+    /// Returns the trailer fields of the response.
+    pub(super) fn trailers(&self) -> Option<&Trailers> {
+        self.decoder.trailers()
+    }
+
+    /// The deadline for the server to send something.
+    pub(super) fn silence(&mut self) -> &mut Deadline {
+        &mut self.silence
+    }
+
+    /// Returns the received bytes and the stream of a connection that has switched protocols.
+    pub(super) fn into_tunnel(self) -> (Option<Buffer>, OriginStream) {
+        (self.received, self.stream)
+    }
+}
+
+fn into_io(error: BodyError) -> io::Error {
+    let kind = match error {
+        BodyError::Chunks => io::ErrorKind::InvalidData,
+        BodyError::CutShort => io::ErrorKind::UnexpectedEof,
+    };
+    io::Error::new(kind, error)
+}

@@ -1,0 +1,254 @@
+//! One request on a stream of a shared connection, and its response.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream, SendStream};
+
+use super::{StreamPlace, into_io};
+use crate::http::http2;
+use crate::http::message::sender::Then;
+use crate::http::message::{BodyLength, Buffer, InvalidResponse, ResponseHead, Trailers};
+use crate::time::deadline::Deadline;
+
+/// One request on a stream of a shared connection. When dropped early, it resets the stream.
+#[derive(Debug)]
+pub struct Http2Exchange {
+    /// Before `place`, so that the stream is gone before its place is free.
+    request: Request,
+    response: Response,
+    place: StreamPlace,
+    /// The fields of the head that is here.
+    text: Vec<u8>,
+    is_over: bool,
+    trailers: Option<Trailers>,
+    silence: Deadline,
+    /// Whether the server has told that it did nothing with the request.
+    is_refused: bool,
+}
+
+/// How far the request is.
+#[derive(Debug)]
+enum Request {
+    None,
+    Ready(Box<::http::Request<()>>),
+    Sending(SendStream<Bytes>),
+    Over,
+}
+
+/// How far the response is.
+#[derive(Debug)]
+enum Response {
+    None,
+    Awaited(ResponseFuture, Option<Box<::http::Response<()>>>),
+    Head(Box<::http::Response<()>>, RecvStream),
+    Body(RecvStream),
+    Failed(Option<io::Error>),
+}
+
+impl Http2Exchange {
+    pub(super) fn new(place: StreamPlace) -> Self {
+        Self {
+            request: Request::None,
+            response: Response::None,
+            place,
+            text: Vec::new(),
+            is_over: false,
+            trailers: None,
+            silence: Deadline::default(),
+            is_refused: false,
+        }
+    }
+
+    /// Sets the request, which is sent with its first piece or with a flush.
+    pub fn begin(&mut self, request: ::http::Request<()>) {
+        self.request = Request::Ready(Box::new(request));
+    }
+
+    pub(in super::super) fn is_reused(&self) -> bool {
+        self.place.is_reused
+    }
+
+    /// Returns whether the server has certainly done nothing with the request.
+    ///
+    /// It says so by resetting the stream as refused, or by leaving with a lower stream (RFC 9113,
+    /// section 8.7).
+    pub(in super::super) fn is_unseen(&self) -> bool {
+        matches!(self.request, Request::Ready(_)) || self.is_refused
+    }
+
+    /// Gives no more requests to the connection: it may be dead.
+    pub(in super::super) fn distrust(&self) {
+        self.place.connection.is_leaving.set(true);
+    }
+
+    /// Sends the head, if it is not sent yet. `is_last`: no body follows.
+    pub(in super::super) fn send_head(&mut self, is_last: bool) -> io::Result<()> {
+        let Request::Ready(request) = &mut self.request else {
+            return Ok(());
+        };
+        let request = std::mem::take(&mut **request);
+        // Each handle has its own place among the streams that are to be opened.
+        let mut send = self.place.connection.send.clone();
+        match send.send_request(request, is_last) {
+            Ok((response, stream)) => {
+                self.response = Response::Awaited(response, None);
+                self.request = if is_last {
+                    Request::Over
+                } else {
+                    Request::Sending(stream)
+                };
+                Ok(())
+            }
+            Err(error) => {
+                self.is_refused = true;
+                self.request = Request::Over;
+                self.response = Response::Failed(Some(into_io(error)));
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+        }
+    }
+
+    pub(in super::super) fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        piece: &mut Buffer,
+        then: Then<'_>,
+    ) -> Poll<io::Result<()>> {
+        let is_last = matches!(then, Then::End(None));
+        self.send_head(is_last && piece.is_empty())?;
+        let Request::Sending(stream) = &mut self.request else {
+            return Poll::Ready(Ok(()));
+        };
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        let had_bytes = !piece.is_empty();
+        ready!(http2::poll_send_piece(stream, cx, piece, is_last)).map_err(gone)?;
+        piece.clear_for_body();
+        if let Then::End(trailers) = then {
+            if !(had_bytes && is_last) {
+                http2::send_end(stream, trailers).map_err(gone)?;
+            }
+            self.request = Request::Over;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    pub(in super::super) fn has_head(&self) -> bool {
+        matches!(
+            self.response,
+            Response::Head(..) | Response::Awaited(_, Some(_))
+        )
+    }
+
+    /// Returns the head that is here, and zero for its size. h2 has seen to its limit.
+    pub(in super::super) fn head(
+        &mut self,
+        to_head: bool,
+    ) -> Result<Option<(ResponseHead<'_>, usize)>, InvalidResponse> {
+        let (head, ended) = match &self.response {
+            Response::Awaited(_, Some(interim)) => (interim, false),
+            Response::Head(head, body) => (head, body.is_end_stream()),
+            _ => return Ok(None),
+        };
+        self.text.clear();
+        let head = ResponseHead::of_http2(head, &mut self.text, to_head, ended)?;
+        Ok(Some((head, 0)))
+    }
+
+    pub(in super::super) fn take_head(&mut self, length: BodyLength) {
+        self.response = match std::mem::replace(&mut self.response, Response::None) {
+            Response::Awaited(response, _) => Response::Awaited(response, None),
+            Response::Head(_, body) => {
+                self.is_over = length.is_empty();
+                Response::Body(body)
+            }
+            other => other,
+        };
+    }
+
+    /// Receives a head.
+    pub(in super::super) fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let response = match &mut self.response {
+            Response::Awaited(response, None) => response,
+            Response::Failed(error) => {
+                let error = error.take();
+                return Poll::Ready(Err(
+                    error.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
+                ));
+            }
+            _ => return Poll::Pending,
+        };
+        let received = match response.poll_informational(cx) {
+            Poll::Ready(Some(Ok(interim))) => Ok(Err(interim)),
+            Poll::Ready(Some(Err(error))) => Err(error),
+            Poll::Ready(None) | Poll::Pending => ready!(Pin::new(&mut *response).poll(cx)).map(Ok),
+        };
+        match received {
+            Ok(Err(interim)) => {
+                if let Response::Awaited(_, head) = &mut self.response {
+                    *head = Some(Box::new(interim));
+                }
+            }
+            Ok(Ok(last)) => {
+                let (parts, body) = last.into_parts();
+                let head = ::http::Response::from_parts(parts, ());
+                self.response = Response::Head(Box::new(head), body);
+            }
+            Err(error) => {
+                self.is_refused |= does_nothing(&error);
+                self.response = Response::Failed(None);
+                return Poll::Ready(Err(into_io(error)));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    pub(in super::super) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Buffer>> {
+        let mut piece = Buffer::take();
+        let Response::Body(body) = &mut self.response else {
+            return Poll::Ready(Ok(piece));
+        };
+        while !self.is_over {
+            let Some(data) = ready!(body.poll_data(cx)) else {
+                let trailers = ready!(body.poll_trailers(cx)).map_err(into_io)?;
+                self.trailers = http2::trailers(trailers.as_ref());
+                self.is_over = true;
+                break;
+            };
+            let data = data.map_err(into_io)?;
+            // A stream that was reset has no window any more.
+            let _reset = body.flow_control().release_capacity(data.len());
+            self.is_over = body.is_end_stream();
+            if !data.is_empty() {
+                piece.clear_for_body();
+                piece.put(&data);
+                break;
+            }
+        }
+        Poll::Ready(Ok(piece))
+    }
+
+    pub(in super::super) fn body_is_over(&self) -> bool {
+        self.is_over
+    }
+
+    pub(in super::super) fn trailers(&self) -> Option<&Trailers> {
+        self.trailers.as_ref()
+    }
+
+    /// The deadline for the server to send something.
+    pub(in super::super) fn silence(&mut self) -> &mut Deadline {
+        &mut self.silence
+    }
+}
+
+/// Returns whether the server has told that it did nothing with the request.
+fn does_nothing(error: &h2::Error) -> bool {
+    let reason = error.reason();
+    let is_refused = error.is_reset() && reason == Some(Reason::REFUSED_STREAM);
+    let is_leaving = error.is_go_away() && reason == Some(Reason::NO_ERROR);
+    error.is_remote() && (is_refused || is_leaving)
+}
