@@ -4,6 +4,7 @@ mod access_log;
 mod differential;
 mod dry_run;
 mod import;
+mod import_paths;
 mod limit_conn;
 mod limit_req_suite;
 mod max_wait;
