@@ -1,6 +1,7 @@
 //! Fields that a route sets and removes: towards the origin, in all responses, in drip's own.
 
 use std::io;
+use std::process::Command;
 
 use crate::support::{Client, Exchange, Gateway, Origin, Raw, RawOrigin};
 
@@ -122,4 +123,63 @@ fn the_origin_gets_the_fields_of_the_route_instead_of_the_clients() {
     assert_eq!(values(fields, "x-forwarded-for"), ["127.0.0.1"]);
     assert_eq!(values(fields, "host"), ["a"]);
     assert_eq!(request.trailers, [("x-sum".to_owned(), "1".to_owned())]);
+}
+
+/// The origin speaks HTTP/2: it is another gateway, which passes on what it gets.
+#[test]
+fn an_origin_by_http_2_gets_the_path_and_the_fields_of_the_route() {
+    let origin = Origin::answering(|exchange: &mut Exchange| -> io::Result<()> {
+        let told =
+            ["x-user", "cookie", "x-other"].map(|name| exchange.field(name).map(str::to_owned));
+        let told = format!("{} {told:?}", exchange.target());
+        exchange.reply(told.as_bytes())
+    });
+    let inner = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/v1/\"\norigin = \"app\"\n\
+         strip_prefix = \"/v1\"\nadd_prefix = \"/app\"\nrequest_headers = {{ X-User = \"gateway\", cookie = false }}\n",
+        inner.address()
+    ));
+    let mut client = Client::connect(gateway.address());
+    client.send(
+        b"GET /v1/a/%2e%2e/b%20c?d=/v1 HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nx-user: me\r\nX-Other: 1\r\n\r\n",
+    );
+    let expected = "/app/b%20c?d=/v1 [Some(\"gateway\"), None, Some(\"1\")]";
+    assert_eq!(client.answer().text(), expected);
+}
+
+/// A refused call of gRPC has the fields of its route, and keeps those of the protocol.
+#[test]
+fn a_refused_call_of_grpc_has_the_fields_of_its_route() {
+    let gateway = Gateway::start(
+        "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\nrefuse = 403\n\
+         answer_headers = { X-Own = \"a\", Content-Type = \"text/html\", grpc-status = \"0\" }\n",
+    );
+    let output = Command::new("curl")
+        .args(["-sS", "-i", "--max-time", "60", "--http2-prior-knowledge"])
+        .args([
+            "-H",
+            "content-type: application/grpc",
+            "-H",
+            "te: trailers",
+            "-d",
+            "",
+        ])
+        .arg(format!("http://{}/a.B/C", gateway.address()))
+        .output()
+        .expect("curl");
+    let told = String::from_utf8(output.stdout).expect("text");
+    let lines: Vec<&str> = told.lines().collect();
+    for line in [
+        "content-type: application/grpc",
+        "grpc-status: 7",
+        "x-own: a",
+    ] {
+        assert_eq!(lines.iter().filter(|it| **it == line).count(), 1, "{told}");
+    }
+    assert_eq!(told.matches("grpc-status").count(), 1, "{told}");
+    assert_eq!(told.matches("content-type").count(), 1, "{told}");
 }
