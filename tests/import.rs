@@ -2,6 +2,7 @@
 
 mod connections;
 mod plans;
+mod protection;
 
 use std::fs;
 use std::path::Path;

@@ -41,9 +41,10 @@ pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
-    Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
-    HostRule, Http2, Level, Listen, ListenAddress, ListenService, Log, OnStoreFailure, Origin,
-    PathPattern, PeerPattern, Peers, Plan, Plans, RatelimitHeaders, Redis, Route, RouteLimit,
+    Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
+    ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, ListenAddress, ListenService,
+    Log, OnStoreFailure, Origin, PathPattern, PathRegex, PathRegexError, PathRewrite, PeerPattern,
+    Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, Route, RouteAction, RouteLimit,
     Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind, Tls, Trouble, Zone,
 };
 pub use show::show;

@@ -1,6 +1,7 @@
 //! The live page in a browser, with the real program.
 
 mod acting;
+mod cors;
 mod gate;
 mod plans;
 mod truth;

@@ -3,6 +3,7 @@
 mod backoff;
 mod cost;
 mod environment;
+mod header_fields;
 mod include;
 mod limits;
 mod listen;
@@ -11,6 +12,7 @@ mod origins;
 mod plans;
 mod redis;
 mod reread;
+mod rewrite;
 mod routes;
 mod server;
 mod tls;

@@ -307,8 +307,8 @@ pub(in crate::config) const ROUTE: Table = Table {
     fields: &[
         Field::new(
             "path",
-            Form::Like("/[^?#]*|=\\s*/[^?#]*"),
-            "A prefix, compared byte by byte; \"= /exact\" for one path.",
+            Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:(.|\\n)+"),
+            "A prefix, compared byte by byte; \"= /exact\" for one path; \"regex:^/u/[0-9]+$\" for a regular expression.",
         )
         .required(),
         Field::new(
@@ -325,9 +325,41 @@ pub(in crate::config) const ROUTE: Table = Table {
         Field::new(
             "origin",
             Form::Text,
-            "Where the requests go: a name from [origins].",
+            "Where the requests go: a name from [origins]. Required without refuse.",
+        ),
+        Field::new(
+            "refuse",
+            Form::Whole(400, 599),
+            "Answer each request with this status instead of sending it to an origin.",
+        ),
+        Field::new(
+            "strip_prefix",
+            Form::Like("/[^?#]*"),
+            "Removed from the beginning of the path that the origin gets.",
+        ),
+        Field::new(
+            "add_prefix",
+            Form::Like("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*"),
+            "Put before the path that the origin gets, after strip_prefix is removed.",
+        ),
+        Field::new(
+            "request_headers",
+            Form::HeaderFields,
+            "Fields that the origin gets instead of the client's; false removes one.",
         )
-        .required(),
+        .or("{}"),
+        Field::new(
+            "response_headers",
+            Form::HeaderFields,
+            "Fields of all responses, instead of the origin's; false removes one.",
+        )
+        .or("{}"),
+        Field::new(
+            "answer_headers",
+            Form::HeaderFields,
+            "Fields of the responses that drip makes itself, such as a rejection.",
+        )
+        .or("{}"),
         Field::new(
             "class",
             NOT_EMPTY,

@@ -47,6 +47,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) worker: &'a Worker,
     pub(super) gateway: &'r Gateway,
     pub(super) route: &'a Route,
+    /// The index of the route's origin.
+    pub(super) origin: usize,
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) context: &'a ConnectionContext,
     pub(super) client: &'a mut C,
@@ -103,6 +105,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         worker: &'a Worker,
         Admitted {
             route,
+            origin,
             place,
             used,
             held,
@@ -121,6 +124,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             worker,
             gateway: record.gateway,
             route,
+            origin,
             info,
             context,
             client,
@@ -155,7 +159,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     pub(super) fn origin(&self) -> &'r Origin {
-        self.gateway.origin(self.route.origin)
+        self.gateway.origin(self.origin)
     }
 
     pub(super) fn settings(&self) -> &'r config::Origin {
@@ -282,6 +286,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {
             info: self.info,
+            route: self.route,
             context: self.context,
             server: in_flight.server(),
             host: &self.settings().host,

@@ -4,6 +4,7 @@ mod in_flight;
 mod include;
 mod origins;
 mod plans;
+mod routes;
 mod schema;
 mod server;
 mod warnings;
