@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::views::{self, Plain};
 use crate::config::{self, BackoffMode};
-use crate::http::upstream::{BlockedBy, BlockedTimes, OriginGate};
-use crate::limit::{Class, Cut, Lowered, Moment};
+use crate::http::upstream::{BlockedBy, BlockedTimes, GateOutage, OriginGate};
+use crate::limit::{Class, Cut, Lowered, Moment, show_duration};
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{BackoffReason, GateRejected};
 
@@ -43,6 +43,19 @@ pub(super) fn blocked_seconds(times: &BlockedTimes) -> BTreeMap<Plain, f64> {
     let causes = BlockedBy::ALL.into_iter().zip(times);
     let seconds = causes.map(|(by, time)| (by.label().into(), time.as_secs_f64()));
     seconds.collect()
+}
+
+/// The present outage of an origin.
+pub(super) fn outage(
+    origin: &config::Origin,
+    outage: Option<&GateOutage>,
+    now: Moment,
+) -> Option<views::GateOutage> {
+    outage.map(|outage| views::GateOutage {
+        lasts: now.since(outage.since).as_secs_f64(),
+        hold: Plain::new(&show_duration(origin.hold)),
+        error: Plain::new(&outage.error.to_string()),
+    })
 }
 
 /// Why a gate lets less through than the file says; `None` if it does not.

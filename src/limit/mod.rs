@@ -51,7 +51,9 @@ pub use cost::Cost;
 pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Position};
-pub use gate::{Admission, Full, Gate, GateLimits, Release};
+pub use gate::{
+    Admission, Full, Gate, GateLimits, GatePosition, GivesUp, Patience, Release, WaitLimits,
+};
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};

@@ -3,6 +3,9 @@
 //! The access log has a line for each request. These lines show that limiting happens, to
 //! which keys and why, and stay few however many requests come.
 
+use std::error::Error;
+use std::time::Duration;
+
 use crate::limit::{Excess, Moment};
 use crate::observe::escape::short_quoted;
 use crate::observe::summary::Summary;
@@ -90,9 +93,13 @@ impl Events {
     }
 }
 
-/// The log events of the gate of one origin: at most one a second for rejections.
+/// The log events of the gate of one origin: of each kind at most one a second.
 #[derive(Debug)]
-pub struct GateEvents(Summary<RejectionAtGate>);
+pub struct GateEvents {
+    rejections: Summary<RejectionAtGate>,
+    outages: Throttle,
+    recoveries: Throttle,
+}
 
 /// A request that a gate rejected, as its line describes it.
 #[derive(Debug)]
@@ -109,7 +116,7 @@ pub struct RejectionAtGate {
 
 impl Default for GateEvents {
     fn default() -> Self {
-        Self(Summary::new(|rejection: &RejectionAtGate, count| {
+        let rejections = Summary::new(|rejection: &RejectionAtGate, count| {
             let RejectionAtGate {
                 origin,
                 key,
@@ -118,13 +125,38 @@ impl Default for GateEvents {
             } = rejection;
             let key = short_quoted(key);
             tracing::info!(origin, count, %key, reason, route, "the origin's gate rejects requests");
-        }))
+        });
+        Self {
+            rejections,
+            outages: Throttle::default(),
+            recoveries: Throttle::default(),
+        }
     }
 }
 
 impl GateEvents {
     /// Logs a request that the gate rejected.
     pub fn rejected(&self, describe: impl FnOnce() -> RejectionAtGate) {
-        self.0.first(describe);
+        self.rejections.first(describe);
+    }
+
+    /// Logs that the origin cannot be reached, and that its requests wait.
+    pub fn outage_began(&self, origin: &str, error: &dyn Error, now: Moment) {
+        if let Some(hidden) = self.outages.show(now) {
+            tracing::warn!(origin, %error, hidden, "the origin cannot be reached: its requests wait");
+        }
+    }
+
+    /// Logs that the origin can be reached again, after how long, and how many wait.
+    pub fn outage_over(&self, origin: &str, lasted: Duration, waiting: usize, now: Moment) {
+        if let Some(hidden) = self.recoveries.show(now) {
+            tracing::info!(
+                origin,
+                ?lasted,
+                waiting,
+                hidden,
+                "the origin can be reached again"
+            );
+        }
     }
 }

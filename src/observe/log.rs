@@ -22,7 +22,9 @@ impl Logging {
         let to_stderr = fmt::layer()
             .with_writer(std::io::stderr)
             .with_target(false)
-            .with_ansi(false);
+            .with_ansi(false)
+            // It would tell a failed write on standard error, which has failed.
+            .log_internal_errors(false);
         let written = match (log.format, journal::is_stderr()) {
             (Format::Text, false) => to_stderr.fmt_fields(fields_as_text()).boxed(),
             (Format::Text, true) => to_stderr
@@ -52,12 +54,12 @@ impl Logging {
 
 /// Writes the fields of an event.
 ///
-/// As usual, but for `key`: its text is escaped for a place between quotes already, and would be
-/// escaped twice if it were written as any text.
+/// As usual, but for `key` and `server_name`: their text is escaped for a place between quotes
+/// already, and would be escaped twice if it were written as any text.
 fn fields_as_text() -> impl for<'writer> FormatFields<'writer> + 'static {
     debug_fn(|to, field, value| match field.name() {
         "message" => write!(to, "{value:?}"),
-        "key" => write!(to, "key=\"{value:?}\""),
+        name @ ("key" | "server_name") => write!(to, "{name}=\"{value:?}\""),
         name => write!(to, "{name}={value:?}"),
     })
     .delimited(" ")

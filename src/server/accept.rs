@@ -1,4 +1,5 @@
 use std::io;
+use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,8 +14,10 @@ use tokio::time::timeout;
 
 use super::acceptor::{Accepted, Acceptor};
 use super::listeners::{AcceptedSocket, Listener};
-use crate::config::{self, Tls};
-use crate::http::downstream::{self, Certificates, Peer, Socket, Timeouts, TlsServer};
+use super::proxy_protocol::tell_no_header;
+use super::tls::{tell_failed, tls_server};
+use crate::config::{self, ListenService};
+use crate::http::downstream::{self, Peek, Peer, Socket, Timeouts, TlsServer, read_proxy_header};
 use crate::http::gateway::Gateway;
 use crate::http::proxy::Worker;
 use crate::http::tcp::set_keepalive;
@@ -139,15 +142,25 @@ async fn work(
     tls_server: Option<TlsServer>,
 ) {
     static UNWATCHED: Throttle = Throttle::new();
-    while let Some(Accepted { stream, permit }) = accepted.recv().await {
+    while let Some(accepted) = accepted.recv().await {
+        let Accepted {
+            stream,
+            service,
+            permit,
+        } = accepted;
         let gateway = worker.gateway().await;
         let server = &gateway.settings().server;
         let connection = NewConnection {
             timeouts: Timeouts::of(server),
             worker: Rc::clone(&worker),
+            tls_server: tls_server.clone().filter(|_| service == ListenService::Tls),
+            redirect: match service {
+                ListenService::Redirect(port) => Some(port),
+                ListenService::Plain | ListenService::Tls => None,
+            },
             permit,
         };
-        let begin = || connection.begin(stream, server, tls_server.clone());
+        let begin = || connection.begin(stream, server);
         // A panic costs this connection only: the worker goes on to take others.
         if let Ok(Err(error)) = catch_unwind(AssertUnwindSafe(begin))
             && let Some(hidden) = UNWATCHED.show(clock::now())
@@ -161,43 +174,75 @@ async fn work(
 struct NewConnection {
     worker: Rc<Worker>,
     timeouts: Timeouts,
+    /// `None` where clients get no TLS.
+    tls_server: Option<TlsServer>,
+    redirect: Option<NonZeroU16>,
     permit: OwnedSemaphorePermit,
 }
 
 impl NewConnection {
-    fn begin(
-        self,
-        stream: AcceptedSocket,
-        server: &config::Server,
-        tls_server: Option<TlsServer>,
-    ) -> io::Result<()> {
+    fn begin(self, stream: AcceptedSocket, server: &config::Server) -> io::Result<()> {
         match stream {
             AcceptedSocket::Tcp(tcp) => {
                 let socket = TcpStream::from_std(tcp)?;
+                // A client without an address has disconnected already.
+                let Ok(address) = socket.peer_addr() else {
+                    return Ok(());
+                };
                 set_keepalive(&socket, server.tcp_keepalive);
-                self.serve_tcp(socket, tls_server);
+                // If the client disconnects meanwhile, the first read reports it.
+                let _gone = socket.set_nodelay(true);
+                let peer = Peer {
+                    address: Some(address),
+                    local: socket.local_addr().ok(),
+                    redirect: self.redirect,
+                    secure: false,
+                };
+                self.serve_peer(socket, peer, server, Self::serve_tcp);
             }
-            // Not encrypted even if `server.tls` is set: traffic on a Unix socket does not leave
-            // the machine.
-            AcceptedSocket::Unix(unix) => self.serve(UnixStream::from_std(unix)?, Peer::default()),
+            AcceptedSocket::Unix(unix) => {
+                let peer = Peer {
+                    redirect: self.redirect,
+                    ..Peer::default()
+                };
+                self.serve_peer(UnixStream::from_std(unix)?, peer, server, Self::serve);
+            }
         }
         Ok(())
     }
 
-    fn serve_tcp(self, socket: TcpStream, tls_server: Option<TlsServer>) {
-        // If the client has already disconnected, the first read reports it.
-        let _gone = socket.set_nodelay(true);
-        let peer = Peer {
-            address: socket.peer_addr().ok(),
-            local: socket.local_addr().ok(),
-            secure: false,
-        };
-        let Some(tls_server) = tls_server else {
+    /// Calls `serve`, after the header of the PROXY protocol if the peer must send one.
+    fn serve_peer<S: Peek>(
+        self,
+        socket: S,
+        peer: Peer,
+        server: &config::Server,
+        serve: fn(Self, S, Peer),
+    ) {
+        if !server.proxy_protocol.contain(peer.ip()) {
+            return serve(self, socket, peer);
+        }
+        actix_rt::spawn(async move {
+            let stop = self.worker.stop_signal();
+            match read_proxy_header(&socket, &self.timeouts, &stop).await {
+                Ok(header) => serve(self, socket, peer.behind_proxy(header)),
+                Err(error) => tell_no_header(peer.address, &error),
+            }
+        });
+    }
+
+    fn serve_tcp(self, socket: TcpStream, peer: Peer) {
+        let Some(tls_server) = self.tls_server else {
             return self.serve(socket, peer);
         };
         let (stop, permit) = (self.worker.stop_signal(), self.permit);
         let serving = tls_server.serve(socket, peer, self.timeouts, stop, self.worker);
-        actix_rt::spawn(serving.map(|()| drop(permit)));
+        actix_rt::spawn(serving.map(move |served| {
+            drop(permit);
+            if let Err(error) = served {
+                tell_failed(peer.address, &error);
+            }
+        }));
     }
 
     fn serve(self, socket: impl Socket, peer: Peer) {
@@ -205,12 +250,4 @@ impl NewConnection {
         let serving = downstream::serve(socket, peer, self.timeouts, &stop, self.worker);
         actix_rt::spawn(serving.map(|()| drop(permit)));
     }
-}
-
-/// Builds the TLS server. From here on renewed certificates are reloaded.
-fn tls_server(tls: &Tls) -> io::Result<TlsServer> {
-    let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
-    let certificates = Arc::new(Certificates::load(tls).map_err(|error| failed(&error))?);
-    actix_rt::spawn(Arc::clone(&certificates).follow());
-    TlsServer::new(certificates).map_err(|error| failed(&error))
 }

@@ -22,6 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::sleep;
 
 use super::listeners::{AcceptedSocket, BACKLOG, Listener};
+use crate::config::ListenService;
 
 /// Pause before the next try when the system has no descriptor or memory for a connection.
 const BACK_OFF: Duration = Duration::from_millis(500);
@@ -29,6 +30,8 @@ const BACK_OFF: Duration = Duration::from_millis(500);
 /// An accepted connection for a worker.
 pub(super) struct Accepted {
     pub(super) stream: AcceptedSocket,
+    /// What the client gets.
+    pub(super) service: ListenService,
     /// Held until the connection has ended.
     pub(super) permit: OwnedSemaphorePermit,
 }
@@ -150,7 +153,12 @@ impl Dispatch {
             match ready.try_io(|listener| listener.get_ref().accept()) {
                 Ok(Ok(stream)) => {
                     failing = false;
-                    self.hand_over(Accepted { stream, permit });
+                    let service = listener.get_ref().service();
+                    self.hand_over(Accepted {
+                        stream,
+                        service,
+                        permit,
+                    });
                 }
                 Ok(Err(error)) if is_of_one_connection(&error) => {}
                 Ok(Err(error)) => {
@@ -174,7 +182,11 @@ impl Dispatch {
                 return;
             };
             match listener.accept() {
-                Ok(stream) => self.hand_over(Accepted { stream, permit }),
+                Ok(stream) => self.hand_over(Accepted {
+                    stream,
+                    service: listener.service(),
+                    permit,
+                }),
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(_) => return,
             }

@@ -3,12 +3,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{env, fmt, fs, io};
 
 use listenfd::ListenFd;
-use rustix::net::SocketFlags;
+use rustix::fs::Mode;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use crate::config::Listen;
+use crate::config::{Listen, ListenAddress, ListenService, SocketMode};
 
 /// Maximum number of connections that the kernel queues until they are accepted.
 pub(super) const BACKLOG: i32 = 2048;
@@ -17,6 +18,7 @@ pub(super) const BACKLOG: i32 = 2048;
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: Socket,
+    service: ListenService,
     inherited: bool,
 }
 
@@ -34,16 +36,17 @@ pub(super) enum AcceptedSocket {
 }
 
 impl Listener {
-    /// Listens at each of `addresses`. Uses a socket that was handed down if one has that address.
+    /// Listens at each address of `listen`. Uses a socket that was handed down if one has that
+    /// address; it keeps its permissions.
     ///
     /// # Errors
     ///
     /// Returns an error if an address cannot be bound. Also returns an error if a socket was handed
-    /// down that is not in `addresses`: clients would connect to it and get no answer.
-    pub(super) fn open_all(addresses: &[Listen]) -> io::Result<Vec<Self>> {
+    /// down that is not in `listen`: clients would connect to it and get no answer.
+    pub(super) fn open_all(listen: &[Listen]) -> io::Result<Vec<Self>> {
         let mut inherited = inherit()?;
-        let open = |address: &Listen| {
-            let found = inherited.iter().position(|(bound, _)| bound == address);
+        let open = |Listen { address, service }: &Listen| {
+            let found = inherited.iter().position(|(bound, _)| bound.is(address));
             let socket = match found.map(|found| inherited.remove(found)) {
                 Some((_, socket)) => Ok(socket),
                 None => bind(address),
@@ -52,16 +55,22 @@ impl Listener {
             Ok(Self {
                 socket: socket
                     .map_err(|error| in_use(&error, &format!("server.listen {address}")))?,
+                service: *service,
                 inherited: found.is_some(),
             })
         };
-        let listeners = addresses.iter().map(open).collect::<io::Result<_>>()?;
+        let listeners = listen.iter().map(open).collect::<io::Result<_>>()?;
         if let Some((address, _)) = inherited.first() {
             let what =
                 format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         Ok(listeners)
+    }
+
+    /// What clients get here.
+    pub(super) fn service(&self) -> ListenService {
+        self.service
     }
 
     /// Whether the parent process handed the socket down (`LISTEN_FDS`).
@@ -111,17 +120,45 @@ impl Socket {
     }
 }
 
+/// The address of a socket that was handed down.
+#[derive(Debug)]
+enum Bound {
+    Tcp(SocketAddr),
+    /// A socket without a name has an empty path.
+    Unix(PathBuf),
+}
+
+impl Bound {
+    fn is(&self, address: &ListenAddress) -> bool {
+        match (self, address) {
+            (Self::Tcp(bound), ListenAddress::Tcp(address)) => bound == address,
+            (Self::Unix(bound), ListenAddress::Unix { path, .. }) => bound == path,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
 /// The listening sockets that this process was started with, passed as systemd does.
-fn inherit() -> io::Result<Vec<(Listen, Socket)>> {
+fn inherit() -> io::Result<Vec<(Bound, Socket)>> {
+    can_be_handed()?;
     let mut handed = ListenFd::from_env();
     let mut inherited = Vec::new();
     for index in 0..handed.len() {
         if let Ok(Some(socket)) = handed.take_tcp_listener(index) {
-            inherited.push((Listen::Tcp(socket.local_addr()?), Socket::Tcp(socket)));
+            inherited.push((Bound::Tcp(socket.local_addr()?), Socket::Tcp(socket)));
         } else if let Ok(Some(socket)) = handed.take_unix_listener(index) {
             let path = socket.local_addr()?.as_pathname().map(Path::to_owned);
             let path = path.unwrap_or_else(PathBuf::new);
-            inherited.push((Listen::Unix(path), Socket::Unix(socket)));
+            inherited.push((Bound::Unix(path), Socket::Unix(socket)));
         } else {
             let what = format!(
                 "LISTEN_FDS: descriptor {} is not a listening stream socket",
@@ -133,10 +170,29 @@ fn inherit() -> io::Result<Vec<(Listen, Socket)>> {
     Ok(inherited)
 }
 
-fn bind(address: &Listen) -> io::Result<Socket> {
+/// Refuses a `LISTEN_FDS` above the number of open descriptors.
+///
+/// Reading it takes time and memory for each, and a wrong one may be a billion.
+fn can_be_handed() -> io::Result<()> {
+    let own = std::process::id().to_string();
+    let is_for_us = env::var("LISTEN_PID").map_or(true, |id| id.is_empty() || id == own);
+    let wanted = env::var("LISTEN_FDS").unwrap_or_default();
+    let Some(wanted) = wanted.parse::<usize>().ok().filter(|_| is_for_us) else {
+        return Ok(());
+    };
+    // Without /proc, what is told is believed, up to the descriptors of an ordinary process.
+    let open = fs::read_dir("/proc/self/fd").map_or(1 << 16, Iterator::count);
+    if wanted <= open {
+        return Ok(());
+    }
+    let what = format!("LISTEN_FDS is {wanted}, and fewer descriptors are open");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+}
+
+fn bind(address: &ListenAddress) -> io::Result<Socket> {
     match address {
-        Listen::Tcp(address) => bind_tcp(address).map(Socket::Tcp),
-        Listen::Unix(path) => bind_unix(path).map(Socket::Unix),
+        ListenAddress::Tcp(address) => bind_tcp(address).map(Socket::Tcp),
+        ListenAddress::Unix { path, mode } => bind_unix(path, *mode).map(Socket::Unix),
     }
 }
 
@@ -146,7 +202,7 @@ fn bind_tcp(address: &SocketAddr) -> io::Result<TcpListener> {
     Ok(socket)
 }
 
-fn bind_unix(path: &Path) -> io::Result<UnixListener> {
+fn bind_unix(path: &Path, mode: Option<SocketMode>) -> io::Result<UnixListener> {
     // A socket file outlives the process that made it. A file that no process listens on blocks the
     // bind, so remove it.
     if fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
@@ -155,7 +211,24 @@ fn bind_unix(path: &Path) -> io::Result<UnixListener> {
         }
         fs::remove_file(path)?;
     }
-    UnixListener::bind(path)
+    let socket = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let mode = mode.map(|mode| Mode::from_raw_mode(mode.bits()));
+    if let Some(mode) = mode {
+        // The kernel creates the file with what the socket and the umask both allow (Linux).
+        rustix::fs::fchmod(&socket, mode)?;
+    }
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    if let Some(mode) = mode {
+        // What the umask took away. Nobody connects before the socket listens.
+        rustix::fs::chmod(path, mode)?;
+    }
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Adds to `error` the address that could not be bound, and the most common cause.

@@ -5,14 +5,17 @@ mod acceptor;
 mod address;
 mod listeners;
 mod load;
+mod logs;
 mod notify;
+mod proxy_protocol;
 mod reload;
 mod serve;
 pub(crate) mod signals;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod watchdog;
 
 pub(crate) use address::{live_page, reachable};
-pub(crate) use load::{Loaded, load};
+pub(crate) use load::{Loaded, load, load_to_start};
 pub(crate) use serve::serve;

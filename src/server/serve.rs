@@ -1,6 +1,6 @@
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -10,6 +10,7 @@ use super::accept::Accepting;
 use super::address::live_page;
 use super::listeners::in_use;
 use super::load::Loaded;
+use super::logs;
 use super::notify::ServiceManager;
 use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
@@ -78,20 +79,31 @@ pub(crate) async fn serve(
     let threads = accepting.threads();
     let reload = |read, by| {
         manager.reloading();
-        if reloader.take(read, by) {
+        let is_in_force = reloader.take(read, by);
+        if is_in_force {
             manager.ready(reloader.gateway().settings());
         } else {
             manager.refused();
         }
+        is_in_force
     };
     let until_stop = async {
         loop {
             tokio::select! {
                 asked = signals.next() => match asked {
-                    SignalRequest::Reload => reload(watcher.read(), ChangedBy::Signal),
+                    SignalRequest::Reload => {
+                        // A reload opens the logs; a file with errors must not keep them from it.
+                        if !reload(watcher.read(), ChangedBy::Signal) {
+                            logs::reopen(&reloader.gateway());
+                        }
+                    }
+                    SignalRequest::ReopenLogs => logs::reopen(&reloader.gateway()),
+                    SignalRequest::Ignored => logs::ignored_signal(),
                     SignalRequest::Stop => return Ok(()),
                 },
-                changed = watcher.changed() => reload(changed, ChangedBy::File),
+                changed = watcher.changed() => {
+                    reload(changed, ChangedBy::File);
+                }
                 Some(Read { done }) = asked_to_read.recv() => {
                     reload(watcher.read(), ChangedBy::Api);
                     // The caller may have gone; then nothing needs the answer.
@@ -137,6 +149,7 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
         "stopping: no new connections; the queues drain"
     );
     let began = clock::now();
+    let stopping = Arc::downgrade(&gateway);
     gateway.stop();
     let ending = async move {
         accepting.close().await;
@@ -166,11 +179,22 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
     };
     tokio::select! {
         () = ending => {}
-        () = asked_again(signals) => {}
+        () = asked_again(signals, &stopping) => {}
     }
 }
 
-async fn asked_again(signals: &mut Signals) {
-    while signals.next().await != SignalRequest::Stop {}
+/// Completes at the second signal to stop. Until then a rotated log of `gateway` is followed.
+async fn asked_again(signals: &mut Signals, gateway: &Weak<Gateway>) {
+    loop {
+        match signals.next().await {
+            SignalRequest::Stop => break,
+            SignalRequest::Reload | SignalRequest::ReopenLogs => {
+                if let Some(gateway) = gateway.upgrade() {
+                    logs::reopen(&gateway);
+                }
+            }
+            SignalRequest::Ignored => logs::ignored_signal(),
+        }
+    }
     tracing::info!("second signal to stop: ending at once");
 }

@@ -9,6 +9,10 @@ pub(crate) enum SignalRequest {
     Stop,
     /// SIGHUP: read the file now.
     Reload,
+    /// SIGUSR1: open the access log again, as after a rotation.
+    ReopenLogs,
+    /// SIGUSR2, which has no effect. Without a handler it would end the process.
+    Ignored,
 }
 
 #[derive(Debug)]
@@ -16,6 +20,8 @@ pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
+    user1: Signal,
+    user2: Signal,
 }
 
 impl Signals {
@@ -24,6 +30,8 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
+            user1: signal(SignalKind::user_defined1())?,
+            user2: signal(SignalKind::user_defined2())?,
         })
     }
 
@@ -32,6 +40,8 @@ impl Signals {
             _ = self.terminate.recv() => SignalRequest::Stop,
             _ = self.interrupt.recv() => SignalRequest::Stop,
             _ = self.hang_up.recv() => SignalRequest::Reload,
+            _ = self.user1.recv() => SignalRequest::ReopenLogs,
+            _ = self.user2.recv() => SignalRequest::Ignored,
         }
     }
 }

@@ -49,18 +49,18 @@ impl Operation for Join<'_> {
     }
 
     fn entry(&self) -> Entry {
-        let (limit, burst) = (self.limit, f64::from(self.limit.burst));
-        let numbers = match (self.algorithm, limit.delay) {
-            (it, _) if it.has_windows() => [burst + 1.0, 0.0, 0.0],
+        let (limit, ceiling) = (self.limit, f64::from(self.limit.ceiling()));
+        let numbers = match (self.algorithm, limit.waits()) {
+            (it, _) if it.has_windows() => [f64::from(limit.burst) + 1.0, 0.0, 0.0],
             (Algorithm::LeakyBucket, Delay::Above(delay)) => {
                 // A longer wait counts as unlimited: the scripts' numbers cannot hold it.
                 let patience = limit.max_wait.map(|span| span.as_micros());
                 let patience = patience
                     .and_then(|micros| u64::try_from(micros).ok())
                     .filter(|micros| *micros < 1 << 52);
-                [burst, f64::from(delay), patience.map_or(NONE, double)]
+                [ceiling, f64::from(delay), patience.map_or(NONE, double)]
             }
-            _ => [burst, NONE, NONE],
+            _ => [ceiling, NONE, NONE],
         };
         Entry {
             cost: limit.cost.get(),

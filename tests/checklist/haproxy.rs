@@ -21,10 +21,33 @@ pub struct Haproxy {
 impl Haproxy {
     /// Starts haproxy in front of `origin`; `more` are further lines of its only section.
     pub fn before(origin: SocketAddr, more: &str) -> Self {
-        let folder = TempDir::new().expect("a folder");
         let address = free_address();
+        Self::start(address, &text(origin, address, more))
+    }
+
+    /// Starts haproxy in front of `server`, to which it passes connections as they are. `options` are those of the
+    /// line that names the server, and may go on with further lines.
+    pub fn relaying(server: SocketAddr, options: &str) -> Self {
+        let address = free_address();
+        let text = format!(
+            "
+defaults
+    mode tcp
+    timeout connect 1s
+    timeout client 10s
+    timeout server 10s
+listen front
+    bind {address}
+    server one {server} {options}
+"
+        );
+        Self::start(address, &text)
+    }
+
+    fn start(address: SocketAddr, text: &str) -> Self {
+        let folder = TempDir::new().expect("a folder");
         let file = folder.path().join("haproxy.cfg");
-        fs::write(&file, text(origin, address, more)).expect("a file");
+        fs::write(&file, text).expect("a file");
         let mut process = spawn(&file);
         eventually("haproxy is ready", || {
             let ended = process.try_wait().expect("a child");

@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::examples::Example;
-use crate::support::{Origin, SOON, Site, now};
+use crate::examples::{Example, curl};
+use crate::support::{Origin, SOON, Site, free_address, now};
 use crate::tls::secure::{connect, write_pair};
 
 /// Where the file looks for certificates.
@@ -39,11 +39,27 @@ async fn the_files_that_certbot_renews_are_taken_up() {
     let letsencrypt = site.folder().join("letsencrypt");
     let first = renew(&letsencrypt, 1);
     let place = letsencrypt.display().to_string();
-    let example = Example::start_in(site, "tls-certbot", &origin, &[(LIVE, &place)]);
-    if let Err(failure) = example.try_it() {
+    let (redirecting, certbot) = (free_address(), Origin::start());
+    let replaced = [
+        (LIVE, &*place),
+        ("\"0.0.0.0:80\"", &format!("\"{redirecting}\"")),
+        ("127.0.0.1:8402", &certbot.address.to_string()),
+        // The gateway of the page has port 443.
+        ("redirect = \"https\"", "redirect = \"https:443\""),
+    ];
+    let example = Example::start_in(site, "tls-certbot", &origin, &replaced);
+    let gateway = &example.gateway;
+    let addresses = [
+        ("127.0.0.1:443", gateway.address()),
+        ("127.0.0.1:80", redirecting),
+    ];
+    if let Err(failure) = example.page.try_it(&addresses) {
         panic!("{failure}");
     }
-    let gateway = &example.gateway;
+    let challenge = "/.well-known/acme-challenge/token";
+    assert_eq!(curl(redirecting, challenge, &[]), 200);
+    assert_eq!(certbot.arrivals()[0].target, challenge);
+    assert_eq!(curl(redirecting, "/.well-known/other", &[]), 308);
     let shown = || async { connect(gateway, "www.example.com", &[]).await.1.to_vec() };
     assert!(shown().await == first);
     let second = renew(&letsencrypt, 2);

@@ -13,7 +13,7 @@ use crate::examples::page::Page;
 use crate::support::{Gateway, Origin, Site, drip};
 
 /// The addresses that the files name.
-const ADDRESSES: [&str; 3] = ["127.0.0.1:8080", "0.0.0.0:8080", "0.0.0.0:8443"];
+const ADDRESSES: [&str; 3] = ["127.0.0.1:8080", "0.0.0.0:8080", "0.0.0.0:443"];
 const ADMIN: &str = "0.0.0.0:9090";
 const ORIGIN: &str = "127.0.0.1:9000";
 
@@ -46,7 +46,7 @@ impl Example {
     fn try_it(&self) -> Result<(), String> {
         let addresses = [
             ("127.0.0.1:8080", self.gateway.address()),
-            ("127.0.0.1:8443", self.gateway.address()),
+            ("127.0.0.1:443", self.gateway.address()),
             ("127.0.0.1:9090", self.gateway.site.admin),
         ];
         self.page.try_it(&addresses)

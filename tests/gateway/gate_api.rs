@@ -73,10 +73,9 @@ fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
     let mut gate = gate(&gateway);
     let blocked = gate["blocked_seconds"].take();
     assert!(number(&blocked["pace"]) > 0.0, "{blocked}");
-    assert_eq!(
-        (&blocked["in_flight"], &blocked["pause"]),
-        (&value!(0.0), &value!(0.0))
-    );
+    for by in ["in_flight", "pause", "outage"] {
+        assert_eq!(blocked[by], value!(0.0), "{by}");
+    }
     let shares = gate["deepest"].as_array().expect("a list").clone();
     let total: f64 = shares.iter().map(|key| number(&key["share"])).sum();
     assert!((total - 1.0).abs() < 1e-9, "{total}");
@@ -93,8 +92,8 @@ fn a_gate_tells_its_settings_who_waits_and_whom_it_rejected() {
             "rate": {"file": "30r/m", "now": "30r/m"},
             "max_in_flight": {"file": 50, "now": 50},
             "share": "key", "queue": 5, "max_queue": 8, "classes": [],
-            "rejections": {"queue": 1, "max_queue": 0, "timeout": 0, "max_wait": 0, "stopping": 0},
-            "blocked_seconds": null, "backing_off": null, "deepest": null,
+            "rejections": {"queue": 1, "max_queue": 0, "timeout": 0, "max_wait": 0, "stopping": 0, "outage": 0},
+            "blocked_seconds": null, "backing_off": null, "outage": null, "deepest": null,
         })
     );
 }

@@ -38,7 +38,10 @@ impl Echo {
 
     /// Starts it with a certificate and its key.
     fn start_with(pair: &[PathBuf]) -> Self {
-        let address = free_address();
+        Self::start_at(free_address(), pair)
+    }
+
+    fn start_at(address: SocketAddr, pair: &[PathBuf]) -> Self {
         let mut command = Command::new(python());
         command
             .arg(script("origin.py"))
@@ -211,6 +214,28 @@ fn the_gate_paces_calls_and_an_origin_that_is_away_is_unavailable() {
     let outcomes = call(gateway.address(), &["many", "1", "30"]);
     assert_eq!(outcomes[0]["code"], "UNAVAILABLE");
     assert_eq!(outcomes[0]["details"], "Bad Gateway");
+}
+
+#[test]
+fn calls_wait_for_a_server_that_starts_again_and_no_burst_follows() {
+    let origin = Echo::start();
+    let address = origin.address;
+    let text = file(&[&origin], "rate = \"20r/s\"\nhold = \"30s\"", "");
+    let gateway = Gateway::start(&text);
+    let to = gateway.address();
+    assert_eq!(count(&call(to, &["many", "1", "30"]), "OK"), 1);
+    drop(origin);
+    let calls = thread::spawn(move || call(to, &["many", "20", "60"]));
+    eventually("all calls wait", || {
+        let labels = [("origin", "app")];
+        gateway.metrics().count("drip_origin_queue_depth", &labels) == 20
+    });
+    let origin = Echo::start_at(address, &[]);
+    let outcomes = calls.join().expect("no panic");
+    assert_eq!(count(&outcomes, "OK"), 20, "{outcomes:?}");
+    eventually("all are noted", || origin.count() == 20);
+    let gap = origin.mean_gap();
+    assert!((gap - 0.05).abs() < 0.005, "{gap}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::page::webdriver::{Browser, DESKTOP, Look};
 use crate::page::{PHONE_IN_THE_DARK, WIDER, check_that_nobody_complained, crowd};
-use crate::support::{Gateway, Origin, fetch};
+use crate::support::{Gateway, Origin, fetch, free_address};
 
 /// A file with this gate and nothing else that limits, and a zone that may name its keys.
 fn gated(origin: &Origin, gate: &str, zone: &str) -> String {
@@ -114,6 +114,39 @@ fn a_gate_counts_where_there_is_no_zone_and_goes_with_its_setting() {
     browser.wait_for(
         "no gate",
         "return !document.querySelector('.gate') && says('#what') === 'No requests are waiting'",
+    );
+    check_that_nobody_complained(&browser);
+}
+
+#[test]
+fn an_outage_says_who_waits_for_the_origin_and_how_long() {
+    let address = free_address();
+    let text = |hold: &str| {
+        format!(
+            "[origins.app]\nservers = [\"http://{address}\"]\nhold = \"{hold}\"\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\n"
+        )
+    };
+    let gateway = Gateway::start(&text("2m"));
+    let browser = Browser::open(&gateway, DESKTOP);
+    let mut waiting = crowd(&gateway, "a", 3);
+    browser.wait_for(
+        "the summary",
+        "return says('#what') === 'Origin app is down; 3 requests wait for it, up to 2m' \
+            && says('#why').includes('Connection refused') \
+            && document.querySelector('#answer').dataset.severity === 'bad'",
+    );
+    browser.wait_for(
+        "the gate",
+        "return says('.gate .less').startsWith('The origin is down: 3 requests wait for it, up to 2m (connecting to ')",
+    );
+    let _origin = Origin::at(&address.to_string(), |exchange| exchange.reply(b"ok"));
+    for client in &mut waiting {
+        assert_eq!(client.answer().status, 200);
+    }
+    browser.wait_for(
+        "it is over",
+        "return document.querySelector('.gate .less').hidden",
     );
     check_that_nobody_complained(&browser);
 }

@@ -94,7 +94,14 @@ pub fn check(gateway: &Gateway, board: &Board) -> AtGates {
     }
     board.reloads(reloads(gateway));
     let at_gates = check_log(gateway, board, total);
-    for reason in ["queue", "max_queue", "timeout", "max_wait", "stopping"] {
+    for reason in [
+        "queue",
+        "max_queue",
+        "timeout",
+        "max_wait",
+        "stopping",
+        "outage",
+    ] {
         for route in &ROUTES {
             let key = (route.origin, reason.to_owned());
             let logged = at_gates.rejections.get(&key).copied().unwrap_or_default();

@@ -12,6 +12,9 @@ use crate::support::{Gateway, Origin, eventually, free_address};
 /// Debian installs it in a folder that is not in a plain user's PATH.
 const PLACES: [&str; 3] = ["nginx", "/usr/sbin/nginx", "/sbin/nginx"];
 
+/// A module that Debian has in a package of its own.
+const STREAM: &str = "/usr/lib/nginx/modules/ngx_stream_module.so";
+
 /// A real nginx on a port of its own.
 #[derive(Debug)]
 pub struct Nginx {
@@ -28,7 +31,6 @@ impl Nginx {
 
     /// The same in front of any listener on `origin`.
     pub fn before(origin: SocketAddr, http: &str, locations: &[(&str, &str)]) -> Self {
-        let folder = TempDir::new().expect("a folder");
         let address = free_address();
         let mut server = String::new();
         for (path, text) in locations {
@@ -38,8 +40,36 @@ impl Nginx {
             )
             .expect("a string takes it");
         }
-        let file = folder.path().join("nginx.conf");
-        fs::write(&file, text(origin, address, http, &server)).expect("a file");
+        Self::run(address, &text(origin, address, http, &server))
+    }
+
+    /// Starts nginx with its module `stream` in front of `server`, to which it passes connections as they are, with
+    /// further directives.
+    pub fn relaying(server: SocketAddr, directives: &str) -> Self {
+        let address = free_address();
+        let text = format!(
+            "
+load_module {STREAM};
+daemon off;
+master_process off;
+pid nginx.pid;
+error_log error.log info;
+events {{ worker_connections 4096; }}
+stream {{
+    server {{
+        listen {address};
+        proxy_pass {server};
+        {directives}
+    }}
+}}
+"
+        );
+        Self::run(address, &text)
+    }
+
+    fn run(address: SocketAddr, text: &str) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        fs::write(folder.path().join("nginx.conf"), text).expect("a file");
         let process = spawn(&folder);
         let mut nginx = Self {
             address,

@@ -3,5 +3,6 @@
 mod certificates;
 mod http1;
 mod http2;
+mod names;
 pub mod secure;
 mod streams;

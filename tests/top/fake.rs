@@ -180,7 +180,7 @@ fn gate() -> Value {
         "queue_depth": 30, "rate": {"file": "200r/s", "now": "173.245128r/s"},
         "max_in_flight": {"file": 8, "now": 8}, "share": "per_client", "queue": 100, "max_queue": 10_000,
         "rejections": {"queue": 9, "max_queue": 0, "timeout": 0, "max_wait": 0, "stopping": 0},
-        "blocked_seconds": {"pace": 9.5, "in_flight": 0.0, "pause": 0.0},
+        "blocked_seconds": {"pace": 9.5, "in_flight": 0.0, "pause": 0.0, "outage": 0.0},
         "backing_off": {"reason": "trouble", "text": "14 of 120 answers"}, "deepest": keys,
     })
 }

@@ -1,6 +1,7 @@
 mod arrivals;
 mod eviction;
 mod heavy;
+mod held;
 mod in_flight;
 mod listing;
 mod model;
@@ -121,6 +122,7 @@ fn burst(burst: u32) -> Limit {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
+        held: 0,
     }
 }
 

@@ -120,6 +120,7 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
         rejections: gates::rejections(gate),
         blocked_seconds: gates::blocked_seconds(&state.blocked),
         backing_off: gates::backing_off(settings, &state.lowered, now),
+        outage: gates::outage(settings, state.outage.as_ref(), now),
         deepest: deepest.collect(),
     }
 }

@@ -4,6 +4,7 @@ use crate::admin::views::{Headline, Plain};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     StoreOut,
+    Holding,
     OriginFailing,
     OriginErrors,
     ServerOut,
@@ -23,6 +24,7 @@ impl Cause {
     pub(super) fn label(self) -> &'static str {
         match self {
             Self::StoreOut => "store_out",
+            Self::Holding => "holding",
             Self::OriginFailing => "origin_failing",
             Self::OriginErrors => "origin_errors",
             Self::ServerOut => "server_out",

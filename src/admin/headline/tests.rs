@@ -4,8 +4,8 @@ use super::recent::Recent;
 use super::rules::headline;
 use super::*;
 use crate::admin::views::{
-    BackingOff, FileAndNow, GateSample, HeavyKey, Latency, OriginSample, Override, Plain, Problem,
-    StoreSample, ZoneSample,
+    BackingOff, FileAndNow, GateOutage, GateSample, HeavyKey, Latency, OriginSample, Override,
+    Plain, Problem, StoreSample, ZoneSample,
 };
 
 fn counts(counts: &[(&str, u64)]) -> BTreeMap<Plain, u64> {
@@ -67,8 +67,19 @@ const SITUATIONS: &[Situation] = &[
         cause: "fine",
         severity: "fine",
         about: None,
-        says: &["No requests are waiting", "10 a second"],
+        says: &["No requests are waiting", "10 a second", "none delayed"],
         says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].delayed = 3;
+            it.zones[0].wait_p95 = Some(0.16);
+        },
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &["none rejected; those that waited went on within 160 ms"],
+        says_not: &["none delayed"],
     },
     Situation {
         change: |it| {
@@ -226,6 +237,29 @@ const SITUATIONS: &[Situation] = &[
         about: Some("per_client"),
         says: &["per_client is paused", "127.0.0.1", "2026", "3 requests"],
         says_not: &["Also"],
+    },
+    Situation {
+        change: |it| {
+            it.origins[0].healthy = 0;
+            it.origins[0].gate = Some(GateSample {
+                depth: 12,
+                outage: Some(GateOutage {
+                    lasts: 1.24,
+                    hold: "5s".into(),
+                    error: "connecting to http://10.0.0.1:80 failed".into(),
+                }),
+                ..GateSample::default()
+            });
+        },
+        cause: "holding",
+        severity: "bad",
+        about: Some("api"),
+        says: &[
+            "Origin api is down; 12 requests wait for it, up to 5s",
+            "It is down for 1.2 s: connecting to http://10.0.0.1:80 failed.",
+            "Also: Origin api has no server in use",
+        ],
+        says_not: MORE,
     },
     Situation {
         change: |it| {

@@ -5,6 +5,8 @@ import { Plot, seen } from "./plot.js";
 import { drawSoon, last } from "./state.js";
 import { axisSeconds, clone, code, count, make, pace, percent, planMark, say, seconds, setText, showPlan, stats, visible, whole } from "./text.js";
 
+const waitFor = (depth) => (depth === 1 ? "1 request waits" : `${whole(depth)} requests wait`);
+
 const FEW = 1; // up to so many gates show their history at once
 
 function plotsOf(name) {
@@ -61,8 +63,9 @@ export class GatePanel {
     const told = [whole(gate.depth), seconds(gate.wait_p99), pace(gate.flowing.sent), pace(gate.flowing.rejected)];
     told.forEach((value, i) => setText(this.stats[i], value));
     this.stats[3].classList.toggle("bad", gate.flowing.rejected > 0);
-    this.less.hidden = !gate.backing_off;
-    if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
+    this.less.hidden = !(gate.outage || gate.backing_off);
+    if (gate.outage) say(this.less, { bold: "The origin is down" }, `: ${waitFor(gate.depth)} for it, up to ${gate.outage.hold} (${gate.outage.error})`);
+    else if (gate.backing_off) say(this.less, { bold: gate.backing_off.shadow ? "Would back off" : "Backing off" }, `: ${whyLess(gate.backing_off)}${gate.backing_off.shadow ? ". In shadow mode, nothing is slowed down." : ""}`);
     const reasons = [...gate.reasons].sort((a, b) => b[1] - a[1]);
     this.rejected.hidden = reasons.length === 0;
     say(this.rejected, "Rejected: ", reasons.map(([reason, n]) => `${reason} ${pace(n)}`).join(", "));

@@ -67,6 +67,7 @@ impl Gates {
             wait_p50: waits.quantile(0.5).map(seconds),
             wait_p99: waits.quantile(0.99).map(seconds),
             backing_off: gates::backing_off(settings, &state.lowered, clock::now()),
+            outage: gates::outage(settings, state.outage.as_ref(), clock::now()),
             classes: gates::classes(&state.classes),
             deepest: state
                 .deepest

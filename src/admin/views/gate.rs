@@ -28,6 +28,8 @@ pub struct Gate {
     pub blocked_seconds: BTreeMap<Plain, f64>,
     /// Why it lets less through than the file says; `None` if it does not.
     pub backing_off: Option<BackingOff>,
+    /// The present outage; `None` if the origin can be reached, or nobody waits for it.
+    pub outage: Option<GateOutage>,
     /// The keys with the most waiting requests, deepest first.
     pub deepest: Vec<GateKey>,
 }
@@ -73,6 +75,18 @@ pub struct BackingOff {
     pub shadow: bool,
 }
 
+/// An outage of an origin for whose end requests wait.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateOutage {
+    /// For how long it has lasted, in seconds.
+    pub lasts: f64,
+    /// The longest wait of a request, as in the file, such as `5s`.
+    pub hold: Plain,
+    /// Why the origin was last not reached.
+    pub error: Plain,
+}
+
 /// The gate of an origin in one second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -89,6 +103,7 @@ pub struct GateSample {
     pub wait_p50: Option<f64>,
     pub wait_p99: Option<f64>,
     pub backing_off: Option<BackingOff>,
+    pub outage: Option<GateOutage>,
     /// The classes that share the gate, in the order of the file.
     pub classes: Vec<GateClass>,
     /// The keys with the most waiting requests, deepest first.

@@ -15,7 +15,9 @@ mod what_if;
 mod zone;
 
 pub use config::{Broken, Change, Config, Problem};
-pub use gate::{BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateSample};
+pub use gate::{
+    BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateSample,
+};
 pub use headline::{Headline, Headlines, PastHeadline};
 pub use origin::{Check, Event, Origin, Origins, Out, Server};
 pub use overrides::{KeyOverride, Overrides};

@@ -36,7 +36,7 @@ pub fn changes(old: &Settings, new: &Settings, started_with: &Settings) -> Vec<S
     for text in &mut found {
         let is_of = |setting: &&str| {
             let rest = text.strip_prefix(*setting);
-            rest.is_some_and(|rest| rest.starts_with([' ', '.']))
+            rest.is_some_and(|rest| rest.starts_with([' ', '.', '[']))
         };
         if waiting.iter().any(is_of) {
             text.push_str(" (needs a restart)");
@@ -117,13 +117,15 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
         match (places_old.get(&item_name), item) {
             (None, Value::Table(_)) => found.push(format!("{path}[{item_name}] added")),
             (None, _) => found.push(format!("{path} + {}", cut(&item_name))),
-            (Some(place), Value::Table(item)) => {
+            (Some(place), _) => {
                 kept.push(*place);
-                if let Some(Value::Table(old)) = old.get(*place) {
-                    compare_tables(&format!("{path}[{item_name}]"), old, item, found);
-                }
+                compare(
+                    &format!("{path}[{item_name}]"),
+                    old.get(*place),
+                    Some(item),
+                    found,
+                );
             }
-            (Some(place), _) => kept.push(*place),
         }
     }
     if !kept.is_sorted() || found.len() == count {
@@ -132,13 +134,13 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Strin
 }
 
 /// What tells an item of a list from the others: of a route its methods, host and path, of a limit
-/// its zone, of any other value its text.
+/// its zone, of a place to listen its address, of any other value its text.
 fn name(item: &Value) -> String {
     let Value::Table(table) = item else {
         return plain(item);
     };
-    if let Some(zone) = table.get("zone") {
-        return plain(zone);
+    if let Some(name) = table.get("zone").or_else(|| table.get("address")) {
+        return plain(name);
     }
     let methods = table.get("methods").and_then(Value::as_array);
     let methods: Vec<String> = methods.into_iter().flatten().map(plain).collect();

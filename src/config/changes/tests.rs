@@ -154,6 +154,34 @@ fn each_change_has_its_text() {
 }
 
 #[test]
+fn each_entry_of_listen_is_compared_by_its_address() {
+    let listen = |entries: &str| format!("workers = 2\nlisten = [{entries}]");
+    let old = listen("\"127.0.0.1:8080\", { address = \"unix:b\", mode = \"0660\" }");
+    for (new, texts) in [
+        (
+            "{ address = \"unix:b\", mode = \"660\" }, { address = \"127.0.0.1:8080\", tls = false }",
+            &["server.listen in another order (needs a restart)"][..],
+        ),
+        (
+            "{ address = \"127.0.0.1:8080\", redirect = \"https:1\" }, \"unix:a\"",
+            &[
+                "server.listen[unix:/etc/drip/b] removed (needs a restart)",
+                "server.listen[127.0.0.1:8080] 127.0.0.1:8080 -> { address = \"127.0.0.1:8080\", redirect = \"https:1\" } (needs a restart)",
+                "server.listen + unix:/etc/drip/a (needs a restart)",
+            ],
+        ),
+        (
+            "\"127.0.0.1:8080\", { address = \"unix:b\", mode = \"0600\" }",
+            &["server.listen[unix:/etc/drip/b].mode 0660 -> 0600 (needs a restart)"],
+        ),
+    ] {
+        let [old, new] = [old.as_str(), &listen(new)]
+            .map(|listen| settings(&FILE.replace("workers = 2", listen)));
+        assert_eq!(changes(&old, &new, &old), texts);
+    }
+}
+
+#[test]
 fn no_password_is_shown() {
     for (old, new) in [(":first@cache", ":second@store"), (":first@", "@")] {
         let texts = after(&[(old, new)]).join("\n");

@@ -3,12 +3,16 @@
 mod backoff;
 mod cost;
 mod environment;
+mod header_fields;
 mod include;
 mod limits;
+mod listen;
 mod log;
 mod origins;
 mod plans;
 mod redis;
+mod reread;
+mod rewrite;
 mod routes;
 mod server;
 mod tls;
@@ -17,7 +21,7 @@ mod values;
 mod warnings;
 mod zones;
 
-pub use tls::unusable_certificates;
+pub use reread::{FileField, admin_of_broken, unusable_files, warnings_of_files};
 
 #[cfg(test)]
 mod properties;

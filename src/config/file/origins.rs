@@ -33,6 +33,7 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
     let timeout = |seconds| Duration::from_secs(seconds);
     let title = format!("[origins.{name}.health]");
     let backoff_title = format!("[origins.{name}.backoff]");
+    let queue_timeout = fields.or("queue_timeout", timeout(5), values::duration);
     let origin = Origin {
         name,
         servers: servers.unwrap_or_default(),
@@ -53,7 +54,8 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
             .and_then(|node| index(node, "zones", zones)),
         queue: fields.or("queue", QUEUE, values::at_least_one(MOST_WAITING)),
         max_queue: fields.or("max_queue", MAX_QUEUE, values::at_least_one(MOST_WAITING)),
-        queue_timeout: fields.or("queue_timeout", timeout(5), values::duration),
+        queue_timeout,
+        hold: fields.or("hold", Duration::ZERO, |node| hold(node, queue_timeout)),
         max_fails: fields.or("max_fails", 3, values::whole(1..=u32::MAX)),
         fail_timeout: fields.or("fail_timeout", timeout(10), values::timeout),
         keep_alive: fields.or("keep_alive", 256, values::whole(0..=u32::MAX as usize)),
@@ -72,6 +74,15 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
     };
     fields.finish();
     origin
+}
+
+/// Reads `hold`. Where no request waits, none can be held.
+fn hold(node: Node, queue_timeout: Duration) -> Option<Duration> {
+    let hold = values::duration(node)?;
+    if !hold.is_zero() && queue_timeout.is_zero() {
+        node.wrong("no request waits while queue_timeout is \"0\"; raise it, or remove hold");
+    }
+    Some(hold)
 }
 
 /// Reads `[origins.NAME.classes]`.

@@ -1,21 +1,24 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use std::thread;
 use std::time::Duration;
 
+use super::listen::{self, meet};
 use super::{Fields, Node, tls, values};
-use crate::config::{ForwardedHeader, Listen, Server};
+use crate::config::{ForwardedHeader, Listen, ListenAddress, Peers, Server};
 
 const MAX_WORKERS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 const MAX_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(25_000).unwrap();
 const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
+/// As in nginx.
+const MAX_CONCURRENT_STREAMS: NonZeroU16 = NonZeroU16::new(128).unwrap();
 const MAX_HEADER_SIZE: usize = 32 * 1024;
 
 /// Reads `[server]`.
 pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
     let (listen, admin) = addresses(&mut fields, admin_token);
     let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let networks = values::list("[\"10.0.0.0/8\"]", values::network);
+    let peers = || values::list("[\"10.0.0.0/8\"]", values::peer);
     let headers = values::choice(&ForwardedHeader::NAMED);
     let seconds = Duration::from_secs;
     let server = Server {
@@ -30,13 +33,20 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
             cores.min(MAX_WORKERS),
             values::at_least_one(MAX_WORKERS),
         ),
-        trusted_proxies: fields.or("trusted_proxies", Vec::new(), networks),
+        trusted_proxies: Peers::new(fields.or("trusted_proxies", Vec::new(), peers())),
+        proxy_protocol: Peers::new(fields.or("proxy_protocol", Vec::new(), peers())),
         forwarded_header: fields.or("forwarded_header", ForwardedHeader::XForwardedFor, headers),
         max_connections: fields.or(
             "max_connections",
             MAX_CONNECTIONS,
             values::at_least_one(MOST_CONNECTIONS),
         ),
+        max_concurrent_streams: fields.or(
+            "max_concurrent_streams",
+            MAX_CONCURRENT_STREAMS,
+            |node| values::whole(1..=u16::MAX)(node).and_then(NonZeroU16::new),
+        ),
+        hold_streams: fields.or("hold_streams", true, values::boolean),
         keep_alive: fields.or("keep_alive", seconds(75), values::duration),
         tcp_keepalive: Some(fields.or("tcp_keepalive", seconds(60), values::tcp_keepalive))
             .filter(|after| !after.is_zero()),
@@ -83,18 +93,19 @@ fn host_name() -> String {
 /// Reads the client addresses and the admin address, and reports two that conflict.
 fn addresses(fields: &mut Fields, admin_token: bool) -> (Vec<Listen>, Option<SocketAddr>) {
     let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    let has_tls = fields.value("tls").is_some();
     let listen_node = fields.get("listen");
     let listen = match listen_node {
-        Some(node) => listen(node),
-        None => vec![Listen::Tcp(local(8080))],
+        Some(node) => listen::read(node, has_tls),
+        None => vec![listen::of_text(ListenAddress::Tcp(local(8080)), has_tls)],
     };
     let admin_node = fields.get("admin");
     let admin = match admin_node {
         Some(node) => admin(node, admin_token),
         None => Some(local(9090)),
     };
-    let meeting = admin.map(Listen::Tcp).and_then(|admin| {
-        let met = listen.iter().find(|listen| meet(listen, &admin));
+    let meeting = admin.map(ListenAddress::Tcp).and_then(|admin| {
+        let met = listen.iter().find(|listen| meet(&listen.address, &admin));
         Some((met?, admin))
     });
     match (meeting, admin_node, listen_node) {
@@ -107,47 +118,6 @@ fn addresses(fields: &mut Fields, admin_token: bool) -> (Vec<Listen>, Option<Soc
         _ => {}
     }
     (listen, admin)
-}
-
-fn listen(node: Node) -> Vec<Listen> {
-    let mut addresses = Vec::new();
-    for item in values::filled("[\"127.0.0.1:8080\"]", node).unwrap_or_default() {
-        if let Some(address) = listen_address(item) {
-            if let Some(earlier) = addresses.iter().find(|earlier| meet(earlier, &address)) {
-                item.wrong(&format!(
-                    "{address} and {earlier} cannot both be listened on; remove one"
-                ));
-            }
-            addresses.push(address);
-        }
-    }
-    addresses
-}
-
-/// Whether two addresses conflict, so that the kernel would refuse one of them.
-///
-/// Port 0 never conflicts, because the kernel picks a new port each time.
-fn meet(one: &Listen, other: &Listen) -> bool {
-    let (Listen::Tcp(one), Listen::Tcp(other)) = (one, other) else {
-        return one == other;
-    };
-    let covers = |one: IpAddr, other: IpAddr| {
-        one == other || one.is_unspecified() && (one.is_ipv6() || other.is_ipv4())
-    };
-    let (a, b) = (one.ip(), other.ip());
-    one.port() != 0 && one.port() == other.port() && (covers(a, b) || covers(b, a))
-}
-
-fn listen_address(node: Node) -> Option<Listen> {
-    let text = node.value.as_str().unwrap_or_default();
-    let listen = match text.strip_prefix("unix:") {
-        Some("") => None,
-        Some(path) => Some(Listen::Unix(node.in_folder(path))),
-        None => text.parse().ok().map(Listen::Tcp),
-    };
-    listen.or_else(|| {
-        node.expected("an address with a port such as \"127.0.0.1:8080\" or \"[::]:8080\", or a socket such as \"unix:/run/drip.sock\"")
-    })
 }
 
 fn admin(node: Node, token: bool) -> Option<SocketAddr> {

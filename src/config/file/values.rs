@@ -9,6 +9,7 @@ use std::time::Duration;
 use ipnet::{IpNet, Ipv4Net};
 use toml::de::DeValue;
 
+use crate::config::PeerPattern;
 use crate::config::read::Node;
 use crate::config::size::parse_size;
 use crate::config::suggest::nearest;
@@ -21,6 +22,12 @@ const LONGEST_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 pub(super) fn text(node: Node<'_>) -> Option<&str> {
     let text = node.value.as_str();
     text.or_else(|| node.expected("a text in quotes"))
+}
+
+/// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
+pub(super) fn is_token(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(fits)
 }
 
 /// The name of a class of an origin, which need not exist.
@@ -245,13 +252,13 @@ pub(super) fn filled<'r>(example: &str, node: Node<'r>) -> Option<Vec<Node<'r>>>
 /// Bits after the prefix are cleared. IPv4 in IPv6 becomes IPv4, as in the addresses that are
 /// compared with the network.
 pub(super) fn network(node: Node) -> Option<IpNet> {
-    let network = node.value.as_str().and_then(|text| {
-        let alone = || text.parse::<IpAddr>().map(IpNet::from);
-        text.parse::<IpNet>().or_else(|_| alone()).ok()
-    });
-    let Some(network) = network else {
-        return node.expected("an address or network such as \"10.0.0.0/8\"");
-    };
+    let network = node.value.as_str().and_then(network_of);
+    network.or_else(|| node.expected("an address or network such as \"10.0.0.0/8\""))
+}
+
+fn network_of(text: &str) -> Option<IpNet> {
+    let alone = || text.parse::<IpAddr>().map(IpNet::from);
+    let network = text.parse::<IpNet>().or_else(|_| alone()).ok()?;
     Some(match network.trunc() {
         IpNet::V6(v6) if v6.prefix_len() >= 96 => v6
             .addr()
@@ -259,6 +266,18 @@ pub(super) fn network(node: Node) -> Option<IpNet> {
             .and_then(|v4| Ipv4Net::new(v4, v6.prefix_len() - 96).ok())
             .map_or(IpNet::V6(v6), IpNet::V4),
         network => network,
+    })
+}
+
+/// A network, a single address, or `unix:` for all programs that connect to a socket file.
+pub(super) fn peer(node: Node) -> Option<PeerPattern> {
+    if node.value.as_str() == Some("unix:") {
+        return Some(PeerPattern::Unix);
+    }
+    let network = node.value.as_str().and_then(network_of);
+    let network = network.map(PeerPattern::Network);
+    network.or_else(|| {
+        node.expected("an address or network such as \"10.0.0.0/8\", or \"unix:\" for socket files")
     })
 }
 

@@ -12,8 +12,8 @@ use form::Form;
 
 pub use json::schema;
 pub(super) use tables::{
-    BACKOFF, COST_BODY, COST_HEADER, COST_RESPONSE, FILE, HEALTH, INCLUDED, LIMIT, LOG, ORIGIN,
-    PLAN, REDIS, ROUTE, SERVER, TLS, ZONE,
+    BACKOFF, COST_BODY, COST_HEADER, COST_RESPONSE, FILE, HEALTH, INCLUDED, LIMIT, LISTEN, LOG,
+    ORIGIN, PLAN, REDIS, ROUTE, SERVER, TLS, ZONE,
 };
 
 /// A table with a fixed set of fields.

@@ -1,8 +1,8 @@
 //! The fields of each table.
 
 use super::form::{
-    COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, NETWORK, NOT_EMPTY, PERCENT,
-    RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT, TIMEOUT_OR_NONE, words,
+    ADDRESS, COST, DURATION_FORM, DURATION_OR_NONE, HEAD_SIZE, HEADER_NAME, NETWORK, NOT_EMPTY,
+    PEER, PERCENT, RATE_OR_NONE, SIZE, SIZE_ABOVE_ZERO, TIMEOUT, TIMEOUT_OR_NONE, words,
 };
 use super::{Field, Form, Table};
 use crate::config::{
@@ -69,13 +69,16 @@ pub(in crate::config) const INCLUDED: Table = Table {
 
 pub(in crate::config) const SERVER: Table = Table {
     fields: &[
-        Field::new("listen", Form::AnyList(&Form::Like("unix:.+|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".").or("[\"127.0.0.1:8080\"]"),
+        Field::new("listen", Form::AnyList(&Form::OneOf(&[ADDRESS, Form::Table(&LISTEN)]), 1), "Addresses for clients: \"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), a socket file \"unix:/run/drip.sock\", or a table with one of them as address.").or("[\"127.0.0.1:8080\"]"),
         Field::new("admin", Form::Like("off|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+"), "Address of the admin port, or \"off\". An address that is not loopback needs DRIP_ADMIN_TOKEN.").or("\"127.0.0.1:9090\""),
         Field::new("name", Form::Text, "What tells this gateway from others: 1 to 64 printable characters. Default: the host's name."),
         Field::new("workers", Form::Whole(1, 1024), "Worker threads. Default: one per core."),
-        Field::new("trusted_proxies", Form::List(&NETWORK, 0), "Peers whose forwarded_header tells the client address.").or("[]"),
+        Field::new("trusted_proxies", Form::List(&PEER, 0), "Peers whose forwarded_header tells the client address: networks, or \"unix:\" for all on socket files.").or("[]"),
+        Field::new("proxy_protocol", Form::List(&PEER, 0), "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".").or("[]"),
         Field::new("forwarded_header", Form::Word(&FORWARDED_HEADERS), "The field in which a trusted proxy names the client.").or("\"x-forwarded-for\""),
         Field::new("max_connections", Form::Whole(1, U32), "Client connections at once; more wait in the kernel.").or("25000"),
+        Field::new("max_concurrent_streams", Form::Whole(1, u16::MAX as u64), "Requests at once on one connection over HTTP/2.").or("128"),
+        Field::new("hold_streams", Form::Boolean, "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.").or("true"),
         Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),
         Field::new("tcp_keepalive", DURATION_FORM, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
         Field::new("header_timeout", TIMEOUT, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),
@@ -89,6 +92,33 @@ pub(in crate::config) const SERVER: Table = Table {
 
 const FILES: Form = Form::OneOf(&[NOT_EMPTY, Form::List(&NOT_EMPTY, 1)]);
 const KEY_FILES: Form = Form::OneOf(&[NOT_EMPTY, Form::AnyList(&NOT_EMPTY, 1)]);
+
+/// An entry of `listen` that is more than an address.
+pub(in crate::config) const LISTEN: Table = Table {
+    fields: &[
+        Field::new(
+            "address",
+            ADDRESS,
+            "\"127.0.0.1:8080\", \"[::]:8080\" (IPv4 too), or a socket file \"unix:/run/drip.sock\".",
+        )
+        .required(),
+        Field::new(
+            "tls",
+            Form::Boolean,
+            "Whether clients get TLS here. Default: true at a TCP address if there is [server.tls].",
+        ),
+        Field::new(
+            "mode",
+            Form::Like("0?[0-7]{3}"),
+            "Permissions of the socket file, as octal digits: \"0660\". Default: as the umask has it.",
+        ),
+        Field::new(
+            "redirect",
+            Form::Like("https(:0*[1-9][0-9]*)?"),
+            "\"https\": requests here get 308 to the address with TLS; \"https:443\": to this port.",
+        ),
+    ],
+};
 
 pub(in crate::config) const TLS: Table = Table {
     fields: &[
@@ -122,6 +152,7 @@ pub(in crate::config) const ORIGIN: Table = Table {
         Field::new("queue", Form::Whole(1, 10_000_000), "The gate: requests of one key that may wait; only with share.").or("100"),
         Field::new("max_queue", Form::Whole(1, 10_000_000), "The gate: requests of all keys that may wait.").or("10000"),
         Field::new("queue_timeout", DURATION_FORM, "The gate: a request that has waited this long gets 503; \"0\": no request waits.").or("\"5s\""),
+        Field::new("hold", DURATION_FORM, "The gate: how long a request waits for an origin that cannot be reached; \"0\": it is answered at once.").or("\"0\""),
         Field::new("max_fails", Form::Whole(1, U32), "Failures in a row that take one of several servers out.").or("3"),
         Field::new("fail_timeout", TIMEOUT, "How long that server stays out.").or("\"10s\""),
         Field::new("keep_alive", Form::Whole(0, U32), "Idle connections kept, for each worker and server.").or("256"),
@@ -276,8 +307,8 @@ pub(in crate::config) const ROUTE: Table = Table {
     fields: &[
         Field::new(
             "path",
-            Form::Like("/[^?#]*|=\\s*/[^?#]*"),
-            "A prefix, compared byte by byte; \"= /exact\" for one path.",
+            Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:(.|\\n)+"),
+            "A prefix, compared byte by byte; \"= /exact\" for one path; \"regex:^/u/[0-9]+$\" for a regular expression.",
         )
         .required(),
         Field::new(
@@ -294,9 +325,41 @@ pub(in crate::config) const ROUTE: Table = Table {
         Field::new(
             "origin",
             Form::Text,
-            "Where the requests go: a name from [origins].",
+            "Where the requests go: a name from [origins]. Required without refuse.",
+        ),
+        Field::new(
+            "refuse",
+            Form::Whole(400, 599),
+            "Answer each request with this status instead of sending it to an origin.",
+        ),
+        Field::new(
+            "strip_prefix",
+            Form::Like("/[^?#]*"),
+            "Removed from the beginning of the path that the origin gets.",
+        ),
+        Field::new(
+            "add_prefix",
+            Form::Like("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*"),
+            "Put before the path that the origin gets, after strip_prefix is removed.",
+        ),
+        Field::new(
+            "request_headers",
+            Form::HeaderFields,
+            "Fields that the origin gets instead of the client's; false removes one.",
         )
-        .required(),
+        .or("{}"),
+        Field::new(
+            "response_headers",
+            Form::HeaderFields,
+            "Fields of all responses, instead of the origin's; false removes one.",
+        )
+        .or("{}"),
+        Field::new(
+            "answer_headers",
+            Form::HeaderFields,
+            "Fields of the responses that drip makes itself, such as a rejection.",
+        )
+        .or("{}"),
         Field::new(
             "class",
             NOT_EMPTY,

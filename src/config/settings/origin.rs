@@ -46,6 +46,10 @@ pub struct Origin {
     pub max_queue: NonZeroUsize,
     /// Longest wait at the gate; zero: nobody waits.
     pub queue_timeout: Duration,
+    /// Longest wait for an origin that cannot be reached; zero: nobody waits for it.
+    ///
+    /// If it is above zero, `queue_timeout` is too.
+    pub hold: Duration,
     /// Consecutive failures after which a server is not used; at least 1.
     ///
     /// Applies only to an origin with several servers.
@@ -68,15 +72,29 @@ impl Origin {
     /// What its gate lets through; `None` if it has no gate.
     #[must_use]
     pub fn gate(&self) -> Option<GateLimits> {
-        if self.rate.is_none() && self.max_in_flight.is_none() && self.backoff.is_none() {
-            return None;
-        }
-        Some(GateLimits {
+        let has_gate = self.is_limited() || self.holds();
+        has_gate.then(|| GateLimits {
             rate: self.rate,
             max_in_flight: self.max_in_flight.map(NonZeroUsize::get),
             queue: self.share.map(|_| self.queue.get()),
             max_queue: self.max_queue.get(),
         })
+    }
+
+    /// What its gate lets through while the origin can be reached; `None` if that is everything.
+    #[must_use]
+    pub fn gate_limits(&self) -> Option<GateLimits> {
+        self.gate().filter(|_| self.is_limited())
+    }
+
+    /// Whether requests wait for it while it cannot be reached.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        !self.hold.is_zero()
+    }
+
+    fn is_limited(&self) -> bool {
+        self.rate.is_some() || self.max_in_flight.is_some() || self.backoff.is_some()
     }
 }
 

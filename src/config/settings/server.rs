@@ -1,10 +1,10 @@
-use std::fmt;
 use std::net::SocketAddr;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ipnet::IpNet;
+use super::listen::{Listen, ListenAddress, ListenService};
+use super::peers::Peers;
 
 /// `[server]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,11 +18,17 @@ pub struct Server {
     /// Worker threads, at most 1024.
     pub workers: NonZeroUsize,
     /// Peers whose [`Server::forwarded_header`] is trusted.
-    pub trusted_proxies: Vec<IpNet>,
+    pub trusted_proxies: Peers,
+    /// Peers that must begin each connection with a header of the PROXY protocol.
+    pub proxy_protocol: Peers,
     /// The field in which a trusted peer names its client.
     pub forwarded_header: ForwardedHeader,
     /// Most connections at once; further ones wait in the kernel's backlog.
     pub max_connections: NonZeroUsize,
+    /// Most requests at once on one connection over HTTP/2.
+    pub max_concurrent_streams: NonZeroU16,
+    /// Whether requests over HTTP/2 are held back where `burst` has no room left.
+    pub hold_streams: bool,
     /// How long an idle client connection is kept; zero: idle connections are closed.
     pub keep_alive: Duration,
     /// Idle time after which the kernel probes the peer of a TCP connection; `None`: never.
@@ -39,8 +45,39 @@ pub struct Server {
     pub max_body_size: Option<NonZeroU64>,
     /// How long the queues may drain when the gateway stops; zero: not at all.
     pub shutdown_timeout: Duration,
-    /// Certificates for TLS connections of clients; `None`: no TLS.
+    /// Certificates for TLS connections of clients; `None`: no address has TLS.
     pub tls: Option<Tls>,
+}
+
+impl Server {
+    /// The entries of `listen`, each with its service unless it is that of a text entry.
+    pub(crate) fn listen_as_written(
+        &self,
+    ) -> impl Iterator<Item = (&ListenAddress, Option<ListenService>)> {
+        self.listen.iter().map(|Listen { address, service }| {
+            let usual = ListenService::of_text(address, self.tls.is_some());
+            (address, Some(*service).filter(|service| *service != usual))
+        })
+    }
+
+    /// Whether clients get TLS at any address.
+    #[must_use]
+    pub fn has_tls_address(&self) -> bool {
+        let mut listen = self.listen.iter();
+        listen.any(|listen| listen.service == ListenService::Tls)
+    }
+
+    /// How many requests of a key that came over HTTP/2 may wait above `burst`.
+    ///
+    /// A client with one connection has no more requests at once than this.
+    #[must_use]
+    pub fn held_streams(&self) -> u32 {
+        if self.hold_streams {
+            self.max_concurrent_streams.get().into()
+        } else {
+            0
+        }
+    }
 }
 
 /// `[server.tls]`.
@@ -78,24 +115,4 @@ impl ForwardedHeader {
         ("x-forwarded-for", Self::XForwardedFor),
         ("forwarded", Self::Forwarded),
     ];
-}
-
-/// An address for clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Listen {
-    /// An address and port.
-    ///
-    /// `[::]` accepts IPv4 too. For port 0 the kernel picks a port.
-    Tcp(SocketAddr),
-    /// Absolute path of a socket file.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Listen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => address.fmt(f),
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-        }
-    }
 }

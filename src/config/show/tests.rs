@@ -6,12 +6,22 @@ use crate::config::{Listen, parse};
 const EVERYTHING: &str = r#"
 [server]
 name             = 'Edge "1", \é'
-listen           = ["127.0.0.1:8080", "[::]:8443", "unix:run/drip.sock"]
+listen           = [
+    "127.0.0.1:8080",
+    { address = "[::]:8443", tls = true },
+    { address = "[::]:81", tls = false },
+    { address = "[::]:80", redirect = "https" },
+    "unix:run/drip.sock",
+    { address = "unix:run/other.sock", mode = "660", redirect = "https:443" },
+]
 admin            = "[::1]:9090"
 workers          = 3
-trusted_proxies  = ["10.0.0.0/8", "2001:db8::1"]
+trusted_proxies  = ["10.0.0.0/8", "2001:db8::1", "unix:"]
+proxy_protocol   = ["unix:", "10.0.0.1"]
 forwarded_header = "forwarded"
 max_connections  = 1_000
+max_concurrent_streams = 16
+hold_streams     = false
 keep_alive       = "0"
 tcp_keepalive    = "0s"
 header_timeout   = "1500ms"
@@ -64,6 +74,7 @@ healthy_after   = 2
 
 [origins.a]
 servers = ["http://127.0.0.1:9000"]
+hold    = "60s"
 health  = { path = "/" }
 backoff = {}
 
@@ -117,6 +128,20 @@ reject_body   = "\u0001\t\r\n\"\\é"
 headers       = ["server-timing", "ratelimit"]
 
 [[routes]]
+path             = 'regex:^/v1/\d+"$'
+origin           = "a"
+strip_prefix     = "/v1/"
+add_prefix       = "/caf%C3%A9"
+request_headers  = { Authorization = "Bearer \u00e9\"", "x!y" = false }
+response_headers = { server = false, x-a = "b" }
+answer_headers   = { access-control-allow-origin = "*" }
+
+[[routes]]
+path   = "/private/"
+refuse = 403
+answer_headers = { x-a = "c" }
+
+[[routes]]
 path   = "/"
 origin = "b.example"
 class  = "a.b"
@@ -140,12 +165,15 @@ access = "logs/access.log"
 
 const SHOWN: &str = r#"[server]
 name = "Edge \"1\", \\é"
-listen = ["127.0.0.1:8080", "[::]:8443", "unix:/etc/drip/run/drip.sock"]
+listen = ["127.0.0.1:8080", "[::]:8443", { address = "[::]:81", tls = false }, { address = "[::]:80", redirect = "https:8080" }, "unix:/etc/drip/run/drip.sock", { address = "unix:/etc/drip/run/other.sock", redirect = "https:443", mode = "0660" }]
 admin = "[::1]:9090"
 workers = 3
-trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128"]
+trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128", "unix:"]
+proxy_protocol = ["unix:", "10.0.0.1/32"]
 forwarded_header = "forwarded"
 max_connections = 1000
+max_concurrent_streams = 16
+hold_streams = false
 keep_alive = "0"
 tcp_keepalive = "0"
 header_timeout = "1500ms"
@@ -171,6 +199,7 @@ share = "z"
 queue = 1
 max_queue = 2
 queue_timeout = "0"
+hold = "0"
 max_fails = 5
 fail_timeout = "1m"
 keep_alive = 0
@@ -208,6 +237,7 @@ max_in_flight = 0
 queue = 100
 max_queue = 10000
 queue_timeout = "5s"
+hold = "1m"
 max_fails = 3
 fail_timeout = "10s"
 keep_alive = 256
@@ -298,6 +328,30 @@ reject_body = "\u0001\t\r\n\"\\é"
 headers = ["ratelimit", "server-timing"]
 
 [[routes]]
+path = "regex:^/v1/\\d+\"$"
+methods = []
+origin = "a"
+cost = 1
+refund = []
+limits = []
+max_wait = "none"
+dry_run = false
+reject_status = 429
+reject_body = "Too many requests\n"
+headers = ["x-ratelimit"]
+strip_prefix = "/v1/"
+add_prefix = "/caf%C3%A9"
+request_headers = { "Authorization" = "Bearer é\"", "x!y" = false }
+response_headers = { "server" = false, "x-a" = "b" }
+answer_headers = { "access-control-allow-origin" = "*" }
+
+[[routes]]
+path = "/private/"
+methods = []
+refuse = 403
+answer_headers = { "x-a" = "c" }
+
+[[routes]]
 path = "/"
 methods = []
 origin = "b.example"
@@ -368,13 +422,18 @@ fn defaults_are_shown_and_read_back() {
     let cores = std::thread::available_parallelism().unwrap();
     assert_eq!(
         server.listen,
-        [Listen::Tcp("127.0.0.1:8080".parse().unwrap())]
+        [Listen {
+            address: ListenAddress::Tcp("127.0.0.1:8080".parse().unwrap()),
+            service: ListenService::Plain,
+        }]
     );
     assert_eq!(server.admin, Some("127.0.0.1:9090".parse().unwrap()));
     assert_eq!(server.workers, cores);
     for line in [
         "forwarded_header = \"x-forwarded-for\"",
         "max_connections = 25000",
+        "max_concurrent_streams = 128",
+        "hold_streams = true",
         "keep_alive = \"75s\"",
         "tcp_keepalive = \"1m\"",
         "header_timeout = \"10s\"",
@@ -412,7 +471,17 @@ fn one_certificate_is_shown_without_a_list() {
 fn routes_are_named_and_matched_byte_by_byte() {
     let settings = parse(SHOWN, Path::new("gateway.toml"), false).unwrap();
     let names = settings.routes.iter().map(Route::name).collect::<Vec<_>>();
-    assert_eq!(names, ["api.example.com = /login", "/", "/three", "/four"]);
+    assert_eq!(
+        names,
+        [
+            "api.example.com = /login",
+            "regex:^/v1/\\d+\"$",
+            "/private/",
+            "/",
+            "/three",
+            "/four"
+        ]
+    );
     let exact = &settings.routes[0].path;
     assert!(exact.matches(b"/login") && !exact.matches(b"/login/") && !exact.matches(b"/Login"));
     let prefix = crate::config::PathPattern::Prefix("/fast".to_owned());

@@ -4,31 +4,43 @@
 //! |---|---|
 //! | `http1`, `http2` | a connection over either version |
 //! | `stream` | the client as a request's service uses it, over either version |
-//! | `tls`, `certificates`, `socket` | encrypted and plain connections |
+//! | `tls`, `certificates`, `client_hello` | encrypted connections |
+//! | `socket`, `peek` | what connections of both kinds can do, and a look at their first bytes |
 //! | `rewound` | a connection whose first bytes were read already |
+//! | `proxy_protocol` | the header with which a proxy names its client |
 //! | `context`, `peer`, `timeouts`, `stop`, `error_response` | parts that the others use |
 
 mod certificates;
+mod client_hello;
 mod context;
 mod error_response;
 mod http1;
 mod http2;
+mod peek;
 mod peer;
+mod proxy_protocol;
 mod rewound;
 mod socket;
 mod stop;
 mod stream;
 mod timeouts;
 mod tls;
+mod validity;
 
 pub use certificates::{CertificateError, Certificates};
 pub use context::ConnectionContext;
 pub use http1::serve;
+pub use peek::Peek;
 pub use peer::Peer;
+pub use proxy_protocol::{
+    InvalidHeader, MAX as MAX_PROXY_HEADER, ProxyHeader, ProxyHeaderError,
+    parse as parse_proxy_header, read_proxy_header,
+};
 pub use socket::Socket;
 pub use stop::StopSignal;
 pub use stream::{
     Aborted, ClientError, ClientStream, EachField, RequestService, Response, unless_gone,
 };
 pub use timeouts::Timeouts;
-pub use tls::TlsServer;
+pub use tls::{HandshakeError, TlsServer};
+pub use validity::Validity;

@@ -1,4 +1,7 @@
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
+
+use super::proxy_protocol::ProxyHeader;
 
 /// The two ends of a client's connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -7,6 +10,8 @@ pub struct Peer {
     pub address: Option<SocketAddr>,
     /// The address that the client connected to; `None` on a unix socket.
     pub local: Option<SocketAddr>,
+    /// The port to which requests are redirected, over TLS; `None`: they are served here.
+    pub redirect: Option<NonZeroU16>,
     /// Whether the connection is encrypted.
     pub secure: bool,
 }
@@ -16,6 +21,22 @@ impl Peer {
     #[must_use]
     pub fn ip(&self) -> Option<IpAddr> {
         self.address.map(|address| address.ip().to_canonical())
+    }
+
+    /// Returns the ends that the proxy at the other end of the connection names.
+    #[must_use]
+    pub fn behind_proxy(self, header: ProxyHeader) -> Self {
+        match header {
+            ProxyHeader::Proxied {
+                source,
+                destination,
+            } => Self {
+                address: Some(source),
+                local: Some(destination),
+                ..self
+            },
+            ProxyHeader::Own => self,
+        }
     }
 
     /// Returns `http` or `https`.

@@ -1,6 +1,5 @@
 use std::net::IpAddr;
 
-use ipnet::IpNet;
 use memchr::memrchr;
 
 use crate::config::{ForwardedHeader, Server};
@@ -28,13 +27,8 @@ impl Client {
     /// is the peer.
     pub(super) fn of(fields: Fields<'_>, peer: &Peer, server: &Server) -> Self {
         let peer = peer.ip();
-        let is_trusted = |address: &IpAddr| {
-            server
-                .trusted_proxies
-                .iter()
-                .any(|net: &IpNet| net.contains(address))
-        };
-        let trusted = peer.as_ref().is_some_and(is_trusted);
+        let is_trusted = |address: &IpAddr| server.trusted_proxies.contain(Some(*address));
+        let trusted = server.trusted_proxies.contain(peer);
         let address = if trusted {
             named(fields, server.forwarded_header, is_trusted).or(peer)
         } else {

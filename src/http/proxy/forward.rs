@@ -15,8 +15,13 @@ use super::worker::Worker;
 use crate::config::{self, HostRule, Route};
 use crate::http::downstream::{ClientError, ClientStream, ConnectionContext, unless_gone};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{Connection, InFlight, Needs, Origin, OriginError, Place};
+use crate::http::upstream::{
+    Connection, GateRejection, InFlight, Needs, Origin, OriginError, Place,
+};
 use crate::limit::Moment;
+
+/// How often a request is sent again on another connection.
+const MAX_REPEATS: u8 = 2;
 
 /// Why a request got no response, or only a part of one.
 #[derive(Debug)]
@@ -25,6 +30,8 @@ pub(super) enum Failure {
     Client(ClientError),
     /// The origin gave no response.
     Origin(OriginError),
+    /// The origin's gate took the request back and then rejected it.
+    Rejected(GateRejection),
     /// The response broke off after it had begun.
     Broken,
 }
@@ -40,13 +47,15 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) worker: &'a Worker,
     pub(super) gateway: &'r Gateway,
     pub(super) route: &'a Route,
+    /// The index of the route's origin.
+    pub(super) origin: usize,
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) context: &'a ConnectionContext,
     pub(super) client: &'a mut C,
     pub(super) record: &'a mut RequestRecord<'r>,
     pub(super) upload: Upload,
     /// Its place at the origin, until it is at one of the servers; `None` if there is no gate.
-    place: Option<Place>,
+    pub(super) place: Option<Place>,
     /// What it was charged in its zones, if its answer may change that.
     pub(super) used: UsedTurns<'r>,
     /// Its places among the running requests of its keys, until the last byte of the response has
@@ -96,6 +105,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         worker: &'a Worker,
         Admitted {
             route,
+            origin,
             place,
             used,
             held,
@@ -114,6 +124,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             worker,
             gateway: record.gateway,
             route,
+            origin,
             info,
             context,
             client,
@@ -133,9 +144,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Sends the request to its origin and forwards the response to the client.
     ///
     /// If an idle connection breaks, perhaps because the server was just closing it, the request
-    /// is sent once more on a new connection. This is done only if none of the request had been
-    /// written, or if the method is idempotent and there is no body. If a server cannot be
-    /// reached, the other connection is to another server.
+    /// is sent again on a new connection. This is done only if none of the request had been
+    /// written, or if the method is idempotent and there is no body. It is also done if the server
+    /// told over HTTP/2 that it did nothing with the request. If a server cannot be reached, the
+    /// other connection is to another server.
     pub(super) async fn run(&mut self) -> Result<(), Failure> {
         let answered = self.exchange().await;
         if let Err(Failure::Origin(error)) = &answered {
@@ -146,8 +158,8 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         answered
     }
 
-    fn origin(&self) -> &'r Origin {
-        self.gateway.origin(self.route.origin)
+    pub(super) fn origin(&self) -> &'r Origin {
+        self.gateway.origin(self.origin)
     }
 
     pub(super) fn settings(&self) -> &'r config::Origin {
@@ -161,7 +173,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         // closed.
         let mut at_origin = None;
         {
-            let finding = match self.find_kept(!again)? {
+            let finding = match self.find_kept(!again) {
                 Ok(found) => {
                     at_origin = Some(found);
                     None
@@ -178,17 +190,21 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             return Err(Failure::Broken);
         };
         self.write_head(connection, in_flight)?;
+        let mut repeats = 0;
         let answer = loop {
             match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
                 Err(Attempt::Failed(failure)) => return Err(self.failed(in_flight, failure)),
                 Err(Attempt::Closed(source)) => {
                     let unseen = connection.is_unseen();
-                    if !connection.is_reused() || !(again || unseen) {
+                    let may_be_sent_again =
+                        connection.is_refused() || connection.is_reused() && (again || unseen);
+                    if !may_be_sent_again || repeats == MAX_REPEATS {
                         let server = in_flight.server().to_string();
                         let error = OriginError::Broken { server, source };
                         return Err(self.failed(in_flight, Failure::Origin(error)));
                     }
+                    repeats += 1;
                     Box::pin(self.begin_again(in_flight, connection, source)).await?;
                 }
             }
@@ -201,29 +217,35 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
 
     /// Picks a server and takes an idle connection to it, without waiting.
     ///
-    /// Returns `Err` with the picked server if it has no idle connection. `verified`: skips
-    /// connections that the server has closed.
+    /// Returns `Err` with the picked server if it has no idle connection, or without one if no
+    /// server is in. `verified`: skips connections that the server has closed.
     fn find_kept(
         &mut self,
         verified: bool,
-    ) -> Result<Result<(Connection, InFlight<'r>), InFlight<'r>>, Failure> {
-        let in_flight = self.origin().pick(None, self.began);
-        let in_flight = in_flight.map_err(Failure::Origin)?.with(self.place.take());
+    ) -> Result<(Connection, InFlight<'r>), Result<InFlight<'r>, OriginError>> {
+        let in_flight = self.origin().pick(None, self.began).map_err(Err)?;
+        let in_flight = in_flight.with(self.place.take());
         self.record.server = Some(in_flight.server());
         let pool = self.worker.pools.of(in_flight.at());
         let kept = pool.take(self.needs(), verified);
-        Ok(match kept {
+        match kept {
             Some(kept) => Ok((kept, in_flight)),
-            None => Err(in_flight),
-        })
+            None => Err(Ok(in_flight)),
+        }
     }
 
     /// Opens a connection to the picked server.
     async fn connect_first(
         &mut self,
-        picked: InFlight<'r>,
+        picked: Result<InFlight<'r>, OriginError>,
     ) -> Result<(Connection, InFlight<'r>), Failure> {
-        let mut in_flight = picked;
+        let mut in_flight = match picked {
+            Ok(picked) => picked,
+            Err(all_out) => {
+                let (place, now) = (self.place.take(), self.worker.pacer.now());
+                return Box::pin(self.connect_when_back(place, all_out, now)).await;
+            }
+        };
         let connection = self.connect(&mut in_flight).await?;
         Ok((connection, in_flight))
     }
@@ -264,6 +286,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {
             info: self.info,
+            route: self.route,
             context: self.context,
             server: in_flight.server(),
             host: &self.settings().host,
@@ -295,13 +318,19 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     ///
     /// This is safe because nothing was sent yet.
     async fn connect(&mut self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
-        let connection = self.connect_to_any(in_flight).await;
+        let mut connection = self.connect_to_any(in_flight).await;
+        if let Err(Failure::Origin(error)) = connection {
+            connection = Box::pin(self.connect_later(in_flight, error)).await;
+        }
         self.sent = self.worker.pacer.now();
         self.record.server = Some(in_flight.server());
         connection
     }
 
-    async fn connect_to_any(&self, in_flight: &mut InFlight<'r>) -> Result<Connection, Failure> {
+    pub(super) async fn connect_to_any(
+        &self,
+        in_flight: &mut InFlight<'r>,
+    ) -> Result<Connection, Failure> {
         let first = match self.connect_to(in_flight).await? {
             Ok(connection) => return Ok(connection),
             Err(error) => self.failed(in_flight, Failure::Origin(error)),
@@ -314,7 +343,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         connection.map_err(|error| self.failed(in_flight, Failure::Origin(error)))
     }
 
-    async fn connect_to(
+    pub(super) async fn connect_to(
         &self,
         in_flight: &InFlight<'_>,
     ) -> Result<Result<Connection, OriginError>, ClientError> {
@@ -324,7 +353,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     /// Records that the server gave no response, if the server caused it.
-    fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
+    pub(super) fn failed(&self, in_flight: &InFlight<'_>, failure: Failure) -> Failure {
         if let Failure::Origin(error) = &failure {
             let now = self.worker.pacer.now();
             in_flight.failed(error, now.since(self.began), now);

@@ -8,11 +8,12 @@ use super::key;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::actors::Key;
-use crate::config::{Plans, Route};
+use crate::config::{Origin, Plans, Route};
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{Admission, GateRejection, OriginGate, Place};
-use crate::limit::{Cost, Moment, Share};
+use crate::http::upstream::{Admission, GateRejection, NoTurn, OriginGate, Place, Waiting};
+use crate::limit::{Cost, Moment, Share, WaitLimits};
 use crate::observe::events::RejectionAtGate;
+use crate::observe::metrics::GateRejected;
 
 /// What became of a request at the gate of its origin.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,30 @@ pub(super) enum AtGate {
     Passed(Duration),
     /// It was rejected after this time.
     Rejected(GateRejection, Duration),
+    /// It passed, could not be sent, and waits again. It has waited since this moment, less the
+    /// time at the origin.
+    Held(Moment),
+    /// It waited this time for an origin that could not be reached. Its turns stay used.
+    InVain(GateRejected, Duration),
+}
+
+impl AtGate {
+    /// How long the request has waited, until `now` if it still does.
+    pub(super) fn waited(self, now: impl FnOnce() -> Moment) -> Duration {
+        match self {
+            Self::Waiting(since) | Self::Held(since) => now().since(since),
+            Self::Passed(span) | Self::Rejected(_, span) | Self::InVain(_, span) => span,
+        }
+    }
+
+    /// Why the request goes no further, if so.
+    pub(super) fn rejected(self) -> Option<GateRejected> {
+        match self {
+            Self::Rejected(rejection, _) => Some(rejection.reason),
+            Self::InVain(reason, _) => Some(reason),
+            Self::Waiting(_) | Self::Passed(_) | Self::Held(_) => None,
+        }
+    }
 }
 
 /// A request before the gate of its origin.
@@ -31,7 +56,8 @@ pub(super) struct GateRequest<'a> {
     gateway: &'a Gateway,
     /// Index of its route.
     index: usize,
-    route: &'a Route,
+    /// Index of the route's origin.
+    origin: usize,
     info: &'a RequestInfo<'a>,
     /// What the request counts for.
     cost: Cost,
@@ -59,20 +85,30 @@ impl<'a> GateRequest<'a> {
     /// Returns `None` if the origin has no gate.
     pub(super) fn new(
         gateway: &'a Gateway,
-        (index, route): (usize, &'a Route),
+        index: usize,
+        origin: usize,
         info: &'a RequestInfo<'a>,
         cost: Cost,
     ) -> Option<Self> {
-        let gate = gateway.origin(route.origin).gate()?;
+        let gate = gateway.origin(origin).gate()?;
         Some(Self {
             gate,
             gateway,
             index,
-            route,
+            origin,
             info,
             cost,
             sharer: OnceCell::new(),
         })
+    }
+
+    fn route(&self) -> &'a Route {
+        &self.gateway.settings().routes[self.index]
+    }
+
+    /// The settings of the origin.
+    fn settings(&self) -> &'a Origin {
+        self.gateway.origin(self.origin).settings()
     }
 
     /// The key of the request here, if it has a plan and the log has to tell.
@@ -95,23 +131,18 @@ impl<'a> GateRequest<'a> {
         let rejection = self
             .gate
             .foresee(|| self.share(), self.most(Duration::ZERO))?;
-        self.tell_rejection(&rejection);
+        self.tell_rejection(rejection.reason);
         Some(rejection)
     }
 
     /// Counts and logs that the gate rejects the request.
-    fn tell_rejection(&self, rejection: &GateRejection) {
-        self.gate.metrics().count_rejection(rejection.reason);
+    fn tell_rejection(&self, reason: GateRejected) {
+        self.gate.metrics().count_rejection(reason);
         self.gate.events().rejected(|| RejectionAtGate {
-            origin: self
-                .gateway
-                .origin(self.route.origin)
-                .settings()
-                .name
-                .clone(),
+            origin: self.settings().name.clone(),
             key: self.sharer().key.to_vec(),
-            reason: rejection.reason.label(),
-            route: self.route.name(),
+            reason: reason.label(),
+            route: self.route().name(),
         });
     }
 
@@ -121,49 +152,94 @@ impl<'a> GateRequest<'a> {
         worker: &Worker,
         waited: Duration,
         at_gate: &mut Option<AtGate>,
-    ) -> Result<Place, GateRejection> {
+    ) -> Result<Place, NoTurn> {
         let admission = self
             .gate
             .join(|| self.share(), self.cost, self.most(waited));
         let (passed, span) = match admission {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
-            Err(rejection) => (Err(rejection), Duration::ZERO),
+            Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),
             Ok(Admission::Waiting(waiting)) => {
                 let began = worker.pacer.now();
                 *at_gate = Some(AtGate::Waiting(began));
-                let limit = self
-                    .gateway
-                    .origin(self.route.origin)
-                    .settings()
-                    .queue_timeout;
+                let limits = self.wait_limits(self.most(waited));
                 // Boxed: most requests need not wait, and their state should be small.
-                let turn = Box::pin(waiting.turn(limit, &worker.pacer)).await;
+                let turn = Box::pin(waiting.turn(limits, &worker.pacer)).await;
                 (turn, worker.pacer.now().since(began))
             }
         };
-        *at_gate = Some(match &passed {
-            Ok(_) => {
-                self.count_class();
-                AtGate::Passed(span)
-            }
-            Err(rejection) => {
-                self.tell_rejection(rejection);
-                AtGate::Rejected(*rejection, span)
-            }
+        if passed.is_ok() {
+            self.count_class();
+        }
+        *at_gate = Some(self.told(&passed, span));
+        passed
+    }
+
+    /// Waits again, after the request had passed and could not be sent.
+    ///
+    /// `waiting`: its new place in the queue, if it got one. `asked`: when the request came.
+    pub(super) async fn pass_again(
+        &self,
+        worker: &Worker,
+        waiting: Result<Waiting, GateRejection>,
+        asked: Moment,
+        at_gate: &mut Option<AtGate>,
+    ) -> Result<Place, NoTurn> {
+        let now = worker.pacer.now();
+        let waited = at_gate.map(|it| it.waited(|| now)).unwrap_or_default();
+        let since = now.before(waited);
+        *at_gate = Some(AtGate::Held(since));
+        let limits = self.wait_limits(self.most(now.since(asked)));
+        let passed = match waiting {
+            Ok(waiting) => waiting.turn(limits, &worker.pacer).await,
+            Err(rejection) => Err(NoTurn::Rejected(rejection)),
+        };
+        let span = worker.pacer.now().since(since);
+        *at_gate = Some(match self.told(&passed, span) {
+            AtGate::Rejected(rejection, span) => AtGate::InVain(rejection.reason, span),
+            told => told,
         });
         passed
     }
 
+    /// What became of the request after `span`. Counts and logs it if it goes no further.
+    fn told(&self, passed: &Result<Place, NoTurn>, span: Duration) -> AtGate {
+        let at_gate = match passed {
+            Ok(_) => AtGate::Passed(span),
+            Err(NoTurn::Rejected(rejection)) => AtGate::Rejected(*rejection, span),
+            Err(NoTurn::Outage(_)) => AtGate::InVain(GateRejected::Outage, span),
+        };
+        if let Some(reason) = at_gate.rejected() {
+            self.tell_rejection(reason);
+        }
+        at_gate
+    }
+
+    /// The longest waits of a request that may wait for `most` in all.
+    fn wait_limits(&self, most: Option<Duration>) -> WaitLimits {
+        let origin = self.settings();
+        WaitLimits {
+            queue_timeout: origin.queue_timeout,
+            hold: origin.hold,
+            most,
+        }
+    }
+
+    /// The key of the request at the gate.
+    pub(super) fn key(&self) -> Key {
+        Key::clone(&self.sharer().key)
+    }
+
     /// The longest time that the request may wait here. In a dry run a route has no `max_wait`.
     fn most(&self, waited: Duration) -> Option<Duration> {
-        let most = self.route.max_wait.or(self.info.call_timeout);
-        let most = most.filter(|_| !self.route.dry_run)?;
+        let most = self.route().max_wait.or(self.info.call_timeout);
+        let most = most.filter(|_| !self.route().dry_run)?;
         Some(most.saturating_sub(waited))
     }
 
     /// Counts the request for its class, if the origin has classes.
     fn count_class(&self) {
-        let origin = self.gateway.origin(self.route.origin).settings();
+        let origin = self.settings();
         if origin.classes.is_empty() {
             return;
         }
@@ -176,13 +252,13 @@ impl<'a> GateRequest<'a> {
 
     /// The plans of the zone that shares the gate, if there is one.
     fn plans(&self) -> Option<&'a Plans> {
-        let share = self.gateway.origin(self.route.origin).settings().share?;
+        let share = self.settings().share?;
         Some(&self.gateway.zone(share).settings().plans)
     }
 
     fn sharer(&self) -> &Sharer {
         self.sharer.get_or_init(|| {
-            let share = self.gateway.origin(self.route.origin).settings().share;
+            let share = self.settings().share;
             let zone = share.map(|zone| self.gateway.zone(zone).settings());
             let key = zone.map_or_else(Key::default, |zone| key::shared(zone, self.info));
             let plan = zone.and_then(|zone| zone.plans.index_of(&key));
@@ -196,9 +272,10 @@ impl<'a> GateRequest<'a> {
         let plan = plan.and_then(|plan| self.plans()?.get(plan));
         let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
-            class: Arc::clone(class.unwrap_or(&self.route.class)),
+            class: Arc::clone(class.unwrap_or(&self.route().class)),
             key: Key::clone(key),
             weight: plan.map_or(1, |plan| plan.weight),
+            held: self.info.held(&self.gateway.settings().server),
         }
     }
 }

@@ -13,12 +13,14 @@ use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
+use crate::config::{Route, RouteAction};
 use crate::http::downstream::{
     Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
 };
 use crate::http::gateway::Gateway;
 use crate::http::message::RequestHead;
 use crate::http::message::sender::Then;
+use crate::http::upstream::NoTurn;
 use crate::limit::Moment;
 use crate::time::pacer::Priority;
 
@@ -53,12 +55,13 @@ impl RequestService for Worker {
             };
             let mut reply = refused;
             if let Some(admitted) = admitted {
+                let route = admitted.route;
                 let mut forward = Forward::new(self, admitted, &info, context, client, &mut record);
                 // Boxed: a request that waits for a turn, or gets its response here, does not need
                 // the room.
                 let forwarded = Box::pin(async move { forward.run().await }).await;
                 if let Err(failure) = forwarded {
-                    reply = Some(answer_to(failure, client.has_begun())?);
+                    reply = Some(answer_to(failure, route, client.has_begun())?);
                 }
             } else {
                 // If the body is not completely here, the connection closes after the response.
@@ -108,10 +111,27 @@ async fn admit<'a>(
     let settings = gateway.settings();
     let method = str::from_utf8(info.head.method()).ok();
     let found = settings.route(&info.path, Some(&info.host), method);
+    if let Some(port) = info.peer.redirect
+        && !found.is_some_and(|(_, route)| route.is_for_acme())
+    {
+        return Err(Reply::redirect(info, port));
+    }
     let Some((index, route)) = found else {
         return Err(Reply::plain(404, "No route matches this request\n"));
     };
     record.route = Some(index);
+    let origin = match route.action {
+        RouteAction::Forward(origin) => origin,
+        RouteAction::Refuse(status) => return Err(Reply::of_status(status)),
+    };
+    if let Some(rewrite) = &route.rewrite
+        && rewrite.makes_dots(&info.path)
+    {
+        return Err(Reply::plain(
+            400,
+            "The path is ambiguous without its prefix\n",
+        ));
+    }
     let length = info.head.length().exact();
     let limit = settings.server.max_body_size;
     if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
@@ -119,7 +139,7 @@ async fn admit<'a>(
     }
     let cost = cost::before(&route.cost, info);
     record.cost = cost;
-    let gate = GateRequest::new(gateway, (index, route), info, cost);
+    let gate = GateRequest::new(gateway, index, origin, info, cost);
     record.planned = gate.as_ref().and_then(GateRequest::planned);
     // Without limits the gate is joined at once.
     let hopeless = gate.as_ref().filter(|_| !route.limits.is_empty());
@@ -139,17 +159,21 @@ async fn admit<'a>(
     }
     let mut place = None;
     if let Some(gate) = gate {
-        let origin = gateway.origin(route.origin);
-        // Nobody waits for an origin that cannot be asked.
-        if let Err(error) = origin.pick(None, worker.pacer.now()) {
-            let _used = turns.take(route);
-            origin.tell_unanswered(&error, worker.pacer.now());
-            return Err(Reply::unanswered(&error));
-        }
-        let passed = gate.pass(worker, outcome.waited, &mut record.at_gate).await;
+        let origin = gateway.origin(origin);
+        // Nobody waits for an origin that cannot be asked, unless it has `hold`.
+        let picked = origin.pick(None, worker.pacer.now()).map(drop);
+        let passed = match picked.or_else(|error| origin.begin_outage(error)) {
+            Ok(()) => gate.pass(worker, outcome.waited, &mut record.at_gate).await,
+            Err(error) => Err(NoTurn::Outage(error)),
+        };
         match passed {
             Ok(passed) => place = Some(passed),
-            Err(rejection) => {
+            Err(NoTurn::Outage(error)) => {
+                let _used = turns.take(route);
+                origin.tell_unanswered(&error, worker.pacer.now());
+                return Err(Reply::unanswered(&error));
+            }
+            Err(NoTurn::Rejected(rejection)) => {
                 turns.reject_elsewhere();
                 return Err(Reply::rejected_at_gate(route, &rejection));
             }
@@ -158,6 +182,7 @@ async fn admit<'a>(
     let (used, held) = turns.take(route);
     Ok(Admitted {
         route,
+        origin,
         place,
         used,
         held,
@@ -165,10 +190,13 @@ async fn admit<'a>(
 }
 
 /// Returns the response for a failed request, if the client can still receive one.
-fn answer_to(failure: Failure, has_begun: bool) -> Result<Reply<'static>, Aborted> {
+fn answer_to(failure: Failure, route: &Route, has_begun: bool) -> Result<Reply<'_>, Aborted> {
     match failure {
         Failure::Client(ClientError::Gone) => Err(Aborted::ClientGone),
         Failure::Origin(error) if !has_begun => Ok(Reply::unanswered(&error)),
+        Failure::Rejected(rejection) if !has_begun => {
+            Ok(Reply::rejected_at_gate(route, &rejection))
+        }
         Failure::Client(error) if !has_begun => Ok(Reply::client_error(error)),
         _ => Err(Aborted::AnswerBroken),
     }

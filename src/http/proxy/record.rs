@@ -10,7 +10,7 @@ use crate::http::message::RequestHead;
 use crate::http::upstream::GateRejection;
 use crate::limit::{Cost, Moment};
 use crate::observe::access;
-use crate::observe::metrics::{LimitStatus, Rejected};
+use crate::observe::metrics::{GateRejected, LimitStatus, Rejected};
 use crate::observe::spans::{OriginSpan, RequestSpans, Spans, Trace};
 use crate::time::pacer::Pacer;
 
@@ -115,18 +115,20 @@ impl<'r> RequestRecord<'r> {
 
     /// Returns how long the request waited, or has waited until `now`, at the origin's gate.
     pub(super) fn waited_at_gate(&self, now: impl FnOnce() -> Moment) -> Option<Duration> {
-        self.at_gate.map(|at_gate| match at_gate {
-            AtGate::Waiting(since) => now().since(since),
-            AtGate::Passed(span) | AtGate::Rejected(_, span) => span,
-        })
+        self.at_gate.map(|at_gate| at_gate.waited(now))
     }
 
-    /// Returns why the origin's gate rejected the request, if it did.
+    /// Returns the rejection by the origin's gate, if it rejected the request.
     pub(super) fn gate_rejection(&self) -> Option<&GateRejection> {
         match &self.at_gate {
             Some(AtGate::Rejected(rejection, _)) => Some(rejection),
             _ => None,
         }
+    }
+
+    /// Returns why the request went no further than the origin's gate, if it did not.
+    pub(super) fn rejected_at_gate(&self) -> Option<&'static str> {
+        self.at_gate?.rejected().map(GateRejected::label)
     }
 
     pub(super) fn is_head(&self) -> bool {
@@ -148,10 +150,14 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
+    /// Returns the route that takes the request, once it is found.
+    pub(super) fn route(&self) -> Option<&'r Route> {
+        self.gateway.settings().routes.get(self.route?)
+    }
+
     /// Returns the route and the result of its limits.
     pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome)> {
-        let route = self.gateway.settings().routes.get(self.route?)?;
-        Some((route, self.outcome.as_ref()?))
+        Some((self.route()?, self.outcome.as_ref()?))
     }
 
     /// Returns the result of the limits.
@@ -186,7 +192,7 @@ impl<'r> RequestRecord<'r> {
         let status = match self.at_gate {
             Some(AtGate::Waiting(_)) => LimitStatus::Cancelled,
             Some(AtGate::Rejected(..)) => LimitStatus::RejectedElsewhere,
-            Some(AtGate::Passed(_)) | None => *status,
+            Some(AtGate::Passed(_) | AtGate::Held(_) | AtGate::InVain(..)) | None => *status,
         };
         Some(access::Limited {
             zone: zone(wanted.zone),
@@ -219,14 +225,14 @@ impl<'r> RequestRecord<'r> {
 
     /// Returns the plan that decides the request's share of its origin's gate, and its zone.
     fn plan_at_gate(&self, route: &Route) -> Option<(&Zone, &Plan)> {
-        let share = self.gateway.origin(route.origin).settings().share?;
+        let share = self.gateway.origin(route.origin()?).settings().share?;
         let zone = self.gateway.zone(share).settings();
         Some((zone, zone.plans.get(self.planned.as_ref()?.plan)?))
     }
 
     /// Returns the request's class at its origin's gate, if the origin has classes.
     fn class(&self, route: &Route, plan: Option<&Plan>) -> Option<&str> {
-        let classes = &self.gateway.origin(route.origin).settings().classes;
+        let classes = &self.gateway.origin(route.origin()?).settings().classes;
         let wanted = plan.and_then(|plan| plan.class.as_ref());
         let wanted = wanted.unwrap_or(&route.class);
         let known = classes.iter().find(|class| class.name == *wanted);
@@ -234,8 +240,7 @@ impl<'r> RequestRecord<'r> {
     }
 
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
-        let settings = self.gateway.settings();
-        let route = self.route.and_then(|route| settings.routes.get(route));
+        let route = self.route();
         let at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome.as_ref().and_then(LimitOutcome::decisive);
         let field = |name| {
@@ -251,8 +256,8 @@ impl<'r> RequestRecord<'r> {
             route: route.map(Route::name),
             origin: self
                 .server
-                .and(route)
-                .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
+                .and(route.and_then(Route::origin))
+                .map(|origin| self.gateway.origin(origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
             limited: self.limited(),
             planned: self.planned.as_ref().zip(at_gate).map(|(planned, of)| {
@@ -267,7 +272,7 @@ impl<'r> RequestRecord<'r> {
                     .map(|outcome| outcome.waited),
             },
             origin_queue: self.waited_at_gate(|| now),
-            origin_rejected: self.gate_rejection().map(|it| it.reason.label()),
+            origin_rejected: self.rejected_at_gate(),
             class: route.and_then(|route| self.class(route, at_gate.map(|of| of.1))),
             cost: route
                 .filter(|route| route.has_cost())
@@ -282,17 +287,17 @@ impl<'r> RequestRecord<'r> {
 
 impl RequestRecord<'_> {
     fn send_spans(&self, spans: &Spans, trace: &Trace, now: Moment) {
-        let settings = self.gateway.settings();
-        let route = self.route.and_then(|route| settings.routes.get(route));
+        let route = self.route();
         let left = match &self.waiting {
             Some(_) => now,
             None => self.began + self.waited() + self.waited_at_gate(|| now).unwrap_or_default(),
         };
         let by_limits = self.outcome.as_ref().and_then(|outcome| outcome.rejected);
-        let by_gate = self.gate_rejection().map(|it| it.reason.label());
-        let origin = self.server.zip(route).map(|(server, route)| OriginSpan {
+        let by_gate = self.rejected_at_gate();
+        let origin = self.server.zip(route.and_then(Route::origin));
+        let origin = origin.map(|(server, origin)| OriginSpan {
             time: (left, self.origin_took.map_or(now, |took| left + took)),
-            name: &self.gateway.origin(route.origin).settings().name,
+            name: &self.gateway.origin(origin).settings().name,
             server: server.to_string(),
             is_answered: self.is_answered,
         });

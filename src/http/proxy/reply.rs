@@ -1,6 +1,8 @@
 //! Responses that the gateway creates itself.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -8,7 +10,8 @@ use http::StatusCode;
 use super::grpc::{self, GrpcStatus};
 use super::ratelimit_headers::{self, whole_seconds};
 use super::record::RequestRecord;
-use super::request_info::UnfitRequest;
+use super::request_info::{RequestInfo, UnfitRequest};
+use super::rewrite;
 use crate::config::Route;
 use crate::http::downstream::{ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
@@ -20,9 +23,18 @@ use crate::observe::metrics::{GateRejected, Rejected};
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
     retry_after: Option<Duration>,
-    /// The value of `Allow`: the methods that are allowed.
-    allow: Option<&'static str>,
+    more: MoreFields,
     text: Cow<'a, str>,
+}
+
+/// The fields that only some responses have.
+#[derive(Debug)]
+enum MoreFields {
+    None,
+    /// `Allow`, with the methods that the gateway supports.
+    Allow,
+    /// `Location`, with this URL.
+    Location(Box<str>),
 }
 
 impl<'a> Reply<'a> {
@@ -30,7 +42,7 @@ impl<'a> Reply<'a> {
         Self {
             status,
             retry_after: None,
-            allow: None,
+            more: MoreFields::None,
             text: text.into(),
         }
     }
@@ -39,12 +51,44 @@ impl<'a> Reply<'a> {
     pub(super) fn unfit(unfit: UnfitRequest) -> Self {
         match unfit {
             UnfitRequest::Connect => Self {
-                allow: Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+                more: MoreFields::Allow,
                 ..Self::plain(405, "This gateway does not support CONNECT\n")
             },
             UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can have the target *\n"),
             UnfitRequest::Host => Self::plain(400, "One valid Host field is required\n"),
             UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
+        }
+    }
+
+    /// The response to a request that must be sent again over TLS, to this port.
+    ///
+    /// 308 and not 301: the method and the body stay the same (RFC 9110, section 15.4.9).
+    pub(super) fn redirect(info: &RequestInfo<'_>, port: NonZeroU16) -> Self {
+        if info.host.is_empty() {
+            return Self::unfit(UnfitRequest::Host);
+        }
+        let mut url = format!("https://{}", info.host);
+        if port.get() != 443 {
+            // Writing to a string does not fail.
+            let _ = write!(url, ":{port}");
+        }
+        let target = info.head.path_and_query();
+        if !target.starts_with(b"/") {
+            url.push('/');
+        }
+        // `*` stands for the whole server. The parser lets only visible characters of ASCII
+        // through, and others, which are percent-encoded here.
+        for byte in target.iter().filter(|_| target != b"*") {
+            match byte {
+                b'!'..=b'~' => url.push(char::from(*byte)),
+                _ => {
+                    let _ = write!(url, "%{byte:02X}");
+                }
+            }
+        }
+        Self {
+            more: MoreFields::Location(url.into()),
+            ..Self::of_status(308)
         }
     }
 
@@ -76,9 +120,10 @@ impl<'a> Reply<'a> {
             GateRejected::Queue | GateRejected::MaxWait => {
                 Self::plain(route.reject_status, route.reject_body.as_str())
             }
-            GateRejected::MaxQueue | GateRejected::Timeout | GateRejected::Stopping => {
-                Self::plain(503, "Service Unavailable\n")
-            }
+            GateRejected::MaxQueue
+            | GateRejected::Timeout
+            | GateRejected::Stopping
+            | GateRejected::Outage => Self::plain(503, "Service Unavailable\n"),
         };
         Self {
             retry_after: Some(rejection.retry_after),
@@ -99,7 +144,8 @@ impl<'a> Reply<'a> {
         Self::of_status(error.status())
     }
 
-    fn of_status(status: u16) -> Self {
+    /// The response of a status, whose text is its reason.
+    pub(super) fn of_status(status: u16) -> Self {
         let known = StatusCode::from_u16(status).ok();
         let reason = known.and_then(|status| status.canonical_reason());
         Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
@@ -112,6 +158,11 @@ impl<'a> Reply<'a> {
         let limited = record.limited_route();
         let mut number = itoa::Buffer::new();
         let status = number.format(GrpcStatus::of_http(self.status).number());
+        let others = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            if let Some((route, outcome)) = limited {
+                ratelimit_headers::write(put, route, record, outcome);
+            }
+        };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"content-type", grpc::CONTENT_TYPE);
             put(b"grpc-status", status.as_bytes());
@@ -124,9 +175,13 @@ impl<'a> Reply<'a> {
                     millis_text.format(millis).as_bytes(),
                 );
             }
-            if let Some((route, outcome)) = limited {
-                ratelimit_headers::write(put, route, record, outcome);
-            }
+            // What the protocol says is no matter of the route.
+            let mut put_other = |name: &[u8], value: &[u8]| {
+                if !grpc::is_of_protocol(name) {
+                    put(name, value);
+                }
+            };
+            edited(record, &mut put_other, others);
         };
         client.begin(&Response {
             status: 200,
@@ -157,10 +212,12 @@ impl<'a> Reply<'a> {
             record.sent(self.text.len() as u64);
         }
         let limited = record.limited_route();
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+        let own = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"Content-Type", b"text/plain; charset=utf-8");
-            if let Some(allow) = self.allow {
-                put(b"Allow", allow.as_bytes());
+            match &self.more {
+                MoreFields::None => {}
+                MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+                MoreFields::Location(url) => put(b"Location", url.as_bytes()),
             }
             if let Some(span) = self.retry_after {
                 let seconds = whole_seconds(span).max(1);
@@ -173,6 +230,7 @@ impl<'a> Reply<'a> {
                 ratelimit_headers::write(put, route, record, outcome);
             }
         };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| edited(record, put, own);
         let length = self.text.len() as u64;
         let known = StatusCode::from_u16(self.status).ok();
         let reason = known.and_then(|status| status.canonical_reason());
@@ -195,5 +253,17 @@ impl<'a> Reply<'a> {
             fields: &fields,
         });
         body
+    }
+}
+
+/// Calls `put` with the fields of `each` as the route of the request leaves them.
+fn edited(
+    record: &RequestRecord<'_>,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+) {
+    match record.route() {
+        Some(route) => rewrite::edit(&[&route.response_fields, &route.answer_fields], put, each),
+        None => each(put),
     }
 }

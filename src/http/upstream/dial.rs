@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::dns::Names;
+use super::error::OriginError;
 use super::stream::OriginStream;
 use super::tls::Tls;
 use crate::config::{Host, Scheme, ServerUrl};
@@ -73,6 +74,24 @@ impl Dialer {
             }
         }
     }
+}
+
+/// Waits for `opening`, which opens a connection to `server`, for its `connect_timeout` at most.
+pub(super) async fn within<T>(
+    connect_timeout: Duration,
+    server: &ServerUrl,
+    opening: impl Future<Output = io::Result<T>>,
+) -> Result<T, OriginError> {
+    let url = || server.to_string();
+    let opened = timeout(connect_timeout, opening).await;
+    let opened = opened.map_err(|_| OriginError::ConnectTimeout {
+        server: url(),
+        limit: connect_timeout,
+    })?;
+    opened.map_err(|source| OriginError::Connect {
+        server: url(),
+        source,
+    })
 }
 
 /// Connects to a unix socket, and waits while its backlog is full.

@@ -1,4 +1,5 @@
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -57,6 +58,14 @@ pub enum OriginError {
         /// Time until the first of them may be asked again.
         retry_after: Duration,
     },
+    /// No server could be reached for all of `hold`, and the request was not sent.
+    #[error("{last}; the request has waited for it for {hold:?}")]
+    Outage {
+        /// Why no server was reached when one was last tried.
+        last: Arc<OriginError>,
+        /// `hold`.
+        hold: Duration,
+    },
 }
 
 impl OriginError {
@@ -69,6 +78,7 @@ impl OriginError {
             Self::ConnectTimeout { .. } | Self::ResponseTimeout { .. } => 504,
             Self::Connect { .. } | Self::Broken { .. } | Self::Invalid { .. } => 502,
             Self::AllOut { .. } => 503,
+            Self::Outage { last, .. } => last.status(),
         }
     }
 
@@ -77,7 +87,24 @@ impl OriginError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::AllOut { retry_after, .. } => Some(*retry_after),
+            Self::Outage { last, .. } => last.retry_after(),
             _ => None,
+        }
+    }
+
+    /// Returns whether no server was reached, so that a later try may reach one.
+    ///
+    /// A server that was reached but is not the right one stays so: its certificate does not
+    /// verify, or it does not speak TLS.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Connect { source, .. } => source.kind() != io::ErrorKind::InvalidData,
+            Self::ConnectTimeout { .. } | Self::AllOut { .. } => true,
+            Self::ResponseTimeout { .. }
+            | Self::Broken { .. }
+            | Self::Invalid { .. }
+            | Self::Outage { .. } => false,
         }
     }
 
@@ -85,9 +112,10 @@ impl OriginError {
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {
-            Self::Connect { .. } | Self::ConnectTimeout { .. } | Self::AllOut { .. } => {
-                Outcome::Unreachable
-            }
+            Self::Connect { .. }
+            | Self::ConnectTimeout { .. }
+            | Self::AllOut { .. }
+            | Self::Outage { .. } => Outcome::Unreachable,
             Self::ResponseTimeout { .. } => Outcome::Timeout,
             Self::Broken { .. } | Self::Invalid { .. } => Outcome::Broken,
         }

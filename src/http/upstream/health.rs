@@ -15,6 +15,8 @@ use crate::observe::summary::Summary;
 pub(super) struct ServerHealth {
     /// Number of requests that failed since the last response.
     failures: AtomicU32,
+    /// Whether the last of them got no connection. If so, one shows that the server is back.
+    was_unreachable: AtomicBool,
     /// The moment, in nanoseconds, until which failed requests keep the server out.
     ///
     /// Zero while they do not.
@@ -77,6 +79,7 @@ impl ServerHealth {
         healthy.set(1.0);
         Self {
             failures: AtomicU32::new(0),
+            was_unreachable: AtomicBool::new(false),
             out_until: AtomicU64::new(0),
             against: AtomicU32::new(0),
             ill: AtomicBool::new(false),
@@ -114,6 +117,16 @@ impl ServerHealth {
                 what: What::Answered,
             });
         }
+    }
+
+    /// Notes why the last request failed: whether it got no connection.
+    pub(super) fn note_unreachable(&self, unreachable: bool) {
+        self.was_unreachable.store(unreachable, Ordering::Relaxed);
+    }
+
+    /// Whether the last request that failed got no connection.
+    pub(super) fn was_unreachable(&self) -> bool {
+        self.was_unreachable.load(Ordering::Relaxed)
     }
 
     /// Records that a request got no response.

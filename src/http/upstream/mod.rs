@@ -7,6 +7,7 @@
 //! | `server`, `health` | one server, the requests at it, and whether it is in use |
 //! | `incidents` | what happened last at a server, for people |
 //! | `prober`, `probe` | health checks |
+//! | `recovery` | the search for the end of an outage |
 //! | `connection`, `http1`, `http2` | connections in use, over either version |
 //! | `pool`, `idle` | the connections of a worker to each server |
 //! | `error` | why there is no response |
@@ -26,6 +27,7 @@ mod incidents;
 mod pool;
 mod probe;
 mod prober;
+mod recovery;
 mod resolver;
 mod server;
 mod servers;
@@ -35,7 +37,10 @@ mod tls;
 pub use connection::Connection;
 pub use dial::Dialer;
 pub use error::OriginError;
-pub use gate::{Admission, BlockedBy, BlockedTimes, GateRejection, GateState, OriginGate, Place};
+pub use gate::{
+    Admission, BlockedBy, BlockedTimes, GateOutage, GateRejection, GateState, NoTurn, OriginGate,
+    Place, Waiting,
+};
 pub use http1::Http1Connection;
 pub use http2::Http2Exchange;
 pub use incidents::{Condition, Failure, LastCheck, OutBy, Outage};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::connection::Connection;
-use super::dial::Dialer;
+use super::dial::{Dialer, within};
 use super::error::OriginError;
 use super::http1::Http1Connection;
 use super::http2::Http2Connections;
@@ -29,7 +29,7 @@ type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 pub struct Pool {
     server: Arc<Server>,
     idle: Rc<IdleConnections>,
-    shared: Http2Connections,
+    shared: Rc<Http2Connections>,
 }
 
 /// What a request needs of its connection.
@@ -52,7 +52,7 @@ impl Pools {
         let pool = Rc::new(Pool {
             server: Arc::clone(server),
             idle: Rc::default(),
-            shared: Http2Connections::default(),
+            shared: Rc::default(),
         });
         // A request that was waiting when its server left the file may still use the pool, but no
         // connection is kept for others.
@@ -92,18 +92,8 @@ impl Pool {
         dialer: &Dialer,
         needs: Needs,
     ) -> Result<Connection, OriginError> {
-        let limit = settings.connect_timeout;
-        let server = || self.server.url().to_string();
-        tokio::time::timeout(limit, self.open(settings, dialer, needs))
-            .await
-            .map_err(|_| OriginError::ConnectTimeout {
-                server: server(),
-                limit,
-            })?
-            .map_err(|source| OriginError::Connect {
-                server: server(),
-                source,
-            })
+        let opening = self.open(settings, dialer, needs);
+        within(settings.connect_timeout, self.server.url(), opening).await
     }
 
     async fn open(
@@ -140,7 +130,8 @@ impl Pool {
             self.shared.note_http1();
             return Ok(Connection::Http1(Http1Connection::new(stream, &self.idle)));
         }
-        let exchange = self.shared.begin(stream, settings.max_header_size).await?;
+        let (largest, idle) = (settings.max_header_size, settings.keep_alive);
+        let exchange = self.shared.begin(stream, largest, idle).await?;
         Ok(Connection::Http2(Box::new(exchange)))
     }
 }

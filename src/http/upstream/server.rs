@@ -10,7 +10,7 @@ use super::health::ServerHealth;
 use super::incidents::{Condition, Failure, Incidents, LastCheck, OutBy, Outage};
 use crate::config::{Health, ServerUrl};
 use crate::limit::{Cost, Moment};
-use crate::observe::metrics::{Count, ServerMetrics};
+use crate::observe::metrics::{Count, Outcome, ServerMetrics};
 use crate::time::clock;
 
 /// One server of an origin, as long as it is in the file. Reloads keep it.
@@ -30,10 +30,16 @@ pub(crate) struct Server {
 #[derive(Debug)]
 pub struct InFlight<'o> {
     server: &'o Arc<Server>,
+    /// `None` while it waits for the origin to come back.
+    counted: Option<Counted<'o>>,
     /// How many failures in a row take the server out, and for how long.
     max_fails: Option<(u32, Duration)>,
     place: Option<Place>,
 }
+
+/// Counts a request at a server until this is dropped.
+#[derive(Debug)]
+struct Counted<'o>(&'o Server);
 
 impl Server {
     pub(super) fn new(origin: &str, url: &ServerUrl) -> Self {
@@ -119,6 +125,44 @@ impl Server {
         self.health.out_until().since(now)
     }
 
+    /// Returns whether it is worth a try in an outage: nothing but failed connections is known
+    /// against it. `alone`: the origin has no other server.
+    pub(super) fn may_be_back(&self, alone: bool, now: Moment) -> bool {
+        let is_in = self.is_in(alone, now);
+        is_in || (self.health.passes_checks() && self.health.was_unreachable())
+    }
+
+    /// Notes that it was reached in an outage. If failed connections had taken it out, it is in.
+    pub(super) fn reached(&self) {
+        if self.health.was_unreachable() {
+            self.health.answered(&self.url);
+        }
+    }
+
+    /// Records that an attempt after `took` got no response.
+    ///
+    /// `max_fails`: how many failures in a row take the server out, and for how long.
+    pub(super) fn failed(
+        &self,
+        error: &OriginError,
+        max_fails: Option<(u32, Duration)>,
+        took: Duration,
+        now: Moment,
+    ) {
+        let outcome = error.outcome();
+        self.health
+            .note_unreachable(outcome == Outcome::Unreachable);
+        self.metrics.count(outcome, took);
+        let mut past = self.incidents.lock();
+        if self.health.failed(&self.url, max_fails, now) {
+            past.out_by_failures = Some(now);
+        }
+        past.last_failure = Some(Failure {
+            at: now,
+            text: error.to_string(),
+        });
+    }
+
     /// Records the result of a health check: what was answered, or why it is not healthy.
     pub(super) fn checked(&self, found: Result<String, String>, health: &Health, now: Moment) {
         let mut past = self.incidents.lock();
@@ -165,6 +209,7 @@ impl<'o> InFlight<'o> {
         server.in_flight.add(1);
         Self {
             server,
+            counted: Some(Counted(server)),
             max_fails,
             place: None,
         }
@@ -180,6 +225,13 @@ impl<'o> InFlight<'o> {
 
     pub(super) fn take_place(&mut self) -> Option<Place> {
         self.place.take()
+    }
+
+    /// Leaves the server, which it did not reach, and returns its place at the origin.
+    #[must_use]
+    pub fn leave(&mut self) -> Option<Place> {
+        self.counted = None;
+        self.take_place()
     }
 
     /// Returns the server that the request is at.
@@ -224,35 +276,19 @@ impl<'o> InFlight<'o> {
     /// After `max_fails` failures in a row the server is out for `fail_timeout`. From then on each
     /// further failure takes it out again, until it responds.
     pub fn failed(&self, error: &OriginError, took: Duration, now: Moment) {
-        let Server {
-            health,
-            incidents,
-            metrics,
-            url,
-            ..
-        } = &**self.server;
-        let outcome = error.outcome();
-        metrics.count(outcome, took);
         if let Some(place) = &self.place {
-            place.failed(outcome);
+            place.failed(error.outcome());
         }
-        let mut past = incidents.lock();
-        if health.failed(url, self.max_fails, now) {
-            past.out_by_failures = Some(now);
-        }
-        past.last_failure = Some(Failure {
-            at: now,
-            text: error.to_string(),
-        });
+        self.server.failed(error, self.max_fails, took, now);
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.server.in_flight.subtract(1);
-        if self.server.is_retired() {
+        self.0.in_flight.subtract(1);
+        if self.0.is_retired() {
             // No other code updates its metrics any more.
-            self.server.show_metrics(clock::now());
+            self.0.show_metrics(clock::now());
         }
     }
 }

@@ -3,10 +3,12 @@ use std::time::Duration;
 
 use super::dial::Dialer;
 use super::error::OriginError;
-use super::gate::OriginGate;
+use super::gate::{Begun, GateRejection, OriginGate, Place, Waiting};
 use super::incidents::{Condition, Failure, LastCheck};
 use super::probe::Check;
+use super::recovery::Recovery;
 use super::server::{InFlight, Server};
+use crate::actors::Key;
 use crate::config::{self, ServerUrl};
 use crate::limit::Moment;
 use crate::observe::metrics::ServerMetrics;
@@ -21,6 +23,8 @@ pub struct Origin {
     dialer: Dialer,
     /// `None` if the file limits neither its rate nor its places.
     gate: Option<Arc<OriginGate>>,
+    /// The gate's version of the settings, when these were made.
+    version: u64,
     /// Limits the log events for requests that got no response.
     unanswered: Throttle,
 }
@@ -66,7 +70,7 @@ impl Origin {
         let gate = match known {
             None => OriginGate::of(&settings),
             Some(gate) => {
-                gate.reload(&settings);
+                gate.reload(&settings, false);
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -74,6 +78,7 @@ impl Origin {
             settings,
             servers,
             dialer,
+            version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
             unanswered: Throttle::default(),
         }
@@ -100,7 +105,10 @@ impl Origin {
         let gate = match &self.gate {
             None => OriginGate::of(&settings),
             Some(gate) => {
-                gate.reload(&settings);
+                let same = servers.len() == self.servers.len();
+                let mut pairs = servers.iter().zip(&self.servers);
+                let has_same_servers = same && pairs.all(|(a, b)| Arc::ptr_eq(a, b));
+                gate.reload(&settings, has_same_servers && settings.holds());
                 settings.gate().map(|_| Arc::clone(gate))
             }
         };
@@ -108,6 +116,7 @@ impl Origin {
             settings,
             servers,
             dialer: self.dialer.clone(),
+            version: gate.as_ref().map_or(0, |gate| gate.version()),
             gate,
             unanswered: Throttle::default(),
         }
@@ -173,6 +182,57 @@ impl Origin {
         checks.map(move |(server, health)| Check::new(server, health, host, http2, &self.dialer))
     }
 
+    /// Notes that no server could be reached, and lets nothing through the gate until one can.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error if requests do not wait for the origin because of it.
+    pub fn begin_outage(&self, error: OriginError) -> Result<(), OriginError> {
+        let Some(gate) = &self.gate else {
+            return Err(error);
+        };
+        if !self.settings.holds() || !error.is_unreachable() {
+            return Err(error);
+        }
+        if let Begun::New(outage) = gate.begin_outage(&self.settings.name, self.version, error)? {
+            let recovery = Recovery {
+                origin: self.settings.name.clone(),
+                gate: Arc::clone(gate),
+                outage,
+                servers: self.servers.clone(),
+                dialer: self.dialer.clone(),
+                connect_timeout: self.settings.connect_timeout,
+                http2: self.settings.http2,
+                max_fails: self.max_fails(),
+            };
+            actix_rt::spawn(recovery.run());
+        }
+        Ok(())
+    }
+
+    /// Lets a request that could not be sent wait in the gate's queue, ahead of all others.
+    ///
+    /// `key`: its key at the gate. `held_since`: when it first could not be sent. The gate may
+    /// reject it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error if it cannot wait: it is not one of those that end by themselves, or
+    /// `hold` is over.
+    pub fn hold(
+        &self,
+        place: Place,
+        key: impl FnOnce() -> Key,
+        error: OriginError,
+        held_since: Moment,
+    ) -> Result<Result<Waiting, GateRejection>, OriginError> {
+        if clock::now() >= held_since + self.settings.hold {
+            return Err(error);
+        }
+        self.begin_outage(error)?;
+        Ok(place.put_back(key(), held_since))
+    }
+
     pub(crate) fn dialer(&self) -> &Dialer {
         &self.dialer
     }
@@ -204,6 +264,23 @@ impl Origin {
         Ok(())
     }
 
+    /// Moves the request to a server that is not among those that it `tried`.
+    ///
+    /// It keeps its place at the origin. Returns whether there was such a server.
+    pub fn untried<'o>(
+        &'o self,
+        tried: &[&ServerUrl],
+        request: &mut InFlight<'o>,
+        now: Moment,
+    ) -> bool {
+        let untried = |server: &Arc<Server>| !tried.contains(&server.url());
+        let Ok(other) = self.pick_of(untried, now) else {
+            return false;
+        };
+        *request = other.with(request.take_place());
+        true
+    }
+
     /// Returns the settings in force.
     #[must_use]
     pub fn settings(&self) -> &config::Origin {
@@ -224,12 +301,19 @@ impl Origin {
         tried: Option<&InFlight<'_>>,
         now: Moment,
     ) -> Result<InFlight<'_>, OriginError> {
+        self.pick_of(|server| tried.is_none_or(|tried| !tried.is_at(server)), now)
+    }
+
+    fn pick_of(
+        &self,
+        may_be: impl Fn(&Arc<Server>) -> bool,
+        now: Moment,
+    ) -> Result<InFlight<'_>, OriginError> {
         let alone = self.is_alone();
-        let untried = |server: &&Arc<Server>| tried.is_none_or(|tried| !tried.is_at(server));
         let candidates = self
             .servers
             .iter()
-            .filter(untried)
+            .filter(|server| may_be(server))
             .filter(|server| server.is_in(alone, now));
         let Some(server) = candidates.min_by_key(|server| server.in_flight()) else {
             // A server that fails its checks can be in again after the next check at the earliest.
@@ -241,8 +325,14 @@ impl Origin {
                 retry_after: back.min().unwrap_or_default(),
             });
         };
-        // A single server is always tried, even if earlier requests failed.
-        let max_fails = (!alone).then_some((self.settings.max_fails, self.settings.fail_timeout));
-        Ok(InFlight::new(server, max_fails))
+        Ok(InFlight::new(server, self.max_fails()))
+    }
+
+    /// How many failures in a row take a server out, and for how long.
+    ///
+    /// A single server is always tried, even if earlier requests failed.
+    fn max_fails(&self) -> Option<(u32, Duration)> {
+        let several = !self.is_alone();
+        several.then_some((self.settings.max_fails, self.settings.fail_timeout))
     }
 }

@@ -4,8 +4,10 @@
 //! three moments: the next slot, the moment at which it became ready, and the moment at which a
 //! place came free. The next slot is then one interval later for each whole cost. Time in which
 //! nobody was ready, or no place was free, is lost: no burst makes it up. A pause is a time in
-//! which no place is free.
+//! which no place is free. An [outage](Gate::begin_outage) is a pause of unknown end.
 
+mod outage;
+mod patience;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
@@ -17,6 +19,8 @@ use std::time::Duration;
 
 use super::fair_queue::Next;
 use super::{Class, ClassPosition, ClassQueue, Cost, Moment, Rate, Share};
+use outage::{Outage, Unsent};
+pub use patience::{GivesUp, Patience, WaitLimits};
 use turnover::Turnover;
 
 /// What a gate lets through and how many may wait.
@@ -50,8 +54,14 @@ pub struct Gate<K, W> {
     limits: GateLimits,
     waiting: ClassQueue<K, Ready<W>>,
     in_flight: usize,
-    /// The last departure with a pace: when it was due, and what it and later bills cost.
-    last: Option<(Ticks, u64)>,
+    /// The last departure with a pace.
+    last: Option<Paced>,
+    /// The number of the last departure, and what `last` was before it; `None` if something else
+    /// has changed `last` since.
+    before: Option<(u64, Option<Paced>)>,
+    /// How many requests have left, each counted once.
+    departures: u64,
+    outage: Outage<K, Ready<W>>,
     /// When it last opened: a place came free after all were taken, or a pause ended or will end.
     opens: Moment,
     /// How often places come free while requests wait for one.
@@ -60,6 +70,9 @@ pub struct Gate<K, W> {
 
 /// A moment at a rate: nanoseconds times [`Rate::ticks_per_nano`]. Never rounded.
 type Ticks = i128;
+
+/// A departure with a pace: when it was due, and what it and later bills cost.
+type Paced = (Ticks, u64);
 
 #[derive(Debug)]
 struct Ready<W> {
@@ -73,9 +86,18 @@ pub enum Admission {
     /// It leaves now, and has a place at the origin.
     Passed,
     /// It waits here.
-    Waiting(ClassPosition),
+    Waiting(GatePosition),
     /// It may not wait.
     Rejected(Full),
+}
+
+/// The position of a request that waits at a gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatePosition {
+    /// In the queue.
+    InQueue(ClassPosition),
+    /// Ahead of the queue, by the number of its departure: it had left, and could not be sent.
+    AtHead(u64),
 }
 
 /// Why a request may not wait at a gate.
@@ -96,6 +118,8 @@ pub struct Release<K, W> {
     pub key: K,
     /// What it costs.
     pub cost: u32,
+    /// The number of its departure: if it has to leave again, that of the first one.
+    pub number: u64,
     /// The waiter itself.
     pub waiter: W,
 }
@@ -109,6 +133,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             waiting: ClassQueue::default(),
             in_flight: 0,
             last: None,
+            before: None,
+            departures: 0,
+            outage: Outage::default(),
             opens: Moment::from_nanos(0),
             turnover: Turnover::default(),
         }
@@ -129,6 +156,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             let due = moment(before, due);
             self.last = limits.rate.map(|rate| (ticks(rate, due), cost));
         }
+        self.before = None;
         self.limits = limits;
         // Under the new limits more might have left before, but they did not.
         self.opens = self.opens.max(now);
@@ -147,7 +175,13 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Number of requests that wait.
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.waiting.len()
+        self.waiting.len() + self.outage.len()
+    }
+
+    /// How many requests have left, each counted once: the number of the last new departure.
+    #[must_use]
+    pub fn departures(&self) -> u64 {
+        self.departures
     }
 
     /// When it last opened, or will: a place came free after all were taken, or a pause ends.
@@ -162,7 +196,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.in_flight
     }
 
-    /// A part of the keys that have waiters: see [`ClassQueue::depths`].
+    /// A part of the keys that have waiters in the queue: see [`ClassQueue::depths`].
     pub fn depths(
         &self,
         from: (usize, usize),
@@ -178,7 +212,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn pass(&mut self, cost: Cost, now: Moment) -> bool {
         let passes = self.is_free(now);
         if passes {
-            self.depart(now, cost.get().into());
+            self.departures += 1;
+            self.depart(self.departures, now, cost.get().into());
         }
         passes
     }
@@ -204,7 +239,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             since: now,
             waiter: waiter(),
         };
-        Admission::Waiting(self.waiting.join(share, cost.get(), ready))
+        let position = self.waiting.join(share, cost.get(), ready);
+        Admission::Waiting(GatePosition::InQueue(position))
     }
 
     /// Takes the next request that is due by `until`.
@@ -212,26 +248,44 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if self.due()? > until {
             return None;
         }
-        let Next { key, cost, waiter } = self.waiting.take()?;
-        let due = self.depart(waiter.since.max(self.opens), cost.into());
+        let (number, Next { key, cost, waiter }) = self.next()?;
+        let due = self.depart(number, waiter.since.max(self.opens), cost.into());
+        self.outage.left(self.waiting.is_empty());
         Some(Release {
             due,
             key,
             cost,
+            number,
             waiter: waiter.waiter,
         })
+    }
+
+    /// Takes the waiter that leaves next: those that could not be sent go before the queue.
+    fn next(&mut self) -> Option<(u64, Next<K, Ready<W>>)> {
+        if let Some((number, unsent)) = self.outage.take() {
+            let Unsent { key, cost, waiter } = unsent;
+            return Some((number, Next { key, cost, waiter }));
+        }
+        let next = self.waiting.take()?;
+        self.departures += 1;
+        Some((self.departures, next))
     }
 
     /// When the next request is due; `None` if nothing waits or no place is free.
     #[must_use]
     pub fn due(&self) -> Option<Moment> {
-        let is_ready = !self.waiting.is_empty() && self.has_place();
+        let is_ready = self.depth() > 0 && self.has_place() && !self.is_out();
         is_ready.then(|| self.slot(self.opens).1)
     }
 
     /// A request that waits leaves. Those behind it move up.
-    pub fn leave(&mut self, position: &ClassPosition) -> Option<W> {
-        self.waiting.leave(position).map(|ready| ready.waiter)
+    pub fn leave(&mut self, position: &GatePosition) -> Option<W> {
+        let left = match position {
+            GatePosition::InQueue(position) => self.waiting.leave(position),
+            GatePosition::AtHead(number) => self.outage.leave(*number),
+        };
+        self.outage.left(self.waiting.is_empty());
+        left.map(|ready| ready.waiter)
     }
 
     /// Lets nothing leave before `until`. A pause only ever gets longer.
@@ -252,6 +306,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return;
         };
         let (next, _) = self.slot(now);
+        self.before = None;
         let charged = self.last.filter(|_| next > ticks(rate, now));
         let (due, cost) = charged.unwrap_or((ticks(rate, now), 0));
         self.last = Some((due, cost + u64::from(extra)));
@@ -261,6 +316,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// Those who leave later move up, but not before `now`: time that has passed is lost.
     pub fn credit(&mut self, less: u32, now: Moment) {
+        self.before = None;
         if let Some((_, cost)) = &mut self.last {
             *cost = cost.saturating_sub(less.into());
         }
@@ -269,9 +325,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// A request that left the gate gives its place at the origin back.
     pub fn give_back(&mut self, now: Moment) {
+        self.turnover.place_came_free(self.depth() > 0, now);
         let was_full = !self.has_place();
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.turnover.place_came_free(!self.waiting.is_empty(), now);
+        self.outage.answered();
         self.note_free_place(was_full, now);
     }
 
@@ -285,33 +342,34 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if self.is_free(now) {
             return Ok(Duration::ZERO);
         }
-        let GateLimits {
-            queue, max_queue, ..
-        } = self.limits;
-        if !self.waiting.has_room(&share.key, queue, max_queue) {
+        let queue = self.queue(share);
+        let room = self.limits.max_queue.saturating_sub(self.outage.len());
+        if !self.waiting.has_room(&share.key, queue, room) {
             return Err(self.full(share, now));
         }
-        Ok(self.wait_behind(self.waiting.ahead_of_new(share), now))
+        let ahead = self.outage.costs() + self.waiting.ahead_of_new(share);
+        Ok(self.wait_behind(ahead, now))
     }
 
     /// Removes and returns all waiters.
     pub fn clear(&mut self) -> Vec<W> {
-        let waiting = self.waiting.clear();
-        waiting.into_iter().map(|ready| ready.waiter).collect()
+        let unsent = self.outage.clear();
+        let waiting = unsent.into_iter().chain(self.waiting.clear());
+        waiting.map(|ready| ready.waiter).collect()
     }
 
     /// Whether a request would leave at once.
     #[must_use]
     pub fn is_free(&self, now: Moment) -> bool {
         let is_open = self.waiting.is_empty() && self.has_place() && self.opens <= now;
-        is_open && self.slot(now).1 <= now
+        is_open && self.outage.is_over() && self.slot(now).1 <= now
     }
 
     /// Whether a place at the origin is free.
     #[must_use]
     pub fn has_place(&self) -> bool {
         let most = self.limits.max_in_flight;
-        most.is_none_or(|most| self.in_flight < most)
+        most.is_none_or(|most| self.in_flight < most) && self.outage.has_place(self.in_flight)
     }
 
     fn note_free_place(&mut self, was_full: bool, now: Moment) {
@@ -333,9 +391,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         (due, moment(rate, due))
     }
 
-    /// A request leaves that was ready at `ready`. Returns when it was due.
-    fn depart(&mut self, ready: Moment, cost: u64) -> Moment {
+    /// The request of this number leaves, which was ready at `ready`. Returns when it was due.
+    fn depart(&mut self, number: u64, ready: Moment, cost: u64) -> Moment {
         let (ticks, due) = self.slot(ready);
+        self.before = Some((number, self.last));
         self.last = self.limits.rate.map(|_| (ticks, cost));
         self.in_flight += 1;
         due
@@ -351,11 +410,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         by_pace.max(self.turnover.time_for(costs.saturating_add(1)))
     }
 
+    /// Requests of the key of this share that may wait.
+    fn queue(&self, share: &Share<K>) -> Option<usize> {
+        let held = usize::try_from(share.held).unwrap_or(usize::MAX);
+        self.limits.queue.map(|queue| queue.saturating_add(held))
+    }
+
     fn full(&self, share: &Share<K>, now: Moment) -> Full {
-        let GateLimits {
-            queue, max_queue, ..
-        } = self.limits;
-        let (all, of_key) = (self.waiting.len(), self.waiting.depth(&share.key));
+        let (queue, max_queue) = (self.queue(share), self.limits.max_queue);
+        let (all, of_key) = (self.depth(), self.waiting.depth(&share.key));
         let for_all = all >= max_queue;
         // There is room again when the first waiter leaves: of this key, or of all. More must
         // leave first if the bound was lowered below what waits.
@@ -370,7 +433,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         };
         Full {
             for_all,
-            retry_at: now + self.wait_behind(ahead, now),
+            retry_at: now + self.wait_behind(self.outage.costs() + ahead, now),
         }
     }
 }

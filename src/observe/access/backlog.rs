@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -25,8 +25,18 @@ static WAITING: Waiting = Waiting::new();
 /// The thread ends when this is dropped and the last line is written.
 #[derive(Debug)]
 pub(super) struct Backlog {
-    lines: Sender<String>,
+    messages: Sender<Message>,
     waiting: &'static Waiting,
+}
+
+/// Where lines are written.
+type Sink = Box<dyn Write + Send>;
+
+/// What the thread that writes gets, in order.
+enum Message {
+    Line(String),
+    /// The lines after this one go here.
+    Sink(Sink),
 }
 
 #[derive(Debug)]
@@ -76,10 +86,16 @@ impl Backlog {
         waiting: &'static Waiting,
         sink: impl Write + Send + 'static,
     ) -> io::Result<Self> {
-        let (lines, pushed) = channel();
+        let (messages, pushed) = channel();
         let thread = thread::Builder::new().name("access log".to_owned());
-        thread.spawn(move || write_all(&pushed, sink, waiting))?;
-        Ok(Self { lines, waiting })
+        thread.spawn(move || write_all(&pushed, Box::new(sink), waiting))?;
+        Ok(Self { messages, waiting })
+    }
+
+    /// Writes the lines that are pushed from here on to `sink`, and closes the sink before.
+    pub(super) fn replace_sink(&self, sink: impl Write + Send + 'static) {
+        // If the thread has panicked, no line is written, as `push` counts.
+        let _gone = self.messages.send(Message::Sink(Box::new(sink)));
     }
 
     /// Hands one line over, or drops it if too many bytes wait.
@@ -87,9 +103,9 @@ impl Backlog {
         if !self.waiting.add(&line) {
             return count_dropped_line();
         }
-        if let Err(unsent) = self.lines.send(line) {
+        if let Err(SendError(Message::Line(unsent))) = self.messages.send(Message::Line(line)) {
             // The thread has panicked.
-            self.waiting.remove(&unsent.0);
+            self.waiting.remove(&unsent);
             count_dropped_line();
         }
     }
@@ -107,11 +123,18 @@ pub async fn finish(limit: Duration) -> usize {
     }
 }
 
-fn write_all(lines: &Receiver<String>, mut sink: impl Write, waiting: &Waiting) {
+fn write_all(messages: &Receiver<Message>, mut sink: Sink, waiting: &Waiting) {
     let failed = Throttle::new();
     // Whether a part of the line before was written. The next line must not continue it.
     let mut is_torn = false;
-    for line in lines {
+    for message in messages {
+        let line = match message {
+            Message::Line(line) => line,
+            Message::Sink(next) => {
+                (sink, is_torn) = (next, false);
+                continue;
+            }
+        };
         let begun = if is_torn {
             sink.write_all(b"\n")
         } else {
@@ -233,5 +256,26 @@ mod tests {
         push("fifth\n");
         let held = String::from_utf8(disk.0.lock().unwrap().1.clone()).unwrap();
         assert_eq!(held, "one\nsecon\nfourth\nfifth\n");
+    }
+
+    #[test]
+    fn lines_go_to_the_sink_that_was_there_when_they_were_pushed() {
+        let (old, new, waiting) = (Full::default(), Full::default(), counted());
+        // The last line for the old disk is cut off: that is no matter of the new one.
+        for (disk, room) in [(&old, 7), (&new, 100)] {
+            disk.0.lock().unwrap().0 = room;
+        }
+        let backlog = Backlog::counted_in(waiting, old.clone()).unwrap();
+        backlog.push("first\n".to_owned());
+        backlog.push("second\n".to_owned());
+        backlog.replace_sink(new.clone());
+        backlog.push("third\n".to_owned());
+        while waiting.lines.load(Ordering::Acquire) > 0 {
+            thread::yield_now();
+        }
+        for (disk, lines) in [(old, "first\ns"), (new, "third\n")] {
+            let held = String::from_utf8(disk.0.lock().unwrap().1.clone()).unwrap();
+            assert_eq!(held, lines);
+        }
     }
 }

@@ -77,16 +77,19 @@ pub enum GateRejected {
     MaxWait,
     /// The gateway was stopping.
     Stopping,
+    /// The origin could not be reached for all of `hold`.
+    Outage,
 }
 
 impl GateRejected {
     /// All reasons.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Queue,
         Self::MaxQueue,
         Self::Timeout,
         Self::MaxWait,
         Self::Stopping,
+        Self::Outage,
     ];
 
     /// The value of the label `reason`, and of `origin_rejected` in the access log.
@@ -98,6 +101,7 @@ impl GateRejected {
             Self::Timeout => "timeout",
             Self::MaxWait => "max_wait",
             Self::Stopping => "stopping",
+            Self::Outage => "outage",
         }
     }
 }

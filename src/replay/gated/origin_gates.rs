@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::config::{Origin, Settings};
-use crate::limit::{Admission, ClassPosition, Cost, Full, Gate, Moment, Share};
+use crate::limit::{Admission, Cost, Full, Gate, GatePosition, Moment, Share};
 use crate::observe::metrics::GateRejected;
 
 /// The gates in front of all origins, with those who wait there.
@@ -13,7 +13,7 @@ pub(super) struct OriginGates<'a> {
     /// `None` for an origin without a gate.
     gates: Vec<Option<Gate<Rc<[u8]>, Waiter>>>,
     /// When waiters give up, with their numbers; and where they wait.
-    timeouts: BTreeMap<(Moment, u64), (usize, ClassPosition)>,
+    timeouts: BTreeMap<(Moment, u64), (usize, GatePosition)>,
     /// When places at which origin come free.
     returns: BinaryHeap<Reverse<(Moment, usize)>>,
 }
@@ -34,7 +34,7 @@ pub(super) enum Joined {
 impl<'a> OriginGates<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
         let gate = |origin: &Origin| {
-            let mut gate = Gate::new(origin.gate()?);
+            let mut gate = Gate::new(origin.gate_limits()?);
             gate.set_classes(&origin.classes);
             Some(gate)
         };

@@ -3,7 +3,8 @@ use std::net::SocketAddr;
 use thiserror::Error;
 
 use crate::config::{
-    KeyTemplate, Listen, Part, PathPattern, Route, ServerUrl, Settings, Variable, Zone,
+    KeyTemplate, Listen, ListenAddress, ListenService, Part, PathPattern, Route, ServerUrl,
+    Settings, Variable, Zone,
 };
 use crate::limit::{Limit, Rate};
 use crate::server::reachable;
@@ -41,16 +42,26 @@ pub(super) enum AimError {
         "server.listen has no loopback address with a port, and the demo uses no other; add \"127.0.0.1:8080\""
     )]
     NoAddress,
-    #[error("the demo's clients do not speak TLS; give it a copy of the file without [server.tls]")]
+    #[error(
+        "the first route with limits has a regular expression for its path, and the demo needs a path to ask for; put a route with a plain path before it"
+    )]
+    Pattern,
+    #[error(
+        "the demo's clients do not speak TLS; add {{ address = \"127.0.0.1:8080\", tls = false }} to server.listen, or give it a copy of the file without [server.tls]"
+    )]
     Encrypted,
 }
 
 impl Aim {
     pub(super) fn of(settings: &Settings) -> Result<Self, AimError> {
-        if settings.server.tls.is_some() {
+        let listen = settings.server.listen.iter();
+        let callable = listen.filter_map(|listen| Some((callable(listen)?, listen.service)));
+        let callable: Vec<_> = callable.collect();
+        let is_plain = |(_, service): &&(_, ListenService)| *service == ListenService::Plain;
+        let gateway = callable.iter().find(is_plain).map(|(address, _)| *address);
+        if gateway.is_none() && !callable.is_empty() {
             return Err(AimError::Encrypted);
         }
-        let gateway = settings.server.listen.iter().find_map(callable);
         let limited = |route: &&Route| !route.limits.is_empty();
         let route = settings
             .routes
@@ -64,11 +75,15 @@ impl Aim {
             .max_by_key(|limit| zone(limit.zone).rate.interval());
         let slowest = slowest.ok_or(AimError::NoLimits)?;
         let Zone { name, rate, .. } = zone(slowest.zone);
-        let origin = &settings.origins[route.origin];
+        let origin = route.origin().ok_or(AimError::NoLimits)?;
+        let origin = &settings.origins[origin];
         let keys = route.limits.iter().map(|limit| &zone(limit.zone).key);
         let (query, mut headers) = naming(keys);
         headers.extend(route.host.clone().map(|host| ("host".to_owned(), host)));
-        let (PathPattern::Prefix(path) | PathPattern::Exact(path)) = &route.path;
+        let path = match &route.path {
+            PathPattern::Prefix(path) | PathPattern::Exact(path) => path,
+            PathPattern::Regex(_) => return Err(AimError::Pattern),
+        };
         Ok(Self {
             gateway: gateway.ok_or(AimError::NoAddress)?,
             admin: settings.server.admin,
@@ -92,7 +107,7 @@ impl Aim {
 
 /// The loopback address at which clients on this machine reach `listen`, if there is one.
 fn callable(listen: &Listen) -> Option<SocketAddr> {
-    let Listen::Tcp(address) = listen else {
+    let ListenAddress::Tcp(address) = &listen.address else {
         return None;
     };
     let address = reachable(*address);

@@ -24,7 +24,7 @@ impl<'a> Run<'a> {
         let has_gate = settings
             .origins
             .iter()
-            .any(|origin| origin.gate().is_some());
+            .any(|origin| origin.gate_limits().is_some());
         let mut limits = settings.routes.iter().flat_map(|route| &route.limits);
         let has_places = limits.any(|limit| limit.limit.in_flight.is_some());
         let simulator = if has_gate || has_places {

@@ -3,6 +3,23 @@ use super::super::recent::{Recent, most, sum};
 use super::super::words::{count, pace, part, seconds, waiting, whole};
 use crate::admin::views::OriginSample;
 
+pub(super) fn holding(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
+    let gate = origin.gate.as_ref()?;
+    let outage = gate.outage.as_ref()?;
+    let (name, depth) = (&origin.name, gate.depth);
+    let (lasts, hold) = (seconds(outage.lasts), &outage.hold);
+    Some(Finding {
+        cause: Cause::Holding,
+        severity: Severity::Bad,
+        weight: part(depth, 1),
+        about: Some(name.clone()),
+        title: format!("Origin {name} is down; {} for it, up to {hold}", waiting(depth)),
+        evidence: format!("It is down for {lasts}: {}.", outage.error),
+        remedy: "Bring the origin back: its requests leave then, in their order. Those that have waited for `hold` get the answer that they would get without it."
+            .to_owned(),
+    })
+}
+
 pub(super) fn backing_off(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref()?;
     let why = gate.backing_off.as_ref().filter(|why| !why.shadow)?;
@@ -42,6 +59,7 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
         "max_queue" => "as many requests wait as `max_queue` allows",
         "timeout" => "requests waited as long as `queue_timeout` allows",
         "max_wait" => "requests would wait longer than `max_wait` allows",
+        "outage" => "requests waited as long as `hold` allows for an origin that is down",
         _ => "the gateway is stopping",
     };
     // Afterwards, the deepest key is somebody else.
@@ -50,7 +68,9 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
         let (key, depth) = (&it.key, whole(it.depth));
         format!(" {key} has {depth} waiting.")
     });
-    let remedy = if reason == "queue" {
+    let remedy = if reason == "outage" {
+        "Bring the origin back. More rate would not help."
+    } else if reason == "queue" {
         "A client sends more than its share. If the origin can do more, raise the `rate` or `max_in_flight` of the origin."
     } else {
         "If the origin can do more, raise its `rate` or `max_in_flight`; otherwise limit clients earlier, in a zone."
@@ -75,6 +95,9 @@ pub(super) fn rejecting_at_gate(recent: &Recent<'_>, origin: &OriginSample) -> O
 
 pub(super) fn waiting_at_gate(_: &Recent<'_>, origin: &OriginSample) -> Option<Finding> {
     let gate = origin.gate.as_ref().filter(|gate| gate.depth > 0)?;
+    if gate.outage.is_some() {
+        return None;
+    }
     let name = &origin.name;
     let full = gate
         .max_in_flight

@@ -89,7 +89,11 @@ pub(super) const CASES: &[Case] = &[
     (SERVERS, "[\"http://a\"]\nmax_header_size = \"2MB\"",
      r#"3:19: max_header_size: expected a size from 1KB to 1MB; found "2MB""#),
     (SERVERS, "[\"http://a\"]\nheath = {}",
-     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, max_in_flight, classes, share, queue, max_queue, queue_timeout, max_fails, fail_timeout, keep_alive, host, http2, backoff, health; did you mean health?"#),
+     r#"3:1: "heath" is not a field of [origins.app], whose fields are servers, connect_timeout, response_timeout, body_timeout, tunnel_timeout, max_header_size, rate, max_in_flight, classes, share, queue, max_queue, queue_timeout, hold, max_fails, fail_timeout, keep_alive, host, http2, backoff, health; did you mean health?"#),
+    (SERVERS, "[\"http://a\"]\nhold = 5",
+     r#"3:8: hold: expected a whole number and a unit (d, h, m, s, ms, us, ns) in quotes, such as "5s", up to 366d; found 5"#),
+    (SERVERS, "[\"http://a\"]\nhold = \"5s\"\nqueue_timeout = \"0\"",
+     r#"3:8: hold: no request waits while queue_timeout is "0"; raise it, or remove hold"#),
     // [origins.NAME.health]
     (SERVERS, "[\"http://a\"]\nhealth = \"/\"",
      r#"3:10: health: expected a table; found "/""#),

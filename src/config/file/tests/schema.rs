@@ -44,6 +44,7 @@ fn all_cases() -> Vec<Case> {
         gate::CASES,
         in_flight::CASES,
         plans::CASES,
+        routes::CASES,
         warnings::CASES,
     ];
     cases.concat()
@@ -114,9 +115,15 @@ const UNSEEN: &[&str] = &[
     "cannot both be listened on",
     "each file in cert needs its key",
     "is listed twice",
+    "there is no [server.tls]",
+    "a socket file has no TLS",
+    "only a socket file has a mode",
+    "no address here has TLS",
+    "an address with TLS cannot redirect",
     "limits this route already",
     "limits nothing",
     "nothing waits",
+    "no request waits while",
     "would never pass",
     "would never be used",
     "the zone counts by",
@@ -127,6 +134,16 @@ const UNSEEN: &[&str] = &[
     "in Redis",
     "is in the plans",
     "the plan has no keys",
+    "no origin; add one such",
+    "a route with refuse answers",
+    "does not begin with it",
+    "must begin with ^",
+    "is there already, and case",
+    "drip writes this field itself",
+    "the Host that the origin gets",
+    "and none that is . or ..",
+    "is not a regular expression of drip",
+    "when it is compiled",
     // The world.
     "is reachable from other hosts",
     "cannot be read",
@@ -213,6 +230,9 @@ cost = { header = "a", max = 2 }
 path = "/response"
 origin = "app"
 cost = { response_header = "a", max = 2 }
+[[routes]]
+path = "/refused"
+refuse = 403
 "#;
 
 #[test]

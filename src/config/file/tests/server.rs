@@ -1,8 +1,8 @@
-use std::num::NonZeroU64;
+use std::num::{NonZeroU16, NonZeroU64};
 use std::time::Duration;
 
 use super::{Case, settings_with};
-use crate::config::CertPair;
+use crate::config::{CertPair, ListenService};
 
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
@@ -22,6 +22,36 @@ pub(super) const CASES: &[Case] = &[
      "2:27: listen: [::]:80 and 127.0.0.1:80 cannot both be listened on; remove one"),
     ("", "[server]\nlisten = [\"unix:a\", \"[::1]:1\", \"unix:a\"]\n",
      "2:32: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
+    // Entries of listen that are tables.
+    ("", "[server]\nlisten = [{ adress = \"127.0.0.1:80\" }]\n",
+     r#"2:11: an entry of listen has no address; add one such as address = "0.0.0.0:443"
+2:13: "adress" is not a field of an entry of listen, whose fields are address, tls, mode, redirect; did you mean address?"#),
+    ("", "[server]\nlisten = [{ address = \"unix:a\" }, \"unix:a\"]\n",
+     "2:35: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
+    ("", "[server]\nlisten = [{ address = \"unix:a\", mode = \"0660\" }, { address = \"unix:a\", mode = \"0600\" }]\n",
+     "2:50: listen: unix:/etc/drip/a and unix:/etc/drip/a cannot both be listened on; remove one"),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:9090\", tls = false }]\n",
+     r#"2:10: listen: 0.0.0.0:9090 and the admin port, 127.0.0.1:9090, cannot both be listened on; set admin to another port or to "off""#),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:443\", tls = true }]\n",
+     "2:44: tls: there is no [server.tls]; add it with cert and key, or remove tls here"),
+    ("", "[server]\nlisten = [{ address = \"unix:a\", tls = true }]\n[server.tls]\ncert = \"a\"\nkey = \"a\"\n",
+     "2:39: tls: a socket file has no TLS, as what passes there does not leave the machine; remove tls"),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:443\", tls = \"yes\" }]\n",
+     r#"2:44: tls: expected true or false; found "yes""#),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", mode = \"0660\" }]\n",
+     "2:44: mode: only a socket file has a mode; remove it"),
+    ("", "[server]\nlisten = [{ address = \"unix:a\", mode = 660 }]\n",
+     r#"2:40: mode: expected permissions as octal digits such as "0660"; found 660"#),
+    ("", "[server]\nlisten = [{ address = \"unix:a\", mode = \"0999\" }]\n",
+     r#"2:40: mode: expected permissions as octal digits such as "0660"; found "0999""#),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", redirect = \"https\" }]\n",
+     r#"2:11: listen: redirect: no address here has TLS and a port; add one, or name the port that clients reach: redirect = "https:443""#),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", redirect = \"http\" }]\n",
+     r#"2:48: redirect: expected "https", or "https:443" with the port that clients reach; found "http""#),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", redirect = \"https:0\" }]\n",
+     r#"2:48: redirect: expected "https", or "https:443" with the port that clients reach; found "https:0""#),
+    ("", "[server]\nlisten = [{ address = \"0.0.0.0:80\", redirect = \"https\", tls = true }]\n[server.tls]\ncert = \"a\"\nkey = \"a\"\n",
+     "2:48: redirect: an address with TLS cannot redirect to https; remove tls or redirect"),
     ("", "[server]\nlisten = [\"0.0.0.0:9090\"]\n",
      r#"2:10: listen: 0.0.0.0:9090 and the admin port, 127.0.0.1:9090, cannot both be listened on; set admin to another port or to "off""#),
     ("", "[server]\nadmin = \"127.0.0.1:8080\"\n",
@@ -37,7 +67,13 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nworkers = \"2\"\n",
      r#"2:11: workers: expected a whole number from 1 to 1024; found "2""#),
     ("", "[server]\ntrusted_proxies = [\"10.0.0.0/40\"]\n",
-     r#"2:20: trusted_proxies: expected an address or network such as "10.0.0.0/8"; found "10.0.0.0/40""#),
+     r#"2:20: trusted_proxies: expected an address or network such as "10.0.0.0/8", or "unix:" for socket files; found "10.0.0.0/40""#),
+    ("", "[server]\ntrusted_proxies = [\"unix:\", \"unix:\"]\n",
+     r#"2:29: trusted_proxies: "unix:" is listed twice; remove one"#),
+    ("", "[server]\nproxy_protocol = true\n",
+     r#"2:18: proxy_protocol: expected a list such as ["10.0.0.0/8"]; found true"#),
+    ("", "[server]\nproxy_protocol = [\"unix:/run/drip.sock\"]\n",
+     r#"2:19: proxy_protocol: expected an address or network such as "10.0.0.0/8", or "unix:" for socket files; found "unix:/run/drip.sock""#),
     ("", "[server]\ntrusted_proxies = [\"10.1.0.0/8\", \"10.2.0.0/8\"]\n",
      r#"2:34: trusted_proxies: "10.2.0.0/8" is listed twice; remove one"#),
     ("", "[server]\nforwarded_header = \"forwarde\"\n",
@@ -61,7 +97,7 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nheader_timeout = \"0s\"\n",
      r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
     ("", "[server]\nshutdown_timout = \"1s\"\n",
-     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, name, workers, trusted_proxies, forwarded_header, max_connections, keep_alive, tcp_keepalive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, tls; did you mean shutdown_timeout?"#),
+     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, keep_alive, tcp_keepalive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, tls; did you mean shutdown_timeout?"#),
     ("", "[log]\notlp = \"https://127.0.0.1:4318\"\n",
      r#"2:8: otlp: expected the URL of a collector such as "http://127.0.0.1:4318", or "off"; found "https://127.0.0.1:4318""#),
     ("", "[log]\notlp = \"http://user:word@127.0.0.1:4318\"\n",
@@ -86,6 +122,12 @@ pub(super) const CASES: &[Case] = &[
      r#"2:19: max_header_size: expected a size from 1KB to 1MB; found "1025KB""#),
     ("", "[server]\nmax_header_size = 0\n",
      "2:19: max_header_size: expected a size from 1KB to 1MB; found 0"),
+    ("", "[server]\nmax_concurrent_streams = 0\n",
+     "2:26: max_concurrent_streams: expected a whole number from 1 to 65535; found 0"),
+    ("", "[server]\nmax_concurrent_streams = 65536\n",
+     "2:26: max_concurrent_streams: expected a whole number from 1 to 65535; found 65536"),
+    ("", "[server]\nhold_streams = 16\n",
+     "2:16: hold_streams: expected true or false; found 16"),
     ("", "[server]\nmax_body_size = -1\n",
      r#"2:17: max_body_size: expected a whole number and a unit of 1024s (GB, MB, KB, B) in quotes, such as "32KB"; found -1"#),
     ("", "[server]\nmax_body_size = \"1.5MB\"\n",
@@ -117,6 +159,42 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server.tls]\ncerts = \"a.pem\"\ncert = \"a.pem\"\nkey = \"a.key\"\n",
      r#"2:1: "certs" is not a field of [server.tls], whose fields are cert, key; did you mean cert?"#),
 ];
+
+#[test]
+fn each_address_has_its_own_service() {
+    let services = |listen: &str| {
+        let tls = "[server.tls]\ncert = \"a\"\nkey = \"a\"\n";
+        let settings = settings_with("", &format!("[server]\nlisten = [{listen}]\n{tls}"));
+        let listen = settings.server.listen.into_iter();
+        listen.map(|it| it.service).collect::<Vec<_>>()
+    };
+    let (plain, tls) = (ListenService::Plain, ListenService::Tls);
+    let redirect = |port| ListenService::Redirect(NonZeroU16::new(port).unwrap());
+    assert_eq!(services("\"[::]:443\", \"unix:a\""), [tls, plain]);
+    assert_eq!(
+        services(
+            "{ address = \"[::]:443\" }, { address = \"[::]:80\", tls = false }, { address = \"unix:a\" }"
+        ),
+        [tls, plain, plain]
+    );
+    // To port 443, or else to that of the first address with TLS.
+    let to_tls = "{ address = \"[::]:80\", redirect = \"https\" }";
+    assert_eq!(
+        services(&format!("{to_tls}, \"[::]:8443\", \"[::]:443\"")),
+        [redirect(443), tls, tls]
+    );
+    assert_eq!(
+        services(&format!(
+            "\"[::]:0\", \"[::]:8443\", \"[::]:9443\", {to_tls}"
+        )),
+        [tls, tls, tls, redirect(8443)]
+    );
+    let settings = settings_with(
+        "",
+        "server.listen = [{ address = \"unix:a\", redirect = \"https:444\" }]\n",
+    );
+    assert_eq!(settings.server.listen[0].service, redirect(444));
+}
 
 #[test]
 fn sizes_are_taken_with_a_unit_or_as_bytes() {

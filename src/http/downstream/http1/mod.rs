@@ -38,7 +38,6 @@ use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use super::context::ConnectionContext;
 use super::http2;
@@ -47,7 +46,7 @@ use super::rewound::Rewound;
 use super::socket::Socket;
 use super::stop::{Sleeper, StopSignal};
 use super::stream::{Aborted, ClientError, RequestService};
-use super::timeouts::Timeouts;
+use super::timeouts::{FIRST_REQUEST, Timeouts};
 use crate::http::message::request::{empty_lines, end_of_head};
 use crate::http::message::{
     BadRequest, BodyDecoder, BodyLength, Buffer, RequestHead, Sender, Version,
@@ -60,8 +59,6 @@ use crate::time::pacer::Priority;
 ///
 /// Most heads are shorter, and the bytes after them stay in the kernel.
 const HEAD_READ: usize = 4 * 1024;
-/// Time for the first request on an open connection after the gateway is told to stop.
-const FIRST_REQUEST: Duration = Duration::from_millis(500);
 
 /// What a client sends first over HTTP/2 (RFC 9113, section 3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -12,11 +12,13 @@ pub enum BlockedBy {
     InFlight,
     /// The end of a pause that the origin asked for.
     Pause,
+    /// The end of an outage: the origin cannot be reached.
+    Outage,
 }
 
 impl BlockedBy {
     /// All causes.
-    pub const ALL: [Self; 3] = [Self::Pace, Self::InFlight, Self::Pause];
+    pub const ALL: [Self; 4] = [Self::Pace, Self::InFlight, Self::Pause, Self::Outage];
 
     /// The value of the label `by`.
     #[must_use]
@@ -25,6 +27,7 @@ impl BlockedBy {
             Self::Pace => "pace",
             Self::InFlight => "in_flight",
             Self::Pause => "pause",
+            Self::Outage => "outage",
         }
     }
 
@@ -33,7 +36,9 @@ impl BlockedBy {
         if gate.depth() == 0 {
             return None;
         }
-        Some(if gate.opens() > now {
+        Some(if gate.is_out() {
+            Self::Outage
+        } else if gate.opens() > now {
             Self::Pause
         } else if gate.has_place() {
             Self::Pace
@@ -81,7 +86,8 @@ mod tests {
         blocked.note(Some(BlockedBy::Pause), at(5));
         blocked.note(None, at(6));
         blocked.note(Some(BlockedBy::InFlight), at(8));
-        blocked.note(None, at(12));
-        assert_eq!(blocked.times().map(|time| time.as_secs()), [3, 4, 1]);
+        blocked.note(Some(BlockedBy::Outage), at(12));
+        blocked.note(None, at(14));
+        assert_eq!(blocked.times().map(|time| time.as_secs()), [3, 4, 1, 2]);
     }
 }

@@ -8,6 +8,7 @@
 mod alarms;
 mod backing_off;
 mod blocked;
+mod outage;
 mod place;
 mod state;
 mod waiting;
@@ -20,7 +21,7 @@ use tokio::sync::watch;
 use crate::actors::Key;
 use crate::config;
 use crate::limit::{
-    self, Class, ClassPosition, Cost, Full, GateLimits, Lowered, Moment, Rate, Release, Share,
+    self, Class, Cost, Full, GateLimits, GatePosition, Lowered, Moment, Rate, Release, Share,
 };
 use crate::observe::events::GateEvents;
 use crate::observe::metrics::{GateMetrics, GateRejected};
@@ -29,10 +30,12 @@ use alarms::Alarms;
 use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
+pub(super) use outage::Begun;
+pub use outage::GateOutage;
 pub use place::Place;
 use place::Unreported;
 use state::{Released, State};
-pub use waiting::Waiting;
+pub use waiting::{NoTurn, Waiting};
 
 /// The gate of an origin.
 #[derive(Debug)]
@@ -42,6 +45,8 @@ pub struct OriginGate {
     events: GateEvents,
     /// Tells the threads that have waiters to look when the next request is due.
     changes: watch::Sender<()>,
+    /// Tells those who wait for the origin's sake about its outages. It changes under the lock.
+    outage: watch::Sender<Option<GateOutage>>,
 }
 
 /// The turn of a request that waited.
@@ -84,6 +89,8 @@ pub struct GateState {
     pub lowered: Lowered,
     /// How long requests have waited for each cause.
     pub blocked: BlockedTimes,
+    /// The present outage; `None` if the origin can be reached.
+    pub outage: Option<GateOutage>,
     /// The classes of the file with their waiters; empty if it has none.
     pub classes: Vec<(Class, usize)>,
     /// The keys with the most waiters, and how many, deepest first.
@@ -105,22 +112,28 @@ impl OriginGate {
                 blocked: Blocked::default(),
                 armed: 0,
                 is_closed: false,
+                outages: 0,
+                version: 0,
             }),
             metrics: GateMetrics::of(&origin.name),
             events: GateEvents::default(),
             changes: watch::Sender::new(()),
+            outage: watch::Sender::new(None),
         }))
     }
 
     /// Takes over new settings. Requests that wait get new times, and none is lost.
     ///
-    /// If the origin has no gate any more, all of them leave.
-    pub(super) fn reload(self: &Arc<Self>, origin: &config::Origin) {
+    /// If the origin has no gate any more, all of them leave. `keeps_outage`: if not, an outage
+    /// ends, and requests that know only the settings before do not begin another one.
+    pub(super) fn reload(self: &Arc<Self>, origin: &config::Origin, keeps_outage: bool) {
         let limits = origin.gate().unwrap_or(GateLimits::NONE);
         let mut state = self.lock();
         let now = clock::now();
         let mut released = state.release(&self.metrics, now);
-        state.reload(origin.backoff.as_ref(), limits, &origin.classes, now);
+        let (backoff, classes) = (origin.backoff.as_ref(), &origin.classes);
+        state.reload(backoff, limits, classes, keeps_outage, now);
+        self.show_outage(&state);
         released.extend(state.release(&self.metrics, now));
         drop(state);
         self.grant(released);
@@ -196,18 +209,18 @@ impl OriginGate {
         let joined = state.join(&share, cost, most, now);
         let joined = joined.map(|joined| match joined {
             Some(it) => Err((it, Alarms::join(self, &mut state, now))),
-            None => Ok(state.sent(now)),
+            None => Ok((state.gate.departures(), state.sent(now))),
         });
         drop(state);
         self.grant(released);
         Ok(match joined? {
-            Ok(sent) => Admission::Passed(Place::new(self, cost.get(), sent)),
+            Ok((number, sent)) => Admission::Passed(Place::new(self, number, cost.get(), sent)),
             Err(((position, turn), alarms)) => Admission::Waiting(Waiting::new(
                 Arc::clone(self),
                 share,
                 position,
                 turn,
-                now,
+                (now, None),
                 alarms,
             )),
         })
@@ -220,8 +233,9 @@ impl OriginGate {
         }
         let now = clock::now();
         let sent = state.gate.pass(cost, now).then(|| state.sent(now))?;
+        let number = state.gate.departures();
         drop(state);
-        Some(Place::new(self, cost.get(), sent))
+        Some(Place::new(self, number, cost.get(), sent))
     }
 
     /// When a new request of this share would leave, from now on.
@@ -233,7 +247,7 @@ impl OriginGate {
     }
 
     /// A waiter leaves before its turn.
-    fn leave(self: &Arc<Self>, position: &ClassPosition) {
+    fn leave(self: &Arc<Self>, position: &GatePosition) {
         let mut state = self.lock();
         let left = state.gate.leave(position);
         state.note_blocked(clock::now());
@@ -296,9 +310,13 @@ impl OriginGate {
     fn grant(self: &Arc<Self>, released: Released) {
         for (release, sent) in released {
             let Release {
-                due, waiter, cost, ..
+                due,
+                waiter,
+                cost,
+                number,
+                ..
             } = release;
-            let place = Place::new(self, cost, sent);
+            let place = Place::new(self, number, cost, sent);
             if waiter.send(Granted { place, due }).is_err() {
                 self.metrics.count_lost_slot();
             }
@@ -326,6 +344,7 @@ impl OriginGate {
             max_in_flight: limits.max_in_flight,
             lowered,
             blocked,
+            outage: self.outage.borrow().clone(),
             classes,
             deepest: self.deepest(keys),
         }

@@ -3,15 +3,20 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::OriginGate;
-use crate::limit::{Cost, Sent};
+use super::{GateRejection, OriginGate, Waiting};
+use crate::actors::Key;
+use crate::limit::{Cost, Moment, Sent};
 use crate::observe::metrics::Outcome;
 
 /// A place at the origin, taken until this is dropped.
 pub struct Place {
     gate: Arc<OriginGate>,
+    /// The number of its departure.
+    pub(super) number: u64,
     /// What the request counts for.
-    cost: u32,
+    pub(super) cost: u32,
+    /// Whether it was given back before this is dropped.
+    is_given_back: bool,
     /// The request as the back-off knows it, until its result is reported.
     sent: Cell<Option<Sent>>,
     /// How the last attempt failed. It is the result unless another server answers.
@@ -37,10 +42,12 @@ pub(super) enum OriginResult {
 }
 
 impl Place {
-    pub(super) fn new(gate: &Arc<OriginGate>, cost: u32, sent: Option<Sent>) -> Self {
+    pub(super) fn new(gate: &Arc<OriginGate>, number: u64, cost: u32, sent: Option<Sent>) -> Self {
         Self {
             gate: Arc::clone(gate),
+            number,
             cost,
+            is_given_back: false,
             sent: Cell::new(sent),
             failure: Cell::new(None),
         }
@@ -75,6 +82,30 @@ impl Place {
     pub(in crate::http::upstream) fn failed(&self, outcome: Outcome) {
         self.failure.set(Some(outcome));
     }
+
+    /// Lets a request that could not be sent wait again, ahead of the queue.
+    ///
+    /// `key`: its key at the gate. `held_since`: when it first could not be sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the gateway stops, or as many of them wait as may wait at the gate.
+    pub(in crate::http::upstream) fn put_back(
+        self,
+        key: Key,
+        held_since: Moment,
+    ) -> Result<Waiting, GateRejection> {
+        let mut place = self;
+        let waiting = place.gate.put_back(&place, key, held_since)?;
+        place.is_given_back = true;
+        Ok(waiting)
+    }
+
+    pub(super) fn take_unreported(&self) -> Option<Unreported> {
+        let result = self.failure.take().map(OriginResult::Failed);
+        let (sent, cost) = (self.sent.take()?, self.cost);
+        Some(Unreported { sent, cost, result })
+    }
 }
 
 impl fmt::Debug for Place {
@@ -85,10 +116,8 @@ impl fmt::Debug for Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let result = self.failure.take().map(OriginResult::Failed);
-        let sent = self.sent.take();
-        let cost = self.cost;
-        self.gate
-            .give_back(sent.map(|sent| Unreported { sent, cost, result }));
+        if !self.is_given_back {
+            self.gate.give_back(self.take_unreported());
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::{GateRejection, Granted};
 use crate::actors::Key;
 use crate::config;
 use crate::limit::{
-    self, Class, ClassPosition, Cost, GateLimits, Lowered, Moment, Release, Sent, Share,
+    self, Class, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Sent, Share,
 };
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
@@ -30,6 +30,10 @@ pub(super) struct State {
     /// How many threads have set their alarm for the next departure.
     pub(super) armed: usize,
     pub(super) is_closed: bool,
+    /// Number of outages so far. The last one may still last.
+    pub(super) outages: u64,
+    /// How often the file gave the origin other servers, or no `hold`.
+    pub(super) version: u64,
 }
 
 /// Requests whose turn has come, to be told outside the lock.
@@ -72,8 +76,13 @@ impl State {
         backoff: Option<&config::Backoff>,
         limits: GateLimits,
         classes: &[Class],
+        keeps_outage: bool,
         now: Moment,
     ) {
+        if !keeps_outage {
+            self.version += 1;
+            self.gate.end_outage(now);
+        }
         self.gate.set_classes(classes);
         let known = self.backing_off.take();
         self.gate.set_limits(limits, now);
@@ -110,7 +119,7 @@ impl State {
         cost: Cost,
         most: Option<Duration>,
         now: Moment,
-    ) -> Result<Option<(ClassPosition, oneshot::Receiver<Granted>)>, GateRejection> {
+    ) -> Result<Option<(GatePosition, oneshot::Receiver<Granted>)>, GateRejection> {
         self.predict(share, most, now)?;
         let (sender, turn) = oneshot::channel();
         let admission = self.gate.join(share, cost, now, || sender);
@@ -122,18 +131,30 @@ impl State {
         }
     }
 
-    pub(super) fn predict(
-        &self,
-        share: &Share<Key>,
-        most: Option<Duration>,
-        now: Moment,
-    ) -> Result<(), GateRejection> {
+    /// Returns an error if one more request of this key that could not be sent may not wait again.
+    pub(super) fn check_room_at_head(&self, key: &Key, now: Moment) -> Result<(), GateRejection> {
+        self.check_open()?;
+        let room = self.gate.check_room_at_head(key, now);
+        room.map_err(|full| GateRejection::full(full, now))
+    }
+
+    fn check_open(&self) -> Result<(), GateRejection> {
         if self.is_closed {
             return Err(GateRejection {
                 reason: GateRejected::Stopping,
                 retry_after: Duration::ZERO,
             });
         }
+        Ok(())
+    }
+
+    pub(super) fn predict(
+        &self,
+        share: &Share<Key>,
+        most: Option<Duration>,
+        now: Moment,
+    ) -> Result<(), GateRejection> {
+        self.check_open()?;
         let wait = self.gate.predict(share, now);
         let wait = wait.map_err(|full| GateRejection::full(full, now))?;
         match most {

@@ -70,7 +70,7 @@ impl Translation<'_> {
                     self.notes.add(
                         server.place,
                         format!(
-                            "{} is left out: drip speaks TLS on all its addresses or on none",
+                            "{0} is left out, as other addresses have TLS; to serve it, add {{ address = \"{0}\", tls = false }} to listen, or with redirect = \"https\"",
                             listen.address
                         ),
                     );
@@ -101,6 +101,9 @@ impl Translation<'_> {
             .map_or("X-Real-IP", String::as_str);
         if !known.eq_ignore_ascii_case("x-forwarded-for") {
             let place = header.first().map_or(first.place, |header| header.place);
+            if known.eq_ignore_ascii_case("proxy_protocol") {
+                return self.notes.add(place, "real_ip_header proxy_protocol: name the proxies in proxy_protocol of [server]; until then no proxy is trusted");
+            }
             return self.notes.add(place, format!("real_ip_header {known}: drip reads only X-Forwarded-For (or Forwarded), so no proxy is trusted; set trusted_proxies once your proxies send it"));
         }
         let mut networks: Vec<String> = Vec::new();

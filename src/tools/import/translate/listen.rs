@@ -38,7 +38,7 @@ impl Listen {
         if is("proxy_protocol") {
             notes.add(
                 place,
-                "listen: drip does not read the PROXY protocol; a connection that sends it gets an error",
+                "listen: name the proxies in proxy_protocol of [server]; until then a connection that sends the PROXY protocol gets an error",
             );
         }
         let address = address(text);

@@ -142,6 +142,16 @@ impl<'a> GateNow<'a> {
         })
     }
 
+    /// That the origin is down and for how long requests wait for it.
+    pub(in crate::tools::top) fn outage(&self) -> Option<String> {
+        let outage = self.gate.outage.as_ref()?;
+        let lasts = rounded(outage.lasts);
+        Some(format!(
+            "down for {lasts}s, requests wait up to {}",
+            outage.hold
+        ))
+    }
+
     /// The keys with the most waiting requests; none where all share one queue.
     pub(in crate::tools::top) fn keys(&self) -> &'a [GateKey] {
         let keys: &[GateKey] = match self.gate.share {
@@ -152,7 +162,8 @@ impl<'a> GateNow<'a> {
     }
 
     fn is_limited(&self) -> bool {
-        self.gate.rate.file.is_some() || self.gate.backing_off.is_some()
+        let gate = self.gate;
+        gate.rate.file.is_some() || gate.backing_off.is_some() || gate.outage.is_some()
     }
 }
 

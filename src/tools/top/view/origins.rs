@@ -74,6 +74,10 @@ fn limits(view: &View, gate: GateNow) -> Line<'static> {
     let places = places.map(|places| format!("places {places}"));
     let parts: Vec<String> = rate.into_iter().chain(places).collect();
     let mut spans = vec![Span::raw(format!("  {}", parts.join(", ")))];
+    if let Some(down) = gate.outage() {
+        let apart = if parts.is_empty() { "" } else { "; " };
+        spans.push(Span::styled(format!("{apart}{down}"), view.paint.bad()));
+    }
     if let Some(why) = gate.backing_off() {
         spans.push(Span::styled(
             format!("; backs off: {why}"),

@@ -345,6 +345,30 @@ fn plans_and_bounds_on_what_runs_are_told_where_there_are_some() {
 }
 
 #[test]
+fn an_outage_is_in_the_panel_of_its_origin() {
+    let mut model = gated();
+    for (rate, expected) in [
+        (
+            Some("200r/s"),
+            "│  rate 200r/s; down for 1.25s, requests wait up to 5s",
+        ),
+        (None, "│  down for 1.25s, requests wait up to 5s"),
+    ] {
+        let outage = json!({"lasts": 1.251, "hold": "5s", "error": "refused"});
+        let gate = json!({"queue_depth": 3, "rate": {"file": rate}, "outage": outage});
+        let origin = json!({"name": "other", "in_flight": 0, "gate": gate, "servers": []});
+        let origins = json!({"origins": [origin]});
+        model.hear(
+            News::Origins(serde_json::from_value(origins).unwrap()),
+            at(2),
+        );
+        let shown = page(&model, &after(&model, &[Action::Back]), (80, 24));
+        let lines = shown.lines().map(|line| line.trim_end_matches(['│', ' ']));
+        assert!(lines.into_iter().any(|line| line == expected), "\n{shown}");
+    }
+}
+
+#[test]
 fn a_gate_is_in_the_panel_of_its_origin() {
     let model = gated();
     let origins = after(&model, &[Action::Back]);

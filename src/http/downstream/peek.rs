@@ -1,0 +1,48 @@
+use std::io;
+
+use rustix::net::{RecvFlags, recv};
+use tokio::io::Interest;
+use tokio::net::{TcpStream, UnixStream};
+
+use super::socket::Socket;
+
+/// A socket whose next bytes can be looked at before they are taken.
+pub trait Peek: Socket {
+    /// Waits until there may be bytes to read, or the end.
+    fn wait_readable(&self) -> impl Future<Output = io::Result<()>>;
+
+    /// Calls `read`. If it would block, the runtime is told so.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `read`, and `WouldBlock` if nothing is there.
+    fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R>;
+
+    /// Copies bytes that are there to `buffer`, and leaves them there. Returns how many.
+    ///
+    /// 0 is the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of recv(2), and `WouldBlock` if nothing is there.
+    fn peek_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.try_read(|| Ok(recv(self.fd(), buffer, RecvFlags::PEEK)?.1))
+    }
+}
+
+macro_rules! peek {
+    ($socket:ty) => {
+        impl Peek for $socket {
+            async fn wait_readable(&self) -> io::Result<()> {
+                self.readable().await
+            }
+
+            fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+                self.try_io(Interest::READABLE, read)
+            }
+        }
+    };
+}
+
+peek!(TcpStream);
+peek!(UnixStream);

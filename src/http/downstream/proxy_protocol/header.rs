@@ -1,0 +1,205 @@
+//! The header itself: bytes in, addresses out. The text has version 1, the binary form version 2.
+
+use std::iter::repeat_n;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use thiserror::Error;
+
+/// What the header of a connection says about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyHeader {
+    /// The proxy passes on a connection between these two.
+    Proxied {
+        /// The client.
+        source: SocketAddr,
+        /// The address that the client connected to.
+        destination: SocketAddr,
+    },
+    /// It names no IP addresses: the connection is the proxy's own, or not from the Internet.
+    Own,
+}
+
+/// Why bytes are not a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum InvalidHeader {
+    /// They do not begin like one of either version.
+    #[error("it begins with something else")]
+    Missing,
+    /// The header is longer than [`MAX`], or than 107 bytes if it is a text.
+    #[error("it is too long")]
+    TooLong,
+    /// The header breaks the rules of its version.
+    #[error("it is malformed: {0}")]
+    Malformed(&'static str),
+    /// The checksum is not that of the header.
+    #[error("its checksum is wrong")]
+    Checksum,
+}
+
+use InvalidHeader::{Checksum, Malformed, Missing, TooLong};
+
+/// The longest header that is taken, in bytes.
+///
+/// Version 2 allows 65551, of which addresses take 216 at most. nginx's limit is the same.
+pub const MAX: usize = 4096;
+
+/// What begins a text, version 1.
+const TEXT: &[u8] = b"PROXY ";
+/// The longest text, with the end of its line.
+const MAX_TEXT: usize = 107;
+/// What begins the binary form, version 2.
+const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
+
+/// Reads the header at the start of `bytes`, and returns it with its length.
+///
+/// Returns `None` if more bytes are needed. A header with no IP addresses of a stream is
+/// [`ProxyHeader::Own`].
+///
+/// # Errors
+///
+/// Returns an error as soon as no further bytes can make this a header.
+///
+/// The rules are those of haproxy's `doc/proxy-protocol.txt`, section 2.
+pub fn parse(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
+    let begins_like = |with: &[u8]| bytes.iter().zip(with).all(|(a, b)| a == b);
+    if begins_like(TEXT) {
+        text(bytes)
+    } else if begins_like(SIGNATURE) {
+        binary(bytes)
+    } else {
+        Err(Missing)
+    }
+}
+
+/// Version 1: a line.
+fn text(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
+    let within = &bytes[..bytes.len().min(MAX_TEXT)];
+    let Some(end) = memchr::memchr(b'\n', within) else {
+        let is_full = within.len() == MAX_TEXT;
+        return if is_full { Err(TooLong) } else { Ok(None) };
+    };
+    let line = within[..end].strip_suffix(b"\r");
+    let line = line.ok_or(Malformed("its line does not end with CR and LF"))?;
+    let header = match line.strip_prefix(b"PROXY UNKNOWN") {
+        // A proxy may write anything behind it.
+        Some([] | [b' ', ..]) => ProxyHeader::Own,
+        _ => addresses(line).ok_or(Malformed("its line does not name two addresses and ports"))?,
+    };
+    Ok(Some((header, end + 1)))
+}
+
+/// Reads `PROXY TCP4 SOURCE DESTINATION SOURCE-PORT DESTINATION-PORT`, or the same with `TCP6`.
+fn addresses(line: &[u8]) -> Option<ProxyHeader> {
+    let mut words = str::from_utf8(line).ok()?.split(' ').skip(1);
+    let mut word = || words.next();
+    let address: fn(&str) -> Option<IpAddr> = match word()? {
+        "TCP4" => |word| word.parse().ok().map(IpAddr::V4),
+        "TCP6" => |word| word.parse().ok().map(IpAddr::V6),
+        _ => return None,
+    };
+    let (source, destination) = (address(word()?)?, address(word()?)?);
+    let (source_port, destination_port) = (port(word()?)?, port(word()?)?);
+    word().is_none().then_some(ProxyHeader::Proxied {
+        source: (source, source_port).into(),
+        destination: (destination, destination_port).into(),
+    })
+}
+
+/// Reads a port without a sign or leading zeros.
+fn port(word: &str) -> Option<u16> {
+    let is_plain = word == "0" || word.starts_with(|first| matches!(first, '1'..='9'));
+    word.parse().ok().filter(|_| is_plain)
+}
+
+/// Version 2: 16 bytes, addresses, and further fields, each with its type and length.
+fn binary(bytes: &[u8]) -> Result<Option<(ProxyHeader, usize)>, InvalidHeader> {
+    const LOCAL: u8 = 0x20;
+    const PROXY: u8 = 0x21;
+
+    let Some((fixed, rest)) = bytes.split_first_chunk::<16>() else {
+        return Ok(None);
+    };
+    let [command, protocol, high, low] = [fixed[12], fixed[13], fixed[14], fixed[15]];
+    if !matches!(command, LOCAL | PROXY) {
+        return Err(Malformed("it has an unknown version or command"));
+    }
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    let end = fixed.len() + length;
+    if end > MAX {
+        return Err(TooLong);
+    }
+    let Some(block) = rest.get(..length) else {
+        return Ok(None);
+    };
+    if command == LOCAL {
+        return Ok(Some((ProxyHeader::Own, end)));
+    }
+    // The family: none, IPv4, IPv6 or unix; and the transport: none, a stream or datagrams.
+    let size = match (protocol >> 4, protocol & 0xf) {
+        (0, 0..=2) => return Ok(Some((ProxyHeader::Own, end))),
+        (1, 0..=2) => 2 * (4 + 2),
+        (2, 0..=2) => 2 * (16 + 2),
+        (3, 0..=2) => 2 * 108,
+        _ => return Err(Malformed("it has an unknown family or transport")),
+    };
+    let Some((addresses, _)) = block.split_at_checked(size) else {
+        return Err(Malformed("it is too short for its addresses"));
+    };
+    check_fields(&bytes[..end], fixed.len() + size)?;
+    let header = match protocol {
+        0x11 => pair::<4, Ipv4Addr>(addresses),
+        0x21 => pair::<16, Ipv6Addr>(addresses),
+        _ => None,
+    };
+    Ok(Some((header.unwrap_or(ProxyHeader::Own), end)))
+}
+
+/// Reads two addresses of `N` bytes each, and then their ports.
+fn pair<const N: usize, A: From<[u8; N]> + Into<IpAddr>>(bytes: &[u8]) -> Option<ProxyHeader> {
+    let (source, rest) = bytes.split_first_chunk::<N>()?;
+    let (destination, ports) = rest.split_first_chunk::<N>()?;
+    let [a, b, c, d] = *ports.first_chunk()?;
+    let address = |bytes: &[u8; N]| A::from(*bytes).into();
+    Some(ProxyHeader::Proxied {
+        source: (address(source), u16::from_be_bytes([a, b])).into(),
+        destination: (address(destination), u16::from_be_bytes([c, d])).into(),
+    })
+}
+
+/// Checks that the further fields fill the header to its end, and its checksum if it has one.
+fn check_fields(header: &[u8], mut at: usize) -> Result<(), InvalidHeader> {
+    const CHECKSUM: u8 = 3;
+
+    while at < header.len() {
+        let field = header[at..].split_first_chunk::<3>();
+        let value = field.and_then(|([_, high, low], rest)| {
+            rest.get(..usize::from(u16::from_be_bytes([*high, *low])))
+        });
+        let value = value.ok_or(Malformed("a field in it does not end within it"))?;
+        let begin = at + 3;
+        at = begin + value.len();
+        if header[begin - 3] == CHECKSUM {
+            let written = value.try_into().ok().map(u32::from_be_bytes);
+            let others = header[..begin].iter().copied();
+            let zeroed = others
+                .chain(repeat_n(0, value.len()))
+                .chain(header[at..].iter().copied());
+            if written != Some(crc32c(zeroed)) {
+                return Err(Checksum);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The checksum CRC-32C (RFC 3720, appendix B.4), a bit at a time: few proxies write it.
+fn crc32c(bytes: impl Iterator<Item = u8>) -> u32 {
+    !bytes.fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            (crc >> 1) ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 }
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests;

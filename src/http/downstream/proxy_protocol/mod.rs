@@ -1,0 +1,107 @@
+//! The PROXY protocol: a header with which a proxy names its client before the client's first byte.
+//!
+//! It comes before TLS. The rules are those of haproxy's `doc/proxy-protocol.txt`.
+
+mod header;
+
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+
+use rustix::net::{RecvFlags, recv};
+use thiserror::Error;
+use tokio::time::{sleep, timeout};
+
+pub use header::{InvalidHeader, MAX, ProxyHeader, parse};
+
+use super::peek::Peek;
+use super::stop::StopSignal;
+use super::timeouts::{FIRST_REQUEST, Timeouts};
+
+/// Why a connection has no header.
+#[derive(Debug, Error)]
+pub enum ProxyHeaderError {
+    /// The connection ended before its first byte, or the gateway stops.
+    #[error("the connection ended before it")]
+    Unsent,
+    /// The connection ended within it.
+    #[error("the connection ended within it")]
+    Incomplete,
+    /// The peer did not complete it within `header_timeout`.
+    #[error("it was not complete within header_timeout")]
+    TimedOut,
+    /// The connection does not begin with a header.
+    #[error(transparent)]
+    Invalid(#[from] InvalidHeader),
+    /// The connection broke.
+    #[error(transparent)]
+    Connection(#[from] io::Error),
+}
+
+/// Takes the header from the start of a connection, and not one byte more.
+///
+/// # Errors
+///
+/// Returns an error if the connection does not begin with a header, or not within `header_timeout`.
+pub async fn read_proxy_header<S: Peek>(
+    socket: &S,
+    timeouts: &Timeouts,
+    stop: &Rc<StopSignal>,
+) -> Result<ProxyHeader, ProxyHeaderError> {
+    let stop = stop.sleeper();
+    let stopping = async {
+        poll_fn(|cx| stop.poll_stopping(cx)).await;
+        // It may be on the way, as the request behind it.
+        sleep(FIRST_REQUEST).await;
+    };
+    tokio::select! {
+        read = timeout(timeouts.header, read(socket)) => {
+            read.unwrap_or(Err(ProxyHeaderError::TimedOut))
+        }
+        () = stopping => Err(ProxyHeaderError::Unsent),
+    }
+}
+
+async fn read<S: Peek>(socket: &S) -> Result<ProxyHeader, ProxyHeaderError> {
+    let mut taken = Vec::new();
+    loop {
+        socket.wait_readable().await?;
+        match socket.try_read(|| take(socket, &mut taken)) {
+            Ok(header) => return header,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Takes bytes of the header while there are any, after those that are `taken` already.
+///
+/// Returns `WouldBlock` if bytes of the header are missing.
+fn take(
+    socket: &impl Peek,
+    taken: &mut Vec<u8>,
+) -> io::Result<Result<ProxyHeader, ProxyHeaderError>> {
+    let mut bytes = [0; MAX];
+    loop {
+        let count = recv(socket.fd(), &mut bytes, RecvFlags::PEEK)?.1;
+        if count == 0 {
+            return Ok(Err(if taken.is_empty() {
+                ProxyHeaderError::Unsent
+            } else {
+                ProxyHeaderError::Incomplete
+            }));
+        }
+        let before = taken.len();
+        taken.extend_from_slice(&bytes[..count]);
+        let header = match parse(taken) {
+            Ok(header) => header,
+            Err(invalid) => return Ok(Err(invalid.into())),
+        };
+        // As long as the header is not complete, all bytes belong to it.
+        let end = header.map_or(taken.len(), |(_, end)| end);
+        recv(socket.fd(), &mut bytes[..end - before], RecvFlags::empty())?;
+        if let Some((header, _)) = header {
+            return Ok(Ok(header));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! An outage of the origin: nothing leaves until it can be reached again.
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+
+use super::{Full, Gate, GatePosition, Moment, Ready, Share};
+
+/// Whether the origin can be reached, and the requests that had left when it could not.
+#[derive(Debug)]
+pub(super) struct Outage<K, W> {
+    is_out: bool,
+    /// Requests that had left and could not be sent, by the number of their departure.
+    ///
+    /// They leave again in this order, before the queue.
+    unsent: BTreeMap<u64, Unsent<K, W>>,
+    /// What the unsent requests cost together.
+    costs: u64,
+    /// Most requests at an origin without a pace that is just back; `None`: no limit.
+    ///
+    /// There is one only while requests wait.
+    places: Option<usize>,
+}
+
+/// A request that had left and could not be sent.
+#[derive(Debug)]
+pub(super) struct Unsent<K, W> {
+    pub(super) key: K,
+    pub(super) cost: u32,
+    pub(super) waiter: W,
+}
+
+impl<K, W> Default for Outage<K, W> {
+    fn default() -> Self {
+        Self {
+            is_out: false,
+            unsent: BTreeMap::new(),
+            costs: 0,
+            places: None,
+        }
+    }
+}
+
+impl<K, W> Outage<K, W> {
+    /// Number of unsent requests.
+    pub(super) fn len(&self) -> usize {
+        self.unsent.len()
+    }
+
+    pub(super) fn costs(&self) -> u64 {
+        self.costs
+    }
+
+    /// Whether nothing of an outage keeps a new request from leaving at once.
+    pub(super) fn is_over(&self) -> bool {
+        !self.is_out && self.unsent.is_empty()
+    }
+
+    pub(super) fn has_place(&self, in_flight: usize) -> bool {
+        self.places.is_none_or(|places| in_flight < places)
+    }
+
+    /// Takes the unsent request that leaves first.
+    pub(super) fn take(&mut self) -> Option<(u64, Unsent<K, W>)> {
+        let (number, unsent) = self.unsent.pop_first()?;
+        self.costs -= u64::from(unsent.cost);
+        Some((number, unsent))
+    }
+
+    pub(super) fn leave(&mut self, number: u64) -> Option<W> {
+        let unsent = self.unsent.remove(&number)?;
+        self.costs -= u64::from(unsent.cost);
+        Some(unsent.waiter)
+    }
+
+    pub(super) fn clear(&mut self) -> Vec<W> {
+        (self.costs, self.places) = (0, None);
+        let unsent = std::mem::take(&mut self.unsent);
+        unsent.into_values().map(|unsent| unsent.waiter).collect()
+    }
+
+    /// Notes that a waiter has left, and whether the queue behind the unsent requests is empty.
+    pub(super) fn left(&mut self, queue_is_empty: bool) {
+        if queue_is_empty && self.unsent.is_empty() {
+            self.places = None;
+        }
+    }
+
+    /// Notes that a request is no longer at the origin: two may take its place.
+    pub(super) fn answered(&mut self) {
+        if let Some(places) = &mut self.places {
+            *places += 1;
+        }
+    }
+}
+
+impl<K: Hash + Eq + Clone, W> Gate<K, W> {
+    /// Lets nothing leave until the [end of the outage](Self::end_outage).
+    pub fn begin_outage(&mut self) {
+        self.outage.is_out = true;
+        self.outage.places = None;
+    }
+
+    /// The origin can be reached again: those who wait leave from `now` on.
+    ///
+    /// With a pace, they leave at that pace. Without one, the origin gets one more request than it
+    /// has, and after that two for each one that it is done with, until none waits.
+    pub fn end_outage(&mut self, now: Moment) {
+        if !std::mem::take(&mut self.outage.is_out) {
+            return;
+        }
+        self.opens = self.opens.max(now);
+        let is_paced = self.limits.rate.is_some();
+        self.outage.places = (!is_paced && self.depth() > 0).then_some(self.in_flight + 1);
+    }
+
+    /// Whether there is an outage.
+    #[must_use]
+    pub fn is_out(&self) -> bool {
+        self.outage.is_out
+    }
+
+    /// Whether one more request of this key that could not be sent may wait again.
+    ///
+    /// They had a place in the queue before, which others may have taken since: so up to
+    /// `max_queue` of them may wait beside those in the queue.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not.
+    pub fn check_room_at_head(&self, key: &K, now: Moment) -> Result<(), Full> {
+        if self.outage.len() < self.limits.max_queue {
+            return Ok(());
+        }
+        Err(self.full(&Share::of(key.clone()), now))
+    }
+
+    /// Takes back a request that had left as the `number`th and could not be sent.
+    ///
+    /// It gives its place back, and leaves again before the queue and before those that had left
+    /// after it. Its slot counts for nothing if it was the last one.
+    pub fn put_back(
+        &mut self,
+        number: u64,
+        key: K,
+        cost: u32,
+        now: Moment,
+        waiter: W,
+    ) -> GatePosition {
+        let was_full = !self.has_place();
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.note_free_place(was_full, now);
+        if let Some((_, before)) = self.before.take_if(|(last, _)| *last == number) {
+            self.last = before;
+        }
+        let waiter = Ready { since: now, waiter };
+        let unsent = Unsent { key, cost, waiter };
+        self.outage.costs += u64::from(cost);
+        self.outage.unsent.insert(number, unsent);
+        GatePosition::AtHead(number)
+    }
+}

@@ -1,0 +1,305 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::limit::gate::{Admission, GivesUp, Patience, WaitLimits};
+use crate::limit::{Cost, GateLimits, Share};
+use crate::testing::config;
+
+const START: Moment = Moment::from_nanos(1_000_000_000);
+
+#[derive(Clone, Debug)]
+enum Step {
+    Join(u8),
+    Leave(Index),
+    /// The origin is done with a request.
+    Done(Index),
+    /// A request that has left cannot be sent.
+    Unsent(Index),
+    Back,
+}
+
+fn limits() -> impl Strategy<Value = GateLimits> {
+    let rate = prop_oneof![Just("none"), Just("3r/s"), Just("100r/s"), Just("7r/250ms")];
+    (rate, prop::option::of(1_usize..6)).prop_map(|(rate, max_in_flight)| GateLimits {
+        rate: rate.parse().ok(),
+        max_in_flight,
+        ..GateLimits::NONE
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..4_u8).prop_map(Step::Join),
+        1 => any::<Index>().prop_map(Step::Leave),
+        3 => any::<Index>().prop_map(Step::Done),
+        2 => any::<Index>().prop_map(Step::Unsent),
+        2 => Just(Step::Back),
+    ]
+}
+
+/// A request that has left.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    name: u32,
+    key: u8,
+    number: u64,
+    due: Moment,
+}
+
+#[derive(Debug)]
+struct World {
+    gate: Gate<u8, (u32, u8)>,
+    now: Moment,
+    waiting: Vec<(u32, u8, GatePosition)>,
+    /// In the order of their departures.
+    at_origin: Vec<Left>,
+    /// When the last of those was due that the origin has got.
+    last_sent: Option<Moment>,
+    /// Departures since the last outage, and how many more may leave without a pace; `None` if
+    /// nothing has waited all the time since.
+    since_outage: Option<(usize, usize)>,
+}
+
+impl World {
+    fn departs(&mut self, left: Left) -> Result<(), TestCaseError> {
+        prop_assert!(!self.gate.is_out(), "nobody leaves in an outage");
+        let stayed = self.at_origin.last().map(|it| it.due);
+        let last = stayed.max(self.last_sent);
+        if let (Some(rate), Some(last)) = (self.gate.limits().rate, last) {
+            let apart = left.due.since(last) + Duration::from_nanos(1);
+            prop_assert!(apart >= rate.interval(), "{apart:?}");
+        }
+        if let Some((departures, most)) = &mut self.since_outage {
+            *departures += 1;
+            prop_assert!(
+                *departures <= *most,
+                "{departures} of {most} leave after an outage"
+            );
+        }
+        self.at_origin.push(left);
+        let most = self.gate.limits().max_in_flight;
+        prop_assert!(most.is_none_or(|most| self.at_origin.len() <= most));
+        Ok(())
+    }
+
+    /// Lets those leave who are due by `until`.
+    fn run(&mut self, until: Moment) -> Result<(), TestCaseError> {
+        while let Some(release) = self.gate.take(until) {
+            let (name, key) = release.waiter;
+            let found = self.waiting.iter().position(|it| it.0 == name);
+            prop_assert!(found.is_some(), "nobody leaves twice");
+            let (_, _, position) = self.waiting.remove(found.unwrap_or_default());
+            // Those who had left before go first, in the old order; then each key in its order.
+            let heads = self.waiting.iter().filter_map(|it| match it.2 {
+                GatePosition::AtHead(number) => Some(number),
+                GatePosition::InQueue(_) => None,
+            });
+            let before = heads.min();
+            match position {
+                GatePosition::AtHead(number) => {
+                    prop_assert_eq!(number, release.number);
+                    prop_assert!(before.is_none_or(|before| number < before));
+                }
+                GatePosition::InQueue(_) => {
+                    prop_assert_eq!(before, None);
+                    let older = self.waiting.iter().any(|it| it.1 == key && it.0 < name);
+                    prop_assert!(!older, "a key keeps its order");
+                }
+            }
+            let (number, due) = (release.number, release.due);
+            self.departs(Left {
+                name,
+                key,
+                number,
+                due,
+            })?;
+            if self.waiting.is_empty() {
+                self.since_outage = None;
+            }
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    fn step(&mut self, name: u32, step: &Step) -> Result<(), TestCaseError> {
+        let now = self.now;
+        match *step {
+            Step::Join(key) => {
+                match self
+                    .gate
+                    .join(&Share::of(key), Cost::ONE, now, || (name, key))
+                {
+                    Admission::Passed => {
+                        let number = self.gate.departures();
+                        self.departs(Left {
+                            name,
+                            key,
+                            number,
+                            due: now,
+                        })?;
+                    }
+                    Admission::Waiting(position) => self.waiting.push((name, key, position)),
+                    Admission::Rejected(full) => prop_assert!(false, "{full:?}"),
+                }
+            }
+            Step::Leave(index) if !self.waiting.is_empty() => {
+                let (name, key, position) = self.waiting.remove(index.index(self.waiting.len()));
+                prop_assert_eq!(self.gate.leave(&position), Some((name, key)));
+                if self.waiting.is_empty() {
+                    self.since_outage = None;
+                }
+            }
+            Step::Done(index) if !self.at_origin.is_empty() => {
+                let done = self.at_origin.remove(index.index(self.at_origin.len()));
+                self.last_sent = self.last_sent.max(Some(done.due));
+                self.gate.give_back(now);
+                if let Some((_, most)) = &mut self.since_outage {
+                    *most += 2;
+                }
+            }
+            Step::Unsent(index) if !self.at_origin.is_empty() => {
+                let left = self.at_origin.remove(index.index(self.at_origin.len()));
+                self.gate.begin_outage();
+                self.since_outage = None;
+                let waiter = (left.name, left.key);
+                let position = self.gate.put_back(left.number, left.key, 1, now, waiter);
+                self.waiting.push((left.name, left.key, position));
+            }
+            Step::Back if self.gate.is_out() => {
+                self.gate.end_outage(now);
+                let is_paced = self.gate.limits().rate.is_some();
+                let starts = !is_paced && !self.waiting.is_empty();
+                self.since_outage = starts.then_some((0, 1));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// However outages begin and end: every request is at the origin, done, gone or waits, exactly
+    /// once; nobody leaves in an outage; departures that the origin has got are never closer than
+    /// an interval; those who were not sent leave first, in the old order, and each key in its
+    /// own; without a pace no burst follows; and nobody waits while the origin is there, the slot
+    /// has come and a place is free.
+    #[test]
+    fn any_outages_keep_the_rules(
+        limits in limits(),
+        steps in prop::collection::vec((step(), 0_u64..300), 1..200),
+    ) {
+        let mut world = World {
+            gate: Gate::new(limits),
+            now: START,
+            waiting: Vec::new(),
+            at_origin: Vec::new(),
+            last_sent: None,
+            since_outage: None,
+        };
+        for (name, (step, millis)) in (0..).zip(steps) {
+            let until = world.now + Duration::from_millis(millis);
+            world.run(until)?;
+            world.step(name, &step)?;
+            world.run(until)?;
+            let gate = &world.gate;
+            let counts = (world.waiting.len(), world.at_origin.len());
+            prop_assert_eq!((gate.depth(), gate.in_flight()), counts);
+            let may_leave = !gate.is_out() && gate.has_place() && counts.0 > 0;
+            prop_assert_eq!(gate.due().is_some(), may_leave);
+        }
+        let mut left = world.gate.clear();
+        left.sort_unstable();
+        let mut waiting: Vec<_> = world.waiting.iter().map(|it| (it.0, it.1)).collect();
+        waiting.sort_unstable();
+        prop_assert_eq!(left, waiting);
+    }
+
+    /// On a virtual clock, with requests at any times and outages of any length: each request is
+    /// sent or gives up, exactly once; it gives up for the origin's sake only in an outage, when
+    /// it has been held for `hold` and no sooner; and in an outage nobody waits longer.
+    #[test]
+    fn nobody_is_held_longer_than_hold_or_gives_up_before(
+        limits in limits(),
+        hold in 1_u64..2000,
+        queue_timeout in 1_u64..2000,
+        mut arrivals in prop::collection::vec((0_u64..6000, 0..4_u8), 1..60),
+        lengths in prop::collection::vec((1_u64..1500, 1_u64..2500), 0..5),
+    ) {
+        let at = |millis: u64| START + Duration::from_millis(millis);
+        let waits = WaitLimits {
+            queue_timeout: Duration::from_millis(queue_timeout),
+            hold: Duration::from_millis(hold),
+            most: None,
+        };
+        let mut changes = Vec::new();
+        let mut end = 0;
+        for (apart, length) in lengths {
+            changes.extend([(end + apart, true), (end + apart + length, false)]);
+            end += apart + length;
+        }
+        arrivals.sort_unstable();
+        let (mut gate, mut out_since) = (Gate::<u8, usize>::new(limits), None);
+        let mut waiting: Vec<(usize, Patience, Moment, GatePosition)> = Vec::new();
+        let mut fates = vec![0; arrivals.len()];
+        for millis in 0..12_000 {
+            let now = at(millis);
+            while let Some(release) = gate.take(now) {
+                waiting.retain(|it| it.0 != release.waiter);
+                fates[release.waiter] += 1;
+                gate.give_back(now);
+            }
+            for (_, is_out) in changes.iter().filter(|(moment, _)| *moment == millis) {
+                if *is_out {
+                    gate.begin_outage();
+                } else {
+                    gate.end_outage(now);
+                }
+                out_since = is_out.then_some(now);
+                for (_, patience, ..) in &mut waiting {
+                    patience.note(out_since, now);
+                }
+            }
+            let comes = arrivals.iter().enumerate().filter(|(_, it)| it.0 == millis);
+            for (name, (_, key)) in comes {
+                match gate.join(&Share::of(*key), Cost::ONE, now, || name) {
+                    Admission::Passed => {
+                        prop_assert_eq!(out_since, None);
+                        fates[name] += 1;
+                        gate.give_back(now);
+                    }
+                    Admission::Waiting(position) => {
+                        let mut patience = Patience::new(waits, now, None);
+                        patience.note(out_since, now);
+                        waiting.push((name, patience, now, position));
+                    }
+                    Admission::Rejected(full) => prop_assert!(false, "{full:?}"),
+                }
+            }
+            waiting.retain(|(name, patience, _, position)| {
+                let (until, _) = patience.gives_up();
+                if until <= now {
+                    fates[*name] += 1;
+                    gate.leave(position);
+                }
+                until > now
+            });
+            for (_, patience, joined, _) in &waiting {
+                if let Some(since) = out_since {
+                    // Held since the first outage in which it waited: this one, or one before.
+                    let latest = since.max(*joined) + waits.hold;
+                    let (until, why) = patience.gives_up();
+                    prop_assert_eq!(why, GivesUp::Hold);
+                    prop_assert!(until <= latest && until >= *joined + waits.hold);
+                } else {
+                    prop_assert_eq!(patience.gives_up().1, GivesUp::QueueTimeout);
+                }
+            }
+        }
+        prop_assert!(fates.iter().all(|fate| *fate == 1), "{fates:?}");
+    }
+}

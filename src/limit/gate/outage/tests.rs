@@ -1,0 +1,168 @@
+use std::time::Duration;
+
+use super::*;
+use crate::limit::gate::Admission;
+use crate::limit::{Cost, GateLimits, Share};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn at(millis: u32) -> Moment {
+    Moment::from_nanos(1_000_000_000) + MS * millis
+}
+
+fn gate(rate: &str, max_in_flight: Option<usize>) -> Gate<char, u32> {
+    Gate::new(GateLimits {
+        rate: rate.parse().ok(),
+        max_in_flight,
+        ..GateLimits::NONE
+    })
+}
+
+/// A request of a key, named by a number, comes. Returns the number of its departure if it passes.
+fn join(gate: &mut Gate<char, u32>, key: char, name: u32, millis: u32) -> Option<u64> {
+    match gate.join(&Share::of(key), Cost::ONE, at(millis), || name) {
+        Admission::Passed => Some(gate.departures()),
+        Admission::Waiting(_) => None,
+        Admission::Rejected(full) => panic!("{full:?}"),
+    }
+}
+
+/// The names of those who leave by then, with the milliseconds at which they are due.
+fn taken(gate: &mut Gate<char, u32>, millis: u32) -> Vec<(u32, u128)> {
+    let releases = std::iter::from_fn(|| gate.take(at(millis)));
+    let due = |release: crate::limit::Release<char, u32>| {
+        (release.waiter, release.due.since(at(0)).as_millis())
+    };
+    releases.map(due).collect()
+}
+
+#[test]
+fn nothing_leaves_in_an_outage_and_all_leave_at_the_pace_after_it() {
+    let mut gate = gate("10r/s", None);
+    assert_eq!(join(&mut gate, 'a', 1, 0), Some(1));
+    for (name, key) in (2..).zip("aab".chars()) {
+        assert_eq!(join(&mut gate, key, name, 10), None);
+    }
+    gate.begin_outage();
+    assert_eq!((gate.due(), gate.is_free(at(900))), (None, false));
+    assert_eq!(taken(&mut gate, 900), []);
+    gate.end_outage(at(1030));
+    assert_eq!(
+        taken(&mut gate, 2000),
+        [(2, 1030), (4, 1130), (3, 1230)],
+        "no slot of the outage is made up"
+    );
+}
+
+#[test]
+fn who_had_left_and_was_not_sent_leaves_first_in_the_old_order() {
+    let mut gate = gate("100r/s", None);
+    let first = join(&mut gate, 'a', 1, 0);
+    for (name, key) in (2..).zip("bcd".chars()) {
+        assert_eq!(join(&mut gate, key, name, 1), None);
+    }
+    let second = gate.take(at(10)).unwrap();
+    let third = gate.take(at(20)).unwrap();
+    gate.begin_outage();
+    gate.put_back(third.number, 'c', 1, at(25), 3);
+    gate.put_back(first.unwrap(), 'a', 1, at(26), 1);
+    gate.put_back(second.number, 'b', 1, at(27), 2);
+    assert_eq!((gate.depth(), gate.in_flight()), (4, 0));
+    gate.end_outage(at(500));
+    assert_eq!(
+        taken(&mut gate, 1000),
+        [(1, 500), (2, 510), (3, 520), (4, 530)]
+    );
+    assert_eq!(gate.in_flight(), 4);
+}
+
+#[test]
+fn a_second_outage_keeps_the_first_order() {
+    let mut gate = gate("none", Some(2));
+    let (a, b) = (join(&mut gate, 'a', 1, 0), join(&mut gate, 'b', 2, 0));
+    gate.begin_outage();
+    gate.put_back(a.unwrap(), 'a', 1, at(1), 1);
+    gate.put_back(b.unwrap(), 'b', 1, at(1), 2);
+    gate.end_outage(at(100));
+    let again = gate.take(at(100)).unwrap();
+    assert_eq!(again.waiter, 1);
+    gate.begin_outage();
+    gate.put_back(again.number, 'a', 1, at(101), 1);
+    gate.end_outage(at(200));
+    let names = |gate: &mut Gate<char, u32>| gate.take(at(200)).map(|it| it.waiter);
+    assert_eq!((names(&mut gate), names(&mut gate)), (Some(1), None));
+}
+
+#[test]
+fn a_slot_that_was_not_used_is_not_lost() {
+    let mut gate = gate("1r/m", None);
+    assert_eq!(join(&mut gate, 'a', 1, 0), Some(1));
+    assert_eq!(join(&mut gate, 'a', 2, 1), None);
+    gate.begin_outage();
+    gate.put_back(1, 'a', 1, at(2), 1);
+    gate.end_outage(at(1000));
+    assert_eq!(taken(&mut gate, 120_000), [(1, 1000), (2, 61_000)]);
+}
+
+#[test]
+fn without_a_pace_the_origin_gets_one_and_then_two_for_each_that_it_is_done_with() {
+    let mut gate = gate("none", None);
+    gate.begin_outage();
+    for name in 1..=20 {
+        assert_eq!(join(&mut gate, 'a', name, 0), None);
+    }
+    gate.end_outage(at(10));
+    let mut rounds = Vec::new();
+    for millis in 10..15 {
+        let left = taken(&mut gate, millis).len();
+        rounds.push(left);
+        (0..left).for_each(|_| gate.give_back(at(millis)));
+    }
+    assert_eq!(rounds, [1, 2, 4, 8, 5]);
+    assert!(gate.is_free(at(15)) && gate.has_place(), "it is as before");
+    // Nobody waited, so nothing holds back those who come.
+    gate.begin_outage();
+    gate.end_outage(at(20));
+    assert!((0..9).all(|name| join(&mut gate, 'a', name, 20).is_some()));
+}
+
+#[test]
+fn places_bound_the_start_too_and_a_client_that_leaves_makes_room() {
+    let mut gate = gate("none", Some(3));
+    gate.begin_outage();
+    let mut positions = Vec::new();
+    for name in 1..=8 {
+        match gate.join(&Share::of('a'), Cost::ONE, at(0), || name) {
+            Admission::Waiting(position) => positions.push(position),
+            other => panic!("{other:?}"),
+        }
+    }
+    gate.end_outage(at(1));
+    assert_eq!(taken(&mut gate, 1), [(1, 1)]);
+    assert_eq!(gate.leave(&positions[1]), Some(2));
+    gate.give_back(at(2));
+    assert_eq!(taken(&mut gate, 2), [(3, 2), (4, 2)]);
+    (0..2).for_each(|_| gate.give_back(at(3)));
+    assert_eq!(taken(&mut gate, 3), [(5, 3), (6, 3), (7, 3)]);
+}
+
+#[test]
+fn those_who_were_not_sent_count_for_the_bounds() {
+    let mut gate = Gate::new(GateLimits {
+        max_in_flight: Some(2),
+        max_queue: 3,
+        ..GateLimits::NONE
+    });
+    assert!(join(&mut gate, 'a', 1, 0).is_some() && join(&mut gate, 'a', 2, 0).is_some());
+    gate.begin_outage();
+    gate.put_back(1, 'a', 1, at(1), 1);
+    gate.put_back(2, 'a', 1, at(1), 2);
+    assert_eq!(join(&mut gate, 'a', 3, 1), None);
+    let full = gate.join(&Share::of('a'), Cost::ONE, at(1), || 4);
+    assert!(matches!(full, Admission::Rejected(full) if full.for_all));
+    assert!(gate.check_room_at_head(&'a', at(1)).is_ok(), "one more");
+    gate.put_back(3, 'a', 1, at(1), 5);
+    let over = gate.check_room_at_head(&'a', at(1));
+    assert!(over.is_err_and(|full| full.for_all));
+    assert_eq!(gate.clear(), [1, 2, 5, 3]);
+}

@@ -1,0 +1,65 @@
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio_rustls::rustls::Error;
+
+use crate::config::Tls;
+use crate::http::downstream::{Certificates, HandshakeError, TlsServer};
+use crate::observe::escape::short_quoted;
+use crate::observe::throttle::Throttle;
+use crate::time::clock;
+
+/// Builds the TLS server. From here on renewed certificates are reloaded.
+pub(super) fn tls_server(tls: &Tls) -> io::Result<TlsServer> {
+    let failed = |error: &dyn std::error::Error| io::Error::other(format!("server.tls: {error}"));
+    let certificates = Arc::new(Certificates::load(tls).map_err(|error| failed(&error))?);
+    actix_rt::spawn(Arc::clone(&certificates).follow());
+    TlsServer::new(certificates).map_err(|error| failed(&error))
+}
+
+/// Logs why a handshake failed, each kind of reason once a second at most.
+///
+/// A client that speaks TLS and gets no connection is worth a look. Scans, and clients that leave
+/// or send something else, are not: those are seen at level `debug`.
+pub(super) fn tell_failed(client: Option<SocketAddr>, error: &HandshakeError) {
+    static NAMES: Throttle = Throttle::new();
+    static REFUSALS: Throttle = Throttle::new();
+    static OTHERS: Throttle = Throttle::new();
+    let now = clock::now();
+    let client = client.map(tracing::field::display);
+    match error {
+        HandshakeError::InvalidName(name) => {
+            if let Some(hidden) = NAMES.show(now) {
+                tracing::info!(
+                    client,
+                    server_name = %short_quoted(name),
+                    hidden,
+                    "a TLS handshake failed: the client asks for a server name that is no DNS \
+                     name; make it send the name of the host alone, or none"
+                );
+            }
+        }
+        HandshakeError::Tls(error) if speaks_tls(error) => {
+            if let Some(hidden) = REFUSALS.show(now) {
+                tracing::info!(client, %error, hidden, "a TLS handshake failed");
+            }
+        }
+        error => {
+            if let Some(hidden) = OTHERS.show(now) {
+                tracing::debug!(client, %error, hidden, "a TLS handshake failed");
+            }
+        }
+    }
+}
+
+/// Whether an error is one of a client that speaks TLS.
+fn speaks_tls(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::AlertReceived(_)
+            | Error::PeerIncompatible(_)
+            | Error::PeerMisbehaved(_)
+            | Error::NoApplicationProtocol
+    )
+}

@@ -1,0 +1,358 @@
+//! Addresses for clients that are more than an address: TLS, permissions, redirects, trust.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::support::nginx::{file, zone};
+use crate::support::{Client, Exchange, Gateway, Origin, Site, drip, free_address};
+use crate::tls::secure::write_pair;
+
+const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
+const TLS: &str = "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n";
+
+/// A place with a certificate, and a file that listens as `listen` says, with `more` of `[server]`.
+fn site(listen: &str, more: &str, rest: &str) -> Site {
+    let site = Site::new();
+    write_pair(site.folder(), "a", &["a.test"]);
+    let text = format!(
+        "[server]\nlisten = [{listen}]\nadmin = \"{}\"\n{more}\n{rest}",
+        site.admin
+    );
+    fs::write(site.file(), text).expect("a file");
+    site
+}
+
+fn started(site: Site) -> Gateway {
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    gateway
+}
+
+/// An origin that answers with what it gets about the client, and its target.
+fn telling() -> Origin {
+    Origin::answering(|exchange: &mut Exchange| {
+        let names = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"];
+        let told = names.map(|name| exchange.field(name).unwrap_or("-").to_owned());
+        exchange.reply(told.join("|").as_bytes())
+    })
+}
+
+/// What curl writes for a URL, with `arguments`.
+fn curl(arguments: &[&str]) -> String {
+    let mut curl = Command::new("curl");
+    curl.args(["-s", "-k", "--max-time", "10"]).args(arguments);
+    let output = curl.env("NO_PROXY", "*").stdin(Stdio::null()).output();
+    let output = output.expect("curl");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The bytes that come back for `request` over a socket file.
+fn over_unix(socket: &Path, request: &str) -> String {
+    let mut stream = UnixStream::connect(socket).expect("a connection");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn tls_is_on_the_addresses_that_have_it_and_fields_and_keys_say_so() {
+    let origin = telling();
+    let [plain, one, other] = [free_address(), free_address(), free_address()];
+    let listen = format!(
+        "{{ address = \"{plain}\", tls = false }}, \"{one}\", {{ address = \"{other}\", tls = true }}, \"unix:drip.sock\""
+    );
+    let zones = zone("z", "$scheme:$server_port", "1r/h");
+    let rest = file(&origin, &zones, &[("/", LIMITS)]);
+    let gateway = started(site(&listen, TLS, &rest));
+
+    let answer = Client::ask(plain, "/").answer();
+    assert_eq!(answer.text(), "127.0.0.1|http|test");
+    for (to, version) in [(one, "2"), (one, "1.1"), (other, "2"), (other, "1.1")] {
+        let url = format!("https://{to}/");
+        let option = if version == "2" {
+            "--http2"
+        } else {
+            "--http1.1"
+        };
+        let told = curl(&[option, "-w", "|%{http_version}", &url]);
+        assert_eq!(told, format!("127.0.0.1|https|{to}|{version}"));
+    }
+    let told = over_unix(
+        &gateway.site.folder().join("drip.sock"),
+        "GET / HTTP/1.0\r\nHost: a\r\n\r\n",
+    );
+    assert!(told.ends_with("-|http|a"), "{told}");
+    // One key for each address: two of TLS, one plain, and the socket file's.
+    let keys = gateway
+        .admin("/api/zones/z/keys")
+        .expect("an answer")
+        .text();
+    for key in [
+        format!("http:{}", plain.port()),
+        format!("https:{}", one.port()),
+        format!("https:{}", other.port()),
+        "http:0".to_owned(),
+    ] {
+        assert!(keys.contains(&format!("\"{key}\"")), "{key}: {keys}");
+    }
+}
+
+/// Starts the program under a umask, and returns all modes that its socket file was seen with.
+fn modes_seen(site: Site, umask: &str) -> (Gateway, Vec<u32>) {
+    let socket = site.folder().join("drip.sock");
+    let over = Arc::<AtomicBool>::default();
+    let is_over = Arc::clone(&over);
+    let watcher = thread::spawn(move || {
+        let mut seen = Vec::new();
+        loop {
+            let is_last = is_over.load(Ordering::SeqCst);
+            if let Ok(file) = fs::symlink_metadata(&socket) {
+                seen.push(file.permissions().mode() & 0o7777);
+                seen.dedup();
+            }
+            if is_last {
+                break;
+            }
+        }
+        seen
+    });
+    let mut shell = Command::new("sh");
+    let program = drip().get_program().to_owned();
+    shell
+        .args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\"")])
+        .arg(program)
+        .args(["run", "-c"])
+        .arg(site.file())
+        .env_remove("DRIP_ADMIN_TOKEN")
+        .stdin(Stdio::null());
+    let gateway = Gateway::run_as(site, shell);
+    gateway.wait_until_ready();
+    over.store(true, Ordering::SeqCst);
+    (gateway, watcher.join().expect("no panic"))
+}
+
+#[test]
+fn a_socket_file_has_its_mode_before_anybody_can_connect() {
+    let origin = Origin::start();
+    let rest = file(&origin, "", &[("/", "")]);
+    for umask in ["000", "022", "077"] {
+        for _ in 0..5 {
+            let listen = "{ address = \"unix:drip.sock\", mode = \"0660\" }";
+            let (gateway, seen) = modes_seen(site(listen, "", &rest), umask);
+            assert_eq!(seen.last(), Some(&0o660), "umask {umask}");
+            let is_within = |mode: &u32| mode & !0o660 == 0;
+            assert!(seen.iter().all(is_within), "umask {umask}: {seen:?}");
+            let socket = gateway.site.folder().join("drip.sock");
+            let told = over_unix(&socket, "GET / HTTP/1.0\r\nHost: a\r\n\r\n");
+            assert!(told.starts_with("HTTP/1.0 200 "), "{told}");
+        }
+        let (_gateway, seen) = modes_seen(site("\"unix:drip.sock\"", "", &rest), umask);
+        let umask = u32::from_str_radix(umask, 8).expect("octal");
+        assert_eq!(
+            seen,
+            [0o777 & !umask],
+            "without a mode, as the umask has it"
+        );
+    }
+}
+
+#[test]
+fn an_old_socket_file_is_replaced_and_one_in_use_is_not() {
+    let origin = Origin::start();
+    let rest = file(&origin, "", &[("/", "")]);
+    let listen = "{ address = \"unix:drip.sock\", mode = \"0600\" }";
+    let place = site(listen, "", &rest);
+    let socket = place.folder().join("drip.sock");
+    drop(std::os::unix::net::UnixListener::bind(&socket).expect("a socket"));
+    let gateway = started(place);
+    let mode = fs::metadata(&socket).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let second = format!(
+        "[server]\nlisten = [{{ address = \"unix:{}\", mode = \"0666\" }}]\nadmin = \"off\"\n{rest}",
+        socket.display()
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("gateway.toml");
+    fs::write(&path, second).expect("a file");
+    let output = drip().arg("-c").arg(&path).output().expect("an end");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && told.contains("another program"),
+        "{told}"
+    );
+    let mode = fs::metadata(&socket).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "the file of the first is untouched");
+    drop(gateway);
+}
+
+/// A gateway that redirects at one address to TLS at another, and these addresses.
+fn redirecting(origin: &Origin, redirect: &str) -> (Gateway, SocketAddr, SocketAddr) {
+    let (plain, tls) = (free_address(), free_address());
+    let listen = format!("{{ address = \"{plain}\", redirect = \"{redirect}\" }}, \"{tls}\"");
+    let zones = zone("z", "$remote_addr", "1r/h");
+    let routes = [("/", LIMITS), ("/.well-known/acme-challenge/", "")];
+    let rest = file(origin, &zones, &routes);
+    (started(site(&listen, TLS, &rest)), plain, tls)
+}
+
+fn location(to: SocketAddr, request: &str) -> (u16, Option<String>) {
+    let mut client = Client::connect(to);
+    client.send(request.as_bytes());
+    let answer = client.answer();
+    (
+        answer.status,
+        answer.field("location").map(ToOwned::to_owned),
+    )
+}
+
+#[test]
+fn an_address_that_redirects_sends_every_request_to_tls_and_none_to_the_origin() {
+    let origin = telling();
+    let (gateway, plain, tls) = redirecting(&origin, "https");
+    let port = tls.port();
+    for (request, expected) in [
+        (
+            "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            "https://a.test:PORT/",
+        ),
+        (
+            "GET /a?b=c%20d HTTP/1.1\r\nHost: A.test:80\r\n\r\n",
+            "https://a.test:PORT/a?b=c%20d",
+        ),
+        (
+            "GET //b.test/..//x HTTP/1.1\r\nHost: a.test.\r\n\r\n",
+            "https://a.test:PORT//b.test/..//x",
+        ),
+        (
+            "GET /caf\u{e9} HTTP/1.1\r\nHost: [::1]:80\r\n\r\n",
+            "https://[::1]:PORT/caf%C3%A9",
+        ),
+        (
+            "GET http://b.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            "https://b.test:PORT/x",
+        ),
+        (
+            "OPTIONS * HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            "https://a.test:PORT/",
+        ),
+        (
+            "POST /upload HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc",
+            "https://a.test:PORT/upload",
+        ),
+        (
+            "GET /.well-known/x HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            "https://a.test:PORT/.well-known/x",
+        ),
+        (
+            "GET /.well-known/acme-challenge/../x HTTP/1.1\r\nHost: a.test\r\n\r\n",
+            "https://a.test:PORT/.well-known/acme-challenge/../x",
+        ),
+    ] {
+        let expected = expected.replace("PORT", &port.to_string());
+        assert_eq!(location(plain, request), (308, Some(expected)), "{request}");
+    }
+    for request in [
+        "GET / HTTP/1.0\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: \r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    ] {
+        assert_eq!(location(plain, request), (400, None), "{request}");
+    }
+    // A body that follows is no request of its own.
+    let mut client = Client::connect(plain);
+    client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /2 HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.answer().status, 308);
+    assert_eq!(
+        client.answer().field("location"),
+        Some(&*format!("https://a:{port}/2"))
+    );
+    assert_eq!(origin.arrivals().len(), 0);
+    assert_eq!(gateway.zone("drip_zone_keys"), 0, "no zone counts them");
+
+    // The check of a certificate authority has a route of its own.
+    let mut client = Client::connect(plain);
+    client.send(b"GET /.well-known/acme-challenge/token HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    assert_eq!((client.answer().status, origin.arrivals().len()), (200, 1));
+}
+
+#[test]
+fn curl_follows_the_redirect_and_keeps_method_and_body() {
+    let origin = Origin::answering(|exchange: &mut Exchange| {
+        let told = format!("{} ", exchange.head.first_line);
+        let body = exchange.body()?;
+        exchange.reply(&[told.as_bytes(), &body].concat())
+    });
+    let (_gateway, plain, tls) = redirecting(&origin, "https");
+    let resolve = [plain, tls].map(|to| format!("a.test:{}:127.0.0.1", to.port()));
+    let url = format!("http://a.test:{}/a?b", plain.port());
+    let mut arguments = vec!["-L", "-d", "the body", &url];
+    for name in &resolve {
+        arguments.extend(["--resolve", name]);
+    }
+    assert_eq!(curl(&arguments), "POST /a?b HTTP/1.1 the body");
+
+    // Over HTTP/2 without TLS, too.
+    let url = format!("http://{plain}/a?b");
+    let written = ["-w", "%{http_code} %{redirect_url}", "-o", "/dev/null"];
+    let told = curl(&[&["--http2-prior-knowledge"], &written[..], &[url.as_str()]].concat());
+    assert_eq!(told, format!("308 https://127.0.0.1:{}/a?b", tls.port()));
+}
+
+#[test]
+fn a_redirect_names_the_port_that_clients_reach() {
+    let origin = Origin::start();
+    let (_gateway, plain, _) = redirecting(&origin, "https:443");
+    let request = "GET /a HTTP/1.1\r\nHost: a.test:8080\r\n\r\n";
+    let expected = Some("https://a.test/a".to_owned());
+    assert_eq!(location(plain, request), (308, expected));
+}
+
+#[test]
+fn peers_on_a_socket_file_name_their_clients_if_they_are_trusted() {
+    let origin = telling();
+    let zones = zone("z", "$remote_addr", "1r/h");
+    let ask = |gateway: &Gateway, client: &str| {
+        let request = format!(
+            "GET / HTTP/1.0\r\nHost: a\r\nX-Forwarded-For: {client}\r\nX-Forwarded-Proto: https\r\n\r\n"
+        );
+        let answer = over_unix(&gateway.site.folder().join("drip.sock"), &request);
+        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
+        let left = head.to_ascii_lowercase();
+        let left = left
+            .split_once("x-ratelimit-remaining: ")
+            .expect("a field")
+            .1;
+        (left[..1].to_owned(), body.to_owned())
+    };
+    for (more, lefts) in [
+        ("trusted_proxies = [\"unix:\"]", ["9", "9", "8"]),
+        (
+            "trusted_proxies = [\"127.0.0.0/8\", \"::/0\"]",
+            ["9", "8", "7"],
+        ),
+    ] {
+        let rest = file(&origin, &zones, &[("/", LIMITS)]);
+        let gateway = started(site("\"unix:drip.sock\"", more, &rest));
+        let is_trusted = more.contains("unix:");
+        for (client, left) in ["192.0.2.1", "192.0.2.2", "192.0.2.1"].iter().zip(lefts) {
+            let told = if is_trusted {
+                format!("{client}|https|a")
+            } else {
+                "-|http|a".to_owned()
+            };
+            assert_eq!(ask(&gateway, client), (left.to_owned(), told), "{more}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Logs that are renamed while the gateway runs, as logrotate does.
+
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+
+use crate::support::{Client, Gateway, HoldingOrigin, Origin, eventually, fetch, one_zone};
+
+/// A gateway that logs to `access.log` in its folder, and the paths of that file and of a renamed one.
+fn logging(origin: &Origin) -> (Gateway, PathBuf, PathBuf) {
+    let file = one_zone(origin, "1000r/s", "burst = 9") + "[log]\naccess = \"access.log\"\n";
+    let gateway = Gateway::start(&file);
+    let folder = gateway.site.folder().to_owned();
+    (
+        gateway,
+        folder.join("access.log"),
+        folder.join("access.log.1"),
+    )
+}
+
+/// Sends a request for `target` and waits until `log` has it.
+fn request_logged_in(gateway: &Gateway, target: &str, log: &PathBuf) {
+    assert_eq!(fetch(gateway.address(), target).status, 200);
+    eventually(&format!("{target} is in {}", log.display()), || {
+        fs::read_to_string(log).is_ok_and(|text| text.contains(&format!("GET {target} ")))
+    });
+}
+
+#[test]
+fn sigusr1_follows_a_renamed_log_and_reads_no_file() {
+    let origin = Origin::start();
+    let (gateway, log, renamed) = logging(&origin);
+    request_logged_in(&gateway, "/before", &log);
+    fs::rename(&log, &renamed).expect("a file");
+    request_logged_in(&gateway, "/renamed", &renamed);
+    gateway.signal(Signal::USR1);
+    gateway.wait_for_line("the access log is opened again");
+    request_logged_in(&gateway, "/after", &log);
+    let old = fs::read_to_string(&renamed).expect("a file");
+    assert_eq!(old.lines().count(), 2, "{old}");
+    assert!(!gateway.log().contains("in force"), "{}", gateway.log());
+    // A folder cannot be opened as a file: the lines stay in the old file.
+    fs::rename(&log, &renamed).expect("a file");
+    fs::create_dir(&log).expect("a folder");
+    gateway.signal(Signal::USR1);
+    gateway.wait_for_line("the access log cannot be opened again");
+    request_logged_in(&gateway, "/kept", &renamed);
+}
+
+#[test]
+fn sighup_follows_a_renamed_log_also_with_a_broken_file() {
+    let origin = Origin::start();
+    let (gateway, log, renamed) = logging(&origin);
+    request_logged_in(&gateway, "/before", &log);
+    fs::rename(&log, &renamed).expect("a file");
+    fs::write(gateway.site.file(), "[server\n").expect("a file");
+    gateway.wait_for_line("the file has errors");
+    assert!(!log.exists(), "a broken file alone opens no log");
+    gateway.signal(Signal::HUP);
+    gateway.wait_for_line("the access log is opened again");
+    request_logged_in(&gateway, "/after", &log);
+    let old = fs::read_to_string(&renamed).expect("a file");
+    assert!(old.contains("/before") && !old.contains("/after"), "{old}");
+}
+
+#[test]
+fn a_log_is_followed_while_the_gateway_stops() {
+    let origin = HoldingOrigin::start();
+    let file = format!(
+        "[log]\naccess = \"access.log\"\n[origins.app]\nservers = [\"http://{}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.origin.address
+    );
+    let mut gateway = Gateway::start(&file);
+    let folder = gateway.site.folder().to_owned();
+    let mut client = Client::ask(gateway.address(), "/last");
+    origin.origin.wait_for(1);
+    gateway.signal(Signal::TERM);
+    gateway.wait_for_line("stopping");
+    fs::rename(folder.join("access.log"), folder.join("access.log.1")).expect("a file");
+    gateway.signal(Signal::USR1);
+    gateway.wait_for_line("the access log is opened again");
+    origin.release("/last");
+    assert_eq!(client.answer().status, 200);
+    assert_eq!(gateway.wait(crate::support::SOON).code(), Some(0));
+    let text = fs::read_to_string(folder.join("access.log")).expect("a new file");
+    assert!(text.contains("GET /last "), "{text}");
+}
+
+#[test]
+fn sigusr2_changes_nothing_but_is_told() {
+    let origin = Origin::start();
+    let (gateway, log, _) = logging(&origin);
+    gateway.signal(Signal::USR2);
+    gateway.wait_for_line("SIGUSR2 has no effect");
+    request_logged_in(&gateway, "/", &log);
+}
