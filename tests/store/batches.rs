@@ -19,7 +19,7 @@ fn limit() -> impl Strategy<Value = Limit> {
         Just(Delay::Above(0)),
         (0..6u32).prop_map(Delay::Above)
     ];
-    let burst = prop_oneof![0..12u32, Just(u32::MAX - 1)];
+    let burst = prop_oneof![0..12u32, Just(u32::MAX)];
     let max_wait = prop::option::of((0..3_000_000u64).prop_map(Duration::from_micros));
     let cost = prop_oneof![3 => Just(1), 1 => 1..9u32];
     let held = prop_oneof![2 => Just(0), 1 => 1..9u32];
@@ -28,7 +28,7 @@ fn limit() -> impl Strategy<Value = Limit> {
         burst,
         delay,
         max_wait,
-        cost: Cost::new(cost.min(burst + 1)).expect("small"),
+        cost: Cost::new(cost.min(burst.saturating_add(1))).expect("small"),
         in_flight: None,
         held,
     })
@@ -65,17 +65,15 @@ fn batch() -> impl Strategy<Value = Batch> {
 }
 
 /// The keys of one of the two ways to ask, and what they are still charged.
-struct Keys<'a> {
-    store: &'a Store,
+struct Keys {
     names: Vec<Vec<u8>>,
     algorithm: Algorithm,
     charges: Vec<(usize, Charge)>,
 }
 
-impl<'a> Keys<'a> {
-    fn new(server: &Server, store: &'a Store, algorithm: Algorithm) -> Self {
+impl Keys {
+    fn new(server: &Server, algorithm: Algorithm) -> Self {
         Self {
-            store,
             names: (0..3).map(|_| server.key()).collect(),
             algorithm,
             charges: Vec::new(),
@@ -111,6 +109,21 @@ impl<'a> Keys<'a> {
         }
     }
 
+    fn refund<'b>(
+        &'b self,
+        (key, charge): (usize, Charge),
+        pace: &'b Pace,
+        now: Moment,
+    ) -> Refund<'b> {
+        Refund {
+            key: &self.names[key],
+            algorithm: self.algorithm,
+            pace,
+            charge,
+            at: Some(now),
+        }
+    }
+
     fn take_back(&mut self, refunds: &[usize]) -> Vec<(usize, Charge)> {
         let mut taken = Vec::new();
         for which in refunds {
@@ -142,8 +155,8 @@ fn one_call_is_as_many(algorithm: Algorithm) {
         run(async {
             let store = server.store();
             let paces = [pace(first, algorithm, 1), pace(second, algorithm, 2)];
-            let mut together = Keys::new(&server, &store, algorithm);
-            let mut apart = Keys::new(&server, &store, algorithm);
+            let mut together = Keys::new(&server, algorithm);
+            let mut apart = Keys::new(&server, algorithm);
             let mut now = at(0);
             for batch in batches {
                 now = now + batch.gap;
@@ -162,25 +175,13 @@ fn one_call_is_as_many(algorithm: Algorithm) {
                 let taken = together.take_back(&batch.refunds);
                 let refunds: Vec<_> = taken
                     .iter()
-                    .map(|(key, charge)| Refund {
-                        key: &together.names[*key],
-                        algorithm,
-                        pace,
-                        charge: *charge,
-                        at: Some(now),
-                    })
+                    .map(|charged| together.refund(*charged, pace, now))
                     .collect();
-                let given = together.store.refund(&refunds).await;
+                let given = store.refund(&refunds).await;
                 let mut one_by_one = Vec::new();
-                for (key, charge) in apart.take_back(&batch.refunds) {
-                    let refund = Refund {
-                        key: &apart.names[key],
-                        algorithm,
-                        pace,
-                        charge,
-                        at: Some(now),
-                    };
-                    one_by_one.extend(apart.store.refund(&[refund]).await);
+                for charged in apart.take_back(&batch.refunds) {
+                    let refund = apart.refund(charged, pace, now);
+                    one_by_one.extend(store.refund(&[refund]).await);
                 }
                 prop_assert_eq!(given, one_by_one);
             }
