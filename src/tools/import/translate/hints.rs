@@ -175,7 +175,8 @@ pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, note
     }
 }
 
-/// Adds a note on a `proxy_set_header` or `grpc_set_header`, unless drip sends that field to an origin anyway.
+/// Adds a note on a `proxy_set_header` or `grpc_set_header`, unless drip sends that field to an
+/// origin anyway.
 fn field(directive: &Directive, notes: &mut Notes) {
     let set = &directive.name;
     let [name, value] = &directive.args[..] else {
