@@ -101,9 +101,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         held_since: Moment,
     ) -> Result<Place, Failure> {
         let cost = self.record.cost;
-        let gate = self.record.route.and_then(|route| {
-            GateRequest::new(self.gateway, route, self.origin, self.info, cost)
-        });
+        let gate = self
+            .record
+            .route
+            .and_then(|route| GateRequest::new(self.gateway, route, self.origin, self.info, cost));
         let (Some(gate), Some(place)) = (gate, place) else {
             return Err(Failure::Origin(error));
         };
