@@ -153,7 +153,13 @@ fn one_call_is_as_many(algorithm: Algorithm) {
     );
     let outcome = runner.run(&traces, |(first, second, limits, batches)| {
         // Only a leaky bucket has places for requests that are held back.
-        let limits = limits.map(|it| if algorithm.queues() { it } else { it.holding(0) });
+        let limits = limits.map(|it| {
+            if algorithm.queues() {
+                it
+            } else {
+                it.holding(0)
+            }
+        });
         run(async {
             let store = server.store();
             let paces = [pace(first, algorithm, 1), pace(second, algorithm, 2)];
