@@ -239,6 +239,7 @@ fn in_batches(
     keys: Keys,
     span: Duration,
 ) -> io::Result<Throughput> {
+    server.forget_all()?;
     let used = server.processor_time();
     let batches = run(async {
         let many = (0..ASKERS).map(|nth| {

@@ -51,6 +51,13 @@ impl RedisServer {
         load.query(&mut connection).map_err(io::Error::other)
     }
 
+    /// Forgets all keys, so that those of one measurement do not expire during the next.
+    pub fn forget_all(&self) -> io::Result<()> {
+        let mut connection = self.client()?.get_connection().map_err(io::Error::other)?;
+        let forget = redis::cmd("FLUSHALL").exec(&mut connection);
+        forget.map_err(io::Error::other)
+    }
+
     /// The processor time that it has used so far.
     pub fn processor_time(&self) -> Duration {
         usage::processor_time(&self.running.processes())
