@@ -172,6 +172,40 @@ fn newcomers_at_a_gate_leave_behind_those_who_wait_in_the_process_before() {
     check_one_stream(true, |origin| gate(origin, "5r/s"));
 }
 
+#[test]
+fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
+    let files: [fn(&Origin) -> String; 2] = [zone, |origin| gate(origin, "5r/s")];
+    for keeps in [true, false] {
+        for rest in files {
+            let origin = Origin::start();
+            let chain = Chain::new(false, keeps, &rest(&origin));
+            let mut gateway = chain.start();
+            let mut waiting: Vec<_> = (0..8)
+                .map(|_| Client::ask(chain.address, "/?key=a"))
+                .collect();
+            let mut late = Client::connect(chain.address);
+            late.send(b"GET /?key=late HTTP/1.1\r\n");
+            origin.wait_for(1);
+            gateway.signal(Signal::TERM);
+            gateway.wait_for_line("stopping");
+            if keeps {
+                gateway.wait_for_line("the state is written");
+            }
+            late.send(b"Host: test\r\n\r\n");
+            let answer = late.answer();
+            // Without `state`, nobody counts on what it would change.
+            assert_eq!(answer.status, if keeps { 503 } else { 200 });
+            assert_eq!(answer.field("connection"), Some("close"));
+            assert_eq!(answer.field("retry-after").is_some(), keeps);
+            for client in &mut waiting {
+                assert_eq!(client.answer().status, 200);
+            }
+            assert_eq!(gateway.wait(Duration::from_secs(10)).code(), Some(0));
+            assert_eq!(origin.moments("key=late").is_empty(), keeps);
+        }
+    }
+}
+
 /// The most requests in any window beyond `rate` times its length.
 #[allow(clippy::cast_precision_loss)]
 fn excess(stamps: &[Instant], per_second: f64) -> f64 {
