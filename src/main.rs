@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use drip::cli::{advise, check, demo, health, import, init, run, schema, simulate, top};
+use drip::config::DEFAULT_FILE;
 use mimalloc::MiMalloc;
 
 // Requests allocate on one worker and free on another, many at once. glibc keeps only seven free
@@ -76,9 +77,6 @@ enum Command {
     },
 }
 
-/// The configuration file, if none is named.
-const FILE: &str = "gateway.toml";
-
 #[derive(Debug, Args)]
 struct File {
     /// The configuration file
@@ -86,7 +84,7 @@ struct File {
         short,
         long = "config",
         value_name = "FILE",
-        default_value = FILE
+        default_value = DEFAULT_FILE
     )]
     config: PathBuf,
 }
@@ -97,7 +95,7 @@ struct Named {
     /// The configuration file [default: gateway.toml]
     #[arg(value_name = "FILE", conflicts_with = "config")]
     file: Option<PathBuf>,
-    /// The same
+    /// The configuration file, as [FILE] names it
     #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -105,7 +103,7 @@ struct Named {
 impl Named {
     fn path(&self) -> &Path {
         let named = self.file.as_deref().or(self.config.as_deref());
-        named.unwrap_or(Path::new(FILE))
+        named.unwrap_or(Path::new(DEFAULT_FILE))
     }
 }
 

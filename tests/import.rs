@@ -2,6 +2,7 @@
 
 mod connections;
 mod plans;
+mod protection;
 
 use std::fs;
 use std::path::Path;
@@ -115,6 +116,14 @@ fn what_is_not_translated_is_told_by_its_line() {
         assert!(note.starts_with(&format!("maps.conf:{line}")), "{note}");
     }
     assert_eq!(notes.last().unwrap(), "4 things need a look");
+    // Each also stands in the file: at its table, or above the first one.
+    for note in &notes[..4] {
+        assert!(
+            settings.contains(&format!("# {note}\n")),
+            "{note}\n{settings}"
+        );
+    }
+    assert!(settings.starts_with("# To be looked at, "), "{settings}");
     assert!(settings.contains("max_in_flight = 100\n"), "{settings}");
     assert!(
         settings.contains("{ zone = \"perip\", burst = 0, in_flight = 10 }]"),
@@ -385,4 +394,21 @@ fn the_page_shows_what_happens() {
     let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
     assert_eq!((code, &*settings), (Some(0), toml));
     assert_eq!(notes.join("\n") + "\n", said);
+}
+
+#[test]
+fn a_picture_is_refused_in_a_few_lines() {
+    let mut bytes: Vec<u8> = (0..60_000_u32).map(|nth| (nth * nth % 251) as u8).collect();
+    bytes[100..103].copy_from_slice(b"\0;\n");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.png"), bytes).unwrap();
+    for args in [&["import", "a.png"][..], &["init", "--from", "a.png", "-"]] {
+        let (code, settings, notes) = told(&drip(folder.path(), args));
+        assert_eq!((code, &*settings), (Some(1), ""), "{notes:?}");
+        assert!(notes.len() <= 13, "{} lines", notes.len());
+        let counted = notes
+            .iter()
+            .any(|note| note.ends_with("things need a look"));
+        assert!(counted, "{notes:?}");
+    }
 }

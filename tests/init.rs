@@ -141,27 +141,30 @@ fn an_nginx_conf_is_translated() {
     assert!(text(&refused.stderr).contains("absent: No such file"));
 }
 
-/// Ten seconds of two clients: one comes 3 times in each second, the other once.
-fn log() -> String {
-    let line = |second: u32, client: u32| {
+/// Seconds of two clients, spread over so many minutes: one comes 3 times in each second, the other once.
+fn log(minutes: u32) -> String {
+    let line = |minute: u32, second: u32, client: u32| {
+        let (hour, minute) = (9 + minute / 60, minute % 60);
         format!(
-            "192.0.2.{client} - - [01/Nov/2026:09:10:{second:02} +0000] \"GET / HTTP/1.1\" 200 6 \"-\" \"curl\"\n"
+            "192.0.2.{client} - - [01/Nov/2026:{hour:02}:{minute:02}:{second:02} +0000] \"GET / HTTP/1.1\" 200 6 \"-\" \"curl\"\n"
         )
     };
-    (0..10)
-        .flat_map(|second| [1, 1, 1, 2].map(|client| line(second, client)))
+    (0..minutes)
+        .flat_map(|minute| (0..10).map(move |second| (minute, second)))
+        .flat_map(|(minute, second)| [1, 1, 1, 2].map(|client| line(minute, second, client)))
         .collect()
 }
 
 #[test]
 fn an_access_log_gives_the_numbers() {
     let (site, origin) = (Site::new(), Origin::start());
-    fs::write(site.folder().join("access.log"), log()).expect("a file");
+    fs::write(site.folder().join("access.log"), log(61)).expect("a file");
     let written = init(site.folder(), &["--from", "access.log"]);
     assert!(written.status.success(), "{written:?}");
     let file = fs::read_to_string(site.file()).expect("a file");
     for part in [
-        "# Numbers from access.log:\n# 40 requests of 2 keys by $remote_addr, 2026-11-01 09:10:00 to 2026-11-01 09:10:09.\n",
+        "# Numbers from access.log:\n# 2440 requests of 2 keys by $remote_addr, 2026-11-01 09:00:00 to 2026-11-01 10:00:09.\n",
+        "`drip simulate --summary access.log`",
         "# The most that one key came in a second of the log.\nrate = \"3r/s\"\n",
         "limits = [{ zone = \"per_client\", burst = 2 }]\n",
         "# In 99.9 % of the seconds at most 4 requests came. The rate is a quarter more.\nrate = \"5r/s\"\n",
@@ -220,4 +223,63 @@ fn a_log_without_addresses_gives_no_file() {
         "{complaint}"
     );
     assert!(!folder.path().join("gateway.toml").exists());
+}
+
+#[test]
+fn a_short_log_limits_nobody_and_says_how_much_is_needed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("access.log"), log(1)).expect("a file");
+    let written = init(folder.path(), &["--from", "access.log", "mine.toml"]);
+    assert!(written.status.success(), "{written:?}");
+    let file = fs::read_to_string(folder.path().join("mine.toml")).expect("a file");
+    for part in [
+        "\n# CAUTION: 40 requests in 9 s are too few to size limits by: take at least 1000\n# requests over an hour, better a day that has the busiest hour.\n",
+        "\ndry_run = true    # limits nobody",
+        "\n# rate = \"5r/s\"\n",
+        "`drip simulate -c mine.toml --summary access.log`",
+        "`drip check -c mine.toml` shows",
+    ] {
+        assert!(file.contains(part), "no\n{part}in\n{file}");
+    }
+    for command in [
+        "simulate -c mine.toml --summary access.log",
+        "check -c mine.toml",
+    ] {
+        let mut run = drip();
+        let done = run
+            .args(command.split(' '))
+            .current_dir(folder.path())
+            .output();
+        assert!(
+            done.as_ref().is_ok_and(|it| it.status.success()),
+            "{done:?}"
+        );
+    }
+    let mut advise = drip();
+    let advised = advise.arg("advise").arg(folder.path().join("access.log"));
+    let advised = text(&advised.output().expect("the program").stdout);
+    assert!(
+        advised.contains("\nCAUTION: 40 requests in 9 s"),
+        "{advised}"
+    );
+}
+
+#[test]
+fn an_origin_may_be_written_as_people_write_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (url, expected) in [
+        ("http://127.0.0.1:9/", "http://127.0.0.1:9"),
+        ("HTTPS://App.example", "https://App.example"),
+    ] {
+        let printed = init(folder.path(), &["--origin", url, "-"]);
+        let file = text(&printed.stdout);
+        let servers = format!("servers = [\"{expected}\"]");
+        assert!(file.contains(&servers), "{file}");
+        // The comment that names the gate's fields has them all.
+        assert!(file.contains("# max_in_flight = "), "{file}");
+    }
+    let refused = init(folder.path(), &["--origin", "http://bücher.example", "-"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let complaint = text(&refused.stderr);
+    assert!(complaint.contains("written in ASCII"), "{complaint}");
 }

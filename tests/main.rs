@@ -5,6 +5,8 @@
 //! | `gateway` | `drip run`: queues, pacing, reload, stop, origins, admin port |
 //! | `checklist` | each line of `docs/proxy-checklist.md`, in bytes |
 //! | `tls` | clients over TLS and HTTP/2 |
+//! | `http2` | HTTP/2 to origins and by prior knowledge: abuse, smuggling, the same as over HTTP/1 |
+//! | `streams` | what browsers and other programs make of HTTP/2 |
 //! | `grpc` | calls of gRPC by grpcio on both sides |
 //! | `nginx`, `oracle` | the same requests to nginx and to drip |
 //! | `store`, `shared` | limits in Redis, with one gateway and with several |
@@ -23,6 +25,7 @@ mod demo;
 mod examples;
 mod gateway;
 mod grpc;
+mod http2;
 mod import;
 mod incidents;
 mod init;
@@ -39,6 +42,7 @@ mod shared;
 mod simulate;
 mod soak;
 mod store;
+mod streams;
 mod support;
 mod tls;
 mod top;

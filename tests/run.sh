@@ -31,11 +31,17 @@ if ! has redis-server; then
 fi
 # The README's commands are run as they stand.
 has curl || missing+=(curl)
+# Clients over HTTP/2.
+has nghttp || missing+=(nghttp2-client)
 has python3 || missing+=(python3)
 # A client over TLS that sends any server name.
 has openssl || missing+=(openssl)
 # Some tests install clients and servers from PyPI, each into an environment of its own.
 python3 -c "import ensurepip, venv" 2>/dev/null || missing+=(python3-venv)
+# Clients of HTTP/2, each with a library of its own.
+has node || missing+=(nodejs)
+has javac || missing+=(default-jdk-headless)
+has go || missing+=(golang-go)
 # The package is installed in a fresh root, and its unit is verified.
 has fakeroot || missing+=(fakeroot)
 has systemd-analyze || missing+=(systemd)

@@ -86,6 +86,7 @@ impl Asker {
                     max_wait: None,
                     cost: Cost::ONE,
                     in_flight: None,
+                    held: 0,
                 };
                 let join = |key| Join {
                     key,

@@ -146,7 +146,7 @@ _drip() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "csv combined json haproxy caddy traefik alb" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -490,7 +490,7 @@ _drip() {
                     return 0
                     ;;
                 --format)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "csv combined json haproxy caddy traefik alb" -- "${cur}"))
                     return 0
                     ;;
                 *)

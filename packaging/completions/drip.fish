@@ -38,7 +38,7 @@ complete -c drip -n "__fish_drip_needs_command" -f -a "advise" -d 'Recommend rat
 complete -c drip -n "__fish_drip_needs_command" -f -a "top" -d 'Show the live page in a terminal; if the output is not a terminal, print it once'
 complete -c drip -n "__fish_drip_needs_command" -f -a "health" -d 'Ask a running gateway whether it is ready (status 0) or not (1), for health checks'
 complete -c drip -n "__fish_drip_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The same' -r -F
+complete -c drip -n "__fish_drip_using_subcommand run" -s c -l config -d 'The configuration file, as [FILE] names it' -r -F
 complete -c drip -n "__fish_drip_using_subcommand run" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand demo" -s c -l config -d 'The configuration file of the scene `smooth` [default: gateway.toml; if there is none, the demo writes one]' -r -F
 complete -c drip -n "__fish_drip_using_subcommand demo" -l scene -d 'What to show' -r -f -a "smooth\t'Bursts come in, an even stream goes out, until Ctrl-C'
@@ -47,7 +47,7 @@ complete -c drip -n "__fish_drip_using_subcommand demo" -s h -l help -d 'Print h
 complete -c drip -n "__fish_drip_using_subcommand init" -l origin -d 'The backend, such as `http://127.0.0.1:9000`' -r
 complete -c drip -n "__fish_drip_using_subcommand init" -l from -d 'An nginx.conf to translate, or an access log to take the numbers from' -r -F
 complete -c drip -n "__fish_drip_using_subcommand init" -s h -l help -d 'Print help'
-complete -c drip -n "__fish_drip_using_subcommand check" -s c -l config -d 'The same' -r -F
+complete -c drip -n "__fish_drip_using_subcommand check" -s c -l config -d 'The configuration file, as [FILE] names it' -r -F
 complete -c drip -n "__fish_drip_using_subcommand check" -l json -d 'Print the problems as JSON, on standard output'
 complete -c drip -n "__fish_drip_using_subcommand check" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand schema" -s h -l help -d 'Print help'
@@ -55,7 +55,13 @@ complete -c drip -n "__fish_drip_using_subcommand import" -s h -l help -d 'Print
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s c -l config -d 'The configuration file' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l against -d 'Compare with other settings: instead of each request, show which keys are better and worse off under these; may be given several times' -r -F
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l plot -d 'Draw over time the requests that arrive, wait and go on' -r -F
-complete -c drip -n "__fish_drip_using_subcommand simulate" -l format -d 'The format of the trace: csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy, traefik, alb [default: what the first lines show]' -r
+complete -c drip -n "__fish_drip_using_subcommand simulate" -l format -d 'The format of the trace; combined is that of nginx and Apache, json that of drip and nginx [default: what the first lines show]' -r -f -a "csv\t''
+combined\t''
+json\t''
+haproxy\t''
+caddy\t''
+traefik\t''
+alb\t''"
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l summary -d 'Print how many requests are delayed and rejected, and of which keys [default on a terminal]'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -l rows -d 'Print a line of CSV for each request [default into a pipe or file]'
 complete -c drip -n "__fish_drip_using_subcommand simulate" -s h -l help -d 'Print help'
@@ -65,7 +71,13 @@ complete -c drip -n "__fish_drip_using_subcommand advise" -s c -l config -d 'A g
 complete -c drip -n "__fish_drip_using_subcommand advise" -l good -d 'Hours without trouble, by the clock of the log: none of their requests should be rejected [default: all hours that are not bad]' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l bad -d 'Hours with too much traffic' -r
 complete -c drip -n "__fish_drip_using_subcommand advise" -l plot -d 'Also draw a plot' -r -F
-complete -c drip -n "__fish_drip_using_subcommand advise" -l format -d 'The format of the logs: csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy, traefik, alb [default: what the first lines show]' -r
+complete -c drip -n "__fish_drip_using_subcommand advise" -l format -d 'The format of the logs; combined is that of nginx and Apache, json that of drip and nginx [default: what the first lines show]' -r -f -a "csv\t''
+combined\t''
+json\t''
+haproxy\t''
+caddy\t''
+traefik\t''
+alb\t''"
 complete -c drip -n "__fish_drip_using_subcommand advise" -l all-keys -d 'Make the numbers for all keys, also for one that comes much faster than the others'
 complete -c drip -n "__fish_drip_using_subcommand advise" -s h -l help -d 'Print help'
 complete -c drip -n "__fish_drip_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -221,6 +221,7 @@ mod tests {
             max_wait: None,
             cost: Cost::new(cost).unwrap(),
             in_flight: None,
+            held: 0,
         };
         Arrival {
             time,

@@ -10,7 +10,8 @@ use super::logs;
 use crate::config::{self, KeyTemplate, Zone};
 use crate::replay::Form;
 use crate::tools::advise::{self, Advice, Hours, MOST_KEYS, Span, Survey};
-use crate::tools::trace::svg;
+use crate::tools::complain::complain;
+use crate::tools::trace::{form, svg};
 
 /// The arguments of `drip advise`.
 #[derive(Debug, Args)]
@@ -45,9 +46,9 @@ pub struct Wanted {
     /// Also draw a plot
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// The format of the logs: csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy,
-    /// traefik, alb [default: what the first lines show]
-    #[arg(long, value_name = "FORMAT")]
+    /// The format of the logs; combined is that of nginx and Apache, json that of drip and nginx
+    /// [default: what the first lines show]
+    #[arg(long, value_name = "FORMAT", value_parser = form())]
     format: Option<Form>,
     /// Access logs of drip, nginx, Apache, HAProxy, Caddy, Traefik or an ALB, or CSV lines
     /// `time_seconds,key`; plain or compressed by gzip; - for standard input
@@ -62,7 +63,7 @@ pub fn advise(wanted: &Wanted) -> ExitCode {
         Ok(Some(advice)) => tell(wanted, &advice),
         Ok(None) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("drip: {error}");
+            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -92,20 +93,15 @@ fn read(wanted: &Wanted) -> io::Result<Option<Advice>> {
     let is_keyless = reading.read > 0 && survey.is_keyless();
     let advice = Advice::new(survey)?;
     if advice.is_none() {
-        eprintln!(
-            "{}",
-            if reading.read == 0 {
-                "the logs have no request".to_owned()
-            } else if let Some(zone) = wanted.zone.as_ref().filter(|_| is_keyless) {
-                format!("the log has no request on which zone {zone} decided")
-            } else if untold.is_empty() {
-                "there is no request in the good hours".to_owned()
-            } else {
-                format!(
-                    "no request has a key: the log does not have {untold}; choose another --key"
-                )
-            }
-        );
+        complain(if reading.read == 0 {
+            "the logs have no request".to_owned()
+        } else if let Some(zone) = wanted.zone.as_ref().filter(|_| is_keyless) {
+            format!("the log has no request on which zone {zone} decided")
+        } else if untold.is_empty() {
+            "there is no request in the good hours".to_owned()
+        } else {
+            format!("no request has a key: the log does not have {untold}; choose another --key")
+        });
     }
     Ok(advice)
 }
@@ -127,7 +123,7 @@ fn tell(wanted: &Wanted, advice: &Advice) -> ExitCode {
     let report = advise::report(advice);
     match io::stdout().write_all(report.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("drip: {error}");
+            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
         _ => plotted.unwrap_or(ExitCode::SUCCESS),
@@ -136,16 +132,16 @@ fn tell(wanted: &Wanted, advice: &Advice) -> ExitCode {
 
 fn draw(advice: &Advice, file: &Path) -> ExitCode {
     let Some(picture) = advise::picture(advice) else {
-        eprintln!(
+        complain(format_args!(
             "{}: there is no request without a plan to draw",
             file.display()
-        );
+        ));
         return ExitCode::FAILURE;
     };
     match picture.save(file) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{}: {error}", file.display());
+            complain(format_args!("{}: {error}", file.display()));
             ExitCode::FAILURE
         }
     }

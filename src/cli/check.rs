@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::config::{self, Problem};
 use crate::server::{self, Loaded};
+use crate::tools::complain::complain;
 
 /// The arguments of `drip check`, without the file.
 #[derive(Debug, Args)]
@@ -30,18 +31,18 @@ pub fn check(file: &Path, wanted: &Wanted) -> ExitCode {
         Err(error) if wanted.json => print(&as_json(file, false, &error.problems(), &[])),
         Ok(Loaded { settings, .. }) => {
             for warning in &settings.warnings {
-                eprintln!("{}", warning.as_warning(file));
+                complain(warning.as_warning(file));
             }
             print(&config::show(settings))
         }
         Err(problems) => {
-            eprintln!("{problems}");
+            complain(problems.with_remedy());
             Ok(())
         }
     };
     match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("drip: {error}");
+            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
         // The reader may close the pipe early.

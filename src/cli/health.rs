@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::config;
+use crate::tools::complain::complain;
 use crate::tools::top::Address;
 
 /// Time for the connection, and for each part of the answer.
@@ -28,7 +29,7 @@ pub fn health(address: Option<&Address>, file: &Path) -> ExitCode {
             ExitCode::from(u8::from(!is_ready))
         }
         Err(error) => {
-            eprintln!("drip: {error}");
+            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -41,16 +42,17 @@ fn find(address: Option<&Address>, file: &Path) -> io::Result<SocketAddr> {
         return found.next().ok_or_else(none);
     }
     let text = config::read(file).map_err(io::Error::other)?;
-    match config::parse(&text, file, config::has_admin_token()) {
-        Ok(settings) => settings.server.admin.map(local).ok_or_else(|| {
-            io::Error::other(format!(
-                "{}: server.admin is \"off\", so nothing tells the health",
-                file.display()
-            ))
-        }),
+    let admin = match config::parse(&text, file, config::has_admin_token()) {
+        Ok(settings) => settings.server.admin,
         // A gateway that runs is not ill because its file was saved with an error.
-        Err(_) => Ok(DEFAULT),
-    }
+        Err(_) => config::admin_of_broken(&text, file).unwrap_or(Some(DEFAULT)),
+    };
+    admin.map(local).ok_or_else(|| {
+        io::Error::other(format!(
+            "{}: server.admin is \"off\", so nothing tells the health",
+            file.display()
+        ))
+    })
 }
 
 /// Where this machine reaches what listens at `address`.
@@ -66,21 +68,38 @@ fn local(address: SocketAddr) -> SocketAddr {
 /// Returns whether the gateway at `address` is ready, and what it says.
 fn ask(address: SocketAddr) -> io::Result<(bool, String)> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{address}: {error}"));
-    let answer = get(address).map_err(named)?;
+    let answer = get(address).map_err(|error| named(in_time(error)))?;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     let status = head.split(' ').nth(1).unwrap_or_default();
-    let known = head.starts_with("HTTP/1.") && ["200", "503"].contains(&status);
-    let strange = || named(io::Error::other("this is not the admin port of a gateway"));
-    known
-        .then(|| (status == "200", body.to_owned()))
-        .ok_or_else(strange)
+    let is_ready = match (status, body.lines().next()) {
+        ("200", Some("ready")) => true,
+        ("503", Some("not ready")) => false,
+        _ => {
+            let what = "this is not the admin port of a gateway";
+            return Err(named(io::Error::other(what)));
+        }
+    };
+    Ok((is_ready, body.to_owned()))
+}
+
+/// What an error means: the system tells of a read that took too long as of one to try again.
+fn in_time(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!("no answer within {} s", PATIENCE.as_secs()),
+        ),
+        _ => error,
+    }
 }
 
 fn get(address: SocketAddr) -> io::Result<String> {
     let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
     socket.set_read_timeout(Some(PATIENCE))?;
     socket.set_write_timeout(Some(PATIENCE))?;
-    write!(socket, "GET /readyz HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    // In one piece: a server that is no gateway may answer the first one and leave.
+    let request = format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes())?;
     let mut answer = String::new();
     socket.take(LONGEST).read_to_string(&mut answer)?;
     Ok(answer)

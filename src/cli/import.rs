@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use crate::config::{CertPair, Tls};
 use crate::http::downstream::Certificates;
+use crate::tools::complain::complain;
 use crate::tools::import::{Files, import as translate};
 
 /// Maximum size of a file in bytes. A larger file is not a settings file.
@@ -14,6 +15,9 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// How many notes are shown one by one. Further notes are only counted.
 const SHOWN: usize = 1000;
+
+/// How many notes are shown on a file that is none of nginx's.
+const SHOWN_OF_OTHERS: usize = 10;
 
 /// Prints the settings that come closest to those of nginx.
 ///
@@ -25,7 +29,7 @@ pub fn import(file: &Path) -> ExitCode {
     };
     match io::stdout().write_all(settings.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("drip: {error}");
+            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
         _ => ExitCode::SUCCESS,
@@ -39,31 +43,37 @@ pub(super) fn translated(file: &Path) -> Option<String> {
     let text = match Disk.read(file) {
         Ok(text) => text,
         Err(error) => {
-            eprintln!("{}: {error}", file.display());
+            complain(format_args!("{}: {error}", file.display()));
             return None;
         }
     };
     let import = translate(file, &text, &Disk);
-    let mut told = io::stderr().lock();
-    for note in import.notes.iter().take(SHOWN) {
-        // Standard error may be closed.
-        let _ = writeln!(told, "{note}");
+    let is_settings_file = import.settings.is_some() || is_text(&text);
+    let shown = if is_settings_file {
+        SHOWN
+    } else {
+        SHOWN_OF_OTHERS
+    };
+    for note in import.notes.iter().take(shown) {
+        complain(note);
     }
-    if !import.notes.is_empty() {
-        let count = import.notes.len();
-        let _ = match count {
-            1 => writeln!(told, "1 thing needs a look"),
-            _ => writeln!(told, "{count} things need a look"),
-        };
+    match import.notes.len() {
+        0 => {}
+        1 => complain("1 thing needs a look"),
+        count => complain(format_args!("{count} things need a look")),
     }
     if import.settings.is_none() {
-        let file = file.display();
-        let _ = writeln!(
-            told,
-            "{file}: no location with a proxy_pass was found that could be translated"
-        );
+        complain(format_args!(
+            "{}: no location with a proxy_pass was found that could be translated",
+            file.display()
+        ));
     }
     import.settings
+}
+
+/// Whether a file may have been written by people: notes on a picture help nobody.
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.contains(&0)
 }
 
 /// The files on disk.

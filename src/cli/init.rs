@@ -8,9 +8,10 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{import, logs};
-use crate::config::{self, KeyTemplate};
+use crate::config::{self, DEFAULT_FILE, KeyTemplate};
 use crate::replay::Trace;
 use crate::tools::advise::{self, Advice, Hours, MOST_KEYS, Survey};
+use crate::tools::complain::complain;
 use crate::tools::starter;
 
 /// The arguments of `drip init`.
@@ -23,7 +24,7 @@ pub struct Wanted {
     #[arg(long, value_name = "NGINX_CONF|ACCESS_LOG")]
     from: Option<PathBuf>,
     /// The file to write; - for standard output
-    #[arg(value_name = "FILE", default_value = "gateway.toml")]
+    #[arg(value_name = "FILE", default_value = DEFAULT_FILE)]
     file: PathBuf,
 }
 
@@ -37,7 +38,7 @@ pub fn init(wanted: &Wanted) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("drip: {error}");
+            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -45,18 +46,38 @@ pub fn init(wanted: &Wanted) -> ExitCode {
 
 /// The text to write. `drip check` accepts it.
 fn text(wanted: &Wanted) -> io::Result<String> {
-    let origin = wanted.origin.as_deref();
+    let origin = wanted.origin.as_deref().map(normal_origin).transpose()?;
+    let origin = origin.as_deref();
     if let Some(origin) = origin {
         let valid = parse(&starter::with_origin(origin));
         valid.map_err(|why| io::Error::other(format!("--origin {origin}: {why}")))?;
     }
     let text = match &wanted.from {
         None => origin.map_or_else(starter::plain, starter::with_origin),
-        Some(from) if is_log(from)? => of_log(from, origin)?,
+        Some(from) if is_log(from)? => of_log(from, origin, &wanted.file)?,
         Some(from) => of_nginx(from, origin)?,
     };
     parse(&text).map_err(io::Error::other)?;
     Ok(text)
+}
+
+/// The URL as the file has it: the scheme in small letters, and nothing after the port.
+///
+/// # Errors
+///
+/// Returns an error for a host with letters that a name in DNS cannot have.
+fn normal_origin(url: &str) -> io::Result<String> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Ok(url.to_owned());
+    };
+    if !rest.is_ascii() {
+        return Err(io::Error::other(format!(
+            "--origin {url}: a host is written in ASCII, as DNS has it: that of münchen.example is \
+             xn--mnchen-3ya.example"
+        )));
+    }
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    Ok(format!("{}://{rest}", scheme.to_ascii_lowercase()))
 }
 
 /// The first problem with a text.
@@ -113,14 +134,22 @@ fn of_nginx(file: &Path, origin: Option<&str>) -> io::Result<String> {
     ))
 }
 
-fn of_log(log: &Path, origin: Option<&str>) -> io::Result<String> {
+fn of_log(log: &Path, origin: Option<&str>, file: &Path) -> io::Result<String> {
     let key: KeyTemplate = "$remote_addr".parse().map_err(io::Error::other)?;
     let mut survey = Survey::new(key, Hours::default(), MOST_KEYS)?;
     logs::read(&[log.to_owned()], None, &mut survey)?;
     let advice = Advice::new(survey)?;
     let name = comment(&log.display().to_string());
-    let file = advice.and_then(|advice| advise::file(&advice, &name, origin));
-    file.ok_or_else(|| {
+    let named = [Path::new("-"), Path::new(DEFAULT_FILE)]
+        .iter()
+        .all(|it| *it != file);
+    let option = if named {
+        format!(" -c {}", comment(&file.display().to_string()))
+    } else {
+        String::new()
+    };
+    let text = advice.and_then(|advice| advise::file(&advice, &name, &option, origin));
+    text.ok_or_else(|| {
         io::Error::other(format!(
             "{name}: no request has the address of its client, so there are no numbers to take; \
              try `drip advise --key`"

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use crate::replay::Form;
 use crate::tools::advise::{self, Log, Reading, Survey};
+use crate::tools::complain::complain;
 use crate::tools::trace::{SHOWN, length, open, progress};
 
 /// Reads logs of this format, if it is known, into `survey`, and reports on standard error what could not be read.
@@ -34,19 +35,19 @@ pub(super) fn read(
     };
     let logs = logs.iter().map(log).collect();
     let mut told = 0;
-    let complain = |log: &str, line: Option<u64>, what: &dyn Display| {
+    let tell = |log: &str, line: Option<u64>, what: &dyn Display| {
         told += 1;
         match line {
             // A problem with a whole log is always shown.
-            None => eprintln!("{log}: {what}"),
-            Some(line) if told <= SHOWN => eprintln!("{log}: line {line}: {what}"),
+            None => complain(format_args!("{log}: {what}")),
+            Some(line) if told <= SHOWN => complain(format_args!("{log}: line {line}: {what}")),
             Some(_) => {}
         }
     };
-    let reading = advise::read(logs, survey, complain)?;
+    let reading = advise::read(logs, survey, tell)?;
     progress.finish_and_clear();
     if reading.bad > 0 {
-        eprintln!("{} lines could not be read", reading.bad);
+        complain(format_args!("{} lines could not be read", reading.bad));
     }
     Ok(reading)
 }
@@ -60,7 +61,10 @@ fn each_once(logs: &[PathBuf]) -> Vec<&PathBuf> {
         let file = length(log).and_then(|_| fs::canonicalize(log).ok());
         let is_new = file.is_none_or(|file| known.insert(file));
         if !is_new {
-            eprintln!("{}: is listed twice, and is read once", log.display());
+            complain(format_args!(
+                "{}: is listed twice, and is read once",
+                log.display()
+            ));
         }
         is_new
     };

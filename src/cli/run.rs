@@ -9,14 +9,15 @@ use tokio::sync::watch;
 use crate::http::gateway::Gateway;
 use crate::observe::log::Logging;
 use crate::server;
+use crate::tools::complain::complain;
 
 /// Runs the gateway on `file` until it is told to stop.
 #[must_use]
 pub fn run(file: &Path) -> ExitCode {
-    let loaded = match server::load(file) {
+    let loaded = match server::load_to_start(file) {
         Ok(loaded) => loaded,
         Err(error) => {
-            eprintln!("{error}");
+            complain(error.with_remedy());
             return ExitCode::FAILURE;
         }
     };
@@ -31,7 +32,7 @@ pub fn run(file: &Path) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("drip: {error}");
+            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::config;
+use crate::tools::complain::complain;
 
 /// Prints the schema.
 #[must_use]
@@ -11,7 +12,7 @@ pub fn schema() -> ExitCode {
     let text = format!("{:#}\n", config::schema());
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("drip: {error}");
+            complain(format_args!("drip: {error}"));
             ExitCode::FAILURE
         }
         // The reader may close the pipe early.

@@ -29,18 +29,22 @@ mod toml_string;
 mod watch;
 
 pub use changes::changes;
-pub use file::{admin_token, has_admin_token, load, parse, read, unusable_certificates};
+pub use file::{
+    FileField, admin_of_broken, admin_token, has_admin_token, load, parse, read, unusable_files,
+    warnings_of_files,
+};
 pub(crate) use history::in_one_line;
 pub use history::{Change, ChangedBy, History};
 pub use key::{KeyError, KeyTemplate, Part, Variable};
 pub use named_file::NamedFile;
-pub use problem::{LoadError, Problem, Problems};
+pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use schema::schema;
 pub(crate) use settings::cut;
 pub use settings::{
-    Access, Backoff, BackoffMode, CertPair, CostRule, Format, ForwardedHeader, Health, Host,
-    HostRule, Http2, Level, Listen, ListenAddress, ListenService, Log, OnStoreFailure, Origin,
-    PathPattern, PeerPattern, Peers, Plan, Plans, RatelimitHeaders, Redis, Route, RouteLimit,
+    Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
+    ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, ListenAddress, ListenService,
+    Log, OnStoreFailure, Origin, PathPattern, PathRegex, PathRegexError, PathRewrite, PeerPattern,
+    Peers, Plan, Plans, Precedence, RatelimitHeaders, Redis, Route, RouteAction, RouteLimit,
     Scheme, Server, ServerUrl, Settings, SocketMode, Statuses, StoreKind, Tls, Trouble, Zone,
 };
 pub use show::show;

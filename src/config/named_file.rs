@@ -44,9 +44,11 @@ impl NamedFile {
 
     fn stamp_of(path: &Path, is_included: bool) -> Stamp {
         let pattern = Pattern::of(path).filter(|_| is_included);
-        pattern.map_or_else(
-            || Stamp::of(path),
-            |pattern| Stamp::of_names(&pattern.files()),
-        )
+        let Some(pattern) = pattern else {
+            return Stamp::of(path);
+        };
+        // A folder that cannot be listed differs from one without files.
+        let files = pattern.files();
+        files.map_or(Stamp::Missing, |files| Stamp::of_names(&files))
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The name of several files, with one `*` in its last part: `conf.d/*.toml`.
@@ -27,17 +28,27 @@ impl Pattern {
         })
     }
 
-    /// The files of these names now, sorted. A folder that is missing has none.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
-        let here = if self.folder.as_os_str().is_empty() {
+    /// The files of these names now, sorted.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder cannot be listed: then nobody knows which files there are.
+    pub(super) fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let mut names = BTreeSet::new();
+        for entry in fs::read_dir(self.folder())? {
+            let name = entry?.file_name().into_string().ok();
+            names.extend(name.filter(|name| self.has(name)));
+        }
+        Ok(names.iter().map(|name| self.folder.join(name)).collect())
+    }
+
+    /// The folder that has the files.
+    pub(super) fn folder(&self) -> &Path {
+        if self.folder.as_os_str().is_empty() {
             Path::new(".")
         } else {
             &self.folder
-        };
-        let names = fs::read_dir(here).into_iter().flatten().flatten();
-        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
-        let names: BTreeSet<String> = names.filter(|name| self.has(name)).collect();
-        names.iter().map(|name| self.folder.join(name)).collect()
+        }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -68,14 +79,20 @@ mod tests {
             ("a.to*oml", &[]),
             ("*", &["a.tom", "a.toml", "b.toml", "d.toml~", "toml"]),
         ] {
-            let files = Pattern::of(&folder.path().join(pattern)).unwrap().files();
+            let pattern_of = Pattern::of(&folder.path().join(pattern)).unwrap();
+            let files = pattern_of.files().unwrap();
             let expected = expected.iter().map(|name| folder.path().join(name));
             assert_eq!(files, expected.collect::<Vec<_>>(), "{pattern}");
         }
         for no_pattern in ["a.toml", "*/a.toml", "*/*.toml", "**", ""] {
             assert!(Pattern::of(Path::new(no_pattern)).is_none(), "{no_pattern}");
         }
-        let nowhere = Pattern::of(&folder.path().join("no/*.toml")).unwrap();
-        assert_eq!(nowhere.files(), Vec::<PathBuf>::new());
+        for (place, expected) in [
+            ("no", io::ErrorKind::NotFound),
+            ("a.toml", io::ErrorKind::NotADirectory),
+        ] {
+            let pattern = Pattern::of(&folder.path().join(place).join("*.toml")).unwrap();
+            assert_eq!(pattern.files().unwrap_err().kind(), expected, "{place}");
+        }
     }
 }

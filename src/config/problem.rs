@@ -150,6 +150,27 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
+impl LoadError {
+    /// The error as a command tells it: with what helps if the file is not there.
+    #[must_use]
+    pub fn with_remedy(&self) -> String {
+        match self {
+            Self::Read { path, source } if source.kind() == io::ErrorKind::NotFound => {
+                let name = path.display();
+                if path == Path::new(DEFAULT_FILE) {
+                    format!("{self}; `drip init` writes one")
+                } else {
+                    format!("{self}; `drip init {name}` writes one")
+                }
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// The configuration file, if none is named.
+pub const DEFAULT_FILE: &str = "gateway.toml";
+
 /// Why a file gives no settings.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {

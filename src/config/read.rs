@@ -1,6 +1,6 @@
 //! Reads a parsed file field by field, so that one wrong field does not hide others.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -45,10 +45,14 @@ impl<'r> Node<'r> {
 
     /// Reports a problem in a message that shows nothing of the value but [`Node::found`].
     pub(super) fn tell(&self, message: &str) {
-        if self.expanded() != Some(None) {
-            self.report
-                .wrong(self.at, format!("{}: {message}", self.title()));
+        if self.expanded() == Some(None) {
+            return;
         }
+        let mut message = format!("{}: {message}", self.title());
+        if let Some(name) = self.report.empty_variable(self.at) {
+            message.extend(["; ", &name, " is set and empty in the environment"]);
+        }
+        self.report.wrong(self.at, message);
     }
 
     /// The string with its variables of the environment, if it has any; `Some(None)` if they are
@@ -69,6 +73,16 @@ impl<'r> Node<'r> {
     /// The string as it is written, if it has variables of the environment.
     pub(super) fn written(&self) -> Option<String> {
         self.expanded().flatten()
+    }
+
+    /// A path made of the value as a message shows it: as the value is written if it comes from
+    /// the environment.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        if self.is_expanded() {
+            self.found()
+        } else {
+            path.display().to_string()
+        }
     }
 
     /// Where it is: `gateway.toml:12:8`.
@@ -163,6 +177,14 @@ impl<'r> Node<'r> {
     }
 }
 
+/// The field that belongs to the whole file, which a table above it takes.
+const INCLUDE: &str = "include";
+const MISPLACED_INCLUDE: &str =
+    "this stands at the top of the file; move it above the first table, such as [server]";
+
+/// The title of a file that another one includes.
+const INCLUDED_FILE: &str = "an included file";
+
 /// A table with a fixed set of fields.
 pub(super) struct Fields<'r> {
     /// The table's name in messages.
@@ -193,7 +215,7 @@ impl<'r> Fields<'r> {
     /// A whole file that another one includes.
     pub(super) fn included(file: &'r Spanned<DeTable<'r>>, report: &'r Report<'r>) -> Self {
         Self {
-            title: "an included file".to_owned(),
+            title: INCLUDED_FILE.to_owned(),
             all: &schema::INCLUDED,
             ..Self::root(file, report)
         }
@@ -202,6 +224,10 @@ impl<'r> Fields<'r> {
     /// The table in a node. Reports a problem if the value is not a table.
     pub(super) fn of(node: Node<'r>, title: String, all: &'static Table) -> Option<Self> {
         let table = node.value.as_table();
+        if table.is_none() && node.name == INCLUDE && node.value.is_array() {
+            node.tell(MISPLACED_INCLUDE);
+            return None;
+        }
         if table.is_none() {
             return node.expected("a table");
         }
@@ -293,7 +319,13 @@ impl<'r> Fields<'r> {
         debug_assert_eq!(unread, None, "the schema has a field that is not read");
         for key in self.table.into_iter().flat_map(DeTable::keys) {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
-            if !known.contains(&name) {
+            if known.contains(&name) {
+                continue;
+            }
+            if name == INCLUDE && self.title != INCLUDED_FILE {
+                let message = format!("{INCLUDE}: {MISPLACED_INCLUDE}");
+                self.report.wrong(at, message);
+            } else {
                 let (title, fields) = (&self.title, known.join(", "));
                 let near = nearest(name, &known);
                 let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));

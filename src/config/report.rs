@@ -88,6 +88,8 @@ pub(super) struct Report<'t> {
     ///
     /// `None`: a variable is wrong, which has been reported.
     expanded: RefCell<HashMap<usize, Option<String>>>,
+    /// The variables that are empty in such strings, by the strings' bytes.
+    empty: RefCell<HashMap<usize, String>>,
 }
 
 impl<'t> Report<'t> {
@@ -104,6 +106,7 @@ impl<'t> Report<'t> {
             problems: RefCell::default(),
             warnings: RefCell::default(),
             expanded: RefCell::default(),
+            empty: RefCell::default(),
         };
         let mut errors = errors
             .iter()
@@ -165,6 +168,16 @@ impl<'t> Report<'t> {
     )]
     pub(super) fn expanded(&self, byte: usize) -> Option<Option<String>> {
         self.expanded.borrow().get(&byte).cloned()
+    }
+
+    /// Notes that this variable of the string at a byte is empty in the environment.
+    pub(super) fn has_empty(&self, byte: usize, variable: String) {
+        self.empty.borrow_mut().insert(byte, variable);
+    }
+
+    /// A variable of the string at a byte that is empty in the environment.
+    pub(super) fn empty_variable(&self, byte: usize) -> Option<String> {
+        self.empty.borrow().get(&byte).cloned()
     }
 
     /// The absolute path of the folder of the text's file.

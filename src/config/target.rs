@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
 /// The path as routes and `$uri` see it, normalized as in nginx.
 ///
 /// Escapes are decoded, `//` is merged, `.` and `..` are resolved. Otherwise `/%6Cogin` would
-/// bypass the limits of `/login`. The origin gets the target as it was sent.
+/// bypass the limits of `/login`. The origin gets the target as it was sent, unless its route
+/// rewrites paths: then it gets this form.
 #[must_use]
 pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     let plain = memchr::memchr(b'%', bytes).is_none()
@@ -14,6 +17,57 @@ pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
         Cow::Borrowed(bytes)
     } else {
         Cow::Owned(resolve(&decode(bytes)))
+    }
+}
+
+/// Whether a path, once it is decoded, is the same as when it is resolved as well.
+#[must_use]
+pub(crate) fn is_resolved(path: &[u8]) -> bool {
+    let decoded = decode(path);
+    resolve(&decoded) == decoded
+}
+
+/// Whether a path can be sent as it is: it has only characters of a path, and escapes
+/// (RFC 3986, section 3.3).
+pub(crate) fn is_sendable(path: &[u8]) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte);
+    let mut parts = path.split(|byte| *byte == b'%');
+    let first = parts.next().unwrap_or_default();
+    first.iter().all(|byte| plain(*byte))
+        && parts.all(|part| {
+            let (digits, rest) = part.split_at_checked(2).unwrap_or_default();
+            digits.len() == 2
+                && digits.iter().all(u8::is_ascii_hexdigit)
+                && rest.iter().all(|byte| plain(*byte))
+        })
+}
+
+/// Calls `put` with a decoded path piece by piece, in the form in which it is sent.
+///
+/// All bytes are escaped that are no characters of a path (RFC 3986, section 3.3). So it is read
+/// as it was compared, whatever it was decoded from.
+pub fn encode(path: &[u8], put: &mut dyn FnMut(&[u8])) {
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'/')
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~')
+        .remove(b'!')
+        .remove(b'$')
+        .remove(b'&')
+        .remove(b'\'')
+        .remove(b'(')
+        .remove(b')')
+        .remove(b'*')
+        .remove(b'+')
+        .remove(b',')
+        .remove(b';')
+        .remove(b'=')
+        .remove(b':')
+        .remove(b'@');
+    for piece in percent_encode(path, ESCAPED) {
+        put(piece.as_bytes());
     }
 }
 

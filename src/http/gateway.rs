@@ -339,7 +339,7 @@ impl Gateway {
     /// `plan` is the index of the plan of its key in the zone that shares the gate.
     #[must_use]
     pub fn class_metrics(&self, route: usize, plan: Option<usize>) -> Option<&ClassMetrics> {
-        let origin = self.settings.routes.get(route)?.origin;
+        let origin = self.settings.routes.get(route)?.origin()?;
         self.classes.of_request(route, origin, plan)
     }
 

@@ -20,6 +20,11 @@ pub struct Limit {
     ///
     /// A bucket alone does not look at it: see [`Places`](super::Places).
     pub in_flight: Option<NonZeroU32>,
+    /// How many more requests may wait above `burst`: those that are held back, not refused.
+    ///
+    /// They raise the level above `burst`, where every other request is refused. Only a leaky
+    /// bucket has such places.
+    pub held: u32,
 }
 
 impl Limit {
@@ -32,12 +37,37 @@ impl Limit {
             max_wait: None,
             cost,
             in_flight: None,
+            held: 0,
         }
     }
 
     /// Whether it is [`unlimited`](Self::unlimited).
     pub(crate) fn is_unlimited(&self) -> bool {
         self.burst == u32::MAX
+    }
+
+    /// How far the level may rise with a request of this limit.
+    #[must_use]
+    pub fn ceiling(&self) -> u32 {
+        self.burst.saturating_add(self.held)
+    }
+
+    /// The level above which a request of this limit waits.
+    ///
+    /// Above `burst` every request waits, also where requests within it never do.
+    #[must_use]
+    pub fn waits(&self) -> Delay {
+        match (self.held, self.delay) {
+            (0, delay) => delay,
+            (_, Delay::Above(delay)) => Delay::Above(delay.min(self.burst)),
+            (_, Delay::Never) => Delay::Above(self.burst),
+        }
+    }
+
+    /// The same limit with places for so many requests that are held back.
+    #[must_use]
+    pub fn holding(self, held: u32) -> Self {
+        Self { held, ..self }
     }
 
     /// The same limit for a request of cost 1.

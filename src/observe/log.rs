@@ -22,7 +22,9 @@ impl Logging {
         let to_stderr = fmt::layer()
             .with_writer(std::io::stderr)
             .with_target(false)
-            .with_ansi(false);
+            .with_ansi(false)
+            // It would tell a failed write on standard error, which has failed.
+            .log_internal_errors(false);
         let written = match (log.format, journal::is_stderr()) {
             (Format::Text, false) => to_stderr.fmt_fields(fields_as_text()).boxed(),
             (Format::Text, true) => to_stderr

@@ -24,12 +24,13 @@ impl<'a> RequestKeys<'a> {
         self.untold.iter().map(String::as_str)
     }
 
+    /// The route of a request; `None` if no route takes it, or if the route refuses it.
     pub(super) fn route(&self, line: &Line) -> Option<&'a Route> {
         let method = line.recorded.as_ref().map(|recorded| &*recorded.method);
         let (_, route) = self
             .settings
             .route(&target::path(line.path.as_bytes()), None, method)?;
-        Some(route)
+        route.origin().map(|_| route)
     }
 
     /// The key that a zone limits; `None` if it is empty or the client is exempt.

@@ -3,7 +3,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::{fmt, fs, io};
+use std::{env, fmt, fs, io};
 
 use listenfd::ListenFd;
 use rustix::fs::Mode;
@@ -149,6 +149,7 @@ impl fmt::Display for Bound {
 
 /// The listening sockets that this process was started with, passed as systemd does.
 fn inherit() -> io::Result<Vec<(Bound, Socket)>> {
+    can_be_handed()?;
     let mut handed = ListenFd::from_env();
     let mut inherited = Vec::new();
     for index in 0..handed.len() {
@@ -167,6 +168,25 @@ fn inherit() -> io::Result<Vec<(Bound, Socket)>> {
         }
     }
     Ok(inherited)
+}
+
+/// Refuses a `LISTEN_FDS` above the number of open descriptors.
+///
+/// Reading it takes time and memory for each, and a wrong one may be a billion.
+fn can_be_handed() -> io::Result<()> {
+    let own = std::process::id().to_string();
+    let is_for_us = env::var("LISTEN_PID").map_or(true, |id| id.is_empty() || id == own);
+    let wanted = env::var("LISTEN_FDS").unwrap_or_default();
+    let Some(wanted) = wanted.parse::<usize>().ok().filter(|_| is_for_us) else {
+        return Ok(());
+    };
+    // Without /proc, what is told is believed, up to the descriptors of an ordinary process.
+    let open = fs::read_dir("/proc/self/fd").map_or(1 << 16, Iterator::count);
+    if wanted <= open {
+        return Ok(());
+    }
+    let what = format!("LISTEN_FDS is {wanted}, and fewer descriptors are open");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
 fn bind(address: &ListenAddress) -> io::Result<Socket> {

@@ -1,7 +1,11 @@
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use crate::config::{self, CertPair, LoadError, Settings, Tls};
-use crate::http::downstream::{CertificateError, Certificates};
+use jiff::Timestamp;
+
+use crate::config::{self, Access, CertPair, FileField, LoadError, Settings, Tls};
+use crate::http::downstream::{CertificateError, Certificates, Validity};
+use crate::time::clock;
 
 /// What the process starts with.
 #[derive(Debug)]
@@ -13,45 +17,115 @@ pub(crate) struct Loaded {
     pub(crate) settings: Settings,
 }
 
-/// Reads the file and the certificates that it names.
+/// Reads the file, and looks at the certificates and the access log that it names.
+///
+/// An access log without a place is a warning: the file may be checked on another machine.
 ///
 /// # Errors
 ///
-/// Returns an error if the file cannot be read, or if it or the files in `[server.tls]` are not
-/// valid.
+/// Returns an error if the file cannot be read, or if it or its certificates are not valid.
 pub(crate) fn load(file: &Path) -> Result<Loaded, LoadError> {
+    read(file, false)
+}
+
+/// The same for a start, which fails without a place for the access log.
+///
+/// # Errors
+///
+/// As [`load`], and if the access log has no place.
+pub(crate) fn load_to_start(file: &Path) -> Result<Loaded, LoadError> {
+    read(file, true)
+}
+
+fn read(file: &Path, is_start: bool) -> Result<Loaded, LoadError> {
     let text = config::read(file)?;
-    let settings = config::parse(&text, file, config::has_admin_token())?;
-    let pairs = settings
-        .server
-        .tls
-        .as_ref()
-        .map_or(&[][..], |tls| &tls.pairs);
-    let problems = pairs.iter().enumerate().filter_map(|(index, pair)| {
+    let mut settings = config::parse(&text, file, config::has_admin_token())?;
+    let tls = settings.server.tls.as_ref();
+    let pairs = tls.map_or(&[][..], |tls| &tls.pairs);
+    let (mut unusable, mut doubtful) = (Vec::new(), Vec::new());
+    for (index, pair) in pairs.iter().enumerate() {
         let alone = Tls {
             pairs: vec![pair.clone()],
         };
-        let error = Certificates::load(&alone).err()?;
-        Some((index, field(&error, pair), error.to_string()))
-    });
-    let problems = problems.collect::<Vec<_>>();
-    if problems.is_empty() {
-        return Ok(Loaded {
-            file: file.to_owned(),
-            text,
-            settings,
-        });
+        match Certificates::load(&alone) {
+            Err(error) => unusable.push((field(&error, pair, index), error.to_string())),
+            Ok(certificates) => {
+                let warning = certificates.first_validity().and_then(of_validity);
+                doubtful.extend(warning.map(|what| (FileField::Cert(index), what)));
+            }
+        }
     }
-    Err(config::unusable_certificates(&text, file, &problems).into())
+    if let Access::File(log) = &settings.log.access
+        && let Err(why) = has_place(log)
+    {
+        let told = if is_start {
+            &mut unusable
+        } else {
+            &mut doubtful
+        };
+        told.push((FileField::AccessLog, why.to_owned()));
+    }
+    if !unusable.is_empty() {
+        return Err(config::unusable_files(&text, file, &unusable).into());
+    }
+    let warnings = config::warnings_of_files(&text, file, &doubtful);
+    settings.warnings.extend(warnings);
+    Ok(Loaded {
+        file: file.to_owned(),
+        text,
+        settings,
+    })
 }
 
 /// The field that names the file at fault.
-fn field(error: &CertificateError, pair: &CertPair) -> &'static str {
+fn field(error: &CertificateError, pair: &CertPair, index: usize) -> FileField {
     let of_cert = match error {
         CertificateError::Unreadable { file, .. } => *file == pair.cert.display().to_string(),
         // Both fields may name the same file.
         CertificateError::NotPem { what, .. } => what.contains("certificate"),
+        CertificateError::OldVersion { .. } => true,
         CertificateError::NoPair { .. } => false,
     };
-    if of_cert { "cert" } else { "key" }
+    if of_cert {
+        FileField::Cert(index)
+    } else {
+        FileField::Key(index)
+    }
+}
+
+/// What clients will mind about the time in which a certificate is valid.
+fn of_validity(validity: Validity) -> Option<String> {
+    let now = i64::try_from(clock::now().as_nanos() / 1_000_000_000).ok()?;
+    let date = |at| Timestamp::from_second(at).ok();
+    if now > validity.to {
+        let at = date(validity.to)?;
+        Some(format!(
+            "the certificate expired at {at}, so clients refuse it; renew it"
+        ))
+    } else if now < validity.from {
+        let at = date(validity.from)?;
+        Some(format!(
+            "the certificate is valid from {at} on, and clients refuse it until then"
+        ))
+    } else {
+        None
+    }
+}
+
+/// Whether a log may be at `path`; what only the user of the service can tell counts as so.
+fn has_place(path: &Path) -> Result<(), &'static str> {
+    if path.is_dir() {
+        return Err("this is a folder; name a file in it");
+    }
+    let folder = path.parent().unwrap_or(path);
+    match fs::metadata(folder) {
+        Ok(folder) if !folder.is_dir() => Err("what should be the folder of this file is a file"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err("the folder of this file does not exist; make it, or name another file")
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err("what should be the folder of this file is a file")
+        }
+        _ => Ok(()),
+    }
 }

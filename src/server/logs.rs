@@ -7,7 +7,7 @@ pub(super) fn reopen(gateway: &Gateway) {
     let Some(log) = gateway.access_log() else {
         return;
     };
-    match log.reopen(&gateway.settings().log) {
+    match log.reopen(gateway.settings()) {
         Ok(true) => tracing::info!("the access log is opened again"),
         Ok(false) => {}
         Err(error) => tracing::error!(%error, "the access log cannot be opened again"),

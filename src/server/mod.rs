@@ -18,5 +18,5 @@ mod tls;
 mod watchdog;
 
 pub(crate) use address::{live_page, reachable};
-pub(crate) use load::{Loaded, load};
+pub(crate) use load::{Loaded, load, load_to_start};
 pub(crate) use serve::serve;

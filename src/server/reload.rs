@@ -68,7 +68,7 @@ impl Reloader {
         } = loaded;
         let started_with = settings.clone();
         warn(&settings, &file);
-        let access = AccessLog::open(&settings.log)?;
+        let access = AccessLog::open(&settings)?;
         let since = clock::changed(&file).unwrap_or_else(clock::now);
         let gateway = Arc::new(Gateway::start(settings, &workers, access, since));
         let prober = Prober::default();
@@ -124,9 +124,9 @@ impl Reloader {
         let is_same = known.is_some() && *self.text.borrow() == known;
         match read.map(|text| config::parse(&text, &self.file, config::has_admin_token())) {
             Ok(Ok(settings)) => {
-                self.named.take();
+                let broken = self.named.take();
                 let by = match by {
-                    ChangedBy::File if is_same => self.other_file(&settings),
+                    ChangedBy::File if is_same => self.other_file(&broken, &settings),
                     by => by,
                 };
                 self.adopt(settings, by)
@@ -139,12 +139,19 @@ impl Reloader {
         }
     }
 
-    /// Which other file than the file itself has changed.
-    fn other_file(&self, new: &Settings) -> ChangedBy {
-        fn included(settings: &Settings) -> impl Iterator<Item = &NamedFile> {
-            settings.named.iter().filter(|file| file.is_included)
+    /// Which other file than the file itself has changed, since `broken` or the settings in force.
+    ///
+    /// `broken` has the files that the text before named, if it had errors.
+    fn other_file(&self, broken: &[NamedFile], new: &Settings) -> ChangedBy {
+        fn included(named: &[NamedFile]) -> impl Iterator<Item = &NamedFile> {
+            named.iter().filter(|file| file.is_included)
         }
-        if included(self.gateway().settings()).eq(included(new)) {
+        let gateway = self.gateway();
+        let before = match broken {
+            [] => &gateway.settings().named,
+            _ => broken,
+        };
+        if included(before).eq(included(&new.named)) {
             ChangedBy::PlanFile
         } else {
             ChangedBy::IncludedFile
@@ -153,7 +160,7 @@ impl Reloader {
 
     fn adopt(&self, settings: Settings, by: ChangedBy) -> bool {
         // The log is opened again at each reload, so that a reload follows a rotated log.
-        let access = match AccessLog::open(&settings.log) {
+        let access = match AccessLog::open(&settings) {
             Ok(access) => access,
             Err(error) => {
                 return self.refuse(&error, vec![Problem::of_file(error.to_string())]);

@@ -287,6 +287,8 @@ fn scheduled(limit: Limit, rate: Rate, now: Moment, level: i128, stands: i128) -
     };
     let whenever = Limit {
         burst: u32::MAX,
+        delay: limit.waits(),
+        held: 0,
         max_wait: None,
         ..limit
     };

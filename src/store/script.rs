@@ -85,7 +85,7 @@ pub(super) fn join(join: &Join<'_>, prefix: &[u8], by: By) -> Cmd {
         command.arg(join.limit.cost.get());
         return command;
     }
-    let (delay, patience) = match (join.algorithm, join.limit.delay) {
+    let (delay, patience) = match (join.algorithm, join.limit.waits()) {
         (Algorithm::LeakyBucket, Delay::Above(delay)) => {
             let patience = join.limit.max_wait.map(whole_micros);
             (i64::from(delay), patience)
@@ -97,7 +97,7 @@ pub(super) fn join(join: &Join<'_>, prefix: &[u8], by: By) -> Cmd {
         .and_then(|span| i64::try_from(span.as_micros()).ok())
         .filter(|micros| *micros < 1 << 52);
     let patience = patience.unwrap_or(-1);
-    command.arg(join.limit.burst).arg(delay).arg(patience);
+    command.arg(join.limit.ceiling()).arg(delay).arg(patience);
     command.arg(join.limit.cost.get());
     command
 }

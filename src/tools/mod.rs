@@ -1,6 +1,7 @@
 //! Tools beside the gateway: they read logs, files and the admin port.
 
 pub mod advise;
+pub(crate) mod complain;
 pub mod demo;
 pub mod import;
 pub mod plot;

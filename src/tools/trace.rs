@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::replay::Form;
 
 /// How many bad lines are shown one by one. Further bad lines are only counted.
 pub(crate) const SHOWN: u64 = 10;
@@ -34,6 +36,11 @@ pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
             .then_some(path)
             .ok_or("plots are SVG; the name must end in .svg")
     })
+}
+
+/// Parses the name of a format. Completions and help list the names.
+pub(crate) fn form() -> impl TypedValueParser<Value = Form> {
+    PossibleValuesParser::new(Form::names()).try_map(|name| name.parse::<Form>())
 }
 
 /// The size of a file in bytes; `None` for standard input (`-`) and for non-files.

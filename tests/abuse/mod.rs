@@ -1,5 +1,5 @@
 //! Every kind of abuse that a gateway must withstand: slow heads, bodies and readers, very many connections, floods of
-//! keys, heads and pipelined requests, and no file descriptors left.
+//! keys, heads, pipelined requests and frames, and no file descriptors left.
 //!
 //! In each test a well-behaved client sends requests all the time, and each gets 200 within [`others::BOUND`]. Memory
 //! stays below a bound computed from the number of abusers. When they have gone, the gateway is as it was before.
@@ -7,6 +7,7 @@
 mod connections;
 mod crowd;
 mod descriptors;
+mod frames;
 mod heads;
 mod keys;
 mod log;

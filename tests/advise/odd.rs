@@ -187,3 +187,48 @@ fn json_as_nginx_writes_it_is_the_same_log() {
         advise(folder, &["drip.json"])
     );
 }
+
+#[test]
+fn logs_of_different_precision_are_told_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "fine.json", json(&steady()));
+    write(folder, "coarse.log", combined(&steady()));
+    let report = advise(folder, &["fine.json", "coarse.log"]);
+    assert!(
+        report.contains("The log has milliseconds")
+            && report.contains("The coarsest has whole seconds: its requests within one"),
+        "{report}"
+    );
+    let report = advise(folder, &["fine.json"]);
+    assert!(!report.contains("coarsest"), "{report}");
+}
+
+#[test]
+fn a_log_of_the_last_century_has_dates() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let old = combined(&steady()).replace("/2026:", "/1999:");
+    write(folder, "access.log", old);
+    let report = advise(folder, &["access.log"]);
+    assert!(
+        report.contains(", 1999-11-01 10:00:00 to 1999-11-01 10:01:59"),
+        "{report}"
+    );
+}
+
+#[test]
+fn caddys_times_of_the_wall_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let line = |second: u32, milli: u32| {
+        format!(
+            "{{\"ts\":\"2026/11/01 09:00:{second:02}.{milli:03}\",\"request\":{{\"client_ip\":\"192.0.2.1\",\"method\":\"GET\",\"uri\":\"/\"}},\"duration\":0.001}}\n"
+        )
+    };
+    let log: String = (0..9).flat_map(|at| [line(at, 1), line(at, 501)]).collect();
+    write(folder, "caddy.log", log);
+    let report = advise(folder, &["caddy.log"]);
+    assert!(report.starts_with("18 requests of 1 keys"), "{report}");
+    assert_eq!(chosen(&report).rate, "2r/s", "{report}");
+}

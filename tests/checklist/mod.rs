@@ -4,7 +4,7 @@
 //! Tests are named after the lines of the checklist: headers 1 to 6, target and host 7 and 8, framing 9 to 18, failure
 //! 19 to 24.
 
-mod bed;
+pub mod bed;
 mod breaks;
 mod early;
 mod ends;
@@ -24,7 +24,7 @@ mod limits;
 mod pauses;
 mod pipelining;
 mod retries;
-mod smuggling;
+pub mod smuggling;
 mod splits;
 mod stop;
 mod target;

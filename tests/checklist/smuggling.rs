@@ -51,7 +51,7 @@ const NEITHER: [&str; 26] = [
 const MARK: &[u8] = b"mark";
 
 /// The files, by name, and whether they are fine.
-fn corpus() -> Vec<(String, bool, Vec<u8>)> {
+pub fn corpus() -> Vec<(String, bool, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/smuggling");
     let files = fs::read_dir(&folder).expect("the corpus");
     let mut files: Vec<_> = files

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
@@ -433,4 +433,127 @@ fn a_check_whose_output_cannot_be_written_says_so_and_fails() {
         told.starts_with("drip: ") && !told.contains("panicked"),
         "{told}"
     );
+}
+
+#[test]
+fn a_log_that_has_no_place_is_told_by_check_and_start_before_anything_listens() {
+    let site = Site::new();
+    let origin = Origin::start();
+    let zone = one_zone(&origin, "1r/s", "burst = 0");
+    fs::write(site.folder().join("file"), "").expect("a file");
+    let secret = "folder-that-nobody-sees";
+    for (name, wrong) in [
+        (
+            "none/a.log",
+            "the folder of this file does not exist; make it, or name another file",
+        ),
+        (
+            "file/a.log",
+            "what should be the folder of this file is a file",
+        ),
+        (".", "this is a folder; name a file in it"),
+        (
+            "${DRIP_TEST_AP}/a.log",
+            "the folder of this file does not exist; make it, or name another file",
+        ),
+    ] {
+        let text = site.text(&format!("{zone}[log]\naccess = \"{name}\"\n"));
+        fs::write(site.file(), &text).expect("a file");
+        let at = place(&text, &format!("\"{name}\""));
+        // The file may be checked on another machine.
+        for (command, status, kind) in [("check", 0, "warning: "), ("run", 1, "")] {
+            let mut run = drip();
+            run.env("DRIP_TEST_AP", secret);
+            let ended = run.arg(command).arg(site.file()).output();
+            let ended = ended.expect("the program runs");
+            assert_eq!(ended.status.code(), Some(status), "{command} {name}");
+            let said = text_of(&ended);
+            assert_eq!(
+                said,
+                format!("{}:{at}: {kind}access: {wrong}\n", site.file().display())
+            );
+        }
+    }
+}
+
+fn text_of(ended: &Output) -> String {
+    text(&ended.stderr)
+}
+
+#[test]
+fn an_access_log_that_cannot_be_opened_shows_no_value_of_the_environment() {
+    let site = Site::new();
+    let origin = Origin::start();
+    let rest = one_zone(&origin, "1r/s", "burst = 0");
+    // A pipe that nobody reads has a place, and cannot be opened.
+    let secret = "pipe-that-nobody-sees";
+    let pipe = Command::new("mkfifo")
+        .arg(site.folder().join(secret))
+        .status();
+    assert!(pipe.expect("a pipe").success());
+    site.write(&format!("{rest}[log]\naccess = \"${{DRIP_TEST_AP}}\"\n"));
+    let mut run = drip();
+    run.env("DRIP_TEST_AP", secret);
+    let ended = run.arg("-c").arg(site.file()).output();
+    let ended = ended.expect("the program runs");
+    assert_eq!(ended.status.code(), Some(1));
+    let said = text_of(&ended);
+    let told = "log.access \"${DRIP_TEST_AP}\": no program reads this named pipe";
+    assert!(said.contains(told) && !said.contains(secret), "{said}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told_with_the_command_that_writes_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (args, command) in [
+        (&["check"][..], "`drip init`"),
+        (&[], "`drip init`"),
+        (&["run", "mine.toml"], "`drip init mine.toml`"),
+    ] {
+        let ended = drip().args(args).current_dir(folder.path()).output();
+        let ended = ended.expect("the program runs");
+        assert_eq!(ended.status.code(), Some(1), "{args:?}");
+        let said = text_of(&ended);
+        let end = format!(
+            "cannot be read: No such file or directory (os error 2); {command} writes one\n"
+        );
+        assert!(said.ends_with(&end), "{said}");
+    }
+}
+
+#[test]
+fn a_standard_error_whose_reader_has_gone_ends_nothing() {
+    let closed = || {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        writer
+    };
+    let mut check = drip();
+    let ended = check
+        .args(["check", "/none.toml"])
+        .stderr(closed())
+        .status();
+    assert_eq!(ended.expect("the program runs").code(), Some(1));
+
+    let origin = Origin::start();
+    let site = Site::new();
+    site.write(&one_zone(&origin, "100r/s", "burst = 9"));
+    let mut run = drip();
+    let mut gateway = run
+        .arg("-c")
+        .arg(site.file())
+        .stderr(closed())
+        .spawn()
+        .expect("the program runs");
+    crate::support::eventually("it serves", || {
+        std::net::TcpStream::connect(site.address).is_ok()
+    });
+    crate::support::eventually("it is ready", || {
+        std::net::TcpStream::connect(site.admin).is_ok()
+            && crate::support::fetch(site.admin, "/readyz").status == 200
+    });
+    let answer = crate::support::fetch(site.address, "/?key=a");
+    gateway.kill().expect("a process");
+    gateway.wait().expect("a process");
+    assert_eq!(answer.status, 200);
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::support::{
-    Client, Gateway, Origin, Site, eventually, fetch, free_address, now, one_zone,
+    Client, Gateway, Origin, SOON, Site, drip, eventually, fetch, free_address, now, one_zone,
 };
 
 /// The program as a service manager starts it: `socket` is its descriptor 3.
@@ -134,6 +134,30 @@ fn a_socket_that_the_file_does_not_name_is_an_error_that_says_so() {
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     let expected = format!("LISTEN_FDS hands down a socket at {address}; add it to server.listen");
     assert!(said.contains(&expected), "{said}");
+}
+
+#[test]
+fn a_number_of_sockets_beyond_the_open_ones_is_refused_at_once() {
+    let origin = Origin::start();
+    let site = Site::new();
+    site.write(&one_zone(&origin, "1r/s", "burst = 1"));
+    let since = now();
+    let mut run = drip();
+    run.env("LISTEN_FDS", "1000000000")
+        .arg("-c")
+        .arg(site.file());
+    let ended = run.output().expect("the program runs");
+    assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
+    assert_eq!(ended.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let expected = "LISTEN_FDS is 1000000000, and fewer descriptors are open";
+    assert!(said.contains(expected), "{said}");
+
+    // It is not for this process.
+    let mut run = drip();
+    run.env("LISTEN_FDS", "1000000000").env("LISTEN_PID", "1");
+    run.arg("-c").arg(site.file());
+    wait_until_ready(&Gateway::run_as(site, run));
 }
 
 #[test]

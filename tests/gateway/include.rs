@@ -138,3 +138,56 @@ fn a_value_of_the_environment_is_used_and_shown_nowhere() {
     let line = shown.lines().find(|line| line.contains(SECRET));
     assert_eq!(line, None);
 }
+
+#[test]
+fn a_folder_that_cannot_be_listed_any_more_removes_no_limit() {
+    let site = Site::new();
+    let folder = site.folder().join("conf.d");
+    fs::create_dir(&folder).expect("a folder");
+    let origin = Origin::start();
+    let main = site.text(&one_zone(&origin, "100r/s", "burst = 20"));
+    let text = format!("include = [\"conf.d/*.toml\"]\n{main}");
+    fs::write(site.file(), text).expect("a file");
+    let limited = "[zones.none]\nkey = \"$host\"\nrate = \"1r/d\"\n[[routes]]\npath = \"/a\"\norigin = \"app\"\nreject_status = 418\nlimits = [{ zone = \"none\" }]\n";
+    fs::write(folder.join("a.toml"), limited).expect("a file");
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    let status = || fetch(gateway.address(), "/a?key=a").status;
+    assert_eq!((status(), status()), (200, 418));
+
+    // Root may list any folder; what leads to itself nobody may.
+    let away = gateway.site.folder().join("away");
+    fs::rename(&folder, &away).expect("a folder");
+    std::os::unix::fs::symlink(&folder, &folder).expect("a link");
+    gateway.wait_for_line("conf.d cannot be listed: Too many levels of symbolic links");
+    gateway.wait_for_line("the settings in force stay");
+    assert_eq!(status(), 418);
+
+    fs::remove_file(&folder).expect("a link");
+    fs::rename(&away, &folder).expect("a folder");
+    eventually("the problem is gone", || {
+        json(&gateway, "/api/config")["error"].is_null()
+    });
+    assert_eq!(status(), 418);
+}
+
+#[test]
+fn an_included_file_that_was_broken_and_goes_is_named_as_what_it_is() {
+    let site = Site::new();
+    let folder = site.folder().join("conf.d");
+    fs::create_dir(&folder).expect("a folder");
+    let origin = Origin::start();
+    let main = site.text(&one_zone(&origin, "100r/s", "burst = 20"));
+    let text = format!("include = [\"conf.d/*.toml\"]\n{main}");
+    fs::write(site.file(), text).expect("a file");
+    let gateway = Gateway::run(site);
+    gateway.wait_until_ready();
+    fs::write(folder.join("a.toml"), "nonsense\n").expect("a file");
+    gateway.wait_for_line("the settings in force stay");
+    fs::remove_file(folder.join("a.toml")).expect("a file");
+    let (by, what) = nth_change(&gateway, 1);
+    assert_eq!(
+        (&*by, what),
+        ("included file", vec!["no setting changed".to_owned()])
+    );
+}

@@ -31,6 +31,7 @@ pub mod operator;
 mod origin_panel;
 mod origins;
 mod overrides;
+mod own_fields;
 mod pacing;
 mod plans;
 mod proxy_protocol;

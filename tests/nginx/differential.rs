@@ -254,6 +254,7 @@ impl Model {
                     max_wait: None,
                     cost: Cost::ONE,
                     in_flight: None,
+                    held: 0,
                 };
                 (id, bucket, case.rate(*zone), limit)
             })

@@ -44,7 +44,7 @@ const ASKED: [(&str, &str, usize); 10] = [
 ];
 
 /// drip on what `import` makes of nginx's file, at an address of its own.
-fn drip_on_the_file_of(nginx: &Nginx) -> Gateway {
+pub(super) fn drip_on_the_file_of(nginx: &Nginx) -> Gateway {
     let output = drip()
         .arg("import")
         .arg(nginx.file())

@@ -123,6 +123,30 @@ fn it_is_installed_started_reloaded_stopped_upgraded_removed_and_purged() {
 }
 
 #[test]
+fn each_link_of_the_installed_pages_leads_to_an_installed_file() {
+    let root = Root::new();
+    root.install("1.0.0");
+    let mut followed = 0;
+    for page in files(&root.path("usr/share/doc/drip")) {
+        if page.extension().is_none_or(|end| end != "md") {
+            continue;
+        }
+        let text = fs::read_to_string(&page).expect("a page");
+        for rest in text.split("](").skip(1) {
+            let (link, _) = rest.split_once(')').expect("an end");
+            let file = link.split('#').next().unwrap_or(link);
+            if file.is_empty() || file.starts_with("http") {
+                continue;
+            }
+            let target = page.parent().expect("a folder").join(file);
+            assert!(target.exists(), "{} names {link}", page.display());
+            followed += 1;
+        }
+    }
+    assert!(followed >= 100, "{followed}");
+}
+
+#[test]
 fn the_packaged_file_is_valid_and_the_socket_unit_fits_it() {
     let file = source("packaging/gateway.toml");
     let settings = run(Command::new(env!("CARGO_BIN_EXE_drip"))

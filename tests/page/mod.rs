@@ -1,10 +1,11 @@
 //! The live page in a browser, with the real program.
 
 mod acting;
+mod cors;
 mod gate;
 mod plans;
 mod truth;
-mod webdriver;
+pub mod webdriver;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -38,6 +38,15 @@ pub const DESKTOP: Look = Look {
 impl Browser {
     /// Opens the live page of `gateway` and waits until it is live.
     pub fn open(gateway: &Gateway, look: Look) -> Self {
+        let browser = Self::start(&[]);
+        browser.look(look);
+        browser.go(&format!("http://{}/", gateway.site.admin));
+        browser.wait_for("the page is live", "return says('#link') === 'live'");
+        browser
+    }
+
+    /// Starts a browser with these arguments, too.
+    pub fn start(more: &[&str]) -> Self {
         let driver = Driver::start();
         let arguments = [
             "--headless=new",
@@ -47,18 +56,19 @@ impl Browser {
             "--disable-gpu",
             "--disable-background-networking",
         ];
+        let arguments: Vec<_> = arguments.iter().chain(more).collect();
         let wanted = json!({"capabilities": {"alwaysMatch": {
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
             "goog:chromeOptions": {"args": arguments},
         }}});
         let session = driver.ask("POST", "/session", &wanted);
         let session = session["sessionId"].as_str().expect("a session").to_owned();
-        let browser = Self { driver, session };
-        browser.look(look);
-        let url = format!("http://{}/", gateway.site.admin);
-        browser.ask("POST", "/url", &json!({ "url": url }));
-        browser.wait_for("the page is live", "return says('#link') === 'live'");
-        browser
+        Self { driver, session }
+    }
+
+    /// Opens a page, and waits until it and all that it needs has loaded or failed.
+    pub fn go(&self, url: &str) {
+        self.ask("POST", "/url", &json!({ "url": url }));
     }
 
     pub fn look(&self, look: Look) {
@@ -103,19 +113,20 @@ impl Browser {
 
     /// The addresses that the page has sent requests to.
     pub fn requests(&self) -> Vec<String> {
+        let sent = self.events("Network.requestWillBeSent").into_iter();
+        sent.filter_map(|event| event["request"]["url"].as_str().map(str::to_owned))
+            .collect()
+    }
+
+    /// What the browser tells of the events of this kind since the last call.
+    pub fn events(&self, method: &str) -> Vec<Value> {
         let events = self.log("performance").into_iter().map(|entry| {
             let message = entry["message"].as_str().expect("an event");
             let event: Value = serde_json::from_str(message).expect("an event in JSON");
             event["message"].clone()
         });
-        events
-            .filter(|event| event["method"] == "Network.requestWillBeSent")
-            .filter_map(|event| {
-                event["params"]["request"]["url"]
-                    .as_str()
-                    .map(str::to_owned)
-            })
-            .collect()
+        let of_kind = events.filter(|event| event["method"] == method);
+        of_kind.map(|event| event["params"].clone()).collect()
     }
 
     fn log(&self, kind: &str) -> Vec<Value> {

@@ -1,6 +1,8 @@
 //! What the tests share: the program, an origin that stamps what arrives, clients that see the bytes.
 
 mod client;
+mod frame_origin;
+pub mod frames;
 mod gateway;
 mod holding;
 mod metrics;
@@ -18,6 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use client::{Client, fetch};
+pub use frame_origin::FrameOrigin;
 pub use gateway::{Gateway, Site, drip, free_address};
 pub use holding::HoldingOrigin;
 pub use origin::{Exchange, Origin};

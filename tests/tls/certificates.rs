@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
@@ -120,6 +121,75 @@ fn a_certificate_that_cannot_be_shown_is_an_error_with_its_file() {
             "7:3: key: @/none.key: No such file",
         ],
     );
+}
+
+#[test]
+fn a_certificate_that_clients_refuse_is_told() {
+    let origin = Origin::start();
+    let site = Site::new();
+    let key = KeyPair::generate().expect("a key");
+    // Many names, so that both lengths below have two bytes.
+    let names = (0..20).map(|nth| format!("host-{nth}.a.test"));
+    let mut wanted = CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
+    wanted.not_before = date_time_ymd(2001, 1, 1);
+    wanted.not_after = date_time_ymd(2002, 2, 3);
+    let expired = wanted.self_signed(&key).expect("a certificate");
+    let write = |name: &str, text: String| {
+        fs::write(site.folder().join(name), text).expect("a file");
+    };
+    write("a.pem", expired.pem());
+    write("a.key", key.serialize_pem());
+    let zone = one_zone(&origin, "1r/s", "burst = 1");
+    site.write(&format!(
+        "[server.tls]\ncert = \"a.pem\"\nkey = \"a.key\"\n{zone}"
+    ));
+    let checked = drip().arg("check").arg(site.file()).output();
+    let checked = checked.expect("the program runs");
+    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+    let expected = format!(
+        "{}:5:8: warning: cert: the certificate expired at 2002-02-03T00:00:00Z, so clients refuse it; renew it\n",
+        site.file().display()
+    );
+    assert_eq!(String::from_utf8_lossy(&checked.stderr), expected);
+
+    // Without its version, a certificate is of version 1: the field and two lengths around it go.
+    let mut der = expired.der().to_vec();
+    assert_eq!(der[8..13], [0xA0, 3, 2, 1, 2]);
+    der.drain(8..13);
+    for at in [2, 6] {
+        assert_eq!(der[at - 1], 0x82);
+        let length = u16::from_be_bytes([der[at], der[at + 1]]) - 5;
+        der[at..at + 2].copy_from_slice(&length.to_be_bytes());
+    }
+    let body = base64(&der);
+    write(
+        "a.pem",
+        format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n"),
+    );
+    check_told(
+        &site,
+        &["5:8: cert: @/a.pem: the certificate is of X.509 version 1, and TLS needs version 3; "],
+    );
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let all = chunk
+            .iter()
+            .fold(0, |all, byte| all << 8 | u32::from(*byte));
+        let all = all << (8 * (3 - chunk.len()));
+        for nth in 0..4 {
+            let letter = LETTERS[(all >> (18 - 6 * nth)) as usize & 63];
+            text.push(if nth > chunk.len() {
+                '='
+            } else {
+                letter.into()
+            });
+        }
+    }
+    text
 }
 
 /// Fails unless `drip check` and a start report exactly these problems for the file of `site`; `@` is its folder.

@@ -167,7 +167,8 @@ async fn the_fields_of_a_trace_pass_unchanged_both_ways() {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_of_one_connection_wait_in_their_queues_side_by_side() {
     let origin = Origin::start();
-    let gateway = gateway("", &one_zone(&origin, "10r/s", "burst = 5"));
+    let file = one_zone(&origin, "10r/s", "burst = 5");
+    let gateway = gateway("hold_streams = false", &file);
     let (sender, _ended) = open(&gateway).await;
     let asked: Vec<_> = (0..8)
         .map(|_| {

@@ -219,6 +219,26 @@ async fn a_body_that_comes_unasked_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_is_asked_for_once_and_late_if_the_origin_says_nothing_to_an_expectation() {
+    let bed = Bed::start("").await;
+    let since = now();
+    let request = post(&[("expect", "100-continue"), ("content-length", "5")]);
+    let (mut answer, mut body) = bed.ask(request, false).await;
+    let mut origin = bed.origin.accept();
+    assert_eq!(origin.head().field("expect"), Some("100-continue"));
+    let told = interim(&mut answer).await.expect("an interim answer");
+    assert_eq!(told.status(), 100);
+    let took = now() - since;
+    assert!(took > 900 * MS, "the origin had only {took:?}");
+    origin.send(CONTINUE);
+    body.send_data("hello".into(), true).expect("a stream");
+    assert_eq!(origin.exactly(5), b"hello");
+    origin.send(OK);
+    assert!(interim(&mut answer).await.is_none(), "no second one");
+    assert_eq!(whole(answer.await.expect("an answer")).await.0, b"ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn trailers_of_an_answer_arrive_but_for_those_that_frame_or_route() {
     let bed = Bed::start("").await;
     let (answer, mut origin) = bed.get().await;

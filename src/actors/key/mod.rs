@@ -107,7 +107,7 @@ impl KeyActor {
             ticket,
             reply,
         };
-        match (until, limit.delay) {
+        match (until, limit.waits()) {
             (Some(_), Delay::Above(delay)) if !dry_run => {
                 queue.seat(charge, delay, ticket, waiter);
                 self.ensure_alarm(ctx);

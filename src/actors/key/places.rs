@@ -69,7 +69,8 @@ impl KeyActor {
 
     /// Returns why a request may not wait for a place, if it would have to and may not.
     ///
-    /// At most `burst` requests of a key wait, for their time and for places together. In a dry run
+    /// At most `burst` requests of a key wait, for their time and for places together, and those
+    /// that are held back. In a dry run
     /// nothing waits: those who run without a place count as waiting.
     pub(super) fn refuses_place(
         &self,
@@ -90,7 +91,7 @@ impl KeyActor {
         } else {
             self.depth()
         };
-        let is_refused = waits && waiting >= most(limit.burst);
+        let is_refused = waits && waiting >= most(limit.ceiling());
         // When a request will end is not known.
         is_refused.then(|| Refusal {
             reason: Reason::InFlight,
@@ -114,6 +115,8 @@ impl KeyActor {
 
     /// What the client may do next.
     pub(super) fn outlook(&self, limit: Limit, now: Moment) -> Outlook {
+        // Places for those who are held back are not for whoever comes next.
+        let limit = limit.holding(0);
         let account = Account::Bucket(self.queue.bucket());
         let outlook = Outlook::of(&account, self.queue.rate(), limit, now);
         let Some(in_flight) = limit.in_flight else {

@@ -150,7 +150,7 @@ impl KeyActor {
             ticket,
             reply,
         };
-        match limit.delay {
+        match limit.waits() {
             // First in, first out: a request that may pass still waits behind earlier waiters.
             Delay::Above(delay) if !dry_run && (due.is_some() || queue.is_busy(delay)) => {
                 if self.rejects_all {

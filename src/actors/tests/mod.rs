@@ -2,6 +2,7 @@ mod arrivals;
 mod eviction;
 mod handover;
 mod heavy;
+mod held;
 mod in_flight;
 mod listing;
 mod model;
@@ -126,6 +127,7 @@ fn burst(burst: u32) -> Limit {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
+        held: 0,
     }
 }
 

@@ -6,7 +6,7 @@ use actix_web::web::Data;
 use crate::admin::minute::{Minute, Of};
 use crate::admin::views::{Plain, Route, Routes};
 use crate::admin::{Admin, counts, reply};
-use crate::config;
+use crate::config::{self, RouteAction};
 use crate::http::gateway::Gateway;
 use crate::observe::metrics::RouteMetrics;
 
@@ -38,9 +38,14 @@ fn view(
     let statuses = metrics.statuses();
     let statuses = statuses.map(|(status, count)| (Plain::new(&status.to_string()), count));
     let statuses: BTreeMap<_, _> = statuses.collect();
+    let (origin, refuses) = match route.action {
+        RouteAction::Forward(origin) => (Some(gateway.origin(origin)), None),
+        RouteAction::Refuse(status) => (None, Some(status)),
+    };
     Route {
         name: Plain::new(&route.name()),
-        origin: Plain::new(&gateway.origin(route.origin).settings().name),
+        origin: origin.map_or_else(Plain::default, |it| Plain::new(&it.settings().name)),
+        refuses,
         zones: route.limits.iter().map(|it| Plain::new(zone(it))).collect(),
         requests: statuses.values().sum(),
         statuses,

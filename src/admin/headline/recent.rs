@@ -31,6 +31,15 @@ impl<'a> Recent<'a> {
         zones.map(count).sum()
     }
 
+    /// The longest p95 of the waits in the zone of this name, if any request waited.
+    pub(super) fn longest_wait(&self, name: &Plain) -> Option<f64> {
+        let zones = self.counted().iter().filter_map(|it| it.zone(name));
+        let waits = zones.filter(|zone| zone.delayed > 0);
+        waits
+            .filter_map(|zone| zone.wait_p95)
+            .max_by(f64::total_cmp)
+    }
+
     /// The sum of each count of the zone of this name.
     pub(super) fn counts_of_zone(
         &self,

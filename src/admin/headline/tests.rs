@@ -67,8 +67,19 @@ const SITUATIONS: &[Situation] = &[
         cause: "fine",
         severity: "fine",
         about: None,
-        says: &["No requests are waiting", "10 a second"],
+        says: &["No requests are waiting", "10 a second", "none delayed"],
         says_not: MORE,
+    },
+    Situation {
+        change: |it| {
+            it.zones[0].delayed = 3;
+            it.zones[0].wait_p95 = Some(0.16);
+        },
+        cause: "fine",
+        severity: "fine",
+        about: None,
+        says: &["none rejected; those that waited went on within 160 ms"],
+        says_not: &["none delayed"],
     },
     Situation {
         change: |it| {

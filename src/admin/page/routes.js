@@ -64,7 +64,7 @@ export function showRoutes() {
     const [name, now, requests, codes, ...latency] = row.cells;
     setText(name.firstElementChild, visible(route.name));
     name.firstElementChild.dir = "ltr";
-    const of = route.origin ? `to ${visible(route.origin)}${route.zones.length ? `, in ${route.zones.map(visible).join(", ")}` : ""}` : "no route took these";
+    const of = route.refuses ? `refused with ${route.refuses}` : route.origin ? `to ${visible(route.origin)}${route.zones.length ? `, in ${route.zones.map(visible).join(", ")}` : ""}` : "no route took these";
     setText(name.lastElementChild, of);
     setText(now, route.now === null ? "–" : pace(route.now));
     setText(requests, count(route.requests));

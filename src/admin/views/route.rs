@@ -21,7 +21,10 @@ pub struct Routes {
 #[serde(default)]
 pub struct Route {
     pub name: Plain,
+    /// Empty if it refuses its requests.
     pub origin: Plain,
+    /// The status with which it refuses its requests, if it does.
+    pub refuses: Option<u16>,
     /// The zones of its limits.
     pub zones: Vec<Plain>,
     /// Answers since the start: each request counts once.

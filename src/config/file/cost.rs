@@ -111,9 +111,8 @@ fn cost(node: Node) -> Option<Cost> {
 
 /// The name of a header field, in lowercase.
 fn name(node: Node) -> Option<String> {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let name = values::text(node)?;
-    if name.is_empty() || !name.bytes().all(is_token) {
+    if !values::is_token(name) {
         return node.expected("the name of a header field such as \"x-cost\"");
     }
     Some(name.to_ascii_lowercase())

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::env;
+use std::env::{self, VarError};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -12,15 +12,15 @@ use toml::de::{DeTable, DeValue};
 use crate::config::report::Report;
 use crate::config::toml_string::toml_string;
 
-/// The value of a variable, if it is set.
-pub(super) type Variable<'v> = &'v dyn Fn(&str) -> Option<String>;
+/// The value of a variable, if it is set and text.
+pub(super) type Variable<'v> = &'v dyn Fn(&str) -> Result<String, VarError>;
 
 /// Values with variables as they are written, by the names that lead to them.
 pub(super) type Written = BTreeMap<Vec<String>, String>;
 
 /// The value of a variable of this process.
-pub(super) fn of_process(name: &str) -> Option<String> {
-    env::var(name).ok()
+pub(super) fn of_process(name: &str) -> Result<String, VarError> {
+    env::var(name)
 }
 
 /// Puts the values of variables into all strings of a file. Reports variables that are not set.
@@ -100,7 +100,7 @@ impl Expansion<'_, '_> {
 
     /// Fills a text, and returns whether it has variables.
     fn text(&self, text: &mut Cow<str>, at: usize, path: &[String]) -> bool {
-        match self.filled(text) {
+        match self.filled(text, at) {
             // Only `$${` was in it.
             Ok((filled, false)) => {
                 *text = Cow::Owned(filled);
@@ -122,7 +122,7 @@ impl Expansion<'_, '_> {
     }
 
     /// The text with values for its variables, and whether it has any.
-    fn filled(&self, text: &str) -> Result<(String, bool), String> {
+    fn filled(&self, text: &str, at: usize) -> Result<(String, bool), String> {
         let mut filled = String::with_capacity(text.len());
         let mut has_any = false;
         let mut rest = text;
@@ -136,9 +136,13 @@ impl Expansion<'_, '_> {
             let (name, behind) = named.ok_or(
                 "${ begins a variable of the environment, such as \"${REDIS_URL}\"; write $${ for the characters themselves",
             )?;
-            let value = (self.variable)(name).ok_or_else(|| {
-                format!("{name} is not set in the environment; set it, or write $${{ for the characters themselves")
+            let value = (self.variable)(name).map_err(|error| match error {
+                VarError::NotPresent => format!("{name} is not set in the environment; set it, or write $${{ for the characters themselves"),
+                VarError::NotUnicode(_) => format!("{name} is not UTF-8 in the environment; set it to text in that encoding"),
             })?;
+            if value.is_empty() {
+                self.report.has_empty(at, name.to_owned());
+            }
             filled.extend([before, &value]);
             self.report.shared().hide(name, value);
             has_any = true;

@@ -1,6 +1,7 @@
 //! `include`: files with origins, zones and routes.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Node, plans, values};
@@ -25,16 +26,21 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
     let beside = main.parent().unwrap_or(Path::new(""));
     let mut included: Vec<Included> = Vec::new();
     // A pattern may fit the file itself.
-    let mut known = BTreeSet::from([absolute(main)]);
+    let itself = absolute(main);
+    let mut known = BTreeSet::from([itself.clone()]);
     let Some(items) = node.items() else {
         return node
             .expected("a list such as [\"conf.d/*.toml\"]")
             .unwrap_or_default();
     };
     for item in items {
+        let is_pattern = item.value.as_str().is_some_and(|name| name.contains('*'));
         let paths = values::text(item).map(|name| files(item, &beside.join(name)));
         for path in paths.unwrap_or_default() {
             let absolute = absolute(&path);
+            if !is_pattern && absolute == itself {
+                item.tell("this is the file itself; remove it from the list");
+            }
             if !known.insert(absolute.clone()) {
                 continue;
             }
@@ -46,7 +52,7 @@ pub(super) fn read(node: Node, main: &Path) -> Vec<Included> {
             names(item, absolute);
             match text(&path) {
                 Ok(text) => included.push(Included { path, folder, text }),
-                Err(wrong) => item.wrong(&format!("{} {wrong}", path.display())),
+                Err(wrong) => item.tell(&format!("{} {wrong}", item.shown(&path))),
             }
         }
     }
@@ -66,7 +72,21 @@ fn names(item: Node, path: PathBuf) {
 fn files(item: Node, path: &Path) -> Vec<PathBuf> {
     if let Some(pattern) = Pattern::of(path) {
         names(item, absolute(path));
-        return pattern.files();
+        return match pattern.files() {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                item.warn(&format!(
+                    "{} does not exist, so nothing is included from it; make the folder, or remove it from the list",
+                    item.shown(pattern.folder())
+                ));
+                Vec::new()
+            }
+            Err(error) => {
+                let folder = item.shown(pattern.folder());
+                item.tell(&format!("{folder} cannot be listed: {error}"));
+                Vec::new()
+            }
+        };
     }
     let name = item.value.as_str().unwrap_or_default();
     if name.is_empty() || name.contains('*') {

@@ -106,6 +106,7 @@ fn queued(fields: &mut Fields, zone: Option<&Zone>) -> Option<Limit> {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: in_flight?,
+        held: 0,
     })
 }
 
@@ -140,5 +141,6 @@ fn metered(fields: &mut Fields, algorithm: Algorithm, rate: Rate) -> Option<Limi
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
+        held: 0,
     })
 }

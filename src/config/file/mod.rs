@@ -3,6 +3,7 @@
 mod backoff;
 mod cost;
 mod environment;
+mod header_fields;
 mod include;
 mod limits;
 mod listen;
@@ -10,6 +11,8 @@ mod log;
 mod origins;
 mod plans;
 mod redis;
+mod reread;
+mod rewrite;
 mod routes;
 mod server;
 mod tls;
@@ -18,7 +21,7 @@ mod values;
 mod warnings;
 mod zones;
 
-pub use tls::unusable_certificates;
+pub use reread::{FileField, admin_of_broken, unusable_files, warnings_of_files};
 
 #[cfg(test)]
 mod properties;

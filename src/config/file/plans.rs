@@ -189,7 +189,7 @@ impl Keys<'_> {
         let text = match content(&path) {
             Ok(text) => text,
             Err(error) => {
-                return node.wrong(&format!("{} cannot be read: {error}", path.display()));
+                return node.tell(&format!("{} cannot be read: {error}", node.shown(&path)));
             }
         };
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);

@@ -1,10 +1,14 @@
+use std::borrow::Cow;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 use super::limits::{self, Zones};
-use super::{Fields, Node, cost, index, values};
+use super::{Fields, Node, cost, header_fields, index, rewrite, values};
 use crate::config::suggest::nearest;
-use crate::config::{CostRule, Origin, PathPattern, RatelimitHeaders, Route, Statuses, schema};
+use crate::config::{
+    CostRule, FieldEdits, Origin, PathPattern, PathRegex, RatelimitHeaders, Route, RouteAction,
+    Statuses, schema,
+};
 
 /// What routes can name.
 pub(super) struct Known<'a> {
@@ -33,19 +37,27 @@ pub(super) fn read(tables: &[Node], known: &Known) -> Vec<Option<Route>> {
         let twin = earlier.iter().position(|earlier| *earlier == taken);
         if let Some(twin) = twin.filter(|_| taken.is_some()) {
             let other = if tables[twin].is_beside(table) {
-                format!("route {}", twin + 1)
+                format!("route {}", number(tables, twin))
             } else {
                 format!("the route at {}", tables[twin].place())
             };
             table.wrong(&format!(
                 "route {} has the same path, host and methods as {other}, so it would never be used; remove one",
-                earlier.len() + 1,
+                number(tables, earlier.len()),
             ));
         }
         earlier.push(taken.clone());
         routes.push(fields.and_then(|fields| route(fields, taken, known)));
     }
     routes
+}
+
+/// The number of a route in its own file, from 1.
+fn number(tables: &[Node], index: usize) -> usize {
+    let so_far = tables.iter().take(index + 1);
+    so_far
+        .filter(|table| table.is_beside(&tables[index]))
+        .count()
 }
 
 /// The requests that a route takes. No two routes may take the same.
@@ -76,9 +88,11 @@ fn taken(fields: &mut Fields) -> Option<Taken> {
 }
 
 fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Route> {
-    let origin = fields.required("origin", "\"app\"", |node| {
-        index(node, "origins", known.origin_names)
-    });
+    let action = action(&mut fields, known);
+    let origin = match action {
+        Some(RouteAction::Forward(origin)) => Some(origin),
+        Some(RouteAction::Refuse(_)) | None => None,
+    };
     let settings = origin.and_then(|origin| known.origins.get(origin)?.as_ref());
     let class = fields.get("class");
     let class = settings.and_then(|origin| class_of(class, origin));
@@ -101,6 +115,15 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
     let names = RatelimitHeaders::NAMES.map(|name| (name, name));
     let dialects = values::list("[\"x-ratelimit\"]", values::choice(&names));
     let headers = fields.or("headers", vec![RatelimitHeaders::NAMES[0]], dialects);
+    let rewrite = rewrite::read(&mut fields, taken.as_ref().map(|taken| &taken.path));
+    let mut edits = |name, of| {
+        fields.optional(name, FieldEdits::default(), |node| {
+            header_fields::read(node, of)
+        })
+    };
+    let request_fields = edits("request_headers", header_fields::Of::Requests);
+    let response_fields = edits("response_headers", header_fields::Of::Responses);
+    let answer_fields = edits("answer_headers", header_fields::Of::Responses);
     fields.finish();
     let Taken {
         path,
@@ -116,7 +139,11 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
         path,
         host,
         methods,
-        origin: origin?,
+        action: action?,
+        rewrite: rewrite?,
+        request_fields: request_fields?,
+        response_fields: response_fields?,
+        answer_fields: answer_fields?,
         class: class.unwrap_or_default(),
         cost,
         refund,
@@ -131,6 +158,39 @@ fn route(mut fields: Fields, taken: Option<Taken>, known: &Known) -> Option<Rout
             server_timing: headers.contains(&RatelimitHeaders::NAMES[2]),
         },
     })
+}
+
+/// Reads where the requests go. Reports each field that a refused request has no use for.
+fn action(fields: &mut Fields, known: &Known) -> Option<RouteAction> {
+    const USELESS: [&str; 13] = [
+        "origin",
+        "class",
+        "limits",
+        "cost",
+        "refund",
+        "max_wait",
+        "dry_run",
+        "reject_status",
+        "reject_body",
+        "headers",
+        "strip_prefix",
+        "add_prefix",
+        "request_headers",
+    ];
+    let Some(refuse) = fields.get("refuse") else {
+        let origin = fields.required("origin", "\"app\"", |node| {
+            index(node, "origins", known.origin_names)
+        });
+        return origin.map(RouteAction::Forward);
+    };
+    // It is asked for, though no value of it fits.
+    fields.get("origin");
+    for node in USELESS.iter().filter_map(|name| fields.value(name)) {
+        node.tell(
+            "a route with refuse answers all its requests itself; remove this field or refuse",
+        );
+    }
+    values::whole(400..=599)(refuse).map(RouteAction::Refuse)
 }
 
 fn statuses(node: Node) -> Option<Statuses> {
@@ -158,16 +218,23 @@ fn class_of(node: Option<Node>, origin: &Origin) -> Option<Arc<str>> {
     None
 }
 
-fn path(text: &str) -> Result<PathPattern, &'static str> {
+fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
+    if let Some(regex) = text.strip_prefix("regex:") {
+        if regex.is_empty() {
+            return Err("a regular expression is missing behind regex:".into());
+        }
+        let regex = PathRegex::new(regex).map_err(|error| error.to_string())?;
+        return Ok(PathPattern::Regex(regex));
+    }
     let (path, pattern): (_, fn(String) -> _) = match text.strip_prefix('=') {
         Some(exact) => (exact.trim_start(), PathPattern::Exact),
         None => (text, PathPattern::Prefix),
     };
     if !path.starts_with('/') {
-        return Err("a path begins with /, or with = / to match only itself");
+        return Err("a path begins with /, or with = / to match only itself".into());
     }
     if path.contains(['?', '#']) {
-        return Err("a path has no query or fragment; remove everything from ? or # on");
+        return Err("a path has no query or fragment; remove everything from ? or # on".into());
     }
     Ok(pattern(path.to_owned()))
 }
@@ -188,8 +255,7 @@ fn host(text: &str) -> Result<String, &'static str> {
 }
 
 fn method(text: &str) -> Result<String, String> {
-    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if text.is_empty() || !text.bytes().all(token) {
+    if !values::is_token(text) {
         return Err("a method is a word such as \"POST\"".to_owned());
     }
     let capitals = text.to_ascii_uppercase();

@@ -1,5 +1,5 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -11,6 +11,8 @@ use crate::config::{ForwardedHeader, Listen, ListenAddress, Peers, Server};
 const MAX_WORKERS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 const MAX_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(25_000).unwrap();
 const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(u32::MAX as usize).unwrap();
+/// As in nginx.
+const MAX_CONCURRENT_STREAMS: NonZeroU16 = NonZeroU16::new(128).unwrap();
 const MAX_HEADER_SIZE: usize = 32 * 1024;
 
 /// Reads `[server]`.
@@ -40,6 +42,12 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
             MAX_CONNECTIONS,
             values::at_least_one(MOST_CONNECTIONS),
         ),
+        max_concurrent_streams: fields.or(
+            "max_concurrent_streams",
+            MAX_CONCURRENT_STREAMS,
+            |node| values::whole(1..=u16::MAX)(node).and_then(NonZeroU16::new),
+        ),
+        hold_streams: fields.or("hold_streams", true, values::boolean),
         keep_alive: fields.or("keep_alive", seconds(75), values::duration),
         tcp_keepalive: Some(fields.or("tcp_keepalive", seconds(60), values::tcp_keepalive))
             .filter(|after| !after.is_zero()),

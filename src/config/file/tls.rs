@@ -1,9 +1,7 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use toml::de::DeTable;
-
-use super::{Fields, Node, Report, Shared, Source, environment, values};
-use crate::config::{CertPair, Problems, Tls, schema};
+use super::{Fields, Node, values};
+use crate::config::{CertPair, Tls, schema};
 
 /// Reads `[server.tls]`: the file names, not the files. Returns `None` if something is wrong.
 pub(super) fn read(node: Node) -> Option<Tls> {
@@ -35,40 +33,6 @@ pub(super) fn read(node: Node) -> Option<Tls> {
     Some(Tls {
         pairs: pairs.collect::<Option<_>>()?,
     })
-}
-
-/// Reports why files of `[server.tls]` cannot be used, at their names in `text`.
-///
-/// `text` is the text that the settings were read from, and `path` its file. `unusable` has for
-/// each such file the index of its pair, its field (`cert` or `key`) and the reason.
-#[must_use]
-pub fn unusable_certificates(
-    text: &str,
-    path: &Path,
-    unusable: &[(usize, &'static str, String)],
-) -> Problems {
-    let shared = Shared::default();
-    let source = Source {
-        file: path,
-        is_included: false,
-        folder: Path::new(""),
-        shared: &shared,
-    };
-    let (mut file, errors) = DeTable::parse_recoverable(text);
-    let report = Report::new(text, &errors, source);
-    environment::expand(file.get_mut(), &report, &environment::of_process);
-    let mut root = Fields::root(&file, &report);
-    let mut tls = root
-        .section("server", &schema::SERVER)
-        .section("tls", &schema::TLS);
-    for (index, field, why) in unusable {
-        let Some(node) = tls.get(field) else {
-            continue;
-        };
-        let item = node.items().and_then(|items| items.get(*index).copied());
-        item.unwrap_or(node).tell(why);
-    }
-    Problems::new(path, report.take_problems())
 }
 
 /// A named file: its place in the text and its absolute path; `None` if it is wrong.

@@ -24,6 +24,12 @@ pub(super) fn text(node: Node<'_>) -> Option<&str> {
     text.or_else(|| node.expected("a text in quotes"))
 }
 
+/// Whether a text is a token, as methods and names of fields are (RFC 9110, section 5.6.2).
+pub(super) fn is_token(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(fits)
+}
+
 /// The name of a class of an origin, which need not exist.
 pub(super) fn class(node: Node<'_>) -> Option<&str> {
     let name = node.value.as_str().filter(|name| !name.is_empty());

@@ -3,7 +3,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::{Fields, Names, Node, named, plans, values};
-use crate::config::{OnStoreFailure, Plans, StoreKind, Zone, schema};
+use crate::config::{KeyError, KeyTemplate, OnStoreFailure, Plans, StoreKind, Zone, schema};
 use crate::limit::{Algorithm, Moment, Rate};
 use crate::store::Pace;
 
@@ -23,7 +23,7 @@ pub(super) fn read<'r>(entries: &[Node<'r>]) -> (Names<'r>, Vec<Option<Zone>>, V
 
 fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -> Option<Zone> {
     let key = fields.required("key", "\"$remote_addr\"", |node| {
-        values::parsed(node, "variables such as \"$remote_addr\"", str::parse)
+        values::parsed(node, "variables such as \"$remote_addr\"", key_template)
     });
     let mut rate_node = None;
     let rate = fields.required("rate", "\"10r/s\"", |node| {
@@ -78,6 +78,15 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
         on_store_failure,
         plans: plans?,
         new_keys: (!new_keys.is_unlimited()).then_some(new_keys),
+    })
+}
+
+fn key_template(text: &str) -> Result<KeyTemplate, String> {
+    text.parse().map_err(|error: KeyError| match &error {
+        KeyError::Unknown(name) if text.contains(&format!("${{{name}}}")) => {
+            format!("{error}; a key takes nothing of the environment")
+        }
+        _ => error.to_string(),
     })
 }
 

@@ -23,6 +23,8 @@ pub(super) enum Form {
     Named(&'static Table),
     /// Values by names that the user chooses, from one to so many.
     ByName(&'static Form, usize),
+    /// Values of header fields by their names; `false` removes one.
+    HeaderFields,
     OneOf(&'static [Form]),
 }
 
@@ -58,7 +60,11 @@ pub(super) const PEER: Form = Form::Like("unix:|[0-9a-fA-F:.]*[.:][0-9a-fA-F:.]*
 pub(super) const ADDRESS: Form = Form::Like("unix:.+|([0-9.]+|\\[[0-9a-fA-F:.%]+\\]):[0-9]+");
 /// A text that is not empty.
 pub(super) const NOT_EMPTY: Form = Form::Like("(.|\\n)+");
-pub(super) const HEADER_NAME: Form = Form::Like("[0-9A-Za-z!#$%&'*+.^_`|~-]+");
+pub(super) const HEADER_NAME: Form = Form::Like(TOKEN);
+/// A name of a header field.
+pub(super) const TOKEN: &str = "[0-9A-Za-z!#$%&'*+.^_`|~-]+";
+/// A value of a header field.
+pub(super) const HEADER_VALUE: &str = "[^\\u0000-\\u0020\\u007f]([^\\u0000-\\u0008\\u000a-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f])?";
 /// What a request costs.
 pub(super) const COST: Form = Form::Whole(1, 64);
 /// A name of an origin, zone, plan or class.

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::form::NAME;
+use super::form::{HEADER_VALUE, NAME, TOKEN};
 use super::{FILE, Field, Form, Table};
 
 /// The JSON Schema of a file, for editors.
@@ -76,6 +76,16 @@ fn form(of: &Form) -> Value {
             names["maxProperties"] = json!(most);
             names
         }
+        Form::HeaderFields => json!({
+            "type": "object",
+            "propertyNames": { "pattern": format!("^{TOKEN}$") },
+            "additionalProperties": {
+                "anyOf": [
+                    { "type": "string", "pattern": format!("^({HEADER_VALUE})$|{VARIABLE}") },
+                    { "enum": [false] },
+                ],
+            },
+        }),
         Form::OneOf(forms) => {
             let forms: Vec<Value> = forms.iter().map(form).collect();
             json!({ "anyOf": forms })

@@ -77,6 +77,8 @@ pub(in crate::config) const SERVER: Table = Table {
         Field::new("proxy_protocol", Form::List(&PEER, 0), "Peers that must begin each connection with a header of the PROXY protocol, version 1 or 2: networks, or \"unix:\".").or("[]"),
         Field::new("forwarded_header", Form::Word(&FORWARDED_HEADERS), "The field in which a trusted proxy names the client.").or("\"x-forwarded-for\""),
         Field::new("max_connections", Form::Whole(1, U32), "Client connections at once; more wait in the kernel.").or("25000"),
+        Field::new("max_concurrent_streams", Form::Whole(1, u16::MAX as u64), "Requests at once on one connection over HTTP/2.").or("128"),
+        Field::new("hold_streams", Form::Boolean, "Hold requests over HTTP/2 back where burst has no room left, instead of refusing them.").or("true"),
         Field::new("keep_alive", DURATION_FORM, "How long an idle client connection stays open; \"0\": a connection serves one request.").or("\"75s\""),
         Field::new("tcp_keepalive", DURATION_FORM, "Silence after which the kernel probes the peer: \"1s\" to \"9h\", or \"0\" for off.").or("\"60s\""),
         Field::new("header_timeout", TIMEOUT, "Time for a whole request head, and for the TLS handshake.").or("\"10s\""),
@@ -306,8 +308,8 @@ pub(in crate::config) const ROUTE: Table = Table {
     fields: &[
         Field::new(
             "path",
-            Form::Like("/[^?#]*|=\\s*/[^?#]*"),
-            "A prefix, compared byte by byte; \"= /exact\" for one path.",
+            Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:(.|\\n)+"),
+            "A prefix, compared byte by byte; \"= /exact\" for one path; \"regex:^/u/[0-9]+$\" for a regular expression.",
         )
         .required(),
         Field::new(
@@ -324,9 +326,41 @@ pub(in crate::config) const ROUTE: Table = Table {
         Field::new(
             "origin",
             Form::Text,
-            "Where the requests go: a name from [origins].",
+            "Where the requests go: a name from [origins]. Required without refuse.",
+        ),
+        Field::new(
+            "refuse",
+            Form::Whole(400, 599),
+            "Answer each request with this status instead of sending it to an origin.",
+        ),
+        Field::new(
+            "strip_prefix",
+            Form::Like("/[^?#]*"),
+            "Removed from the beginning of the path that the origin gets.",
+        ),
+        Field::new(
+            "add_prefix",
+            Form::Like("/([0-9A-Za-z._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*"),
+            "Put before the path that the origin gets, after strip_prefix is removed.",
+        ),
+        Field::new(
+            "request_headers",
+            Form::HeaderFields,
+            "Fields that the origin gets instead of the client's; false removes one.",
         )
-        .required(),
+        .or("{}"),
+        Field::new(
+            "response_headers",
+            Form::HeaderFields,
+            "Fields of all responses, instead of the origin's; false removes one.",
+        )
+        .or("{}"),
+        Field::new(
+            "answer_headers",
+            Form::HeaderFields,
+            "Fields of the responses that drip makes itself, such as a rejection.",
+        )
+        .or("{}"),
         Field::new(
             "class",
             NOT_EMPTY,

@@ -1,9 +1,12 @@
 mod backoff;
 mod cost;
+mod field_edits;
 mod listen;
 mod origin;
+mod path_pattern;
 mod peers;
 mod plan;
+mod rewrite;
 mod route;
 mod server;
 mod status;
@@ -20,11 +23,14 @@ use ipnet::IpNet;
 
 pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
+pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use origin::{Health, Host, HostRule, Http2, Origin, Scheme, ServerUrl};
+pub use path_pattern::{PathPattern, PathRegex, PathRegexError, Precedence};
 pub use peers::{PeerPattern, Peers};
 pub use plan::{Plan, Plans};
-pub use route::{PathPattern, RatelimitHeaders, Route, RouteLimit};
+pub use rewrite::PathRewrite;
+pub use route::{RatelimitHeaders, Route, RouteAction, RouteLimit};
 pub use server::{CertPair, ForwardedHeader, Server, Tls};
 pub use status::Statuses;
 pub use store::{OnStoreFailure, Redis, StoreKind};
@@ -61,9 +67,10 @@ pub struct Settings {
 impl Settings {
     /// The route that takes a request, and its index.
     ///
-    /// The longest matching path wins. Of routes with the same path, a route that names the host
-    /// wins over a route that does not. Then the first route in the file wins. A host or a method
-    /// that is `None`, because it is not known, excludes no route.
+    /// A whole path wins over a regular expression, which wins over a prefix. Of prefixes the
+    /// longest wins. Of routes that are equal so far, one that names the host wins over one that
+    /// does not, and then the first in the file. A host or a method that is `None`, because it is
+    /// not known, excludes no route.
     #[must_use]
     pub fn route(
         &self,
@@ -80,17 +87,17 @@ impl Settings {
             let by_method = |method| {
                 route.methods.is_empty() || route.methods.iter().any(|named| named == method)
             };
-            route.path.matches(path) && by_host && method.is_none_or(by_method)
+            by_host && method.is_none_or(by_method) && route.path.matches(path)
         };
-        let matching = self
-            .routes
-            .iter()
-            .enumerate()
-            .filter(|(_, route)| takes(route));
-        // `max_by_key` returns the last of equal items. Reversed, that is the first in the file.
-        matching
-            .rev()
-            .max_by_key(|(_, route)| (route.path.precedence(), route.host.is_some()))
+        let mut best: Option<((Precedence, bool), usize)> = None;
+        for (index, route) in self.routes.iter().enumerate() {
+            let rank = (route.path.precedence(), route.host.is_some());
+            // So no regular expression is compared once another one has matched.
+            if best.is_none_or(|(known, _)| rank > known) && takes(route) {
+                best = Some((rank, index));
+            }
+        }
+        best.and_then(|(_, index)| Some((index, self.routes.get(index)?)))
     }
 
     /// The same settings without the store's password.

@@ -1,7 +1,9 @@
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::field_edits::FieldEdits;
+use super::path_pattern::PathPattern;
+use super::rewrite::PathRewrite;
 use super::{CostRule, Statuses};
 use crate::limit::{Cost, Limit};
 
@@ -14,8 +16,16 @@ pub struct Route {
     pub host: Option<String>,
     /// The methods that it takes; empty: every method.
     pub methods: Vec<String>,
-    /// Index into [`super::Settings::origins`].
-    pub origin: usize,
+    /// What happens to its requests.
+    pub action: RouteAction,
+    /// How their path becomes that which the origin gets; `None`: they are sent on as they came.
+    pub rewrite: Option<PathRewrite>,
+    /// Changes of the fields that the origin gets.
+    pub request_fields: FieldEdits,
+    /// Changes of the fields of all responses: those of the origin and the gateway's own.
+    pub response_fields: FieldEdits,
+    /// Changes of the fields of the gateway's own responses; they go before the others.
+    pub answer_fields: FieldEdits,
     /// The class of its requests at the origin's gate; empty if the origin has no classes.
     pub class: Arc<str>,
     /// What its requests count for in the zones and at the origin's gate.
@@ -36,7 +46,25 @@ pub struct Route {
     pub headers: RatelimitHeaders,
 }
 
+/// What happens to the requests of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteAction {
+    /// They go to the origin with this index in [`super::Settings::origins`].
+    Forward(usize),
+    /// They are answered with this status, 400 to 599.
+    Refuse(u16),
+}
+
 impl Route {
+    /// The index of its origin; `None` if it refuses its requests.
+    #[must_use]
+    pub fn origin(&self) -> Option<usize> {
+        match self.action {
+            RouteAction::Forward(origin) => Some(origin),
+            RouteAction::Refuse(_) => None,
+        }
+    }
+
     /// Whether requests of the route may be charged differently.
     #[must_use]
     pub fn has_cost(&self) -> bool {
@@ -53,8 +81,7 @@ impl Route {
     /// control, which asks over HTTP without TLS (RFC 8555, section 8.3).
     #[must_use]
     pub fn is_for_acme(&self) -> bool {
-        let (PathPattern::Prefix(path) | PathPattern::Exact(path)) = &self.path;
-        path.starts_with("/.well-known/acme-challenge/")
+        self.path.begins_with("/.well-known/acme-challenge/")
     }
 
     /// The route's name in logs and metrics.
@@ -65,48 +92,6 @@ impl Route {
         match &self.host {
             Some(host) => format!("{host} {}", self.path),
             None => self.path.to_string(),
-        }
-    }
-}
-
-/// The paths that a route takes, compared byte by byte as nginx compares prefixes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum PathPattern {
-    /// `"/fast"`: every path that begins with it, also `/fast.html`.
-    Prefix(String),
-    /// `"= /fast"`: this path only.
-    Exact(String),
-}
-
-impl PathPattern {
-    /// Whether the route takes this path, which has no query.
-    #[must_use]
-    pub fn matches(&self, path: &[u8]) -> bool {
-        match self {
-            Self::Prefix(prefix) => path.starts_with(prefix.as_bytes()),
-            Self::Exact(exact) => path == exact.as_bytes(),
-        }
-    }
-}
-
-impl PathPattern {
-    /// Precedence of the pattern: of the patterns that match a path, the highest wins.
-    ///
-    /// The longest pattern wins, and of two with the same length the exact one.
-    #[must_use]
-    pub fn precedence(&self) -> (usize, bool) {
-        match self {
-            Self::Prefix(prefix) => (prefix.len(), false),
-            Self::Exact(exact) => (exact.len(), true),
-        }
-    }
-}
-
-impl fmt::Display for PathPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Prefix(prefix) => f.write_str(prefix),
-            Self::Exact(exact) => write!(f, "= {exact}"),
         }
     }
 }

@@ -1,5 +1,5 @@
 use std::net::SocketAddr;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,6 +25,10 @@ pub struct Server {
     pub forwarded_header: ForwardedHeader,
     /// Most connections at once; further ones wait in the kernel's backlog.
     pub max_connections: NonZeroUsize,
+    /// Most requests at once on one connection over HTTP/2.
+    pub max_concurrent_streams: NonZeroU16,
+    /// Whether requests over HTTP/2 are held back where `burst` has no room left.
+    pub hold_streams: bool,
     /// How long an idle client connection is kept; zero: idle connections are closed.
     pub keep_alive: Duration,
     /// Idle time after which the kernel probes the peer of a TCP connection; `None`: never.
@@ -64,6 +68,18 @@ impl Server {
     pub fn has_tls_address(&self) -> bool {
         let mut listen = self.listen.iter();
         listen.any(|listen| listen.service == ListenService::Tls)
+    }
+
+    /// How many requests of a key that came over HTTP/2 may wait above `burst`.
+    ///
+    /// A client with one connection has no more requests at once than this.
+    #[must_use]
+    pub fn held_streams(&self) -> u32 {
+        if self.hold_streams {
+            self.max_concurrent_streams.get().into()
+        } else {
+            0
+        }
     }
 }
 

@@ -8,9 +8,9 @@ use std::path::Path;
 use super::size::show_size;
 use super::toml_string::{toml_string, toml_text};
 use super::{
-    Access, Backoff, CostRule, Format, ForwardedHeader, HostRule, Http2, Level, ListenAddress,
-    ListenService, Origin, Plan, RatelimitHeaders, Redis, Route, RouteLimit, Server, Settings,
-    Zone,
+    Access, Backoff, CostRule, FieldEdit, Format, ForwardedHeader, HostRule, Http2, Level,
+    ListenAddress, ListenService, Origin, PathRewrite, Plan, RatelimitHeaders, Redis, Route,
+    RouteAction, RouteLimit, Server, Settings, Zone,
 };
 use crate::limit::{Delay, show_duration};
 
@@ -91,6 +91,8 @@ fn server(out: &mut Page, settings: &Settings) {
     out.field("proxy_protocol", quoted(server.proxy_protocol.patterns()));
     out.field("forwarded_header", toml_text(header));
     out.field("max_connections", server.max_connections);
+    out.field("max_concurrent_streams", server.max_concurrent_streams);
+    out.field("hold_streams", server.hold_streams);
     out.field("keep_alive", toml_text(&show_duration(server.keep_alive)));
     let tcp_keepalive = server.tcp_keepalive.unwrap_or_default();
     out.field("tcp_keepalive", toml_text(&show_duration(tcp_keepalive)));
@@ -298,7 +300,14 @@ fn show_route(out: &mut Page, index: usize, route: &Route) {
         out.field("host", toml_text(host));
     }
     out.field("methods", quoted(&route.methods));
-    out.field("origin", toml_text(&settings.origins[route.origin].name));
+    let origin = match route.action {
+        RouteAction::Forward(origin) => &settings.origins[origin],
+        RouteAction::Refuse(status) => {
+            out.field("refuse", status);
+            return show_fields(out, route);
+        }
+    };
+    out.field("origin", toml_text(&origin.name));
     if !route.class.is_empty() {
         out.field("class", toml_text(&route.class));
     }
@@ -313,6 +322,31 @@ fn show_route(out: &mut Page, index: usize, route: &Route) {
     out.field("reject_status", route.reject_status);
     out.field("reject_body", toml_text(&route.reject_body));
     out.field("headers", list(headers.map(toml_text)));
+    if let Some(PathRewrite { strip, add }) = &route.rewrite {
+        for (name, prefix) in [("strip_prefix", strip), ("add_prefix", add)] {
+            if !prefix.is_empty() {
+                out.field(name, toml_text(prefix));
+            }
+        }
+    }
+    show_fields(out, route);
+}
+
+fn show_fields(out: &mut Page, route: &Route) {
+    for (name, edits) in [
+        ("request_headers", &route.request_fields),
+        ("response_headers", &route.response_fields),
+        ("answer_headers", &route.answer_fields),
+    ] {
+        let edit = |(name, edit): (&str, &FieldEdit)| match edit {
+            FieldEdit::Set(value) => format!("{} = {}", toml_string(name), toml_text(value)),
+            FieldEdit::Remove => format!("{} = false", toml_string(name)),
+        };
+        if !edits.is_empty() {
+            let edits: Vec<String> = edits.iter().map(edit).collect();
+            out.field(name, format!("{{ {} }}", edits.join(", ")));
+        }
+    }
 }
 
 fn cost(rule: &CostRule) -> String {

@@ -20,6 +20,8 @@ trusted_proxies  = ["10.0.0.0/8", "2001:db8::1", "unix:"]
 proxy_protocol   = ["unix:", "10.0.0.1"]
 forwarded_header = "forwarded"
 max_connections  = 1_000
+max_concurrent_streams = 16
+hold_streams     = false
 keep_alive       = "0"
 tcp_keepalive    = "0s"
 header_timeout   = "1500ms"
@@ -127,6 +129,20 @@ reject_body   = "\u0001\t\r\n\"\\é"
 headers       = ["server-timing", "ratelimit"]
 
 [[routes]]
+path             = 'regex:^/v1/\d+"$'
+origin           = "a"
+strip_prefix     = "/v1/"
+add_prefix       = "/caf%C3%A9"
+request_headers  = { Authorization = "Bearer \u00e9\"", "x!y" = false }
+response_headers = { server = false, x-a = "b" }
+answer_headers   = { access-control-allow-origin = "*" }
+
+[[routes]]
+path   = "/private/"
+refuse = 403
+answer_headers = { x-a = "c" }
+
+[[routes]]
 path   = "/"
 origin = "b.example"
 class  = "a.b"
@@ -157,6 +173,8 @@ trusted_proxies = ["10.0.0.0/8", "2001:db8::1/128", "unix:"]
 proxy_protocol = ["unix:", "10.0.0.1/32"]
 forwarded_header = "forwarded"
 max_connections = 1000
+max_concurrent_streams = 16
+hold_streams = false
 keep_alive = "0"
 tcp_keepalive = "0"
 header_timeout = "1500ms"
@@ -312,6 +330,30 @@ reject_body = "\u0001\t\r\n\"\\é"
 headers = ["ratelimit", "server-timing"]
 
 [[routes]]
+path = "regex:^/v1/\\d+\"$"
+methods = []
+origin = "a"
+cost = 1
+refund = []
+limits = []
+max_wait = "none"
+dry_run = false
+reject_status = 429
+reject_body = "Too many requests\n"
+headers = ["x-ratelimit"]
+strip_prefix = "/v1/"
+add_prefix = "/caf%C3%A9"
+request_headers = { "Authorization" = "Bearer é\"", "x!y" = false }
+response_headers = { "server" = false, "x-a" = "b" }
+answer_headers = { "access-control-allow-origin" = "*" }
+
+[[routes]]
+path = "/private/"
+methods = []
+refuse = 403
+answer_headers = { "x-a" = "c" }
+
+[[routes]]
 path = "/"
 methods = []
 origin = "b.example"
@@ -392,6 +434,8 @@ fn defaults_are_shown_and_read_back() {
     for line in [
         "forwarded_header = \"x-forwarded-for\"",
         "max_connections = 25000",
+        "max_concurrent_streams = 128",
+        "hold_streams = true",
         "keep_alive = \"75s\"",
         "tcp_keepalive = \"1m\"",
         "header_timeout = \"10s\"",
@@ -429,7 +473,17 @@ fn one_certificate_is_shown_without_a_list() {
 fn routes_are_named_and_matched_byte_by_byte() {
     let settings = parse(SHOWN, Path::new("gateway.toml"), false).unwrap();
     let names = settings.routes.iter().map(Route::name).collect::<Vec<_>>();
-    assert_eq!(names, ["api.example.com = /login", "/", "/three", "/four"]);
+    assert_eq!(
+        names,
+        [
+            "api.example.com = /login",
+            "regex:^/v1/\\d+\"$",
+            "/private/",
+            "/",
+            "/three",
+            "/four"
+        ]
+    );
     let exact = &settings.routes[0].path;
     assert!(exact.matches(b"/login") && !exact.matches(b"/login/") && !exact.matches(b"/Login"));
     let prefix = crate::config::PathPattern::Prefix("/fast".to_owned());

@@ -71,6 +71,17 @@ fn path_holds(raw: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What is sent of a compared path is compared alike, and is plain.
+fn encoded_holds(raw: &[u8]) -> Result<(), TestCaseError> {
+    let raw = &[b"/", raw].concat();
+    let compared = path(raw);
+    let mut sent = Vec::new();
+    encode(&compared, &mut |piece| sent.extend_from_slice(piece));
+    prop_assert_eq!(&*path(&sent), &*compared);
+    prop_assert!(is_sendable(&sent));
+    Ok(())
+}
+
 fn query_holds(query: &[u8]) -> Result<(), TestCaseError> {
     let name = "token";
     let found = argument(query, name);
@@ -91,6 +102,7 @@ fn query_holds(query: &[u8]) -> Result<(), TestCaseError> {
 #[test]
 fn the_corpus_holds() {
     replay("paths", path_holds);
+    replay("paths", encoded_holds);
     replay("queries", query_holds);
 }
 
@@ -100,6 +112,11 @@ proptest! {
     #[test]
     fn any_path_is_compared_as_a_naive_reader_compares_it(raw in bytes("paths")) {
         path_holds(&raw)?;
+    }
+
+    #[test]
+    fn any_path_that_is_sent_anew_is_compared_alike(raw in bytes("paths")) {
+        encoded_holds(&raw)?;
     }
 
     #[test]

@@ -12,6 +12,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
+use super::validity::{self, Validity};
 use crate::config::{CertPair, Tls};
 
 /// Interval between checks for changed certificate files.
@@ -53,6 +54,16 @@ pub enum CertificateError {
         /// The error of the PEM parser.
         source: pem::Error,
     },
+    /// The certificate is of a version that the TLS library refuses.
+    #[error(
+        "{file}: the certificate is of X.509 version {version}, and TLS needs version 3; openssl makes one with `req -x509`, or with `x509 -req` and -extfile"
+    )]
+    OldVersion {
+        /// The file.
+        file: String,
+        /// The version, from 1.
+        version: u8,
+    },
     /// The key belongs to another certificate, or its kind is unknown.
     #[error("{key} is not the key of {cert}: {source}")]
     NoPair {
@@ -81,6 +92,13 @@ impl Certificates {
             in_force: RwLock::new(loaded),
             provider,
         })
+    }
+
+    /// When the certificate of the first pair is valid, if it tells.
+    #[must_use]
+    pub fn first_validity(&self) -> Option<Validity> {
+        let first = self.loaded(0)?;
+        validity::read(first.key.cert.first()?).map(|(_, validity)| validity)
     }
 
     /// Watches the files and puts renewed certificates into force.
@@ -196,6 +214,12 @@ fn make(
         Ok(chain) if chain.is_empty() => return Err(no_certificate(pem::Error::NoItemsFound)),
         chain => chain.map_err(no_certificate)?,
     };
+    if let Some((version @ ..3, _)) = chain.first().and_then(|first| validity::read(first)) {
+        return Err(CertificateError::OldVersion {
+            file: cert,
+            version,
+        });
+    }
     let private =
         PrivateKeyDer::from_pem_slice(&text.1).map_err(not_pem(&key, "no private key in PEM"))?;
     let key = CertifiedKey::from_der(chain, private, provider)

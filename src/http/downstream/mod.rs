@@ -25,6 +25,7 @@ mod stop;
 mod stream;
 mod timeouts;
 mod tls;
+mod validity;
 
 pub use certificates::{CertificateError, Certificates};
 pub use context::ConnectionContext;
@@ -42,3 +43,4 @@ pub use stream::{
 };
 pub use timeouts::Timeouts;
 pub use tls::{HandshakeError, TlsServer};
+pub use validity::Validity;

@@ -16,6 +16,8 @@ pub struct Timeouts {
     pub(super) body: Duration,
     /// Maximum size of a head in bytes.
     pub(super) max_header_size: usize,
+    /// Maximum number of requests at once on one connection over HTTP/2.
+    pub(super) max_concurrent_streams: u32,
 }
 
 impl Timeouts {
@@ -27,6 +29,7 @@ impl Timeouts {
             keep_alive: server.keep_alive,
             body: server.body_timeout,
             max_header_size: server.max_header_size,
+            max_concurrent_streams: server.max_concurrent_streams.get().into(),
         }
     }
 }

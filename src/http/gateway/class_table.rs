@@ -17,7 +17,7 @@ pub(super) struct ClassTable {
 impl ClassTable {
     pub(super) fn new(settings: &Settings, origins: &[Origin]) -> Self {
         let all: Vec<_> = origins.iter().map(Classes::of).collect();
-        let of_route = |route: &crate::config::Route| all[route.origin].named(&route.class);
+        let of_route = |route: &crate::config::Route| all.get(route.origin()?)?.named(&route.class);
         let of_origin = |(origin, classes): (&Origin, &Classes)| {
             let zone = origin.settings().share.map(|zone| &settings.zones[zone]);
             let plans = zone.into_iter().flat_map(|zone| zone.plans.iter());

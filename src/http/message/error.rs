@@ -57,8 +57,9 @@ pub enum InvalidResponse {
     /// It has several different lengths (RFC 9110, section 8.6).
     #[error("it has several lengths")]
     Length,
-    /// It switches to a protocol that the request did not ask for.
-    #[error("it switches to a protocol that was not asked for")]
+    /// It switches to a protocol that the request did not ask for, or not to the WebSocket that a
+    /// client over HTTP/2 would take it for.
+    #[error("it switches to a protocol that was not asked for, or not to the one that was")]
     Protocol,
     /// A chunk of the body is invalid, or a trailer is malformed.
     #[error("its body is not valid chunked encoding")]

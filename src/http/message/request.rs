@@ -116,7 +116,8 @@ impl RequestHead {
     ///
     /// # Errors
     ///
-    /// Returns an error if the head has two different lengths, or is too large.
+    /// Returns an error if the head has two different lengths, or is too large, or if a WebSocket
+    /// is opened with a length.
     pub fn of_http2(head: &http::request::Parts, body_follows: bool) -> Result<Self, BadRequest> {
         let protocol = head.extensions.get::<h2::ext::Protocol>();
         let opens_websocket = head.method == http::Method::CONNECT
@@ -171,6 +172,8 @@ impl RequestHead {
             opens_websocket,
         };
         request.length = match framing::of_request(request.fields(), Version::Http2)? {
+            // The origin would take the first messages for a body.
+            BodyLength::Length(_) if opens_websocket => return Err(BadRequest::Length),
             BodyLength::None if body_follows && !opens_websocket => BodyLength::Chunked,
             length => length,
         };

@@ -6,6 +6,8 @@ use crate::http::upstream::Place;
 /// A request that may go to its origin.
 pub(super) struct Admitted<'r> {
     pub(super) route: &'r Route,
+    /// The index of the route's origin.
+    pub(super) origin: usize,
     /// Its place at the origin; `None` if there is no gate.
     pub(super) place: Option<Place>,
     /// The turns that it has used in its zones.

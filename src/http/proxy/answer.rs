@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::forward::{Attempt, Failure, Forward, ResponseKind};
 use super::upload::Upload;
-use super::{cost, heads, ratelimit_headers};
+use super::{cost, heads, ratelimit_headers, rewrite};
 use crate::http::downstream::{ClientError, ClientStream, Response, unless_gone};
 use crate::http::message::{BodyLength, FieldName, Fields, InvalidResponse, ResponseHead, Version};
 use crate::http::upstream::{Connection, InFlight, OriginError};
@@ -72,7 +72,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             upload if upload.is_over() => limit,
             _ => open_limit,
         };
-        let fields = self.info.fields();
+        let (fields, edits) = (self.info.fields(), &self.route.request_fields);
         let Self {
             client,
             upload,
@@ -82,7 +82,10 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         let (mut received, mut looking) = (None, Deadline::default());
         if !upload.is_over() {
             let sending = poll_fn(|cx| {
-                if upload.poll(cx, *client, connection, fields)?.is_ready() {
+                if upload
+                    .poll(cx, *client, connection, fields, edits)?
+                    .is_ready()
+                {
                     return Poll::Ready(Ok::<_, ClientError>(None));
                 }
                 if let Poll::Ready(received) = connection.poll_receive(cx) {
@@ -175,7 +178,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
         } else {
             let asked = heads::asked_upgrade(self.info.head);
             let switches = head.status == 101;
-            if switches && !heads::is_switched_as_asked(&head, asked) {
+            // To a client over HTTP/2, any 2xx would open its WebSocket (RFC 8441, section 5).
+            let opens_unasked = self.info.head.opens_websocket() && matches!(head.status, 200..300);
+            if opens_unasked || switches && !heads::is_switched_as_asked(&head, asked) {
                 return Err(invalid(InvalidResponse::Protocol));
             }
             self.begin(&head, in_flight);
@@ -250,7 +255,7 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             let named = head.fields().elements(FieldName::Connection);
             self.named_away = named.map(Box::from).collect();
         }
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+        let all = |put: &mut dyn FnMut(&[u8], &[u8])| {
             let announced = trailers && head.length == BodyLength::Chunked;
             heads::each_passing(
                 head,
@@ -261,6 +266,9 @@ impl<C: ClientStream> Forward<'_, '_, C> {
             if let Some(outcome) = outcome {
                 ratelimit_headers::write(put, route, record, outcome);
             }
+        };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            rewrite::edit(&[&route.response_fields], put, all);
         };
         self.client.begin(&Response {
             status: head.status,

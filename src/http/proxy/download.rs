@@ -61,6 +61,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             self.settings().body_timeout
         };
         let fields = self.info.fields();
+        let edits = &self.route.request_fields;
         let Self { client, upload, .. } = self;
         let at_once = poll_fn(|cx| Poll::Ready(connection.poll_body(cx))).await;
         let mut piece = match at_once {
@@ -70,7 +71,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         if piece.is_none() {
             // The client gets all bytes so far while the gateway waits for more.
             let coming = poll_fn(|cx| {
-                let uploaded = upload.poll(cx, *client, connection, fields)?;
+                let uploaded = upload.poll(cx, *client, connection, fields, edits)?;
                 let flushed = client.poll_flush(cx)?;
                 if let Poll::Ready(piece) = connection.poll_body(cx) {
                     return Poll::Ready(Ok::<_, ClientError>(Some(piece)));
@@ -106,9 +107,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         connection: &mut Connection,
         piece: &mut Buffer,
     ) -> Result<(), Failure> {
-        let fields = self.info.fields();
+        let (fields, edits) = (self.info.fields(), &self.route.request_fields);
         poll_fn(|cx| {
-            let _uploaded = self.upload.poll(cx, self.client, connection, fields)?;
+            let client = &mut *self.client;
+            let _uploaded = self.upload.poll(cx, client, connection, fields, edits)?;
             self.client.poll_send(cx, piece, Then::More)
         })
         .await?;

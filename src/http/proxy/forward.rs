@@ -20,6 +20,9 @@ use crate::http::upstream::{
 };
 use crate::limit::Moment;
 
+/// How often a request is sent again on another connection.
+const MAX_REPEATS: u8 = 2;
+
 /// Why a request got no response, or only a part of one.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -44,6 +47,8 @@ pub(super) struct Forward<'a, 'r, C> {
     pub(super) worker: &'a Worker,
     pub(super) gateway: &'r Gateway,
     pub(super) route: &'a Route,
+    /// The index of the route's origin.
+    pub(super) origin: usize,
     pub(super) info: &'a RequestInfo<'a>,
     pub(super) context: &'a ConnectionContext,
     pub(super) client: &'a mut C,
@@ -100,6 +105,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         worker: &'a Worker,
         Admitted {
             route,
+            origin,
             place,
             used,
             held,
@@ -118,6 +124,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             worker,
             gateway: record.gateway,
             route,
+            origin,
             info,
             context,
             client,
@@ -137,9 +144,10 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     /// Sends the request to its origin and forwards the response to the client.
     ///
     /// If an idle connection breaks, perhaps because the server was just closing it, the request
-    /// is sent once more on a new connection. This is done only if none of the request had been
-    /// written, or if the method is idempotent and there is no body. If a server cannot be
-    /// reached, the other connection is to another server.
+    /// is sent again on a new connection. This is done only if none of the request had been
+    /// written, or if the method is idempotent and there is no body. It is also done if the server
+    /// told over HTTP/2 that it did nothing with the request. If a server cannot be reached, the
+    /// other connection is to another server.
     pub(super) async fn run(&mut self) -> Result<(), Failure> {
         let answered = self.exchange().await;
         if let Err(Failure::Origin(error)) = &answered {
@@ -151,7 +159,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
     }
 
     pub(super) fn origin(&self) -> &'r Origin {
-        self.gateway.origin(self.route.origin)
+        self.gateway.origin(self.origin)
     }
 
     pub(super) fn settings(&self) -> &'r config::Origin {
@@ -182,17 +190,21 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             return Err(Failure::Broken);
         };
         self.write_head(connection, in_flight)?;
+        let mut repeats = 0;
         let answer = loop {
             match self.answer(connection, in_flight).await {
                 Ok(answer) => break answer,
                 Err(Attempt::Failed(failure)) => return Err(self.failed(in_flight, failure)),
                 Err(Attempt::Closed(source)) => {
                     let unseen = connection.is_unseen();
-                    if !connection.is_reused() || !(again || unseen) {
+                    let may_be_sent_again =
+                        connection.is_refused() || connection.is_reused() && (again || unseen);
+                    if !may_be_sent_again || repeats == MAX_REPEATS {
                         let server = in_flight.server().to_string();
                         let error = OriginError::Broken { server, source };
                         return Err(self.failed(in_flight, Failure::Origin(error)));
                     }
+                    repeats += 1;
                     Box::pin(self.begin_again(in_flight, connection, source)).await?;
                 }
             }
@@ -274,6 +286,7 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         let traceparent = self.record.traceparent();
         let onward = RequestOnward {
             info: self.info,
+            route: self.route,
             context: self.context,
             server: in_flight.server(),
             host: &self.settings().host,

@@ -9,7 +9,7 @@ use super::limits::Turns;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::actors::Key;
-use crate::config::{Plans, Route};
+use crate::config::{Origin, Plans, Route};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{Admission, GateRejection, NoTurn, OriginGate, Place, Waiting};
 use crate::limit::{Cost, Moment, Share, WaitLimits};
@@ -57,7 +57,8 @@ pub(super) struct GateRequest<'a> {
     gateway: &'a Gateway,
     /// Index of its route.
     index: usize,
-    route: &'a Route,
+    /// Index of the route's origin.
+    origin: usize,
     info: &'a RequestInfo<'a>,
     /// What the request counts for.
     cost: Cost,
@@ -87,21 +88,31 @@ impl<'a> GateRequest<'a> {
     /// Returns `None` if the origin has no gate.
     pub(super) fn new(
         gateway: &'a Gateway,
-        (index, route): (usize, &'a Route),
+        index: usize,
+        origin: usize,
         info: &'a RequestInfo<'a>,
         cost: Cost,
     ) -> Option<Self> {
-        let gate = gateway.origin(route.origin).gate()?;
+        let gate = gateway.origin(origin).gate()?;
         Some(Self {
             gate,
             gateway,
             index,
-            route,
+            origin,
             info,
             cost,
             has_turn: false,
             sharer: OnceCell::new(),
         })
+    }
+
+    fn route(&self) -> &'a Route {
+        &self.gateway.settings().routes[self.index]
+    }
+
+    /// The settings of the origin.
+    fn settings(&self) -> &'a Origin {
+        self.gateway.origin(self.origin).settings()
     }
 
     /// The key of the request here, if it has a plan and the log has to tell.
@@ -132,15 +143,10 @@ impl<'a> GateRequest<'a> {
     fn tell_rejection(&self, reason: GateRejected) {
         self.gate.metrics().count_rejection(reason);
         self.gate.events().rejected(|| RejectionAtGate {
-            origin: self
-                .gateway
-                .origin(self.route.origin)
-                .settings()
-                .name
-                .clone(),
+            origin: self.settings().name.clone(),
             key: self.sharer().key.to_vec(),
             reason: reason.label(),
-            route: self.route.name(),
+            route: self.route().name(),
         });
     }
 
@@ -221,7 +227,7 @@ impl<'a> GateRequest<'a> {
 
     /// The longest waits of a request that may wait for `most` in all.
     fn wait_limits(&self, most: Option<Duration>) -> WaitLimits {
-        let origin = self.gateway.origin(self.route.origin).settings();
+        let origin = self.settings();
         WaitLimits {
             queue_timeout: origin.queue_timeout,
             hold: origin.hold,
@@ -236,14 +242,14 @@ impl<'a> GateRequest<'a> {
 
     /// The longest time that the request may wait here. In a dry run a route has no `max_wait`.
     fn most(&self, waited: Duration) -> Option<Duration> {
-        let most = self.route.max_wait.or(self.info.call_timeout);
-        let most = most.filter(|_| !self.route.dry_run)?;
+        let most = self.route().max_wait.or(self.info.call_timeout);
+        let most = most.filter(|_| !self.route().dry_run)?;
         Some(most.saturating_sub(waited))
     }
 
     /// Counts the request for its class, if the origin has classes.
     fn count_class(&self) {
-        let origin = self.gateway.origin(self.route.origin).settings();
+        let origin = self.settings();
         if origin.classes.is_empty() {
             return;
         }
@@ -256,13 +262,13 @@ impl<'a> GateRequest<'a> {
 
     /// The plans of the zone that shares the gate, if there is one.
     fn plans(&self) -> Option<&'a Plans> {
-        let share = self.gateway.origin(self.route.origin).settings().share?;
+        let share = self.settings().share?;
         Some(&self.gateway.zone(share).settings().plans)
     }
 
     fn sharer(&self) -> &Sharer {
         self.sharer.get_or_init(|| {
-            let share = self.gateway.origin(self.route.origin).settings().share;
+            let share = self.settings().share;
             let zone = share.map(|zone| self.gateway.zone(zone).settings());
             let key = zone.map_or_else(Key::default, |zone| key::shared(zone, self.info));
             let plan = zone.and_then(|zone| zone.plans.index_of(&key));
@@ -276,9 +282,10 @@ impl<'a> GateRequest<'a> {
         let plan = plan.and_then(|plan| self.plans()?.get(plan));
         let class = plan.and_then(|plan| plan.class.as_ref());
         Share {
-            class: Arc::clone(class.unwrap_or(&self.route.class)),
+            class: Arc::clone(class.unwrap_or(&self.route().class)),
             key: Key::clone(key),
             weight: plan.map_or(1, |plan| plan.weight),
+            held: self.info.held(&self.gateway.settings().server),
         }
     }
 }

@@ -43,6 +43,12 @@ impl GrpcStatus {
     }
 }
 
+/// Returns whether a field of a response belongs to the protocol, so nobody else may set it.
+pub(super) fn is_of_protocol(name: &[u8]) -> bool {
+    let begin = name.get(..5).unwrap_or_default();
+    begin.eq_ignore_ascii_case(b"grpc-") || name.eq_ignore_ascii_case(b"content-type")
+}
+
 /// Returns how long the client of a call waits for its end, if it says so.
 pub(super) fn timeout(head: &RequestHead) -> Option<Duration> {
     let value = head.fields().first(FieldName::GrpcTimeout)?;

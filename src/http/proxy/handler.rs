@@ -13,7 +13,7 @@ use super::record::RequestRecord;
 use super::reply::Reply;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
-use crate::config::Route;
+use crate::config::{Route, RouteAction};
 use crate::http::downstream::{
     Aborted, ClientError, ClientStream, ConnectionContext, RequestService, unless_gone,
 };
@@ -120,6 +120,18 @@ async fn admit<'a>(
         return Err(Reply::plain(404, "No route matches this request\n"));
     };
     record.route = Some(index);
+    let origin = match route.action {
+        RouteAction::Forward(origin) => origin,
+        RouteAction::Refuse(status) => return Err(Reply::of_status(status)),
+    };
+    if let Some(rewrite) = &route.rewrite
+        && rewrite.makes_dots(&info.path)
+    {
+        return Err(Reply::plain(
+            400,
+            "The path is ambiguous without its prefix\n",
+        ));
+    }
     let length = info.head.length().exact();
     let limit = settings.server.max_body_size;
     if limit.is_some_and(|limit| length.is_some_and(|length| length > limit.get())) {
@@ -127,7 +139,7 @@ async fn admit<'a>(
     }
     let cost = cost::before(&route.cost, info);
     record.cost = cost;
-    let gate = GateRequest::new(gateway, (index, route), info, cost);
+    let gate = GateRequest::new(gateway, index, origin, info, cost);
     record.planned = gate.as_ref().and_then(GateRequest::planned);
     // Without limits the gate is joined at once.
     let hopeless = gate.as_ref().filter(|_| !route.limits.is_empty());
@@ -147,7 +159,7 @@ async fn admit<'a>(
     }
     let mut place = None;
     if let Some(gate) = gate.map(|gate| gate.after(&turns)) {
-        let origin = gateway.origin(route.origin);
+        let origin = gateway.origin(origin);
         // Nobody waits for an origin that cannot be asked, unless it has `hold`.
         let picked = origin.pick(None, worker.pacer.now()).map(drop);
         let passed = match picked.or_else(|error| origin.begin_outage(error)) {
@@ -170,6 +182,7 @@ async fn admit<'a>(
     let (used, held) = turns.take(route);
     Ok(Admitted {
         route,
+        origin,
         place,
         used,
         held,

@@ -9,7 +9,8 @@ use http::header::{CONTENT_LENGTH, HeaderValue, TE};
 use smallvec::SmallVec;
 
 use super::request_info::RequestInfo;
-use crate::config::{HostRule, ServerUrl};
+use super::rewrite;
+use crate::config::{HostRule, Route, ServerUrl};
 use crate::http::downstream::ConnectionContext;
 use crate::http::http2::append;
 use crate::http::message::body::put_field;
@@ -20,6 +21,7 @@ use crate::http::message::{
 /// A request, and what its head for the origin depends on.
 pub(super) struct RequestOnward<'a> {
     pub(super) info: &'a RequestInfo<'a>,
+    pub(super) route: &'a Route,
     pub(super) context: &'a ConnectionContext,
     pub(super) server: &'a ServerUrl,
     pub(super) host: &'a HostRule,
@@ -48,22 +50,38 @@ impl<'a> RequestOnward<'a> {
         }
     }
 
-    /// The target for the origin, in two parts.
-    fn target(&self) -> [&'a [u8]; 2] {
+    /// Calls `put` with the parts of the target for the origin.
+    fn each_target_part(&self, put: &mut dyn FnMut(&[u8])) {
+        if let Some(rewrite) = &self.route.rewrite {
+            return rewrite::each_target_part(self.info, rewrite, put);
+        }
         let target = self.info.head.path_and_query();
-        let root: &[u8] = if matches!(target, [] | [b'?', ..]) {
-            b"/"
-        } else {
-            b""
-        };
-        [root, target]
+        if matches!(target, [] | [b'?', ..]) {
+            put(b"/");
+        }
+        put(target);
     }
 
     /// Calls `put` with each field for the origin but `Host` and those for framing.
     ///
     /// Hop-by-hop fields end here, and so do the fields in which an untrusted peer says where the
-    /// request came from.
+    /// request came from. The route may set and remove fields.
     fn each_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
+        let edits = &self.route.request_fields;
+        if edits.is_empty() {
+            return self.each_passing_field(put);
+        }
+        self.each_passing_field(|name, value| {
+            if !edits.has(name) {
+                put(name, value);
+            }
+        });
+        for (name, value) in edits.set() {
+            put(name.as_bytes(), &[value.as_bytes()]);
+        }
+    }
+
+    fn each_passing_field(&self, mut put: impl FnMut(&[u8], &[&[u8]])) {
         let (info, head) = (self.info, self.info.head);
         let fields = head.fields();
         let (trusted, chunked) = (info.client.trusted, head.length() == BodyLength::Chunked);
@@ -125,9 +143,7 @@ pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>) {
     let head = onward.info.head;
     out.put(head.method());
     out.put(b" ");
-    for part in onward.target() {
-        out.put(part);
-    }
+    onward.each_target_part(&mut |part| out.put(part));
     out.put(b" HTTP/1.1\r\n");
     put_field(out, b"Host", &onward.host());
     onward.each_field(|name, value| {
@@ -160,7 +176,8 @@ pub(super) fn write_request(out: &mut Buffer, onward: &RequestOnward<'_>) {
 /// Returns an error if the target or the host cannot be sent over HTTP/2.
 pub(super) fn http2_request(onward: &RequestOnward<'_>) -> Result<http::Request<()>, http::Error> {
     let head = onward.info.head;
-    let target = onward.target().concat();
+    let mut target = Vec::new();
+    onward.each_target_part(&mut |part| target.extend_from_slice(part));
     let target = match (&*target, head.method()) {
         // A request for the whole server (RFC 9113, section 8.3.1).
         (b"*" | b"/", b"OPTIONS") if head.path_and_query() == b"*" => &b"*"[..],

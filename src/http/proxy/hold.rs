@@ -100,9 +100,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
         error: OriginError,
         held_since: Moment,
     ) -> Result<Place, Failure> {
-        let route = self.record.route.map(|index| (index, self.route));
         let cost = self.record.cost;
-        let gate = route.and_then(|route| GateRequest::new(self.gateway, route, self.info, cost));
+        let gate = self
+            .record
+            .route
+            .and_then(|route| GateRequest::new(self.gateway, route, self.origin, self.info, cost));
         let (Some(gate), Some(place)) = (gate, place) else {
             return Err(Failure::Origin(error));
         };

@@ -19,6 +19,7 @@ mod ratelimit_headers;
 mod record;
 mod reply;
 mod request_info;
+mod rewrite;
 mod tunnel;
 mod upload;
 mod worker;

@@ -150,10 +150,14 @@ impl<'r> RequestRecord<'r> {
         }
     }
 
+    /// Returns the route that takes the request, once it is found.
+    pub(super) fn route(&self) -> Option<&'r Route> {
+        self.gateway.settings().routes.get(self.route?)
+    }
+
     /// Returns the route and the result of its limits.
     pub(super) fn limited_route(&self) -> Option<(&Route, &LimitOutcome)> {
-        let route = self.gateway.settings().routes.get(self.route?)?;
-        Some((route, self.outcome.as_ref()?))
+        Some((self.route()?, self.outcome.as_ref()?))
     }
 
     /// Returns the result of the limits.
@@ -221,14 +225,14 @@ impl<'r> RequestRecord<'r> {
 
     /// Returns the plan that decides the request's share of its origin's gate, and its zone.
     fn plan_at_gate(&self, route: &Route) -> Option<(&Zone, &Plan)> {
-        let share = self.gateway.origin(route.origin).settings().share?;
+        let share = self.gateway.origin(route.origin()?).settings().share?;
         let zone = self.gateway.zone(share).settings();
         Some((zone, zone.plans.get(self.planned.as_ref()?.plan)?))
     }
 
     /// Returns the request's class at its origin's gate, if the origin has classes.
     fn class(&self, route: &Route, plan: Option<&Plan>) -> Option<&str> {
-        let classes = &self.gateway.origin(route.origin).settings().classes;
+        let classes = &self.gateway.origin(route.origin()?).settings().classes;
         let wanted = plan.and_then(|plan| plan.class.as_ref());
         let wanted = wanted.unwrap_or(&route.class);
         let known = classes.iter().find(|class| class.name == *wanted);
@@ -236,8 +240,7 @@ impl<'r> RequestRecord<'r> {
     }
 
     fn entry(&self, duration: Duration, now: Moment) -> access::Entry<'_> {
-        let settings = self.gateway.settings();
-        let route = self.route.and_then(|route| settings.routes.get(route));
+        let route = self.route();
         let at_gate = route.and_then(|route| self.plan_at_gate(route));
         let decisive = self.outcome.as_ref().and_then(LimitOutcome::decisive);
         let field = |name| {
@@ -253,8 +256,8 @@ impl<'r> RequestRecord<'r> {
             route: route.map(Route::name),
             origin: self
                 .server
-                .and(route)
-                .map(|route| self.gateway.origin(route.origin).settings().name.as_str()),
+                .and(route.and_then(Route::origin))
+                .map(|origin| self.gateway.origin(origin).settings().name.as_str()),
             server: self.server.as_ref().map(ToString::to_string),
             limited: self.limited(),
             planned: self.planned.as_ref().zip(at_gate).map(|(planned, of)| {
@@ -284,17 +287,17 @@ impl<'r> RequestRecord<'r> {
 
 impl RequestRecord<'_> {
     fn send_spans(&self, spans: &Spans, trace: &Trace, now: Moment) {
-        let settings = self.gateway.settings();
-        let route = self.route.and_then(|route| settings.routes.get(route));
+        let route = self.route();
         let left = match &self.waiting {
             Some(_) => now,
             None => self.began + self.waited() + self.waited_at_gate(|| now).unwrap_or_default(),
         };
         let by_limits = self.outcome.as_ref().and_then(|outcome| outcome.rejected);
         let by_gate = self.rejected_at_gate();
-        let origin = self.server.zip(route).map(|(server, route)| OriginSpan {
+        let origin = self.server.zip(route.and_then(Route::origin));
+        let origin = origin.map(|(server, origin)| OriginSpan {
             time: (left, self.origin_took.map_or(now, |took| left + took)),
-            name: &self.gateway.origin(route.origin).settings().name,
+            name: &self.gateway.origin(origin).settings().name,
             server: server.to_string(),
             is_answered: self.is_answered,
         });

@@ -11,6 +11,7 @@ use super::grpc::{self, GrpcStatus};
 use super::ratelimit_headers::{self, whole_seconds};
 use super::record::RequestRecord;
 use super::request_info::{RequestInfo, UnfitRequest};
+use super::rewrite;
 use crate::config::Route;
 use crate::http::downstream::{ClientError, ClientStream, Response};
 use crate::http::message::{BodyLength, Buffer};
@@ -143,7 +144,8 @@ impl<'a> Reply<'a> {
         Self::of_status(error.status())
     }
 
-    fn of_status(status: u16) -> Self {
+    /// The response of a status, whose text is its reason.
+    pub(super) fn of_status(status: u16) -> Self {
         let known = StatusCode::from_u16(status).ok();
         let reason = known.and_then(|status| status.canonical_reason());
         Self::plain(status, format!("{}\n", reason.unwrap_or("Bad Gateway")))
@@ -156,6 +158,11 @@ impl<'a> Reply<'a> {
         let limited = record.limited_route();
         let mut number = itoa::Buffer::new();
         let status = number.format(GrpcStatus::of_http(self.status).number());
+        let others = |put: &mut dyn FnMut(&[u8], &[u8])| {
+            if let Some((route, outcome)) = limited {
+                ratelimit_headers::write(put, route, record, outcome);
+            }
+        };
         let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"content-type", grpc::CONTENT_TYPE);
             put(b"grpc-status", status.as_bytes());
@@ -168,9 +175,13 @@ impl<'a> Reply<'a> {
                     millis_text.format(millis).as_bytes(),
                 );
             }
-            if let Some((route, outcome)) = limited {
-                ratelimit_headers::write(put, route, record, outcome);
-            }
+            // What the protocol says is no matter of the route.
+            let mut put_other = |name: &[u8], value: &[u8]| {
+                if !grpc::is_of_protocol(name) {
+                    put(name, value);
+                }
+            };
+            edited(record, &mut put_other, others);
         };
         client.begin(&Response {
             status: 200,
@@ -201,7 +212,7 @@ impl<'a> Reply<'a> {
             record.sent(self.text.len() as u64);
         }
         let limited = record.limited_route();
-        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| {
+        let own = |put: &mut dyn FnMut(&[u8], &[u8])| {
             put(b"Content-Type", b"text/plain; charset=utf-8");
             match &self.more {
                 MoreFields::None => {}
@@ -219,6 +230,7 @@ impl<'a> Reply<'a> {
                 ratelimit_headers::write(put, route, record, outcome);
             }
         };
+        let fields = |put: &mut dyn FnMut(&[u8], &[u8])| edited(record, put, own);
         let length = self.text.len() as u64;
         let known = StatusCode::from_u16(self.status).ok();
         let reason = known.and_then(|status| status.canonical_reason());
@@ -241,5 +253,17 @@ impl<'a> Reply<'a> {
             fields: &fields,
         });
         body
+    }
+}
+
+/// Calls `put` with the fields of `each` as the route of the request leaves them.
+fn edited(
+    record: &RequestRecord<'_>,
+    put: &mut dyn FnMut(&[u8], &[u8]),
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+) {
+    match record.route() {
+        Some(route) => rewrite::edit(&[&route.response_fields, &route.answer_fields], put, each),
+        None => each(put),
     }
 }

@@ -63,6 +63,18 @@ impl<'a> RequestInfo<'a> {
         split_query(self.head.path_and_query()).1
     }
 
+    /// Returns how many requests of its key may wait above what the limits allow.
+    ///
+    /// Only over HTTP/2: there a client sends all that it has at once, and holding some of it back
+    /// does not hold up the rest of its connection.
+    pub(super) fn held(&self, server: &Server) -> u32 {
+        if self.head.version() == Version::Http2 {
+            server.held_streams()
+        } else {
+            0
+        }
+    }
+
     /// Returns why the gateway does not accept the request, if it does not.
     pub(super) fn unfit(&self) -> Option<UnfitRequest> {
         if self.head.method() == b"CONNECT" {
@@ -83,6 +95,11 @@ impl<'a> RequestInfo<'a> {
         let mut fields = self.fields().all(FieldName::Host);
         let authority = self.head.authority();
         let by_field = match (fields.next(), fields.next()) {
+            // Over HTTP/2 both must name the same (RFC 9113, section 8.3.1). Over HTTP/1 an absolute
+            // target overrides the field.
+            (Some(field), None) if self.head.version() == Version::Http2 => {
+                is_authority(field) && authority.is_none_or(|it| it.eq_ignore_ascii_case(field))
+            }
             (Some(field), None) => is_authority(field),
             (None, _) => match self.head.version() {
                 // HTTP/1.0 has no such field, and HTTP/2 has a pseudo-header instead.

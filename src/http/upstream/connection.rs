@@ -31,9 +31,8 @@ impl Connection {
     pub fn give_back(self, most: usize) {
         match self {
             Self::Http1(connection) => connection.give_back(most),
-            // The others that use it keep it; without idle connections it ends with the last.
-            Self::Http2(exchange) if most == 0 => exchange.distrust(),
-            Self::Http2(_) => {}
+            // The others that use it keep it.
+            Self::Http2(exchange) => drop(exchange),
         }
     }
 
@@ -45,6 +44,15 @@ impl Connection {
         match self {
             Self::Http1(connection) => connection.is_reused(),
             Self::Http2(exchange) => exchange.is_reused(),
+        }
+    }
+
+    /// Returns whether the server has told that it did nothing with the request.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        match self {
+            Self::Http1(_) => false,
+            Self::Http2(exchange) => exchange.is_refused(),
         }
     }
 

@@ -29,7 +29,7 @@ type ByServer = HashMap<*const Server, Rc<Pool>, RandomState>;
 pub struct Pool {
     server: Arc<Server>,
     idle: Rc<IdleConnections>,
-    shared: Http2Connections,
+    shared: Rc<Http2Connections>,
 }
 
 /// What a request needs of its connection.
@@ -52,7 +52,7 @@ impl Pools {
         let pool = Rc::new(Pool {
             server: Arc::clone(server),
             idle: Rc::default(),
-            shared: Http2Connections::default(),
+            shared: Rc::default(),
         });
         // A request that was waiting when its server left the file may still use the pool, but no
         // connection is kept for others.
@@ -130,7 +130,8 @@ impl Pool {
             self.shared.note_http1();
             return Ok(Connection::Http1(Http1Connection::new(stream, &self.idle)));
         }
-        let exchange = self.shared.begin(stream, settings.max_header_size).await?;
+        let (largest, idle) = (settings.max_header_size, settings.keep_alive);
+        let exchange = self.shared.begin(stream, largest, idle).await?;
         Ok(Connection::Http2(Box::new(exchange)))
     }
 }

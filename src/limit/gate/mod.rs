@@ -344,10 +344,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if self.is_free(now) {
             return Ok(Duration::ZERO);
         }
-        let GateLimits {
-            queue, max_queue, ..
-        } = self.limits;
-        let room = max_queue.saturating_sub(self.outage.len());
+        let queue = self.queue(share);
+        let room = self.limits.max_queue.saturating_sub(self.outage.len());
         if !self.waiting.has_room(&share.key, queue, room) {
             return Err(self.full(share, now));
         }
@@ -414,10 +412,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         by_pace.max(self.turnover.time_for(costs.saturating_add(1)))
     }
 
+    /// Requests of the key of this share that may wait.
+    fn queue(&self, share: &Share<K>) -> Option<usize> {
+        let held = usize::try_from(share.held).unwrap_or(usize::MAX);
+        self.limits.queue.map(|queue| queue.saturating_add(held))
+    }
+
     fn full(&self, share: &Share<K>, now: Moment) -> Full {
-        let GateLimits {
-            queue, max_queue, ..
-        } = self.limits;
+        let (queue, max_queue) = (self.queue(share), self.limits.max_queue);
         let (all, of_key) = (self.depth(), self.waiting.depth(&share.key));
         let for_all = all >= max_queue;
         // There is room again when the first waiter leaves: of this key, or of all. More must

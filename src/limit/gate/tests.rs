@@ -106,6 +106,32 @@ fn a_request_leaves_when_a_place_is_free_and_its_slot_has_come() {
 }
 
 #[test]
+fn requests_that_are_held_wait_above_the_queue_of_their_key() {
+    let mut gate = Gate::new(GateLimits {
+        queue: Some(2),
+        ..limits("10r/s")
+    });
+    let held = Share {
+        held: 3,
+        ..Share::of('a')
+    };
+    assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);
+    for _ in 0..5 {
+        let joined = gate.join(&held, Cost::ONE, at(0), || 0);
+        assert!(matches!(joined, Admission::Waiting(_)));
+    }
+    let joined = gate.join(&held, Cost::ONE, at(0), || 0);
+    let full = |retry| Full {
+        for_all: false,
+        retry_at: at(retry),
+    };
+    assert_eq!(joined, Admission::Rejected(full(100)));
+    // Three of five leave the room that another one has.
+    assert_eq!(join(&mut gate, 'a', 0), Admission::Rejected(full(400)));
+    assert!(matches!(join(&mut gate, 'b', 0), Admission::Waiting(_)));
+}
+
+#[test]
 fn without_a_pace_places_alone_count() {
     let mut gate = Gate::new(places(2));
     assert_eq!(join(&mut gate, 'a', 0), Admission::Passed);

@@ -213,7 +213,7 @@ impl<W> Queue<W> {
     ) -> (Verdict, Option<Charge>) {
         let (verdict, charge) = self.charge(limit, now);
         if let (Verdict::Delay { .. }, Some(charge), Delay::Above(delay)) =
-            (verdict, charge, limit.delay)
+            (verdict, charge, limit.waits())
         {
             self.seat(charge, delay, ticket, waiter());
         }

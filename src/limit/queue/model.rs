@@ -188,14 +188,14 @@ impl Model {
     pub fn judge(&self, limit: Limit, now: Moment) -> (Judgement, i128) {
         let found = self.replay(now).next();
         let excess = found + i128::from(limit.cost.get() - 1) * UNIT;
-        let wait = match limit.delay {
+        let wait = match limit.waits() {
             Delay::Above(free) => (found - i128::from(free) * UNIT).max(0),
             Delay::Never => 0,
         };
         let longest = limit
             .max_wait
             .map(|longest| i128::try_from(longest.as_nanos()).expect("short") * self.leak);
-        let judgement = if excess > i128::from(limit.burst) * UNIT {
+        let judgement = if excess > i128::from(limit.ceiling()) * UNIT {
             Judgement::Reject(Reason::Burst)
         } else if longest.is_some_and(|longest| wait > longest) {
             Judgement::Reject(Reason::MaxWait)

@@ -63,14 +63,16 @@ fn limits() -> impl Strategy<Value = Vec<Limit>> {
     let wait = (0..4_000_000_000u64).prop_map(Duration::from_nanos);
     let burst = prop_oneof![0..8u32, 8..30u32];
     let cost = prop_oneof![Just(1), 1..9_u32];
-    let limit = (burst, delay, prop::option::weighted(0.15, wait), cost);
+    let held = prop_oneof![2 => Just(0), 1 => 1..9_u32];
+    let limit = (burst, delay, prop::option::weighted(0.15, wait), cost, held);
     prop::collection::vec(
-        limit.prop_map(|(burst, delay, max_wait, cost)| Limit {
+        limit.prop_map(|(burst, delay, max_wait, cost, held)| Limit {
             burst,
             delay,
             max_wait,
             cost: Cost::new(cost.min(burst + 1)).expect("small"),
             in_flight: None,
+            held,
         }),
         1..4,
     )
@@ -237,7 +239,7 @@ impl Twins {
             return self.leaves_as(id, Exit::Rejected);
         };
         assert_eq!(charge.at(), now);
-        if let (Verdict::Delay { until, .. }, Delay::Above(delay)) = (verdict, limit.delay) {
+        if let (Verdict::Delay { until, .. }, Delay::Above(delay)) = (verdict, limit.waits()) {
             assert!(until > now);
             self.model.came(id, now, limit.cost, Some(delay));
         } else {
@@ -527,7 +529,7 @@ proptest! {
             for (ticket, (gap, delay)) in (0..).zip(&joins) {
                 *now = *now + Duration::from_nanos(gap / count);
                 while queue.take_due(*now).is_some() {}
-                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None, cost: Cost::ONE, in_flight: None };
+                let limit = Limit { burst: 50, delay: Delay::Above(*delay), max_wait: None, cost: Cost::ONE, in_flight: None, held: 0 };
                 queue.join(limit, Ticket(ticket), *now, || ticket);
             }
             for leave in &leaves {
@@ -613,7 +615,7 @@ proptest! {
         let limit = Limit { burst: 1_000, max_wait: None, ..twins.limits[0] };
         let newcomer = u64::MAX;
         let (verdict, _) = queue.join(limit, Ticket(newcomer), now, || newcomer);
-        if let Delay::Above(delay) = limit.delay {
+        if let Delay::Above(delay) = limit.waits() {
             let same = |id: u64| twins.model.waiting().contains(&(id, delay));
             let order = departures(&queue);
             let last = order.iter().rposition(|(id, _)| same(*id));
@@ -632,9 +634,9 @@ fn departures(queue: &Queue<u64>) -> Vec<(u64, Moment)> {
 
 /// How many requests may be in the bucket when one departs.
 fn at_once(limits: &[Limit]) -> i128 {
-    let most = limits.iter().map(|limit| match limit.delay {
-        Delay::Above(delay) => (delay + limit.cost.above_one()).min(limit.burst),
-        Delay::Never => limit.burst,
+    let most = limits.iter().map(|limit| match limit.waits() {
+        Delay::Above(delay) => (delay + limit.cost.above_one()).min(limit.ceiling()),
+        Delay::Never => limit.ceiling(),
     });
     i128::from(most.max().unwrap_or(0))
 }

@@ -18,11 +18,14 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use super::escape::{escape, escape_unquoted};
-use crate::config::{Access, Format, Log};
+use crate::config::{Access, Format, Settings};
 use crate::limit::{Excess, Moment};
 use crate::observe::metrics::LimitStatus;
 use backlog::Backlog;
 pub use backlog::finish;
+
+/// The names that lead to its field of the file.
+const ACCESS: [&str; 2] = ["log", "access"];
 
 /// An open access log. When it is dropped, the lines that still wait are written.
 pub struct AccessLog {
@@ -135,13 +138,14 @@ impl AccessLog {
     /// # Errors
     ///
     /// Returns an error if the file cannot be opened for appending.
-    pub fn open(log: &Log) -> io::Result<Option<Self>> {
+    pub fn open(settings: &Settings) -> io::Result<Option<Self>> {
+        let log = &settings.log;
         let backlog = match &log.access {
             Access::Off => return Ok(None),
             Access::Stdout => Backlog::new(io::stdout()),
             Access::File(path) => open_file(path).and_then(Backlog::new),
         };
-        let backlog = backlog.map_err(|error| of_log(&error, log));
+        let backlog = backlog.map_err(|error| of_log(&error, settings));
         Ok(Some(Self {
             format: log.format,
             backlog: backlog?,
@@ -150,16 +154,16 @@ impl AccessLog {
 
     /// Opens the file of the log again, for the lines that are written from here on.
     ///
-    /// `log` must be the settings that the log was opened with. Returns whether it has a file.
+    /// `settings` must be those that the log was opened with. Returns whether it has a file.
     ///
     /// # Errors
     ///
     /// Returns an error if the file cannot be opened. The lines then go where they went before.
-    pub fn reopen(&self, log: &Log) -> io::Result<bool> {
-        let Access::File(path) = &log.access else {
+    pub fn reopen(&self, settings: &Settings) -> io::Result<bool> {
+        let Access::File(path) = &settings.log.access else {
             return Ok(false);
         };
-        let file = open_file(path).map_err(|error| of_log(&error, log))?;
+        let file = open_file(path).map_err(|error| of_log(&error, settings))?;
         self.backlog.replace_sink(file);
         Ok(true)
     }
@@ -175,12 +179,17 @@ impl AccessLog {
     }
 }
 
-/// Adds to `error` the file that the settings name.
-fn of_log(error: &io::Error, log: &Log) -> io::Error {
-    let name = match &log.access {
-        Access::File(path) => path.display().to_string(),
-        Access::Stdout => "stdout".to_owned(),
-        Access::Off => "off".to_owned(),
+/// Adds to `error` the name of the log as it is written in the file, without values of the
+/// environment.
+fn of_log(error: &io::Error, settings: &Settings) -> io::Error {
+    let written = settings
+        .from_environment
+        .get(&ACCESS.map(str::to_owned)[..]);
+    let name = match (&settings.log.access, written) {
+        (_, Some(written)) => written.clone(),
+        (Access::File(path), None) => path.display().to_string(),
+        (Access::Stdout, None) => "stdout".to_owned(),
+        (Access::Off, None) => "off".to_owned(),
     };
     io::Error::new(error.kind(), format!("log.access {name}: {error}"))
 }

@@ -58,8 +58,8 @@ impl KeyPlaces {
         let known = self.keys.get(&wanted.owner);
         let is_free = known.is_none_or(|known| known.places.is_free(wanted.terms.in_flight));
         let waiting = queued + known.map_or(0, |known| known.places.depth());
-        let burst = usize::try_from(limit.burst).unwrap_or(usize::MAX);
-        (waits || !is_free) && waiting >= burst
+        let most = usize::try_from(limit.ceiling()).unwrap_or(usize::MAX);
+        (waits || !is_free) && waiting >= most
     }
 
     /// Takes a place for a request that joined then, or makes it wait for one. Whether it has one.

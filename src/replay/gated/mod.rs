@@ -173,7 +173,7 @@ impl<'a> GatedSimulator<'a> {
 
     /// The share of the gate of the route's origin. Its key is empty if the origin has no `share`.
     fn share(&mut self, route: &Route, line: &Line) -> Share<Rc<[u8]>> {
-        let zone = self.gates.share(route.origin);
+        let zone = route.origin().and_then(|origin| self.gates.share(origin));
         let zone = zone.map(|zone| self.zones.zone(zone));
         let key = zone.map(|zone| self.requests.of(zone, line));
         let key = key.unwrap_or_default();
@@ -183,6 +183,7 @@ impl<'a> GatedSimulator<'a> {
             class: Arc::clone(class.unwrap_or(&route.class)),
             weight: plan.map_or(1, |plan| plan.weight),
             key: key.into(),
+            held: 0,
         }
     }
 
@@ -190,7 +191,8 @@ impl<'a> GatedSimulator<'a> {
     fn holds(&mut self, route: &Route, line: &Line) -> Duration {
         let mut limits = route.limits.iter();
         let is_bounded = limits.any(|limit| limit.limit.in_flight.is_some());
-        if !is_bounded && !self.gates.has_places(route.origin) {
+        let has_places = |origin| self.gates.has_places(origin);
+        if !is_bounded && !route.origin().is_some_and(has_places) {
             return Duration::ZERO;
         }
         let recorded = line.recorded.as_ref();

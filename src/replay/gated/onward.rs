@@ -69,10 +69,10 @@ impl<'a> GatedSimulator<'a> {
         share: &Share<Rc<[u8]>>,
         waited: Duration,
     ) -> Result<(), GateRejected> {
-        if !self.gates.has_gate(route.origin) {
+        let Some(origin) = route.origin().filter(|origin| self.gates.has_gate(*origin)) else {
             return Ok(());
-        }
-        let predicted = self.gates.predict(route.origin, share, self.now)?;
+        };
+        let predicted = self.gates.predict(origin, share, self.now)?;
         // A dry run waits as long as the gate lets it.
         let most = route.max_wait.filter(|_| !route.dry_run);
         match most.map(|most| most.saturating_sub(waited)) {
@@ -83,12 +83,12 @@ impl<'a> GatedSimulator<'a> {
 
     /// A request comes to its gate. Returns its outcome unless it waits there.
     fn join_gate(&mut self, number: u64, request: Waiting<'a>) -> Option<Outcome> {
-        let origin = request.route.origin;
         let now = self.now;
-        if !self.gates.has_gate(origin) {
+        let origin = request.route.origin();
+        let Some(origin) = origin.filter(|origin| self.gates.has_gate(*origin)) else {
             self.places.end_at(number, now + request.holds);
             return Some(request.outcome);
-        }
+        };
         let joined = self.gates.join(
             origin,
             &request.share,

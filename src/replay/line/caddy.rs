@@ -46,7 +46,8 @@ pub(super) fn read(line: &str) -> Result<Line<'_>, LineError> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let (ended, ahead) = time::any(&ended).ok_or_else(|| LineError::Time(shown(&ended)))?;
+    let read = time::any(&ended).or_else(|| time::wall(&ended));
+    let (ended, ahead) = read.ok_or_else(|| LineError::Time(shown(&ended)))?;
     let took = log.duration.as_ref().and_then(span);
     let Request {
         client_ip,

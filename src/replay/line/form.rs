@@ -59,6 +59,11 @@ impl fmt::Display for Form {
 }
 
 impl Form {
+    /// The names of all formats.
+    pub(crate) fn names() -> [&'static str; 7] {
+        NAMES.map(|(_, name)| name)
+    }
+
     /// The format of a trace that begins with `line`.
     #[must_use]
     pub fn of(line: &str) -> Self {

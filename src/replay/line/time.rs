@@ -90,6 +90,13 @@ pub(super) fn any(text: &str) -> Option<(Moment, i32)> {
     Some((moment(time)?, ahead.map_or(0, Offset::seconds)))
 }
 
+/// A time as Caddy's `wall` formats have it, such as `2026/11/21 03:33:47.250`, read as UTC.
+pub(super) fn wall(text: &str) -> Option<(Moment, i32)> {
+    let (date, clock) = text.split_once(' ')?;
+    let time: DateTime = format!("{}T{clock}", date.replace('/', "-")).parse().ok()?;
+    Some((moment(Offset::UTC.to_timestamp(time).ok()?)?, 0))
+}
+
 /// Decimal seconds as nanoseconds. Finer digits are cut off.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
@@ -162,6 +169,21 @@ mod tests {
             "-1",
         ] {
             assert_eq!(any(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_the_wall_is_read_as_utc() {
+        let nine = 1_793_523_600_000_000_000;
+        for (text, nanos) in [
+            ("2026/11/01 09:00:00", nine),
+            ("2026/11/01 09:00:00.250", nine + 250_000_000),
+            ("2026/11/01 09:00:00.000000001", nine + 1),
+        ] {
+            assert_eq!(wall(text), Some((Moment::from_nanos(nanos), 0)), "{text}");
+        }
+        for text in ["", " ", "2026/11/01", "2026/13/01 09:00:00", "1/2/3 4:5:6"] {
+            assert_eq!(wall(text), None, "{text}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The advice as a whole `gateway.toml`.
 
 use super::advice::Advice;
+use super::enough::caution;
 use super::hours::Class;
 use super::pace::LONGEST_WAIT;
 use super::paste::{gate_fields, limit, zone_of};
@@ -14,9 +15,12 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 
 /// A `gateway.toml` with the recommended numbers, from the log `name`.
 ///
+/// `option` is what commands need to find the file, such as ` -c mine.toml`. If the log is too short
+/// for its numbers to be right, they limit nobody.
+///
 /// `None` if there is no advice for keys without a plan.
 #[must_use]
-pub fn file(advice: &Advice, name: &str, origin: Option<&str>) -> Option<String> {
+pub fn file(advice: &Advice, name: &str, option: &str, origin: Option<&str>) -> Option<String> {
     let survey = &advice.survey;
     let candidate = advice.chosen()?.candidate;
     let (key, rate) = (survey.template.to_string(), candidate.rate.to_string());
@@ -39,11 +43,19 @@ pub fn file(advice: &Advice, name: &str, origin: Option<&str>) -> Option<String>
         ),
         _ => format!("# The most that one key came in a second of the log{without}.\n"),
     };
-    let outliers: String = outliers
-        .lines()
-        .flat_map(|line| ["# ", line, "\n"])
-        .collect();
     let gate = gate_fields(survey).unwrap_or_default();
+    let caution = caution(survey);
+    let (gate, dry_run) = match caution {
+        None => (
+            gate,
+            "# dry_run = true    # limit nobody, only count and log\n",
+        ),
+        Some(_) => (
+            without_fields(&gate),
+            "dry_run = true    # limits nobody, only counts and logs: remove it once the numbers are right\n",
+        ),
+    };
+    let [caution, outliers] = [caution.unwrap_or_default(), outliers].map(|text| comments(&text));
     let unnamed = match origin {
         Some(_) => "",
         None => "    # the log does not name the backend: write its address here",
@@ -52,8 +64,8 @@ pub fn file(advice: &Advice, name: &str, origin: Option<&str>) -> Option<String>
         "# Numbers from {name}:\n\
          # {}.\n\
          # `drip advise {name}` shows what these numbers and their neighbours would have delayed and\n\
-         # rejected; `drip simulate --summary {name}` replays the log against this file.\n\
-         {outliers}# Saved changes take effect at once; `drip check` shows every value in force.\n\n\
+         # rejected; `drip simulate{option} --summary {name}` replays the log against this file.\n\
+         {caution}{outliers}# Saved changes take effect at once; `drip check{option}` shows every value in force.\n\n\
          [server]\n\
          listen = [\"127.0.0.1:8080\"]           # also \"[::]:8080\", or \"unix:drip.sock\"\n\
          # trusted_proxies = [\"10.0.0.0/8\"]    # whose X-Forwarded-For tells who the client is\n\n\
@@ -64,8 +76,7 @@ pub fn file(advice: &Advice, name: &str, origin: Option<&str>) -> Option<String>
          [[routes]]\n\
          path = \"/\"\n\
          origin = \"app\"\n\
-         # The smallest burst that rejects none of these requests at this rate.\n{}\
-         # dry_run = true    # limit nobody, only count and log\n",
+         # The smallest burst that rejects none of these requests at this rate.\n{}{dry_run}",
         basis(survey),
         toml_string(origin.unwrap_or(ORIGIN)),
         title(&zone_of(survey)),
@@ -73,4 +84,18 @@ pub fn file(advice: &Advice, name: &str, origin: Option<&str>) -> Option<String>
         toml_string(&rate),
         limit(survey, candidate),
     ))
+}
+
+/// Lines as comments.
+fn comments(text: &str) -> String {
+    text.lines().flat_map(|line| ["# ", line, "\n"]).collect()
+}
+
+/// The same lines, with the fields as comments too.
+fn without_fields(lines: &str) -> String {
+    let comment = |line: &str| match line.strip_prefix('#') {
+        Some(_) => format!("{line}\n"),
+        None => format!("# {line}\n"),
+    };
+    lines.lines().map(comment).collect()
 }

@@ -22,6 +22,17 @@ pub enum Resolution {
     Finer,
 }
 
+impl Resolution {
+    /// The coarsest that has this time.
+    pub(super) fn of(time: u64) -> Self {
+        match time {
+            _ if time.is_multiple_of(1_000_000_000) => Self::Second,
+            _ if time.is_multiple_of(1_000_000) => Self::Millisecond,
+            _ => Self::Finer,
+        }
+    }
+}
+
 /// The keys that are judged together, and their requests.
 pub(super) struct Group {
     keys: Keys,
@@ -159,12 +170,7 @@ impl Tally {
     }
 
     fn count(&mut self, time: u64, (slot, class): (u32, Class), keys: &mut Keys) {
-        let fine = match time {
-            _ if time.is_multiple_of(1_000_000_000) => Resolution::Second,
-            _ if time.is_multiple_of(1_000_000) => Resolution::Millisecond,
-            _ => Resolution::Finer,
-        };
-        self.resolution = self.resolution.max(fine);
+        self.resolution = self.resolution.max(Resolution::of(time));
         self.first.get_or_insert(time);
         self.last = time;
         let (all, peaks) = (&mut self.all, &mut self.peaks);

@@ -20,6 +20,7 @@
 //! lines that are held back to put them into order. Temporary files hold the rest.
 
 mod advice;
+mod enough;
 mod file;
 mod gate;
 mod group;

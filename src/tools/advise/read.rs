@@ -1,6 +1,7 @@
 use std::fmt::Display;
 use std::io::{self, Read};
 
+use super::group::Resolution;
 use super::survey::{Item, Survey};
 use crate::limit::Moment;
 use crate::replay::{Form, Trace};
@@ -32,6 +33,8 @@ struct Open {
     trace: Trace,
     /// Its next request: the time, and what to count.
     next: Option<(u64, Item)>,
+    /// The finest of the times so far.
+    resolution: Option<Resolution>,
 }
 
 /// How many lines at the start of a log are searched for a time.
@@ -71,6 +74,7 @@ pub fn read(
                     name: log.name,
                     trace,
                     next: None,
+                    resolution: None,
                 }),
                 Err(error) => complain(&log.name, None, &error),
             }
@@ -109,17 +113,23 @@ impl Open {
                     reading.read += 1;
                     self.next = survey.key(&line);
                     survey.set_form(self.trace.form());
+                    if let Some((time, _)) = self.next {
+                        self.resolution = self.resolution.max(Some(Resolution::of(time)));
+                    }
                 }
                 Ok(Some((number, Err(error)))) => {
                     reading.bad += 1;
                     complain(&self.name, Some(number), &error);
                 }
-                Ok(None) => return,
+                Ok(None) => break,
                 Err(error) => {
                     complain(&self.name, None, &error);
-                    return;
+                    break;
                 }
             }
+        }
+        if self.next.is_none() {
+            survey.end_of_log(self.resolution);
         }
     }
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 
 use super::advice::{Advice, Reach, ZoneAdvice};
+use super::enough::caution;
 use super::group::{Counted, Resolution};
 use super::hours::Class;
 use super::pace::LONGEST_WAIT;
@@ -20,6 +21,9 @@ use crate::replay::{Form, Spread};
 
 /// The quantiles that are shown beside the peak.
 const SHARES: [(f64, &str); 2] = [(0.5, "p50"), (0.99, "p99")];
+
+/// The earliest time of a trace that is a date: the year 2001. A trace may count from its start.
+const EARLIEST_DATE: u64 = 1_000_000_000_000_000_000;
 
 /// The whole advice, for people.
 #[must_use]
@@ -70,8 +74,9 @@ pub(super) fn basis(survey: &Surveyed) -> String {
         " without a plan"
     };
     let (first, last) = survey.span();
-    let from = shown(first, survey.ahead[0]);
-    let to = shown(last, survey.ahead[1]);
+    let is_trace = survey.form == Some(Form::Csv);
+    let from = shown(first, survey.ahead[0], is_trace);
+    let to = shown(last, survey.ahead[1], is_trace);
     let by = match (&survey.zone, survey.form) {
         (_, Some(Form::Csv)) => "as the trace names them".to_owned(),
         (Some(zone), _) if survey.is_of_file => format!("of zone {zone}"),
@@ -83,6 +88,7 @@ pub(super) fn basis(survey: &Surveyed) -> String {
 
 fn head(text: &mut String, survey: &Surveyed) {
     let _ = writeln!(text, "{}", basis(survey));
+    text.push_str(&caution(survey).unwrap_or_default());
     let _ = match survey.resolution() {
         Resolution::Second => writeln!(
             text,
@@ -96,6 +102,18 @@ fn head(text: &mut String, survey: &Surveyed) {
         ),
         Resolution::Finer => writeln!(text, "The log has times finer than a millisecond."),
     };
+    let coarser = match survey.coarser() {
+        Some(Resolution::Second) => "whole seconds",
+        Some(_) => "whole milliseconds",
+        None => "",
+    };
+    if !coarser.is_empty() {
+        let _ = writeln!(
+            text,
+            "This is so of the finest log. The coarsest has {coarser}: its requests within one count as if they came at\n\
+             once, so the burst may be larger than necessary."
+        );
+    }
     if survey.form.is_some_and(Form::is_of_ends) {
         text.push_str("Times are when responses ended, not when requests came (Apache's are when they came).\n");
     }
@@ -150,13 +168,12 @@ fn head(text: &mut String, survey: &Surveyed) {
     }
 }
 
-/// A time by the log's clock.
-fn shown(at: Moment, ahead: i32) -> String {
+/// A time by the log's clock, or in seconds where a trace counts from its start.
+fn shown(at: Moment, ahead: i32, is_trace: bool) -> String {
     let nanos = i128::from(at.as_nanos());
     let offset = Offset::from_seconds(ahead).unwrap_or(Offset::UTC);
     match Timestamp::from_nanosecond(nanos) {
-        // Times that count from the start of a trace are not dates.
-        Ok(time) if at.as_nanos() >= 1_000_000_000_000_000_000 => {
+        Ok(time) if !is_trace || at.as_nanos() >= EARLIEST_DATE => {
             let time = offset.to_datetime(time);
             time.strftime("%Y-%m-%d %H:%M:%S").to_string()
         }

@@ -44,6 +44,8 @@ pub struct Survey {
     ahead: Option<i32>,
     clock: i32,
     form: Option<Form>,
+    /// The resolution of the coarsest log.
+    coarsest: Option<Resolution>,
 }
 
 /// A request that waits to be counted.
@@ -79,6 +81,8 @@ pub(super) struct Surveyed {
     /// How many seconds the log's clock is ahead of UTC, at the start and at the end of the log.
     pub(super) ahead: [i32; 2],
     pub(super) form: Option<Form>,
+    /// The resolution of the coarsest log.
+    coarsest: Option<Resolution>,
 }
 
 impl Survey {
@@ -109,6 +113,7 @@ impl Survey {
             ahead: None,
             clock: 0,
             form: None,
+            coarsest: None,
         })
     }
 
@@ -252,6 +257,14 @@ impl Survey {
         self.form = self.form.or(form);
     }
 
+    /// Notes that a log has ended, whose times are as fine as this.
+    pub(super) fn end_of_log(&mut self, resolution: Option<Resolution>) {
+        self.coarsest = match (self.coarsest, resolution) {
+            (Some(known), Some(new)) => Some(known.min(new)),
+            (known, new) => known.or(new),
+        };
+    }
+
     /// Counts a request.
     ///
     /// # Errors
@@ -290,6 +303,7 @@ impl Survey {
             keyless: self.keyless,
             ahead: [begin, self.clock],
             form: self.form,
+            coarsest: self.coarsest,
         })
     }
 }
@@ -308,7 +322,12 @@ impl Surveyed {
         (first.unwrap_or_default(), last.unwrap_or_default())
     }
 
-    /// The resolution of the log's times.
+    /// The resolution of the coarsest log, if it is coarser than that of the finest.
+    pub(super) fn coarser(&self) -> Option<Resolution> {
+        self.coarsest.filter(|it| *it < self.resolution())
+    }
+
+    /// The resolution of the finest times.
     pub(super) fn resolution(&self) -> Resolution {
         let finest = self.groups().map(|group| group.resolution).max();
         finest.unwrap_or(Resolution::Second)

@@ -52,6 +52,7 @@ impl Buckets {
                 max_wait: None,
                 cost: Cost::ONE,
                 in_flight: None,
+                held: 0,
             },
         }
     }

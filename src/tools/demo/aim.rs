@@ -43,6 +43,10 @@ pub(super) enum AimError {
     )]
     NoAddress,
     #[error(
+        "the first route with limits has a regular expression for its path, and the demo needs a path to ask for; put a route with a plain path before it"
+    )]
+    Pattern,
+    #[error(
         "the demo's clients do not speak TLS; add {{ address = \"127.0.0.1:8080\", tls = false }} to server.listen, or give it a copy of the file without [server.tls]"
     )]
     Encrypted,
@@ -71,11 +75,15 @@ impl Aim {
             .max_by_key(|limit| zone(limit.zone).rate.interval());
         let slowest = slowest.ok_or(AimError::NoLimits)?;
         let Zone { name, rate, .. } = zone(slowest.zone);
-        let origin = &settings.origins[route.origin];
+        let origin = route.origin().ok_or(AimError::NoLimits)?;
+        let origin = &settings.origins[origin];
         let keys = route.limits.iter().map(|limit| &zone(limit.zone).key);
         let (query, mut headers) = naming(keys);
         headers.extend(route.host.clone().map(|host| ("host".to_owned(), host)));
-        let (PathPattern::Prefix(path) | PathPattern::Exact(path)) = &route.path;
+        let path = match &route.path {
+            PathPattern::Prefix(path) | PathPattern::Exact(path) => path,
+            PathPattern::Regex(_) => return Err(AimError::Pattern),
+        };
         Ok(Self {
             gateway: gateway.ok_or(AimError::NoAddress)?,
             admin: settings.server.admin,

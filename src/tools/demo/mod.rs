@@ -28,6 +28,7 @@ use thiserror::Error;
 use self::own_file::OwnFile;
 use crate::config::LoadError;
 use crate::server;
+use crate::tools::complain::complain;
 use crate::tools::starter;
 
 /// The file of the scene `smooth`, if none is named and it is there.
@@ -76,7 +77,7 @@ pub fn demo(wanted: &Wanted) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("{error}");
+            complain(&error);
             ExitCode::FAILURE
         }
     }
@@ -88,7 +89,9 @@ async fn play(wanted: &Wanted) -> Result<(), Failure> {
         (Scene::Smooth, None) if is_there(Path::new(FILE)) => {
             let ended = smooth(Path::new(FILE)).await;
             ended.inspect_err(|_| {
-                eprintln!("(in a folder without {FILE}, the demo uses a file of its own)");
+                complain(format_args!(
+                    "(in a folder without {FILE}, the demo uses a file of its own)"
+                ));
             })
         }
         (Scene::Smooth, None) => smooth_on_own_file().await,
@@ -106,7 +109,7 @@ fn is_there(file: &Path) -> bool {
 }
 
 async fn smooth(file: &Path) -> Result<(), Failure> {
-    let loaded = server::load(file)?;
+    let loaded = server::load_to_start(file)?;
     Ok(smooth::play(loaded).await?)
 }
 

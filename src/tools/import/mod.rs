@@ -6,6 +6,7 @@
 //! This module reads the disk only through [`Files`], and no input makes it panic.
 
 mod glob;
+mod leftovers;
 mod lexer;
 mod notes;
 mod translate;
@@ -69,8 +70,9 @@ pub fn import(main: &Path, text: &[u8], files: &dyn Files) -> Import {
             }
         }
     });
+    let notes = notes.all();
     Import {
-        settings,
-        notes: notes.all(),
+        settings: settings.map(|page| leftovers::with_leftovers(&page, &notes)),
+        notes,
     }
 }

@@ -17,9 +17,10 @@ use self::compare::{Keys, Total, summary};
 use self::flow::{Flow, picture};
 use self::rows::Rows;
 use self::run::Run;
-use super::trace::{SHOWN, length, open, progress, svg};
+use super::trace::{SHOWN, form, length, open, progress, svg};
 use crate::config::{self, Settings};
 use crate::replay::{Form, Line, Outcome, Trace};
+use crate::tools::complain::complain;
 
 /// The arguments of `drip simulate` besides its file.
 #[derive(Debug, Args)]
@@ -37,9 +38,9 @@ pub struct Wanted {
     /// Draw over time the requests that arrive, wait and go on
     #[arg(long, value_name = "FILE.svg", value_parser = svg())]
     plot: Option<PathBuf>,
-    /// The format of the trace: csv, combined (nginx, Apache), json (drip, nginx), haproxy, caddy,
-    /// traefik, alb [default: what the first lines show]
-    #[arg(long, value_name = "FORMAT")]
+    /// The format of the trace; combined is that of nginx and Apache, json that of drip and nginx
+    /// [default: what the first lines show]
+    #[arg(long, value_name = "FORMAT", value_parser = form())]
     format: Option<Form>,
     /// CSV lines `time_seconds,key[,route_path[,cost]]`, or an access log of drip, nginx, Apache,
     /// HAProxy, Caddy, Traefik or an ALB; plain or compressed by gzip; - for standard input
@@ -64,7 +65,7 @@ pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
         match config::load(file) {
             Ok(settings) => all.push((file, settings)),
             Err(error) => {
-                eprintln!("{error}");
+                complain(error.with_remedy());
                 return ExitCode::FAILURE;
             }
         }
@@ -94,7 +95,7 @@ pub fn simulate(file: &Path, wanted: &Wanted) -> ExitCode {
         // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{}: {error}", trace.display());
+            complain(format_args!("{}: {error}", trace.display()));
             return ExitCode::FAILURE;
         }
         Ok(()) => {}
@@ -153,7 +154,7 @@ impl Replay<'_> {
                 Ok(Some(taken)) => taken,
                 Ok(None) => break,
                 Err(error) => {
-                    eprintln!("{name}: {error}");
+                    complain(format_args!("{name}: {error}"));
                     self.is_cut = true;
                     break;
                 }
@@ -163,7 +164,7 @@ impl Replay<'_> {
                 Err(error) => {
                     self.bad += 1;
                     if self.bad <= SHOWN {
-                        eprintln!("line {number}: {error}");
+                        complain(format_args!("line {number}: {error}"));
                     }
                 }
             }
@@ -237,7 +238,7 @@ impl Replay<'_> {
         let title = format!("Replay of {}", name_of(trace));
         let drawn = picture(&title, &flows).save(file);
         if let Err(error) = &drawn {
-            eprintln!("{}: {error}", file.display());
+            complain(format_args!("{}: {error}", file.display()));
         }
         drawn.is_ok()
     }
@@ -255,21 +256,23 @@ impl Replay<'_> {
         ];
         for (count, what) in told {
             if count > 0 {
-                eprintln!("{count} {what}");
+                complain(format_args!("{count} {what}"));
             }
         }
         let mut untold: Vec<&str> = self.runs.iter().flat_map(Run::untold).collect();
         untold.sort_unstable();
         untold.dedup();
         for variable in untold {
-            eprintln!("the trace does not have ${variable}; keys were made without it");
+            complain(format_args!(
+                "the trace does not have ${variable}; keys were made without it"
+            ));
         }
         let untimed = self.runs.iter().map(Run::untimed).max();
         if let Some(untimed) = untimed.filter(|untimed| *untimed > 0) {
-            eprintln!(
+            complain(format_args!(
                 "{untimed} requests have no time at the origin in the trace: they hold no place of \
                  max_in_flight or in_flight"
-            );
+            ));
         }
         if self.rows.is_none() {
             let totals = names.iter().zip(&self.runs);
@@ -279,7 +282,7 @@ impl Replay<'_> {
             let text = summary(&totals, &self.keys);
             match io::stdout().write_all(text.as_bytes()) {
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                    eprintln!("drip: {error}");
+                    complain(format_args!("drip: {error}"));
                     return ExitCode::FAILURE;
                 }
                 _ => {}

@@ -29,6 +29,7 @@ use self::client::Lost;
 use self::feed::News;
 use self::model::Model;
 use crate::time::clock;
+use crate::tools::complain::complain;
 
 /// Time to wait for the first sample of a gateway that has just started.
 const FIRST: Duration = Duration::from_secs(3);
@@ -43,7 +44,7 @@ pub fn top(address: &Address) -> ExitCode {
         // The reader closed the pipe because it has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("drip top: {error}");
+            complain(format_args!("drip top: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -224,7 +224,7 @@ fn ignores(settings: &Settings, zone: usize, has_in_flight: bool) -> Vec<Plain> 
     if routes().any(Route::settles) {
         ignored.push("costs and refunds that an answer decides on".to_owned());
     }
-    let origins: HashSet<usize> = routes().map(|route| route.origin).collect();
+    let origins: HashSet<usize> = routes().filter_map(Route::origin).collect();
     let gates = settings.origins.iter().enumerate();
     let gates =
         gates.filter(|(index, origin)| origins.contains(index) && origin.gate_limits().is_some());
@@ -260,6 +260,7 @@ mod tests {
             max_wait: None,
             cost: Cost::ONE,
             in_flight: None,
+            held: 0,
         };
         Arrival {
             time: START + Duration::from_millis(millis),

@@ -137,7 +137,16 @@ fn file_error(now: &Sample) -> Option<Finding> {
     })
 }
 
-/// Nothing waits, and nothing is rejected.
+/// How long the requests of the last seconds waited, if any did: 19 of 20 no longer than this.
+fn waited(recent: &Recent<'_>, now: &Sample) -> Option<String> {
+    let longest = now
+        .zones
+        .iter()
+        .filter_map(|zone| recent.longest_wait(&zone.name));
+    longest.max_by(f64::total_cmp).map(seconds)
+}
+
+/// Nothing waits long, and nothing is rejected.
 fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
     let answered = sum(&recent.codes());
     let dry: Vec<_> = now
@@ -150,10 +159,11 @@ fn calm(recent: &Recent<'_>, now: &Sample) -> Finding {
         format!("No requests in the last {:.0} s.", recent.seconds())
     } else {
         let a_second = part(answered, 1) / recent.seconds();
-        format!(
-            "Requests: {}, none delayed or rejected now.",
-            pace(a_second)
-        )
+        let waited = waited(recent, now).map_or_else(
+            || "none delayed or rejected now".to_owned(),
+            |longest| format!("none rejected; those that waited went on within {longest}"),
+        );
+        format!("Requests: {}, {waited}.", pace(a_second))
     };
     let would = (!dry.is_empty())
         .then(|| format!(" Dry run would have limited requests in {}.", listed(&dry)));

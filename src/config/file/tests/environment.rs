@@ -1,18 +1,21 @@
 //! Variables of the environment in strings.
 
+use std::env::VarError;
+
 use super::*;
 use crate::config::{changes, show};
 
-fn variable(name: &str) -> Option<String> {
+fn variable(name: &str) -> Result<String, VarError> {
     let value = match name {
         "REDIS_URL" => "redis://:hush-hush@cache:6379/1",
         "HOST" => "10.9.8.7",
         "PLAN_KEY" => "k-0123456789",
         "NOT_A_RATE" => "sesame-open",
         "EMPTY" => "",
-        _ => return None,
+        "LATIN" => return Err(VarError::NotUnicode("caf\u{e9}".into())),
+        _ => return Err(VarError::NotPresent),
     };
-    Some(value.to_owned())
+    Ok(value.to_owned())
 }
 
 fn with(text: &str) -> Result<Settings, Problems> {
@@ -41,6 +44,7 @@ limits = [{ zone = "per_client", burst = 20 }]
 path = "/literal"
 origin = "app"
 reject_body = "$${HOST} $$${HOST} $HOST ${EMPTY}."
+request_headers = { authorization = "Bearer ${HOST}", cookie = false }
 "#;
 
 #[test]
@@ -53,6 +57,10 @@ fn strings_have_the_values_and_what_is_shown_has_the_names() {
     assert!(settings.zones[0].plans.index_of(b"k-0123456789").is_some());
     assert_eq!(settings.zones[0].key.to_string(), "$remote_addr");
     assert_eq!(settings.routes[1].reject_body, "${HOST} $${HOST} $HOST .");
+    assert_eq!(
+        settings.routes[1].request_fields.set().next(),
+        Some(("authorization", "Bearer 10.9.8.7"))
+    );
     assert_eq!(settings.redis.url.to_string(), "${REDIS_URL}");
     let right: crate::store::Url = "redis://:hush-hush@cache:6379/1".parse().unwrap();
     assert_eq!(
@@ -66,6 +74,7 @@ fn strings_have_the_values_and_what_is_shown_has_the_names() {
             "\nservers = [\"http://127.0.0.1:9000\", \"http://${HOST}:9000\"]\n",
             "\nkeys = [\"${PLAN_KEY}\", \"b\"]\n",
             "\nkey = \"$remote_addr\"\n",
+            "\nrequest_headers = { \"authorization\" = \"Bearer ${HOST}\", \"cookie\" = false }\n",
             "\nreject_body = \"$${HOST} $$${HOST} $HOST ${EMPTY}.\"\n",
         ] {
             assert!(shown.contains(part), "no{part}in\n{shown}");
@@ -109,6 +118,10 @@ fn a_variable_that_is_not_set_is_told_with_its_place_and_name() {
         (
             "redis://${NOWHERE}:1",
             "1:13: url: NOWHERE is not set in the environment; set it, or write $${ for the characters themselves",
+        ),
+        (
+            "${LATIN}",
+            "1:13: url: LATIN is not UTF-8 in the environment; set it to text in that encoding",
         ),
         (
             "${}",
@@ -163,6 +176,38 @@ fn no_problem_shows_a_value() {
             "\"app\"",
             "\"app\"\nmethods = [\"${NOT_A_RATE}\"]",
             "11:12: methods: expected a method such as \"POST\"; found \"${NOT_A_RATE}\"",
+        ),
+        // That a variable is empty shows nothing of it.
+        (
+            "\"10r/s\"",
+            "\"${EMPTY}\"",
+            "6:8: rate: expected \"none\", or a rate such as \"10r/s\"; found \"${EMPTY}\"; EMPTY is set and empty in the environment",
+        ),
+        (
+            "\"http://127.0.0.1:9000\"",
+            "\"http://${EMPTY}:9000\"",
+            "2:12: servers: expected a server such as \"http://127.0.0.1:9000\"; found \"http://${EMPTY}:9000\"; EMPTY is set and empty in the environment",
+        ),
+        // Nor does the reason why a file cannot be read.
+        (
+            "\"10r/s\"",
+            "\"1r/s\"\nplans.a.file = \"/none/${NOT_A_RATE}\"",
+            "7:16: file: \"/none/${NOT_A_RATE}\" cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "\"app\"",
+            "\"app\"\nrequest_headers = { x-a = \" ${NOT_A_RATE}\" }",
+            "11:27: x-a: a value has no line breaks or other control characters, and no blanks around it",
+        ),
+        (
+            "\"app\"",
+            "\"app\"\nstrip_prefix = \"${NOT_A_RATE}\"",
+            "11:16: strip_prefix: expected a path such as \"/v1\"; found \"${NOT_A_RATE}\"",
+        ),
+        (
+            "\"/\"",
+            "\"regex:(${NOT_A_RATE}\"",
+            "9:10: path: expected a path such as \"/\" or \"= /exact\"; found \"regex:(${NOT_A_RATE}\"",
         ),
         // Another value's message would show it.
         (

@@ -85,6 +85,56 @@ fn files_are_included_in_the_order_of_the_list_and_each_once() {
         .map(|route| route.path.to_string())
         .collect();
     assert_eq!(paths, ["/", "/b", "/a", "/c"]);
+    let warned: Vec<&str> = settings
+        .warnings
+        .iter()
+        .map(|warning| &*warning.message)
+        .collect();
+    let [missing] = warned[..] else {
+        panic!("{warned:?}");
+    };
+    assert!(
+        missing.starts_with("include: ")
+            && missing.ends_with("/none does not exist, so nothing is included from it; make the folder, or remove it from the list"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_listed_is_an_error_and_not_an_empty_one() {
+    let text = format!("include = [\"a.txt/*.toml\", \"loop/*.toml\"]\n{SMALLEST}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.txt"), "").unwrap();
+    std::os::unix::fs::symlink(path("loop"), path("loop")).unwrap();
+    fs::write(path("gateway.toml"), text).unwrap();
+    let found = load(&path("gateway.toml")).unwrap_err().to_string();
+    let shown = format!("{}/", folder.path().display());
+    assert_eq!(
+        found.replace(&shown, ""),
+        "gateway.toml:1:12: include: a.txt cannot be listed: Not a directory (os error 20)\n\
+         gateway.toml:1:28: include: loop cannot be listed: Too many levels of symbolic links (os error 40)"
+    );
+}
+
+#[test]
+fn include_below_a_table_is_told_to_move_up() {
+    const MOVE: &str = "include: this stands at the top of the file; move it above the first table, such as [server]";
+    let include = "include = [\"conf.d/*.toml\"]\n";
+    for (text, place) in [
+        (format!("{SMALLEST}{include}"), "12:1"),
+        (format!("{SMALLEST}[log]\n{include}"), "13:1"),
+    ] {
+        let found = problems_beside(&text, &[]);
+        assert_eq!(found, format!("gateway.toml:{place}: {MOVE}"));
+    }
+    let below = format!(
+        "[origins]\n{include}app.servers = [\"http://127.0.0.1:9000\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    );
+    assert_eq!(
+        problems_beside(&below, &[]),
+        format!("gateway.toml:2:11: {MOVE}")
+    );
 }
 
 #[test]
@@ -108,7 +158,7 @@ fn problems_name_the_file_that_they_are_in() {
         ),
         (
             "[[routes]]\npath = \"/\"\norigin = \"app\"\n",
-            "conf.d/a.toml:1:1: routes: route 2 has the same path, host and methods as the route at gateway.toml:9:1, so it would never be used; remove one",
+            "conf.d/a.toml:1:1: routes: route 1 has the same path, host and methods as the route at gateway.toml:9:1, so it would never be used; remove one",
         ),
         (
             "include = [\"b.toml\"]\n",
@@ -165,6 +215,10 @@ fn what_cannot_be_included_is_told_where_it_is_named() {
         (
             "\"a.toml\"",
             "1:11: include: expected a list such as [\"conf.d/*.toml\"]; found \"a.toml\"",
+        ),
+        (
+            "[\"./gateway.toml\"]",
+            "1:12: include: this is the file itself; remove it from the list",
         ),
         ("[1]", "1:12: include: expected a text in quotes; found 1"),
         (

@@ -4,6 +4,7 @@ mod in_flight;
 mod include;
 mod origins;
 mod plans;
+mod routes;
 mod schema;
 mod server;
 mod warnings;
@@ -91,6 +92,8 @@ const CASES: &[Case] = &[
      r#"5:8: key: a key is made of variables such as "$remote_addr", or of a text alone for one bucket for all clients; found """#),
     ("$remote_addr", "$remote_adr",
      r#"5:8: key: $remote_adr is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME and $arg_NAME; found "$remote_adr""#),
+    ("$remote_addr", "$host:${ZK}",
+     r#"5:8: key: $ZK is not a variable here; the variables are $remote_addr, $host, $uri, $request_uri, $request_method, $scheme, $server_port, $http_NAME, $cookie_NAME and $arg_NAME; a key takes nothing of the environment; found "$host:${ZK}""#),
     ("\"10r/s\"", "\"0r/s\"",
      r#"6:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s""#),
     ("\"10r/s\"", "\"10/s\"",
@@ -259,7 +262,7 @@ level = "é"; format = "xml"
 "#
     .replace("; ", "\n");
     let expected = r#"
-2:1: "wrokers" is not a field of [server], whose fields are listen, admin, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, keep_alive, tcp_keepalive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, state, tls; did you mean workers?
+2:1: "wrokers" is not a field of [server], whose fields are listen, admin, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, keep_alive, tcp_keepalive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, state, tls; did you mean workers?
 4:1: [zones.a] has no key; add one such as key = "$remote_addr"
 5:8: rate: a rate of 0 would let nothing through; the smallest rates are written with a long period, such as "1r/d"; found "0r/s"
 7:1: é: a name is made of letters, digits, _, - and .

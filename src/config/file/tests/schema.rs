@@ -44,6 +44,7 @@ fn all_cases() -> Vec<Case> {
         gate::CASES,
         in_flight::CASES,
         plans::CASES,
+        routes::CASES,
         warnings::CASES,
     ];
     cases.concat()
@@ -133,6 +134,16 @@ const UNSEEN: &[&str] = &[
     "in Redis",
     "is in the plans",
     "the plan has no keys",
+    "no origin; add one such",
+    "a route with refuse answers",
+    "does not begin with it",
+    "must begin with ^",
+    "is there already, and case",
+    "drip writes this field itself",
+    "the Host that the origin gets",
+    "and none that is . or ..",
+    "is not a regular expression of drip",
+    "when it is compiled",
     // The world.
     "is reachable from other hosts",
     "cannot be read",
@@ -219,6 +230,9 @@ cost = { header = "a", max = 2 }
 path = "/response"
 origin = "app"
 cost = { response_header = "a", max = 2 }
+[[routes]]
+path = "/refused"
+refuse = 403
 "#;
 
 #[test]

@@ -5,6 +5,7 @@
 //! response that the client does not read ends after `body_timeout`, and only that one.
 
 mod keep_alive;
+mod linger;
 mod stream;
 mod tunnel;
 
@@ -22,6 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
 use self::keep_alive::KeepAlive;
+use self::linger::linger;
 use self::stream::Http2Stream;
 use super::context::ConnectionContext;
 use super::peer::Peer;
@@ -33,8 +35,14 @@ use crate::http::message::RequestHead;
 use crate::time::deadline::Deadline;
 use crate::time::pacer::Priority;
 
-/// Maximum number of requests at once on one connection, as in nginx.
-const MAX_STREAMS: u32 = 128;
+/// Maximum number of streams that a client reset before their requests were taken.
+///
+/// More of them at once end the connection: nobody means them (CVE-2023-44487).
+const MAX_EARLY_RESETS: usize = 20;
+/// Maximum number of streams of a connection that a client's errors reset. More end it.
+const MAX_ERRORS: usize = 1024;
+/// Maximum number of streams that were reset here, and whose late frames are still ignored.
+const MAX_RESETS: usize = 50;
 /// Time that a connection without requests gets to close after it is told to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
@@ -50,11 +58,14 @@ pub(super) async fn serve<S, A>(
     A: RequestService,
 {
     let handshake = Builder::new()
-        .max_concurrent_streams(MAX_STREAMS)
+        .max_concurrent_streams(timeouts.max_concurrent_streams)
         .max_header_list_size(u32::try_from(timeouts.max_header_size).unwrap_or(u32::MAX))
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(MAX_UNSENT)
+        .max_pending_accept_reset_streams(MAX_EARLY_RESETS)
+        .max_local_error_reset_streams(Some(MAX_ERRORS))
+        .max_concurrent_reset_streams(MAX_RESETS)
         .enable_connect_protocol()
         .handshake(socket);
     let Ok(Ok(mut connection)) = timeout(timeouts.header, handshake).await else {
@@ -153,5 +164,8 @@ async fn serve_stream<A: RequestService>(
                 .refuse(refusal.status(), &refusal.to_string(), began)
                 .await;
         }
+    }
+    if let Some(unread) = stream.into_unread() {
+        linger(unread).await;
     }
 }

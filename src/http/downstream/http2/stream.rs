@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -21,6 +22,11 @@ use crate::http::message::{BodyLength, Buffer, RequestHead, Trailers};
 use crate::limit::Moment;
 use crate::time::deadline::Deadline;
 
+/// How long the origin may say nothing of a body that waits for an interim response.
+///
+/// Some origins never say anything, and some clients wait for ever. curl waits as long.
+const CONTINUE_AFTER: Duration = Duration::from_secs(1);
+
 /// One request of a connection, and its response.
 pub(super) struct Http2Stream {
     body: RecvStream,
@@ -33,6 +39,8 @@ pub(super) struct Http2Stream {
     timeouts: Timeouts,
     /// The deadline while bytes must come from the client.
     reading: Deadline,
+    /// The deadline for an interim response, while the client waits for one to send the body.
+    expecting: Option<Deadline>,
     /// The deadline while the client must accept bytes.
     writing: Deadline,
 }
@@ -55,6 +63,7 @@ impl Http2Stream {
             has_begun: false,
             timeouts,
             reading: Deadline::default(),
+            expecting: None,
             writing: Deadline::default(),
         }
     }
@@ -65,6 +74,24 @@ impl Http2Stream {
     pub(super) fn set_kind(&mut self, head: &RequestHead) {
         self.is_over |= head.opens_websocket();
         self.may_pause = head.is_grpc();
+        self.expecting = head.expects_continue().then(Deadline::default);
+    }
+
+    /// Returns the rest of the request's body, if the response is complete and the body is not.
+    pub(super) fn into_unread(self) -> Option<RecvStream> {
+        let is_answered = matches!(self.answer.into_inner(), Progress::Over);
+        (is_answered && !self.is_over).then_some(self.body)
+    }
+
+    /// Invites the client to send the body, if it waits for that and the origin says nothing.
+    fn poll_continue(&mut self, cx: &mut Context<'_>) {
+        let Some(expecting) = self.expecting.as_mut().filter(|_| !self.has_begun) else {
+            return;
+        };
+        expecting.start(CONTINUE_AFTER);
+        if expecting.poll(cx).is_ready() {
+            self.interim(100, b"", &|_| {});
+        }
     }
 
     /// Tells the client that the response broke off.
@@ -142,6 +169,7 @@ impl ClientStream for Http2Stream {
     ) -> Poll<Result<(), ClientError>> {
         while !self.is_over {
             let Poll::Ready(data) = self.body.poll_data(cx) else {
+                self.poll_continue(cx);
                 if self.may_pause {
                     return Poll::Pending;
                 }
@@ -149,6 +177,7 @@ impl ClientStream for Http2Stream {
                 return self.reading.poll(cx).map(|()| Err(ClientError::TooSlow));
             };
             self.reading.stop();
+            self.expecting = None;
             match data {
                 Some(Ok(data)) => {
                     piece.clear_for_body();
@@ -184,6 +213,9 @@ impl ClientStream for Http2Stream {
     fn drain_body(&mut self, _cx: &mut Context<'_>) {}
 
     fn interim(&mut self, status: u16, _reason: &[u8], fields: EachField<'_>) {
+        if status == 100 && self.expecting.take().is_none() {
+            return;
+        }
         let mut head = http::Response::new(());
         *head.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::CONTINUE);
         fields(&mut |name, value| append(head.headers_mut(), name, value));

@@ -26,12 +26,16 @@ pub(super) fn pending(
     info: &RequestInfo<'_>,
     cost: Cost,
 ) -> (Option<PendingLimit>, Vec<PendingLimit>) {
+    let held = info.held(&gateway.settings().server);
     let mut pending = route.limits.iter().filter_map(|wanted| {
         let zone = gateway.zone(wanted.zone).settings();
         let key = key::take(zone, info)?;
         let mut wanted = wanted.costing(Some(cost));
         let plan = zone.plans.index_of(&key);
         wanted.limit = zone.limit_in(plan, wanted.limit);
+        if zone.algorithm.queues() {
+            wanted.limit = wanted.limit.holding(held);
+        }
         // Places for running requests keep a lane for each time in use, so clients must not set it.
         if wanted.limit.max_wait.is_none() && wanted.limit.in_flight.is_none() {
             wanted.limit.max_wait = info.call_timeout;

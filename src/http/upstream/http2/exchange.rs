@@ -28,6 +28,8 @@ pub struct Http2Exchange {
     silence: Deadline,
     /// Whether the server has told that it did nothing with the request.
     is_refused: bool,
+    /// Whether the stream was reset after the server may have acted on the request.
+    is_reset: bool,
 }
 
 /// How far the request is.
@@ -60,6 +62,7 @@ impl Http2Exchange {
             trailers: None,
             silence: Deadline::default(),
             is_refused: false,
+            is_reset: false,
         }
     }
 
@@ -68,8 +71,16 @@ impl Http2Exchange {
         self.request = Request::Ready(Box::new(request));
     }
 
+    /// Returns whether the connection, which has carried requests before, may just be closing.
+    ///
+    /// If the stream alone was reset, it was not.
     pub(in super::super) fn is_reused(&self) -> bool {
-        self.place.is_reused
+        self.place.is_reused && !self.is_reset
+    }
+
+    /// Returns whether the server has told that it did nothing with the request.
+    pub(in super::super) fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     /// Returns whether the server has certainly done nothing with the request.
@@ -188,6 +199,7 @@ impl Http2Exchange {
         };
         match received {
             Ok(Err(interim)) => {
+                self.place.connection.heads.note_read();
                 if let Response::Awaited(_, head) = &mut self.response {
                     *head = Some(Box::new(interim));
                 }
@@ -199,6 +211,7 @@ impl Http2Exchange {
             }
             Err(error) => {
                 self.is_refused |= does_nothing(&error);
+                self.is_reset = error.is_reset() && !self.is_refused;
                 self.response = Response::Failed(None);
                 return Poll::Ready(Err(into_io(error)));
             }
@@ -246,9 +259,10 @@ impl Http2Exchange {
 }
 
 /// Returns whether the server has told that it did nothing with the request.
+///
+/// h2 gives the error of a leaving server only to streams above the last one that it names, and the
+/// server has done nothing with those, whatever its reason is (RFC 9113, section 6.8).
 fn does_nothing(error: &h2::Error) -> bool {
-    let reason = error.reason();
-    let is_refused = error.is_reset() && reason == Some(Reason::REFUSED_STREAM);
-    let is_leaving = error.is_go_away() && reason == Some(Reason::NO_ERROR);
-    error.is_remote() && (is_refused || is_leaving)
+    let is_refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+    error.is_remote() && (is_refused || error.is_go_away())
 }

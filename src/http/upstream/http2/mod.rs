@@ -1,27 +1,45 @@
 //! Connections to one server over HTTP/2, which the requests of a worker share.
 
 mod exchange;
+mod heads;
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use h2::client::{Builder, SendRequest};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 pub use self::exchange::Http2Exchange;
+use self::heads::{HeadBudget, Watched};
 use super::stream::OriginStream;
 use crate::http::http2::{CONNECTION_WINDOW, MAX_UNSENT, STREAM_WINDOW};
+
+/// The number of requests at once that stands for: the server has not told its own yet.
+const UNTOLD: usize = u32::MAX as usize + 1;
+/// Requests at once on a connection whose server does not tell: the least that RFC 9113,
+/// section 6.5.2, recommends.
+const USUAL: usize = 100;
+/// Time for a server to tell how many requests it takes at once, before others use its connection.
+const SETTINGS_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The open connections to one server. Each is filled before the next is used.
 #[derive(Debug, Default)]
 pub(super) struct Http2Connections {
     open: RefCell<Vec<Rc<SharedConnection>>>,
+    /// Most connections that are kept without requests.
+    most_idle: Cell<usize>,
     /// Whether the server chose HTTP/1 on its last connection.
     is_unused: Cell<bool>,
     is_opening: Cell<bool>,
+    /// Told when a connection is open, when its server tells how many requests it takes, and when
+    /// it ends.
     opened: Notify,
 }
 
@@ -29,8 +47,12 @@ pub(super) struct Http2Connections {
 #[derive(Debug)]
 struct SharedConnection {
     send: SendRequest<Bytes>,
+    all: Weak<Http2Connections>,
     in_use: Cell<usize>,
+    heads: Rc<HeadBudget>,
     has_carried: Cell<bool>,
+    /// Whether its server does not tell how many requests it takes.
+    is_untelling: Cell<bool>,
     /// Whether it takes no more requests.
     is_leaving: Cell<bool>,
 }
@@ -38,7 +60,18 @@ struct SharedConnection {
 impl SharedConnection {
     /// Returns whether the server takes another request on this connection.
     fn has_room(&self) -> bool {
-        self.in_use.get() < self.send.current_max_send_streams()
+        let most = match self.send.current_max_send_streams() {
+            UNTOLD if self.is_untelling.get() => USUAL,
+            UNTOLD => 1,
+            most => most,
+        };
+        self.in_use.get() < most
+    }
+
+    /// Returns whether the server may still tell how many requests it takes at once.
+    fn is_awaited(&self) -> bool {
+        let is_untold = self.send.current_max_send_streams() == UNTOLD;
+        is_untold && !self.is_untelling.get() && !self.is_leaving.get()
     }
 
     /// Returns whether the connection still takes requests, now or later.
@@ -59,6 +92,7 @@ struct StreamPlace {
 impl StreamPlace {
     fn on(connection: &Rc<SharedConnection>) -> Self {
         connection.in_use.set(connection.in_use.get() + 1);
+        connection.heads.begin();
         Self {
             connection: Rc::clone(connection),
             is_reused: connection.has_carried.replace(true),
@@ -68,8 +102,14 @@ impl StreamPlace {
 
 impl Drop for StreamPlace {
     fn drop(&mut self) {
-        let in_use = &self.connection.in_use;
-        in_use.set(in_use.get().saturating_sub(1));
+        let left = self.connection.in_use.get().saturating_sub(1);
+        self.connection.in_use.set(left);
+        self.connection.heads.end(left);
+        if left == 0
+            && let Some(all) = self.connection.all.upgrade()
+        {
+            all.keep_idle(&self.connection);
+        }
     }
 }
 
@@ -97,15 +137,29 @@ impl Http2Connections {
 
     /// Waits until nobody else opens a connection, unless the server chose HTTP/1 before.
     ///
-    /// Returns `None` after a wait: there may be a connection now.
+    /// Also waits until the server has told how many requests it takes on a connection that is just
+    /// open, but not for long. Returns `None` after a wait: there may be room now.
     pub(super) async fn opening(&self) -> Option<Opening<'_>> {
         let opened = self.opened.notified();
         if !self.is_unused.get() && self.is_opening.get() {
             opened.await;
             return None;
         }
+        if self.any(SharedConnection::is_awaited) {
+            if timeout(SETTINGS_TIMEOUT, opened).await.is_err() {
+                let open = self.open.borrow();
+                let awaited = open.iter().filter(|connection| connection.is_awaited());
+                awaited.for_each(|connection| connection.is_untelling.set(true));
+            }
+            return None;
+        }
         self.is_opening.set(true);
         Some(Opening(self))
+    }
+
+    fn any(&self, is_so: impl Fn(&SharedConnection) -> bool) -> bool {
+        let open = self.open.borrow();
+        open.iter().any(|connection| is_so(connection))
     }
 
     /// Notes that the server chose HTTP/1.
@@ -115,46 +169,79 @@ impl Http2Connections {
 
     /// Begins HTTP/2 on a new connection, and takes the first place on it.
     ///
-    /// `max_header_size`: most bytes of a response's head, as HTTP/2 counts them.
+    /// `max_header_size`: most bytes of a response's head, as HTTP/2 counts them. `most_idle`: how
+    /// many connections are kept without requests.
     ///
     /// # Errors
     ///
     /// Returns an error if the connection fails.
     pub(super) async fn begin(
-        &self,
+        self: &Rc<Self>,
         stream: OriginStream,
         max_header_size: usize,
+        most_idle: usize,
     ) -> io::Result<Http2Exchange> {
+        let heads = Rc::<HeadBudget>::default();
         let handshake = Builder::new()
             .enable_push(false)
             .max_header_list_size(u32::try_from(max_header_size).unwrap_or(u32::MAX))
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_max_send_streams(UNTOLD)
             .max_send_buffer_size(MAX_UNSENT)
-            .handshake(stream)
+            .handshake(Watched::new(stream, Rc::clone(&heads)))
             .await;
         let (send, connection) = handshake.map_err(into_io)?;
         let shared = Rc::new(SharedConnection {
             send,
+            all: Rc::downgrade(self),
             in_use: Cell::new(0),
+            heads,
             has_carried: Cell::new(false),
+            is_untelling: Cell::new(false),
             is_leaving: Cell::new(false),
         });
         // It ends by itself when the server closes it, or when no request can use it any more.
         actix_rt::spawn(drive(connection, Rc::downgrade(&shared)));
         self.is_unused.set(false);
+        self.most_idle.set(most_idle);
         let first = Http2Exchange::new(StreamPlace::on(&shared));
         self.open.borrow_mut().push(shared);
         Ok(first)
+    }
+
+    /// Keeps a connection without requests, unless it takes no more or enough are kept.
+    fn keep_idle(&self, connection: &Rc<SharedConnection>) {
+        let mut open = self.open.borrow_mut();
+        let idle = open.iter().filter(|other| other.in_use.get() == 0).count();
+        let is_useless = connection.is_leaving.get() || !connection.has_room();
+        if is_useless || idle > self.most_idle.get() {
+            open.retain(|other| !Rc::ptr_eq(other, connection));
+        }
     }
 }
 
 /// Moves the frames of a connection until it ends.
 async fn drive<F: Future>(connection: F, shared: Weak<SharedConnection>) {
-    connection.await;
+    let tell = || {
+        let all = shared.upgrade().and_then(|shared| shared.all.upgrade());
+        all.inspect(|all| all.opened.notify_waiters());
+    };
+    let mut connection = pin!(connection);
+    let mut is_awaited = true;
+    poll_fn(|cx| {
+        let ended = connection.as_mut().poll(cx);
+        if is_awaited && !shared.upgrade().is_some_and(|shared| shared.is_awaited()) {
+            is_awaited = false;
+            tell();
+        }
+        ended
+    })
+    .await;
     if let Some(shared) = shared.upgrade() {
         shared.is_leaving.set(true);
     }
+    tell();
 }
 
 fn into_io(error: h2::Error) -> io::Error {

@@ -28,7 +28,7 @@ const SECONDS: u64 = 8;
 /// Plays the scene to its end, or until it is interrupted.
 pub(super) async fn play() -> io::Result<()> {
     let file = SceneFile::create()?;
-    let loaded = server::load(file.path()).map_err(io::Error::other)?;
+    let loaded = server::load_to_start(file.path()).map_err(io::Error::other)?;
     let reached = Tally::default();
     for origin in &loaded.settings.origins {
         let listening = origin::listen(&origin.name, &origin.servers, reached.clone());

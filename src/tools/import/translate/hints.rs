@@ -1,10 +1,26 @@
 //! Notes on directives that are not translated, and what to do about them.
 
+use super::protection::error_status;
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 
 /// Directives that other modules read.
-const HANDLED: [&str; 35] = [
+const HANDLED: [&str; 50] = [
+    "access_by_lua",
+    "access_by_lua_block",
+    "access_by_lua_file",
+    "allow",
+    "auth_basic",
+    "auth_digest",
+    "auth_gss",
+    "auth_jwt",
+    "auth_ldap",
+    "auth_pam",
+    "auth_request",
+    "deny",
+    "internal",
+    "limit_except",
+    "satisfy",
     "include",
     "http",
     "server",
@@ -100,40 +116,22 @@ const IMMATERIAL: [&str; 52] = [
     "resolver",
 ];
 
-const HINTS: [(&str, &str); 23] = [
+const HINTS: [(&str, &str); 17] = [
     (
         "geo",
         "drip does not know its variables; exempt = [...] of a zone exempts networks",
     ),
     ("map", "drip does not know its variables"),
     ("if", "drip has no conditions; its contents are left out"),
-    (
-        "limit_except",
-        "drip has methods = [...] on a route; its contents are left out",
-    ),
     ("return", "drip sends no fixed responses"),
-    ("rewrite", "drip does not rewrite paths"),
-    (
-        "deny",
-        "drip does not restrict access; do that in front of drip",
-    ),
-    (
-        "allow",
-        "drip does not restrict access; do that in front of drip",
-    ),
-    ("auth_basic", "drip does not check passwords"),
-    ("auth_request", "drip does not authorize requests"),
-    (
-        "internal",
-        "drip has no internal locations: every client can request this one",
-    ),
+    ("rewrite", "drip has strip_prefix and add_prefix on a route"),
     (
         "error_page",
         "responses pass unchanged; reject_body is the body for rejected requests",
     ),
     (
         "add_header",
-        "drip adds only fields about limits to responses",
+        "drip has response_headers and answer_headers on a route",
     ),
     ("gzip", "drip does not compress"),
     ("proxy_cache", "drip does not cache"),
@@ -162,6 +160,8 @@ pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, note
         let name = &*directive.name;
         if name == "proxy_set_header" {
             field(directive, notes);
+        } else if name == "return" && error_status(directive).is_some() {
+            // It refuses the requests of its locations.
         } else if HANDLED.contains(&name) || IMMATERIAL.contains(&name) || name.is_empty() {
         } else if let Some((_, hint)) = HINTS.iter().find(|(known, _)| *known == name) {
             notes.add(directive.place, format!("{name} is not translated: {hint}"));
@@ -187,6 +187,6 @@ fn field(directive: &Directive, notes: &mut Notes) {
         _ => false,
     };
     if !same {
-        notes.add(directive.place, format!("proxy_set_header {name} is not translated: drip sets only X-Forwarded-For, -Proto and -Host, and Host"));
+        notes.add(directive.place, format!("proxy_set_header {name} is not translated: drip sets X-Forwarded-For, -Proto and -Host, and Host; request_headers of a route sets others"));
     }
 }

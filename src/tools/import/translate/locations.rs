@@ -1,23 +1,15 @@
 use super::connections::Connections;
 use super::hints;
+use super::kind::{Kind, Mark, kind};
 use super::limits::{LimitSet, Limits};
 use super::origins::Spot;
+use super::protection::Protection;
+use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Scope, named};
-use super::{Translation, probe};
-use crate::tools::import::notes::{Notes, Place};
+use super::{Translation, pcre, probe};
+use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
-
-/// A location that became a route.
-#[derive(Clone, Debug)]
-pub(super) struct Location {
-    /// The path in the form of a route: with `= ` before it if it matches exactly.
-    pub(super) path: String,
-    pub(super) origin: String,
-    pub(super) limits: Limits,
-    pub(super) comments: Vec<String>,
-    pub(super) place: Place,
-}
 
 /// The server that contains the locations.
 #[derive(Clone, Copy)]
@@ -26,13 +18,8 @@ pub(super) struct Around<'s> {
     pub(super) name: Option<&'s str>,
     pub(super) block: &'s [Directive],
     pub(super) scope: &'s Scope<'s>,
-}
-
-enum Kind<'d> {
-    Path { exact: bool, path: &'d str },
-    Regex,
-    Named,
-    Bad,
+    /// The path of the location around those that are looked at.
+    pub(super) within: Option<&'s str>,
 }
 
 impl Translation<'_> {
@@ -45,120 +32,211 @@ impl Translation<'_> {
         found: &mut Vec<Location>,
     ) {
         for directive in named(block, "location") {
-            let place = directive.place;
             let inside = directive.block.as_deref().unwrap_or_default();
             let scope = scope.inside(inside);
             let before = self.notes.count();
             hints::unhandled(inside, &mut self.notes);
-            let shown = directive.args.join(" ");
+            let protection = Protection::of(inside, around.block, &scope);
+            let one = One {
+                directive,
+                scope: &scope,
+                around,
+                protection,
+                before,
+            };
             match kind(&directive.args) {
-                Kind::Path { exact, path } if probe::path(path) => {
-                    let title = if exact {
-                        format!("= {path}")
-                    } else {
-                        path.to_owned()
+                Kind::Path { mark, path } => {
+                    self.path(&one, mark, path, block, found);
+                    let around = Around {
+                        within: Some(path),
+                        ..around
                     };
-                    if found.iter().any(|known| known.path == title) {
-                        self.notes.add(
-                            place,
-                            format!("location {shown} is defined already; this one is left out"),
-                        );
-                    } else {
-                        let spot = Spot {
-                            scope: &scope,
-                            server: around.server,
-                            path,
-                            server_name: around.name,
-                        };
-                        if let Some((origin, limits)) =
-                            self.forwarded(directive, &spot, around, &shown)
-                        {
-                            self.redirect(block, exact, path, place);
-                            let comments = self.notes.since(before);
-                            found.push(Location {
-                                path: title,
-                                origin,
-                                limits,
-                                comments,
-                                place,
-                            });
-                        }
-                    }
+                    self.locations(inside, &scope, around, found);
                 }
-                Kind::Path { .. } | Kind::Bad => {
-                    self.notes.add(
-                        place,
-                        format!(
-                            "location {shown} is not a path that a route can have; it is left out"
-                        ),
-                    );
-                }
-                Kind::Regex => {
-                    self.notes.add(place, format!("location {shown}: drip has no regular expressions; its requests go to the longest path that matches"));
-                }
+                Kind::Regex {
+                    pattern,
+                    ignores_case,
+                } => self.regex(&one, pcre::translate(pattern, ignores_case).as_ref(), found),
                 // Noted where it is used.
                 Kind::Named => {}
+                Kind::Bad => self.not_a_path(&one),
             }
-            self.locations(inside, &scope, around, found);
         }
     }
 
-    /// The origin of a location's requests, and their limits.
-    fn forwarded(
+    /// Adds a location of a path.
+    fn path(
         &mut self,
-        location: &Directive,
-        spot: &Spot,
-        around: Around,
-        shown: &str,
-    ) -> Option<(String, Limits)> {
-        let block = location.block.as_deref().unwrap_or_default();
+        one: &One,
+        mark: Mark,
+        path: &str,
+        beside: &[Directive],
+        found: &mut Vec<Location>,
+    ) {
+        let place = one.directive.place;
+        let shown = one.shown();
+        let pattern = match (probe::path(path), mark, &one.protection) {
+            (true, Mark::Exact, _) => Pattern::Exact(path.to_owned()),
+            (true, Mark::None | Mark::Stops, _) => Pattern::Prefix {
+                path: path.to_owned(),
+                stops: mark == Mark::Stops,
+            },
+            (false, _, None) => return self.not_a_path(one),
+            (false, _, Some(_)) => Pattern::Regex {
+                text: if mark == Mark::Exact {
+                    pcre::whole(path)
+                } else {
+                    pcre::prefix(path)
+                },
+                within: None,
+            },
+        };
+        let is_same = |known: &Pattern| match (known, &pattern) {
+            (Pattern::Prefix { path: known, .. }, Pattern::Prefix { path, .. }) => known == path,
+            (known, pattern) => known == pattern,
+        };
+        if found.iter().any(|known| is_same(&known.pattern)) {
+            return self.notes.add(
+                place,
+                format!("location {shown} is defined already; this one is left out"),
+            );
+        }
+        let action = if let Some(protection) = &one.protection {
+            protection.tell(&format!("location {shown}"), &mut self.notes);
+            let forwards = named(one.inside(), "proxy_pass").next().is_some();
+            if let Some(bare) = redirected(beside, mark, path).filter(|_| forwards) {
+                // nginx answers it with a redirect to a path that is refused.
+                let pattern = Pattern::Exact(bare.to_owned());
+                found.push(Location {
+                    pattern,
+                    action: Action::Refuse(protection.status),
+                    comments: Vec::new(),
+                    place,
+                });
+            }
+            Action::Refuse(protection.status)
+        } else {
+            let Some(forward) = self.forwarded(one, Some(path)) else {
+                return;
+            };
+            if let Some(bare) = redirected(beside, mark, path) {
+                self.notes.add(place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
+            }
+            Action::Forward(forward)
+        };
+        found.push(one.route(pattern, action, &self.notes));
+    }
+
+    /// Adds a location of a regular expression; `translated`: in drip's syntax, if it can be.
+    fn regex(
+        &mut self,
+        one: &One,
+        translated: Option<&pcre::Translated>,
+        found: &mut Vec<Location>,
+    ) {
+        let place = one.directive.place;
+        let shown = one.shown();
+        let mut protection = one.protection.clone();
+        if protection.is_none() && one.refuses_within() {
+            let by = "a location within".to_owned();
+            protection = Some(Protection::because(place, by));
+        }
+        let has_nested = named(one.inside(), "location").next().is_some();
+        if has_nested && protection.is_none() {
+            self.notes.add(place, format!("location {shown}: the locations within are left out; their requests are those of this one"));
+        }
+        let within = one.around.within;
+        let confined = |it: &pcre::Translated| match within {
+            Some(prefix) => pcre::beneath(prefix, &it.text),
+            None => Some(it.text.clone()),
+        };
+        let exact = translated.filter(|it| it.is_exact).and_then(confined);
+        let Some(protection) = protection else {
+            let Some(text) = exact else {
+                return self.notes.add(place, format!("location {shown}: drip has no such regular expression; its requests go to the route that matches otherwise"));
+            };
+            if let Some(forward) = self.forwarded(one, None) {
+                let pattern = Pattern::Regex {
+                    text,
+                    within: within.map(str::to_owned),
+                };
+                found.push(one.route(pattern, Action::Forward(forward), &self.notes));
+            }
+            return;
+        };
+        protection.tell(&format!("location {shown}"), &mut self.notes);
+        let text = exact.unwrap_or_else(|| {
+            // Rather too many are refused than too few.
+            let wider = translated.and_then(confined);
+            let wider = wider.unwrap_or_else(|| pcre::prefix(within.unwrap_or("/")));
+            self.notes.add(place, format!("location {shown}: drip has no such regular expression; it refuses the paths of {wider}, which are more"));
+            wider
+        });
+        let pattern = Pattern::Regex {
+            text,
+            within: within.map(str::to_owned),
+        };
+        let action = Action::Refuse(protection.status);
+        found.push(one.route(pattern, action, &self.notes));
+    }
+
+    fn not_a_path(&mut self, one: &One) {
+        let shown = one.shown();
+        self.notes.add(
+            one.directive.place,
+            format!("location {shown} is not a path that a route can have; it is left out"),
+        );
+    }
+
+    /// The origin of a location's requests, and what becomes of them.
+    ///
+    /// `path`: what a URI of `proxy_pass` replaces.
+    fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Forward> {
+        let (own_scope, around) = (one.scope, one.around);
+        let place = one.directive.place;
+        let block = one.inside();
         let own = named(block, "proxy_pass").next();
         let fallback = if own.is_none() {
-            self.fallback(block, spot.scope, around)
+            self.fallback(block, own_scope, around)
         } else {
             None
         };
         let (pass, scope, base) = match (own, &fallback) {
-            (Some(pass), _) => (pass, spot.scope, None),
-            (None, Some((pass, scope))) => (*pass, scope, Some(spot.scope)),
+            (Some(pass), _) => (pass, own_scope, None),
+            (None, Some((pass, scope))) => (*pass, scope, Some(own_scope)),
             (None, None) => {
-                self.notes.add(location.place, format!("location {shown} has no proxy_pass and is left out; its requests go to the longest path that matches"));
+                let shown = one.shown();
+                self.notes.add(place, format!("location {shown} has no proxy_pass and is left out; its requests go to the longest path that matches"));
                 return None;
             }
         };
-        let spot = Spot { scope, ..*spot };
+        let spot = Spot {
+            scope,
+            server: around.server,
+            path,
+            server_name: around.name,
+        };
         // If the first location has limits, those of the named location do not apply as well.
         let (zones, notes) = (&self.zones, &mut self.notes);
         let connections = base
             .map(|base| Connections::read(base, zones, notes))
             .filter(|connections| !connections.is_empty());
         let connections = connections.unwrap_or_else(|| Connections::read(scope, zones, notes));
-        let origin = self.origins.of(pass, &spot, &connections, notes)?;
+        let (origin, prefix) = self.origins.of(pass, &spot, &connections, notes)?;
         let size = body_size(base.unwrap_or(scope), notes);
         self.bodies.push(size);
         let requests = base
             .map(|base| LimitSet::requests(base, zones, notes))
             .filter(|requests| !requests.list.is_empty());
         let requests = requests.unwrap_or_else(|| LimitSet::requests(scope, zones, notes));
-        let limits = Limits::together(requests, connections.of_keys, location.place, notes);
-        Some((origin, limits))
-    }
-
-    /// Notes a redirect that drip does not make.
-    ///
-    /// nginx redirects `/api` to a `location /api/` that forwards, unless there is also a location
-    /// for `/api`.
-    fn redirect(&mut self, beside: &[Directive], exact: bool, path: &str, place: Place) {
-        let Some(bare) = path
-            .strip_suffix('/')
-            .filter(|bare| !exact && !bare.is_empty())
-        else {
-            return;
-        };
-        let is_bare = |location: &Directive| matches!(kind(&location.args), Kind::Path { path, .. } if path == bare);
-        if !named(beside, "location").any(is_bare) {
-            self.notes.add(place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
-        }
+        let limits = Limits::together(requests, connections.of_keys, place, notes);
+        let methods = methods(one, notes);
+        Some(Forward {
+            origin,
+            limits,
+            rewrite: path.map(str::to_owned).zip(prefix),
+            methods,
+        })
     }
 
     /// The named location at the end of `try_files`.
@@ -184,28 +262,83 @@ impl Translation<'_> {
     }
 }
 
-fn kind(args: &[String]) -> Kind<'_> {
-    match args {
-        [mark, path] => match &**mark {
-            "=" => Kind::Path { exact: true, path },
-            "^~" => Kind::Path { exact: false, path },
-            "~" | "~*" => Kind::Regex,
-            _ => Kind::Bad,
-        },
-        [path] => {
-            if path.starts_with('@') {
-                Kind::Named
-            } else if path.starts_with('~') {
-                Kind::Regex
-            } else if let Some(path) = path.strip_prefix('=') {
-                Kind::Path { exact: true, path }
-            } else {
-                let path = path.strip_prefix("^~").unwrap_or(path);
-                Kind::Path { exact: false, path }
+/// A location that is looked at.
+struct One<'t> {
+    directive: &'t Directive,
+    scope: &'t Scope<'t>,
+    around: Around<'t>,
+    protection: Option<Protection>,
+    /// The number of notes before those on it.
+    before: usize,
+}
+
+impl One<'_> {
+    fn inside(&self) -> &[Directive] {
+        self.directive.block.as_deref().unwrap_or_default()
+    }
+
+    fn shown(&self) -> String {
+        self.directive.args.join(" ")
+    }
+
+    /// Whether a location within this one is refused.
+    fn refuses_within(&self) -> bool {
+        let mut is_refused = false;
+        let mut blocks = vec![(self.inside(), self.scope.clone())];
+        while let Some((block, scope)) = blocks.pop() {
+            for directive in named(block, "location") {
+                let inside = directive.block.as_deref().unwrap_or_default();
+                let scope = scope.inside(inside);
+                is_refused |= Protection::of(inside, &[], &scope).is_some();
+                blocks.push((inside, scope));
             }
         }
-        _ => Kind::Bad,
+        is_refused
     }
+
+    fn route(&self, pattern: Pattern, action: Action, notes: &Notes) -> Location {
+        Location {
+            pattern,
+            action,
+            comments: notes.since(self.before),
+            place: self.directive.place,
+        }
+    }
+}
+
+/// The path that nginx answers with a redirect to a location that forwards.
+///
+/// nginx redirects `/api` to a `location /api/`, unless there is also a location for `/api`.
+fn redirected<'p>(beside: &[Directive], mark: Mark, path: &'p str) -> Option<&'p str> {
+    let bare = path.strip_suffix('/')?;
+    let is_bare = |location: &Directive| matches!(kind(&location.args), Kind::Path { path, .. } if path == bare);
+    let is_there = mark == Mark::Exact || bare.is_empty();
+    (!is_there && !named(beside, "location").any(is_bare)).then_some(bare)
+}
+
+/// The methods that are not protected, and the status of the others.
+fn methods(one: &One, notes: &mut Notes) -> Option<(Vec<String>, u16)> {
+    let except = named(one.inside(), "limit_except").next()?;
+    let inside = except.block.as_deref().unwrap_or_default();
+    let protection = Protection::of_other_methods(inside, one.scope)?;
+    let mut methods: Vec<String> = Vec::new();
+    let mut named: Vec<String> = except
+        .args
+        .iter()
+        .map(|it| it.to_ascii_uppercase())
+        .collect();
+    // Who may GET may also HEAD.
+    if named.iter().any(|it| it == "GET") {
+        named.push("HEAD".to_owned());
+    }
+    for method in named {
+        if !methods.contains(&method) && probe::method(&method) {
+            methods.push(method);
+        }
+    }
+    let shown = format!("the other methods of location {}", one.shown());
+    protection.tell(&shown, notes);
+    Some((methods, protection.status))
 }
 
 /// The value of `client_max_body_size` in bytes. 0 means no limit.

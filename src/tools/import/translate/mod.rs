@@ -5,14 +5,19 @@ mod definition;
 mod exempt;
 mod gateway;
 mod hints;
+mod kind;
 mod limits;
 mod listen;
 mod locations;
 mod origins;
 mod page;
+mod pcre;
 mod plans;
+mod precedence;
 mod probe;
+mod protection;
 mod requests;
+mod route;
 mod scope;
 mod servers;
 mod tier_maps;
@@ -43,6 +48,8 @@ struct Translation<'f> {
     routes: Vec<Section>,
     /// `client_max_body_size` of each location that became a route.
     bodies: Vec<Option<u64>>,
+    /// Whether routes that refuse are left out.
+    is_unsafe: bool,
 }
 
 /// The text of the settings, if there is anything to forward, and the notes.
@@ -77,12 +84,14 @@ pub(super) fn translate(
         origins,
         routes: Vec::new(),
         bodies: Vec::new(),
+        is_unsafe: false,
     };
     let servers = named(&http, "server")
         .map(|server| Server::read(server, &mut translation.notes))
         .collect::<Vec<_>>();
     translation.servers(&servers, &Scope::default().inside(&http));
-    if translation.routes.is_empty() {
+    let has_origin = !translation.origins.sections.is_empty();
+    if translation.routes.is_empty() || !has_origin || translation.is_unsafe {
         return (None, translation.notes);
     }
     let mut sections = translation.gateway(&http, &servers);

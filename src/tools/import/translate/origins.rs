@@ -26,19 +26,20 @@ pub(super) struct Spot<'s, 't> {
     pub(super) scope: &'s Scope<'t>,
     /// Index of the server.
     pub(super) server: usize,
-    pub(super) path: &'s str,
+    /// The path that a URI of `proxy_pass` replaces; `None` of a regular expression.
+    pub(super) path: Option<&'s str>,
     pub(super) server_name: Option<&'s str>,
 }
 
 impl Origins {
-    /// The name of the origin for a `proxy_pass`.
+    /// The name of the origin for a `proxy_pass`, and the prefix that replaces the location's.
     pub(super) fn of(
         &mut self,
         pass: &Directive,
         spot: &Spot,
         connections: &Connections,
         notes: &mut Notes,
-    ) -> Option<String> {
+    ) -> Option<(String, Option<String>)> {
         let place = pass.place;
         let target = pass.args.first().map_or("", String::as_str);
         let Some((scheme @ ("http" | "https"), rest)) = target.split_once("://") else {
@@ -55,9 +56,20 @@ impl Origins {
             notes.add(place, format!("proxy_pass {target}: drip's origins have no variables; this location is left out"));
             return None;
         }
-        if !uri.is_empty() && uri != spot.path {
-            notes.add(place, format!("proxy_pass {target}: drip does not rewrite paths; the origin gets them as the client sent them, not with {uri} in place of {}", spot.path));
-        }
+        let prefix = match spot.path {
+            _ if uri.is_empty() => None,
+            Some(path) if path == uri => None,
+            Some(path) if probe::rewrite(path, uri) => {
+                if uri.ends_with('/') && !path.ends_with('/') {
+                    notes.add(place, format!("proxy_pass {target}: nginx sends // where {path} meets the rest of a path, and drip sends /"));
+                }
+                Some(uri.to_owned())
+            }
+            _ => {
+                notes.add(place, format!("proxy_pass {target}: {uri} is no prefix that drip can put before a path; this location is left out"));
+                return None;
+            }
+        };
         let upstream = self.upstreams.get(authority).cloned();
         let is_group = upstream.is_some();
         let upstream = upstream.unwrap_or_else(|| Upstream {
@@ -94,7 +106,7 @@ impl Origins {
         if let Some(host) = host(if is_group { Some(authority) } else { None }, spot, notes) {
             section.text("host", &host);
         }
-        Some(self.named(section, owner, authority))
+        Some((self.named(section, owner, authority), prefix))
     }
 
     fn named(&mut self, mut section: Section, owner: Option<usize>, like: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::{parse, toml_string};
+use crate::config::{parse, toml_string, toml_text};
 
 pub(super) fn server(url: &str) -> bool {
     takes("", url, "", "/", "")
@@ -30,6 +30,21 @@ pub(super) fn origin_host(host: &str) -> bool {
 
 pub(super) fn path(path: &str) -> bool {
     takes("", "http://a", "", path, "")
+}
+
+/// Whether a route can put `add` in place of `strip`.
+pub(super) fn rewrite(strip: &str, add: &str) -> bool {
+    let fields = format!(
+        "strip_prefix = {}\nadd_prefix = {}",
+        toml_text(strip),
+        toml_text(add)
+    );
+    takes("", "http://a", "", strip, &fields)
+}
+
+pub(super) fn method(method: &str) -> bool {
+    let field = format!("methods = [{}]", toml_text(method));
+    takes("", "http://a", "", "/", &field)
 }
 
 pub(super) fn host(host: &str) -> bool {

@@ -21,7 +21,13 @@ impl<'t> Scope<'t> {
     ///
     /// A block with at least one of them inherits none.
     pub(super) fn all(&self, name: &str) -> Vec<&'t Directive> {
-        let of = |block: &&'t [Directive]| named(block, name).collect::<Vec<_>>();
+        self.all_of(&[name])
+    }
+
+    /// The same for directives that are inherited together, in their order.
+    pub(super) fn all_of(&self, names: &[&str]) -> Vec<&'t Directive> {
+        let is_named = |directive: &&Directive| names.contains(&&*directive.name);
+        let of = |block: &&'t [Directive]| block.iter().filter(is_named).collect::<Vec<_>>();
         let blocks = self.0.iter().rev().map(of);
         blocks
             .into_iter()

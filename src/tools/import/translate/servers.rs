@@ -1,8 +1,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::listen::Listen;
-use super::locations::{Around, Location};
-use super::page::Section;
+use super::locations::Around;
+use super::page::{Section, list};
+use super::precedence::{is_whole, of_path, of_prefix, ordered};
+use super::protection::Protection;
+use super::route::{Action, Location, Pattern};
 use super::scope::{Scope, named};
 use super::{Translation, hints, probe};
 use crate::tools::import::notes::{Notes, Place};
@@ -84,6 +87,7 @@ impl Translation<'_> {
                 name: server.names.first().map(String::as_str),
                 block: server.block,
                 scope: &scope,
+                within: None,
             };
             let mut found = Vec::new();
             self.locations(server.block, &scope, around, &mut found);
@@ -92,7 +96,7 @@ impl Translation<'_> {
         let default = default(servers, &order, tls);
         let mut any = Vec::new();
         if let Some(index) = default {
-            any.clone_from(&all[index]);
+            any = ordered(&all[index], false, &mut self.notes);
             let also = if servers[index].names.is_empty() {
                 String::new()
             } else {
@@ -109,11 +113,20 @@ impl Translation<'_> {
             .flat_map(|index| &servers[index].names)
             .map(String::as_str)
             .collect();
+        // Those of any host would go before the prefixes of this one.
+        let alone = any.iter().any(|location| location.regex().is_some());
         for index in order.into_iter().filter(|index| Some(*index) != default) {
             let server = &servers[index];
-            if all[index].is_empty() {
+            let protection = Protection::of_server(server.block, &http.inside(server.block));
+            let is_kept = !tls || server.has_tls();
+            if all[index].is_empty() && (protection.is_none() || any.is_empty() || !is_kept) {
                 continue;
             }
+            let mut own = all[index].clone();
+            if !any.is_empty() && !own.iter().any(is_whole) {
+                own.push(self.rest(server, protection.as_ref()));
+            }
+            let own = ordered(&own, alone, &mut self.notes);
             if server.names.is_empty() {
                 self.notes.add(server.place, "this server has no server_name that a route can have, and drip has no routes by listen address; it is left out");
             }
@@ -124,55 +137,69 @@ impl Translation<'_> {
                 }
                 let comment = (number == 0)
                     .then(|| format!("{}: server {name}", self.notes.name(server.place)));
-                self.routes(&all[index], Some(name), comment.as_deref());
-                self.fill(&all[index], &any, name, server.place);
+                self.routes(&own, Some(name), comment.as_deref());
+                self.fill(&own, &any, name);
             }
         }
     }
 
-    /// Copies this host's locations to the longer paths of routes for any host.
+    /// The location of a server's requests for which it has none: no other server takes them.
+    fn rest(&mut self, server: &Server, protection: Option<&Protection>) -> Location {
+        let before = self.notes.count();
+        let shown = format!("server {}", server.names.join(" "));
+        let status = if let Some(protection) = protection {
+            protection.tell(&shown, &mut self.notes);
+            protection.status
+        } else {
+            self.notes.add(
+                server.place,
+                format!("requests for {shown} that match no location here get 404"),
+            );
+            404
+        };
+        Location {
+            pattern: Pattern::Prefix {
+                path: "/".to_owned(),
+                stops: false,
+            },
+            action: Action::Refuse(status),
+            comments: self.notes.since(before),
+            place: server.place,
+        }
+    }
+
+    /// Copies this host's locations to the exact and longer paths of routes for any host.
     ///
     /// Without the copies those routes would take requests of this host.
-    fn fill(&mut self, own: &[Location], any: &[Location], host: &str, place: Place) {
-        let has = own
-            .iter()
-            .map(|location| &location.path)
-            .collect::<HashSet<_>>();
-        let mut open = false;
-        for path in any
-            .iter()
-            .map(|location| &location.path)
-            .filter(|path| !has.contains(path))
-        {
-            let bare = path.strip_prefix("= ").unwrap_or(path);
-            let prefixes = own
-                .iter()
-                .filter(|location| bare.starts_with(&*location.path));
-            match prefixes.max_by_key(|location| location.path.len()) {
-                Some(best) => {
-                    let copy = Location {
-                        path: path.clone(),
-                        comments: Vec::new(),
-                        ..best.clone()
-                    };
-                    self.routes(&[copy], Some(host), None);
+    fn fill(&mut self, own: &[Location], any: &[Location], host: &str) {
+        let has = |pattern: &Pattern| own.iter().any(|location| location.pattern == *pattern);
+        for pattern in any.iter().map(|location| &location.pattern) {
+            let best = match pattern {
+                _ if has(pattern) => None,
+                Pattern::Exact(path) => of_path(own, path),
+                Pattern::Prefix { path, .. } if own.iter().any(|it| it.prefix() == Some(path)) => {
+                    None
                 }
-                None => open = true,
+                Pattern::Prefix { path, .. } => of_prefix(own, path),
+                // All of this host's are regular expressions then, and go before those of any host.
+                Pattern::Regex { .. } => None,
+            };
+            if let Some(best) = best {
+                let copy = Location {
+                    pattern: pattern.clone(),
+                    comments: Vec::new(),
+                    ..best.clone()
+                };
+                self.routes(&[copy], Some(host), None);
             }
-        }
-        if open {
-            self.notes.add(
-                place,
-                format!(
-                    "requests for {host} that match no location here go to the routes of all hosts"
-                ),
-            );
         }
     }
 
     fn routes(&mut self, locations: &[Location], host: Option<&str>, comment: Option<&str>) {
         for (number, location) in locations.iter().enumerate() {
             if self.routes.len() >= MOST_ROUTES {
+                // What they refuse would be open without them.
+                self.is_unsafe |= locations[number..].iter().any(Location::is_refused);
                 return self.notes.add(
                     location.place,
                     format!("there are more than {MOST_ROUTES} routes; the rest is left out"),
@@ -186,21 +213,24 @@ impl Translation<'_> {
                 .comments
                 .extend(comment.filter(|_| number == 0).map(str::to_owned));
             section.comments.extend(location.comments.iter().cloned());
-            section.text("path", &location.path);
+            section.text("path", &location.path());
             if let Some(host) = host {
                 section.text("host", host);
             }
-            section.text("origin", &location.origin);
-            let limits = &location.limits;
-            if !limits.list.is_empty() {
-                section
-                    .fields
-                    .push(("limits", format!("[{}]", limits.list.join(", "))));
-                section
-                    .fields
-                    .push(("reject_status", limits.status.to_string()));
-                if limits.dry_run {
-                    section.fields.push(("dry_run", "true".to_owned()));
+            match &location.action {
+                Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
+                Action::Forward(forward) => {
+                    if let Some((methods, status)) = &forward.methods {
+                        let mut others = section.clone();
+                        others.comments.clear();
+                        others.fields.push(("refuse", status.to_string()));
+                        section.fields.push(("methods", list(methods)));
+                        forward.write(&mut section);
+                        self.routes.push(section);
+                        section = others;
+                    } else {
+                        forward.write(&mut section);
+                    }
                 }
             }
             self.routes.push(section);

@@ -1,0 +1,124 @@
+use std::net::SocketAddr;
+use std::path::Path;
+
+use toml::de::DeTable;
+
+use super::{Fields, Node, Report, Shared, Source, environment};
+use crate::config::{Problem, Problems, schema};
+
+/// A value of a file that names another file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileField {
+    /// `cert` in `[server.tls]`, of the pair with this index.
+    Cert(usize),
+    /// `key` in `[server.tls]`, of the pair with this index.
+    Key(usize),
+    /// `access` in `[log]`.
+    AccessLog,
+}
+
+/// Reports why named files cannot be used, at their names in `text`.
+///
+/// `text` is the text that the settings were read from, and `path` its file.
+#[must_use]
+pub fn unusable_files(text: &str, path: &Path, unusable: &[(FileField, String)]) -> Problems {
+    let problems = reread(text, path, |mut root, report| {
+        for (field, why) in unusable {
+            if let Some(node) = named(&mut root, *field) {
+                node.tell(why);
+            }
+        }
+        report.take_problems()
+    });
+    Problems::new(path, problems)
+}
+
+/// Warnings of named files, at their names in `text`, as in [`unusable_files`].
+#[must_use]
+pub fn warnings_of_files(
+    text: &str,
+    path: &Path,
+    doubtful: &[(FileField, String)],
+) -> Vec<Problem> {
+    reread(text, path, |mut root, report| {
+        for (field, why) in doubtful {
+            if let Some(node) = named(&mut root, *field) {
+                node.warn(why);
+            }
+        }
+        report.take_warnings()
+    })
+}
+
+/// The `server.admin` of a text that has problems elsewhere.
+///
+/// The outer `None`: it has none, or one that cannot be read. The inner one: it is `"off"`.
+#[must_use]
+pub fn admin_of_broken(text: &str, path: &Path) -> Option<Option<SocketAddr>> {
+    reread(text, path, |mut root, _| {
+        let admin = root.section("server", &schema::SERVER).get("admin")?;
+        match admin.value.as_str()? {
+            "off" => Some(None),
+            address => address.parse().ok().map(Some),
+        }
+    })
+}
+
+/// Reads a text a second time, for some of its values.
+fn reread<T>(text: &str, path: &Path, look: impl FnOnce(Fields<'_>, &Report<'_>) -> T) -> T {
+    let shared = Shared::default();
+    let source = Source {
+        file: path,
+        is_included: false,
+        folder: Path::new(""),
+        shared: &shared,
+    };
+    let (mut file, errors) = DeTable::parse_recoverable(text);
+    let report = Report::new(text, &errors, source);
+    environment::expand(file.get_mut(), &report, &environment::of_process);
+    look(Fields::root(&file, &report), &report)
+}
+
+/// The value of a field, or its item.
+fn named<'r>(root: &mut Fields<'r>, field: FileField) -> Option<Node<'r>> {
+    let mut tls = |name, index| {
+        let node = root
+            .section("server", &schema::SERVER)
+            .section("tls", &schema::TLS)
+            .get(name)?;
+        let items = node.items();
+        let item = items.and_then(|items| items.get::<usize>(index).copied());
+        Some(item.unwrap_or(node))
+    };
+    match field {
+        FileField::Cert(index) => tls("cert", index),
+        FileField::Key(index) => tls("key", index),
+        FileField::AccessLog => root.section("log", &schema::LOG).get("access"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_admin_port_is_read_from_a_text_with_other_problems() {
+        let address = "10.0.0.1:9".parse().ok();
+        for (text, expected) in [
+            ("server.admin = \"10.0.0.1:9\"\nzones = 1\n", Some(address)),
+            ("[server]\nadmin = \"10.0.0.1:9\"\n[zones\n", Some(address)),
+            ("server = { admin = \"off\", nonsense = 1 }\n", Some(None)),
+            ("server.admin = 1\n", None),
+            ("server.admin = \"nonsense\"\n", None),
+            ("[server]\n", None),
+            ("server = 1\n", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                admin_of_broken(text, Path::new("a.toml")),
+                expected,
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What routes do with paths and fields, and routes that refuse.
+
+use super::*;
+use crate::config::{RouteAction, show};
+
+const APP: &str = "\"app\"";
+
+#[rustfmt::skip]
+pub(super) const CASES: &[Case] = &[
+    // Regular expressions.
+    ("\"/\"", "\"regex:^/u/[0-9]+$\"", ""),
+    ("\"/\"", "\"regex:(\"",
+     r#"9:10: path: this is not a regular expression of drip: unclosed group; found "regex:(""#),
+    ("\"/\"", "\"regex:\"",
+     r#"9:10: path: a regular expression is missing behind regex:; found "regex:""#),
+    ("\"/\"", "\"regex:(a{500}){500}\"",
+     r#"9:10: path: this regular expression takes more than 256 KB when it is compiled; lower the counts in {} or write several routes; found "regex:(a{500}){500}""#),
+    (APP, "\"app\"\n[[routes]]\npath = \"regex:a\"\norigin = \"app\"\n[[routes]]\npath = \"regex:a\"\norigin = \"app\"",
+     "14:1: routes: route 3 has the same path, host and methods as route 2, so it would never be used; remove one"),
+    // Refusing.
+    ("origin = \"app\"\nlimits = [{ zone = \"per_client\", burst = 20 }]", "refuse = 403", ""),
+    ("origin = \"app\"\nlimits", "refuse = 200\nlimits",
+     "10:10: refuse: expected a whole number from 400 to 599; found 200\n11:10: limits: a route with refuse answers all its requests itself; remove this field or refuse"),
+    (APP, "\"app\"\nrefuse = 403\nlimits = []\n[[routes]]\npath = \"/a\"\norigin = \"app\"",
+     "10:10: origin: a route with refuse answers all its requests itself; remove this field or refuse\n12:10: limits: a route with refuse answers all its requests itself; remove this field or refuse"),
+    // Rewriting.
+    ("path   = \"/\"", "path = \"/v1/\"\nstrip_prefix = \"/v1\"\nadd_prefix = \"/app\"", ""),
+    ("path   = \"/\"", "path = \"= /v1/x\"\nstrip_prefix = \"/v1\"", ""),
+    ("path   = \"/\"", "path = \"regex:^/v1/[a-z]\"\nstrip_prefix = \"/v1\"", ""),
+    ("path   = \"/\"", "path = \"/v2/\"\nstrip_prefix = \"/v1\"",
+     r#"10:16: strip_prefix: the path of the route does not begin with it; change one; found "/v1""#),
+    ("path   = \"/\"", "path = \"regex:/v1/[a-z]\"\nstrip_prefix = \"/v1\"",
+     r#"10:16: strip_prefix: the regular expression must begin with ^ and this text, so that each path does; found "/v1""#),
+    ("path   = \"/\"", "path = \"/v1/\"\nstrip_prefix = \"v1\"",
+     r#"10:16: strip_prefix: a prefix begins with /; found "v1""#),
+    ("path   = \"/\"", "path = \"/v1/\"\nstrip_prefix = true",
+     r#"10:16: strip_prefix: expected a path such as "/v1"; found true"#),
+    (APP, "\"app\"\nadd_prefix = \"/a?b\"",
+     r#"11:14: add_prefix: a prefix has no query or fragment; remove everything from ? or # on; found "/a?b""#),
+    (APP, "\"app\"\nadd_prefix = \"/a b\"",
+     r#"11:14: add_prefix: what is added is sent as it is written; escape other characters than those of a URL's path, such as %20 for a blank; found "/a b""#),
+    (APP, "\"app\"\nadd_prefix = \"/a/%2e%2E/b\"",
+     r#"11:14: add_prefix: what is added has no empty segments, and none that is . or ..; remove them; found "/a/%2e%2E/b""#),
+    (APP, "\"app\"\nadd_prefix = \"/a//b\"",
+     r#"11:14: add_prefix: what is added has no empty segments, and none that is . or ..; remove them; found "/a//b""#),
+    // Fields.
+    (APP, "\"app\"\nrequest_headers = { \"x-version\" = \"2\", Cookie = false }", ""),
+    (APP, "\"app\"\nresponse_headers = { server = false }\nanswer_headers = { \"x-a\" = \"b\tc \u{e9}\" }", ""),
+    (APP, "\"app\"\nrequest_headers = [\"x-version\"]",
+     r#"11:19: request_headers: expected a table such as { "x-name" = "value" }; found a list"#),
+    (APP, "\"app\"\nrequest_headers = { Host = \"a\" }",
+     r#"11:28: Host: the Host that the origin gets is the host of [origins.NAME]: "preserve", "origin" or a name; set it there"#),
+    (APP, "\"app\"\nresponse_headers = { Content-Length = \"1\" }",
+     "11:39: Content-Length: drip writes this field itself, or it belongs to one connection; remove it here"),
+    (APP, "\"app\"\nanswer_headers = { \"a b\" = \"1\" }",
+     "11:28: a b: the name of a header field has letters, digits and any of !#$%&'*+-.^_`|~"),
+    (APP, "\"app\"\nanswer_headers = { x-a = \"1\", X-A = false }",
+     "11:37: X-A: this field is there already, and case does not count; remove one"),
+    (APP, "\"app\"\nanswer_headers = { x-a = \"1\\r\\nb: c\" }",
+     "11:26: x-a: a value has no line breaks or other control characters, and no blanks around it"),
+    (APP, "\"app\"\nanswer_headers = { x-a = \" 1\" }",
+     "11:26: x-a: a value has no line breaks or other control characters, and no blanks around it"),
+    (APP, "\"app\"\nanswer_headers = { x-a = \"\" }",
+     "11:26: x-a: an empty value; write false to remove the field"),
+    (APP, "\"app\"\nanswer_headers = { x-a = true }",
+     "11:26: x-a: expected a text, or false to remove the field; found true"),
+];
+
+#[test]
+fn each_case_is_right_or_told() {
+    for (from, to, expected) in CASES {
+        let text = SMALLEST.replacen(from, to, 1);
+        assert_ne!(text, SMALLEST, "{to}");
+        let expected: Vec<String> = expected
+            .lines()
+            .map(|line| format!("/etc/drip/gateway.toml:{line}"))
+            .collect();
+        assert_eq!(problems(&text), expected.join("\n"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_shown_reads_back() {
+    for (from, to, _) in CASES.iter().filter(|(_, _, expected)| expected.is_empty()) {
+        let settings = settings_with(from, to);
+        let again = parse(&show(&settings), Path::new("/etc/drip/gateway.toml"), false).unwrap();
+        assert_eq!(again.routes, settings.routes, "{}", show(&settings));
+    }
+    let settings = settings_with(CASES[5].0, CASES[5].1);
+    assert_eq!(settings.routes[0].action, RouteAction::Refuse(403));
+}
+
+#[test]
+fn a_whole_path_goes_before_a_regular_expression_and_that_before_a_prefix() {
+    let routes = [
+        "path = \"/u/long/prefix/\"",
+        "path = \"regex:^/u/.*x$\"",
+        "path = \"regex:^/u/\"",
+        "path = \"regex:^/u/\"\nhost = \"a.example\"",
+        "path = \"= /u/exact\"",
+        "path = \"regex:^/m$\"\nmethods = [\"POST\"]",
+    ]
+    .map(|fields| format!("[[routes]]\norigin = \"app\"\n{fields}\n"))
+    .concat();
+    let settings = settings_with("\n[[routes]]", &format!("\n{routes}\n[[routes]]"));
+    for (path, host, method, expected) in [
+        ("/u/long/prefix/a", None, "GET", "regex:^/u/"),
+        ("/u/long/prefix/x", None, "GET", "regex:^/u/.*x$"),
+        ("/u/exact", None, "GET", "= /u/exact"),
+        ("/u/x", Some("b.example"), "GET", "regex:^/u/.*x$"),
+        ("/u/x", Some("a.example"), "GET", "regex:^/u/"),
+        ("/m", Some("a.example"), "POST", "regex:^/m$"),
+        ("/m", Some("a.example"), "GET", "/"),
+        ("/other", None, "GET", "/"),
+    ] {
+        let found = settings.route(path.as_bytes(), host.or(Some("")), Some(method));
+        let (_, route) = found.unwrap();
+        assert_eq!(route.path.to_string(), expected, "{path} {host:?}");
+        let names_host = host == Some("a.example") && path == "/u/x";
+        assert_eq!(route.host.is_some(), names_host, "{path} {host:?}");
+    }
+}

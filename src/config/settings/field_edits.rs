@@ -1,0 +1,77 @@
+/// Changes of a message's header fields: fields to set, and fields to remove.
+///
+/// A field that is set replaces all fields of its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldEdits(Vec<(String, FieldEdit)>);
+
+/// What becomes of the fields of one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldEdit {
+    /// They are replaced by one field with this value.
+    Set(String),
+    /// They are removed.
+    Remove,
+}
+
+impl FieldEdits {
+    /// Changes in the order in which they are written. Each name is there once, whatever its case.
+    #[must_use]
+    pub fn new(edits: Vec<(String, FieldEdit)>) -> Self {
+        Self(edits)
+    }
+
+    /// Whether nothing changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether fields of this name are replaced or removed.
+    ///
+    /// `_` counts as `-`: programs that read fields as variables, as CGI has them, see both alike.
+    #[must_use]
+    pub fn has(&self, name: &[u8]) -> bool {
+        self.0.iter().any(|(known, _)| is_same(known, name))
+    }
+
+    /// The fields to set, with their values.
+    pub fn set(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.iter().filter_map(|(name, edit)| match edit {
+            FieldEdit::Set(value) => Some((name, value.as_str())),
+            FieldEdit::Remove => None,
+        })
+    }
+
+    /// All changes, in the order in which they are written.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &FieldEdit)> {
+        self.0.iter().map(|(name, edit)| (name.as_str(), edit))
+    }
+}
+
+fn is_same(known: &str, name: &[u8]) -> bool {
+    let plain = |byte: u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    known.len() == name.len() && known.bytes().zip(name).all(|(a, b)| plain(a) == plain(*b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_compared_without_case_and_as_programs_see_them() {
+        let edits = FieldEdits::new(vec![
+            ("X-User".to_owned(), FieldEdit::Set("a".to_owned())),
+            ("cookie".to_owned(), FieldEdit::Remove),
+        ]);
+        for name in ["x-user", "X-USER", "x_User", "Cookie"] {
+            assert!(edits.has(name.as_bytes()), "{name}");
+        }
+        for name in ["x-use", "x-users", "", "cookie2"] {
+            assert!(!edits.has(name.as_bytes()), "{name}");
+        }
+        assert_eq!(edits.set().collect::<Vec<_>>(), [("X-User", "a")]);
+    }
+}

@@ -1,0 +1,56 @@
+//! What a route changes on the way: the path that the origin gets, and header fields.
+
+use std::borrow::Cow;
+
+use super::request_info::RequestInfo;
+use crate::config::{FieldEdits, PathRewrite, target};
+
+/// Calls `put` with the parts of the target of a request whose path the route changes.
+///
+/// It is made of the path that routes were compared with, so the origin sees no path that they did
+/// not see. The query stays as it was sent.
+pub(super) fn each_target_part(
+    info: &RequestInfo<'_>,
+    rewrite: &PathRewrite,
+    put: &mut dyn FnMut(&[u8]),
+) {
+    let sent = info.head.path_and_query();
+    if sent == b"*" {
+        return put(sent);
+    }
+    let (add, rest) = rewrite.apply(&info.path);
+    put(add.as_bytes());
+    match info.path {
+        // It was sent in the form in which it is compared.
+        Cow::Borrowed(_) => put(rest),
+        Cow::Owned(_) => target::encode(rest, put),
+    }
+    if let Some(query) = memchr::memchr(b'?', sent) {
+        put(&sent[query..]);
+    }
+}
+
+/// Calls `put` with the fields of `each` as the edits leave them. The later edits go before.
+pub(super) fn edit(
+    edits: &[&FieldEdits],
+    put: &mut dyn FnMut(&[u8], &[u8]),
+    each: impl FnOnce(&mut dyn FnMut(&[u8], &[u8])),
+) {
+    if edits.iter().all(|edits| edits.is_empty()) {
+        return each(put);
+    }
+    let is_in = |edits: &[&FieldEdits], name: &[u8]| edits.iter().any(|edits| edits.has(name));
+    each(&mut |name, value| {
+        if !is_in(edits, name) {
+            put(name, value);
+        }
+    });
+    for (at, of) in edits.iter().enumerate() {
+        let later = edits.get(at + 1..).unwrap_or_default();
+        for (name, value) in of.set() {
+            if !is_in(later, name.as_bytes()) {
+                put(name.as_bytes(), value.as_bytes());
+            }
+        }
+    }
+}

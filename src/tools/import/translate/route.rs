@@ -1,0 +1,97 @@
+use super::limits::Limits;
+use super::page::Section;
+use crate::tools::import::notes::Place;
+
+/// A location that became a route.
+#[derive(Clone, Debug)]
+pub(super) struct Location {
+    pub(super) pattern: Pattern,
+    pub(super) action: Action,
+    pub(super) comments: Vec<String>,
+    pub(super) place: Place,
+}
+
+/// The paths of a location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Pattern {
+    Exact(String),
+    /// `stops`: it has `^~`, so no regular expressions are compared with its paths.
+    Prefix {
+        path: String,
+        stops: bool,
+    },
+    /// In drip's syntax. `within`: the location around it.
+    Regex {
+        text: String,
+        within: Option<String>,
+    },
+}
+
+/// What happens to the requests of a location.
+#[derive(Clone, Debug)]
+pub(super) enum Action {
+    Forward(Forward),
+    /// They get this status.
+    Refuse(u16),
+}
+
+/// A location whose requests go to an origin.
+#[derive(Clone, Debug)]
+pub(super) struct Forward {
+    pub(super) origin: String,
+    pub(super) limits: Limits,
+    /// What is removed from paths, and what is put before them.
+    pub(super) rewrite: Option<(String, String)>,
+    /// The only methods that go there, and the status of the others.
+    pub(super) methods: Option<(Vec<String>, u16)>,
+}
+
+impl Forward {
+    /// Writes the fields of its route.
+    pub(super) fn write(&self, section: &mut Section) {
+        section.text("origin", &self.origin);
+        if let Some((strip, add)) = &self.rewrite {
+            section.text("strip_prefix", strip);
+            section.text("add_prefix", add);
+        }
+        let limits = &self.limits;
+        if limits.list.is_empty() {
+            return;
+        }
+        let fields = &mut section.fields;
+        fields.push(("limits", format!("[{}]", limits.list.join(", "))));
+        fields.push(("reject_status", limits.status.to_string()));
+        if limits.dry_run {
+            fields.push(("dry_run", "true".to_owned()));
+        }
+    }
+}
+
+impl Location {
+    /// The path in the form of a route.
+    pub(super) fn path(&self) -> String {
+        match &self.pattern {
+            Pattern::Exact(path) => format!("= {path}"),
+            Pattern::Prefix { path, .. } => path.clone(),
+            Pattern::Regex { text, .. } => format!("regex:{text}"),
+        }
+    }
+
+    pub(super) fn prefix(&self) -> Option<&str> {
+        match &self.pattern {
+            Pattern::Prefix { path, .. } => Some(path),
+            Pattern::Exact(_) | Pattern::Regex { .. } => None,
+        }
+    }
+
+    pub(super) fn regex(&self) -> Option<&str> {
+        match &self.pattern {
+            Pattern::Regex { text, .. } => Some(text),
+            Pattern::Exact(_) | Pattern::Prefix { .. } => None,
+        }
+    }
+
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self.action, Action::Refuse(_))
+    }
+}

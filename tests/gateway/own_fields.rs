@@ -1,0 +1,185 @@
+//! Fields that a route sets and removes: towards the origin, in all responses, in drip's own.
+
+use std::io;
+use std::process::Command;
+
+use crate::support::{Client, Exchange, Gateway, Origin, Raw, RawOrigin};
+
+/// An origin whose answers have these lines.
+fn origin(lines: &'static str) -> Origin {
+    Origin::answering(move |exchange: &mut Exchange| -> io::Result<()> {
+        exchange.send(format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n{lines}\r\nok").as_bytes())
+    })
+}
+
+fn file(origin: &Origin, route: &str) -> String {
+    format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n[origins.dead]\nservers = [\"http://127.0.0.1:1\"]\n\
+         [zones.z]\nkey = \"$arg_key\"\nrate = \"1r/m\"\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{{ zone = \"z\", burst = 0 }}]\n{route}\n\
+         [[routes]]\npath = \"/dead\"\norigin = \"dead\"\n{route}\n\
+         [[routes]]\npath = \"/refused\"\nrefuse = 403\nanswer_headers = {{ x-own = \"refused\" }}\n",
+        origin.address
+    )
+}
+
+/// All values of a field.
+fn values<'a>(fields: &'a [(String, String)], name: &str) -> Vec<&'a str> {
+    let named = fields.iter().filter(|(found, _)| found == name);
+    named.map(|(_, value)| value.as_str()).collect()
+}
+
+#[test]
+fn own_answers_have_the_fields_of_their_route_and_the_origins_do_not() {
+    let origin = origin("");
+    let gateway = Gateway::start(&format!(
+        "max_body_size = 10\n{}",
+        file(
+            &origin,
+            "answer_headers = { \"Access-Control-Allow-Origin\" = \"*\", content-type = \"application/json\" }\nreject_body = \"{}\"",
+        )
+    ));
+    let mut client = Client::connect(gateway.address());
+    client.get("/?key=a");
+    let answer = client.answer();
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.field("access-control-allow-origin"), None);
+    for (head, status) in [
+        ("GET /?key=a HTTP/1.1\r\n", 429),
+        ("GET /dead HTTP/1.1\r\n", 502),
+        ("POST / HTTP/1.1\r\nContent-Length: 11\r\n", 413),
+    ] {
+        let mut client = Client::connect(gateway.address());
+        client.send(format!("{head}Host: a\r\n\r\n").as_bytes());
+        let answer = client.answer();
+        assert_eq!(answer.status, status, "{head}");
+        let fields = &answer.head.fields;
+        assert_eq!(values(fields, "access-control-allow-origin"), ["*"]);
+        assert_eq!(values(fields, "content-type"), ["application/json"]);
+        assert_eq!(values(fields, "date").len(), 1);
+        assert_eq!(values(fields, "content-length").len(), 1);
+        assert_eq!(answer.field("retry-after").is_some(), status == 429);
+    }
+    let mut client = Client::connect(gateway.address());
+    client.get("/refused/x");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.text()), (403, "Forbidden\n".into()));
+    assert_eq!(answer.field("x-own"), Some("refused"));
+    // A refused request is a request of its route, and goes to no origin.
+    assert_eq!(origin.arrivals().len(), 1);
+    let route = [("route", "/refused"), ("code", "403")];
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.count("drip_requests_total", &route), 1);
+}
+
+#[test]
+fn all_responses_have_the_fields_of_their_route_instead_of_the_origins() {
+    let origin = origin(
+        "Server: app\r\nX-A: one\r\nx-a: two\r\nX-B: three\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\n",
+    );
+    let gateway = Gateway::start(&file(
+        &origin,
+        "response_headers = { server = false, X-A = \"all\", x-ratelimit-limit = \"7\" }\nanswer_headers = { x-a = \"own\" }",
+    ));
+    let mut client = Client::connect(gateway.address());
+    for (nth, (status, x_a)) in [(200, "all"), (429, "own")].into_iter().enumerate() {
+        client.get("/?key=a");
+        let answer = client.answer();
+        let fields = &answer.head.fields;
+        assert_eq!(answer.status, status);
+        assert_eq!(values(fields, "x-a"), [x_a]);
+        assert_eq!(values(fields, "server"), [""; 0]);
+        assert_eq!(values(fields, "x-ratelimit-limit"), ["7"]);
+        assert_eq!(values(fields, "x-ratelimit-remaining"), ["0"]);
+        if nth == 0 {
+            assert_eq!(values(fields, "x-b"), ["three"]);
+            assert_eq!(values(fields, "set-cookie"), ["a=1", "b=2"]);
+        }
+    }
+}
+
+#[test]
+fn the_origin_gets_the_fields_of_the_route_instead_of_the_clients() {
+    let origin = RawOrigin::start();
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         request_headers = {{ X-Version = \"2\", cookie = false, X-User = \"gateway\", x-forwarded-proto = \"https\", x-forwarded-host = false }}\n",
+        origin.address
+    ));
+    let mut client = Raw::connect(gateway.address());
+    client.send(
+        b"POST /a HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nX-VERSION: 1\r\nx_user: me\r\nX-User: me\r\nX-Users: us\r\n\
+          Connection: x-version\r\nTransfer-Encoding: chunked\r\nTrailer: x-user\r\n\r\n1\r\na\r\n0\r\nX-User: me\r\nX-Sum: 1\r\n\r\n",
+    );
+    let request = origin.accept().request();
+    let fields = &request.fields;
+    assert_eq!(values(fields, "x-version"), ["2"]);
+    assert_eq!(values(fields, "cookie"), [""; 0]);
+    assert_eq!(values(fields, "x-user"), ["gateway"]);
+    assert_eq!(values(fields, "x_user"), [""; 0]);
+    assert_eq!(values(fields, "x-users"), ["us"]);
+    assert_eq!(values(fields, "x-forwarded-proto"), ["https"]);
+    assert_eq!(values(fields, "x-forwarded-host"), [""; 0]);
+    assert_eq!(values(fields, "x-forwarded-for"), ["127.0.0.1"]);
+    assert_eq!(values(fields, "host"), ["a"]);
+    assert_eq!(request.trailers, [("x-sum".to_owned(), "1".to_owned())]);
+}
+
+/// The origin speaks HTTP/2: it is another gateway, which passes on what it gets.
+#[test]
+fn an_origin_by_http_2_gets_the_path_and_the_fields_of_the_route() {
+    let origin = Origin::answering(|exchange: &mut Exchange| -> io::Result<()> {
+        let told =
+            ["x-user", "cookie", "x-other"].map(|name| exchange.field(name).map(str::to_owned));
+        let told = format!("{} {told:?}", exchange.target());
+        exchange.reply(told.as_bytes())
+    });
+    let inner = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/v1/\"\norigin = \"app\"\n\
+         strip_prefix = \"/v1\"\nadd_prefix = \"/app\"\nrequest_headers = {{ X-User = \"gateway\", cookie = false }}\n",
+        inner.address()
+    ));
+    let mut client = Client::connect(gateway.address());
+    client.send(
+        b"GET /v1/a/%2e%2e/b%20c?d=/v1 HTTP/1.1\r\nHost: a\r\nCookie: a=1\r\nx-user: me\r\nX-Other: 1\r\n\r\n",
+    );
+    let expected = "/app/b%20c?d=/v1 [Some(\"gateway\"), None, Some(\"1\")]";
+    assert_eq!(client.answer().text(), expected);
+}
+
+/// A refused call of gRPC has the fields of its route, and keeps those of the protocol.
+#[test]
+fn a_refused_call_of_grpc_has_the_fields_of_its_route() {
+    let gateway = Gateway::start(
+        "[origins.app]\nservers = [\"http://127.0.0.1:1\"]\n[[routes]]\npath = \"/\"\nrefuse = 403\n\
+         answer_headers = { X-Own = \"a\", Content-Type = \"text/html\", grpc-status = \"0\" }\n",
+    );
+    let output = Command::new("curl")
+        .args(["-sS", "-i", "--max-time", "60", "--http2-prior-knowledge"])
+        .args([
+            "-H",
+            "content-type: application/grpc",
+            "-H",
+            "te: trailers",
+            "-d",
+            "",
+        ])
+        .arg(format!("http://{}/a.B/C", gateway.address()))
+        .output()
+        .expect("curl");
+    let told = String::from_utf8(output.stdout).expect("text");
+    let lines: Vec<&str> = told.lines().collect();
+    for line in [
+        "content-type: application/grpc",
+        "grpc-status: 7",
+        "x-own: a",
+    ] {
+        assert_eq!(lines.iter().filter(|it| **it == line).count(), 1, "{told}");
+    }
+    assert_eq!(told.matches("grpc-status").count(), 1, "{told}");
+    assert_eq!(told.matches("content-type").count(), 1, "{told}");
+}

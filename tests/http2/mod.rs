@@ -1,0 +1,84 @@
+//! HTTP/2 in raw frames: origins and clients that break its rules, and HTTP/2 beside HTTP/1.
+
+mod browser;
+mod downgrade;
+mod lengths;
+mod origin_bodies;
+mod origin_floods;
+mod origin_heads;
+mod origin_leaving;
+mod origin_limits;
+mod prior_knowledge;
+mod recording;
+mod same;
+mod upgrade;
+mod websocket;
+
+use crate::support::{FrameOrigin, Gateway, Message, Raw};
+
+/// drip with one worker in front of an origin, with further fields of `[server]` and the origin.
+fn drip(origin: &FrameOrigin, server: &str, more: &str) -> Gateway {
+    let servers = format!("servers = [\"h2c://{}\"]", origin.address);
+    Gateway::start(&format!(
+        "workers = 1\n{server}\n[origins.app]\n{servers}\n{more}\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n"
+    ))
+}
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+/// A request that is not sent twice if its connection breaks.
+const POST: &str = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\nabc";
+
+/// The answer to a request on a connection of its own.
+fn ask(gateway: &Gateway, request: &str) -> Message {
+    let mut client = Raw::connect(gateway.address());
+    client.send(request);
+    client.answer()
+}
+
+/// Fails unless a request is answered as the origin answers any.
+fn check_fine(gateway: &Gateway, name: &str) {
+    let answer = ask(gateway, GET);
+    assert_eq!(
+        (answer.status(), &*answer.body),
+        (200, &b"ok"[..]),
+        "{name}"
+    );
+}
+
+/// Fails unless a request gets a 502, once as one that may be repeated and once as one that may
+/// not, and unless the next one is answered. `script` tells what the origin does.
+fn check_refused(
+    gateway: &Gateway,
+    origin: &FrameOrigin,
+    name: &str,
+    script: impl Fn(&mut crate::support::frames::Frames, u32) -> std::io::Result<()>
+    + Clone
+    + Send
+    + 'static,
+) {
+    for request in [POST, GET] {
+        // A GET may be sent twice, once on a new connection.
+        let before = origin.requests();
+        origin.next(script.clone());
+        if request == GET {
+            origin.next(script.clone());
+        }
+        let mut client = Raw::connect(gateway.address());
+        client.send(request);
+        let answer = client.answer();
+        assert_eq!(answer.status(), 502, "{name}: {answer:?}");
+        assert_eq!(answer.body, b"Bad Gateway\n", "{name}");
+        origin.forget();
+        // The client's connection goes on.
+        client.send(GET);
+        let answer = client.answer();
+        assert_eq!(
+            (answer.status(), &*answer.body),
+            (200, &b"ok"[..]),
+            "{name}"
+        );
+        let asked = origin.requests() - before;
+        assert!(asked <= 3, "{name}: sent {asked} times");
+    }
+}

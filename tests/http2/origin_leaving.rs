@@ -1,0 +1,280 @@
+//! Origins that end a connection or refuse a stream at each moment.
+
+use std::io;
+use std::sync::Arc;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::http2::{GET, POST, ask, check_fine, check_refused, drip};
+use crate::support::frames::{DATA, END_STREAM, Frames, frame, go_away, head, ok, reset};
+use crate::support::{FrameOrigin, Gateway, Raw, Site, eventually};
+
+const NO_ERROR: u32 = 0;
+const INTERNAL_ERROR: u32 = 2;
+const REFUSED_STREAM: u32 = 7;
+const ENHANCE_YOUR_CALM: u32 = 11;
+
+/// What an origin does with a request on a stream.
+type Does = fn(&mut Frames, u32) -> io::Result<()>;
+
+fn close() -> io::Result<()> {
+    Err(io::ErrorKind::ConnectionAborted.into())
+}
+
+#[test]
+fn what_the_origin_has_not_looked_at_is_sent_again_whatever_its_method() {
+    let refusals: [(&str, Does); 6] = [
+        ("refused", |to, stream| {
+            to.send(reset(stream, REFUSED_STREAM))
+        }),
+        ("leaving", |to, stream| {
+            to.send(go_away(stream - 1, NO_ERROR))
+        }),
+        ("leaving, with an error", |to, stream| {
+            to.send(go_away(stream - 1, ENHANCE_YOUR_CALM))
+        }),
+        ("leaving and closing", |to, stream| {
+            to.send(go_away(stream - 1, NO_ERROR))?;
+            close()
+        }),
+        ("leaving, with an error, and closing", |to, stream| {
+            to.send(go_away(stream - 1, INTERNAL_ERROR))?;
+            close()
+        }),
+        ("leaving in two steps", |to, stream| {
+            to.send(go_away(0x7fff_ffff, NO_ERROR))?;
+            to.send(go_away(stream - 1, NO_ERROR))
+        }),
+    ];
+    for (name, refuse) in refusals {
+        for used in [false, true] {
+            let origin = FrameOrigin::start();
+            let gateway = drip(&origin, "", "");
+            if used {
+                check_fine(&gateway, name);
+            }
+            origin.next(refuse);
+            let without_body = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n";
+            let answer = ask(&gateway, without_body);
+            assert_eq!(answer.status(), 200, "{name}, used: {used}: {answer:?}");
+            assert_eq!(
+                origin.requests(),
+                2 + usize::from(used),
+                "{name}, used: {used}"
+            );
+            assert_eq!(origin.connections(), 2, "{name}, used: {used}");
+            check_fine(&gateway, name);
+            // A body that was begun cannot be sent twice.
+            let before = origin.requests();
+            origin.next(refuse);
+            assert_eq!(ask(&gateway, POST).status(), 502, "{name}, used: {used}");
+            assert_eq!(origin.requests() - before, 1, "{name}, used: {used}");
+            check_fine(&gateway, name);
+        }
+    }
+}
+
+#[test]
+fn what_is_always_refused_is_not_sent_for_ever() {
+    let origin = FrameOrigin::start();
+    let gateway = drip(&origin, "", "keep_alive = 4");
+    check_fine(&gateway, "first");
+    for _ in 0..50 {
+        for _ in 0..5 {
+            origin.next(|to, stream| to.send(reset(stream, REFUSED_STREAM)));
+        }
+        let before = origin.requests();
+        assert_eq!(ask(&gateway, GET).status(), 502);
+        origin.forget();
+        let sent = origin.requests() - before;
+        assert!(sent <= 3, "sent {sent} times");
+    }
+    check_fine(&gateway, "at last");
+    // Connections that are not needed are closed.
+    eventually("few are open", || origin.open() <= 4);
+}
+
+#[test]
+fn a_stream_that_the_origin_resets_is_not_sent_again_and_its_connection_is_kept() {
+    let origin = FrameOrigin::start();
+    let gateway = drip(&origin, "", "");
+    check_fine(&gateway, "first");
+    for code in [
+        NO_ERROR,
+        1,
+        INTERNAL_ERROR,
+        8,
+        ENHANCE_YOUR_CALM,
+        0xffff_ffff,
+    ] {
+        for request in [GET, POST] {
+            origin.next(move |to, stream| to.send(reset(stream, code)));
+            let before = origin.requests();
+            assert_eq!(ask(&gateway, request).status(), 502, "{code}");
+            assert_eq!(origin.requests() - before, 1, "{code}");
+        }
+    }
+    check_fine(&gateway, "at last");
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn a_connection_that_ends_before_the_head_is_a_502_or_a_second_try() {
+    let ends: [(&str, Does); 4] = [
+        ("closed", |_, _| close()),
+        ("an error that took it in", |to, stream| {
+            to.send(go_away(stream, INTERNAL_ERROR))?;
+            close()
+        }),
+        ("leaving, but it took it in, and closed", |to, stream| {
+            to.send(go_away(stream, NO_ERROR))?;
+            close()
+        }),
+        ("closed in the middle of a frame", |to, stream| {
+            to.send(&ok(stream)[..12])?;
+            close()
+        }),
+    ];
+    let origin = FrameOrigin::start();
+    let gateway = drip(&origin, "", "");
+    for (name, end) in ends {
+        check_refused(&gateway, &origin, name, end);
+        // It may have acted on a POST, and a GET may be repeated.
+        check_fine(&gateway, name);
+        origin.next(end);
+        let before = origin.requests();
+        assert_eq!(ask(&gateway, POST).status(), 502, "{name}");
+        assert_eq!(origin.requests() - before, 1, "{name}");
+        check_fine(&gateway, name);
+        origin.next(end);
+        assert_eq!(ask(&gateway, GET).status(), 200, "{name}");
+    }
+}
+
+#[test]
+fn who_leaves_may_finish_what_it_took_in() {
+    let origin = FrameOrigin::start();
+    let gateway = drip(&origin, "", "");
+    for code in [NO_ERROR, ENHANCE_YOUR_CALM] {
+        // Before the head, and between the head and the body.
+        origin.next(move |to, stream| {
+            to.send(go_away(stream, code))?;
+            to.send(ok(stream))
+        });
+        assert_eq!(ask(&gateway, POST).body, b"ok");
+        let before = origin.connections();
+        origin.next(move |to, stream| {
+            to.send(head(stream, 0, &[(":status", "200")]))?;
+            to.send(go_away(stream, code))?;
+            to.send(frame(DATA, 0, stream, "he"))?;
+            to.send(frame(DATA, END_STREAM, stream, "llo"))
+        });
+        assert_eq!(ask(&gateway, POST).body, b"hello");
+        check_fine(&gateway, "on a new connection");
+        assert_eq!(origin.connections() - before, 2);
+    }
+}
+
+#[test]
+fn a_body_that_its_connection_cuts_short_is_cut_short_for_the_client() {
+    let origin = FrameOrigin::start();
+    let gateway = drip(&origin, "", "");
+    let ends: [Does; 3] = [
+        |_, _| close(),
+        |to, stream| to.send(go_away(stream - 1, NO_ERROR)),
+        |to, stream| {
+            to.send(go_away(stream, INTERNAL_ERROR))?;
+            close()
+        },
+    ];
+    for end in ends {
+        origin.next(move |to, stream| {
+            to.send(head(stream, 0, &[(":status", "200")]))?;
+            to.send(frame(DATA, 0, stream, "hel"))?;
+            end(to, stream)
+        });
+        let mut client = Raw::connect(gateway.address());
+        client.send(GET);
+        let (came, _) = client.end();
+        let came = String::from_utf8_lossy(&came).into_owned();
+        assert!(came.starts_with("HTTP/1.1 200 "), "{came:?}");
+        assert!(!came.ends_with("0\r\n\r\n"), "{came:?}");
+        check_fine(&gateway, "afterwards");
+    }
+}
+
+#[test]
+fn who_speaks_no_http_2_is_a_502() {
+    let firsts: [&[u8]; 5] = [
+        b"",
+        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
+        b"\x15\x03\x01\x00\x02\x02\x16",
+        b"\0\0\0\0\0\0\0\0\0",
+    ];
+    for first in firsts {
+        let name = String::from_utf8_lossy(first).into_owned();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        std::thread::spawn(move || {
+            for tcp in listener.incoming().map_while(Result::ok) {
+                let mut tcp = Frames::over(tcp);
+                // The gateway may have closed it already.
+                let _told = tcp.send(first);
+                if first.is_empty() {
+                    continue;
+                }
+                std::thread::spawn(move || while tcp.next().is_ok() {});
+            }
+        });
+        let gateway = Gateway::start(&format!(
+            "workers = 1\n[origins.app]\nservers = [\"h2c://{address}\"]\n\
+             [[routes]]\npath = \"/\"\norigin = \"app\"\n"
+        ));
+        for request in [GET, POST, GET] {
+            assert_eq!(ask(&gateway, request).status(), 502, "{name:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_chooses_http_2_and_speaks_http_1_is_a_502_and_may_come_to_its_senses() {
+    let pair = generate_simple_self_signed(vec!["localhost".to_owned()]);
+    let CertifiedKey { cert, signing_key } = pair.expect("a certificate");
+    let key = signing_key.serialize_der().try_into().expect("a key");
+    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let mut config = builder
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .expect("a pair");
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let config = Arc::new(config);
+    let wrap = move |tcp| {
+        let tls = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
+        Ok(Frames::over(StreamOwned::new(tls, tcp)))
+    };
+    let origin = FrameOrigin::wrapping(crate::support::frames::settings(&[]), wrap);
+    let site = Site::new();
+    let root = site.folder().join("root.pem");
+    std::fs::write(&root, cert.pem()).expect("a file");
+    site.write(&format!(
+        "workers = 1\n[origins.app]\nservers = [\"https://localhost:{}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address.port()
+    ));
+    let mut command = crate::support::drip();
+    command
+        .env("SSL_CERT_FILE", &root)
+        .arg("-c")
+        .arg(site.file());
+    let gateway = Gateway::run_as(site, command);
+    gateway.wait_until_ready();
+    check_refused(&gateway, &origin, "HTTP/1 inside of HTTP/2", |to, _| {
+        to.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    });
+    check_fine(&gateway, "over HTTP/2");
+}

@@ -1,0 +1,234 @@
+//! Clients that speak HTTP/2 on a plain address without asking: curl, nghttp, and odd prefaces.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use crate::checklist::bed::noise;
+use crate::http2::recording::RecordingOrigin;
+use crate::support::frames::{END_STREAM, Frames, Outcome, PREFACE, head, settings};
+use crate::support::{Gateway, Origin, Raw, Site};
+use crate::tls::secure;
+
+fn drip(origin: &Origin, server: &str) -> Gateway {
+    Gateway::start(&file(origin, server))
+}
+
+fn file(origin: &Origin, server: &str) -> String {
+    format!(
+        "workers = 1\n{server}\n[origins.app]\nservers = [\"http://{}\"]\n\
+         [[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    )
+}
+
+/// An origin that answers with the body of the request.
+fn echo() -> Origin {
+    Origin::answering(|exchange| {
+        let body = exchange.body()?;
+        exchange.reply(&body)
+    })
+}
+
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output();
+    let output =
+        output.unwrap_or_else(|error| panic!("{program}: {error}; tests/run.sh installs it"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {told}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn curl_uploads_and_gets_it_back() {
+    let origin = echo();
+    let gateway = drip(&origin, "");
+    let site = Site::new();
+    let (up, down) = (site.folder().join("up"), site.folder().join("down"));
+    let body = noise(3_000_000);
+    fs::write(&up, &body).expect("a file");
+    let upload = format!("@{}", up.display());
+    let url = format!("http://{}/up", gateway.address());
+    let told = run(
+        "curl",
+        &[
+            "--silent",
+            "--show-error",
+            "--http2-prior-knowledge",
+            "--data-binary",
+            &upload,
+            "--output",
+            down.to_str().expect("text"),
+            "--write-out",
+            "%{http_version} %{response_code}",
+            &url,
+        ],
+    );
+    assert_eq!(told, "2 200");
+    assert!(
+        fs::read(&down).expect("a file") == body,
+        "another body came back"
+    );
+}
+
+#[test]
+fn nghttp_asks_many_times_on_one_connection() {
+    let origin = Origin::start();
+    let gateway = drip(&origin, "");
+    let url = format!("http://{}/", gateway.address());
+    // -m: as often; -n: without the bodies; -s: a table with the status of each.
+    let told = run("nghttp", &["-m", "100", "-n", "-s", &url]);
+    let served = told
+        .lines()
+        .filter(|line| line.split_whitespace().nth(4) == Some("200"))
+        .count();
+    assert_eq!(served, 100, "{told}");
+    assert_eq!(origin.arrivals().len(), 100);
+}
+
+fn get() -> Vec<u8> {
+    let fields = [
+        (":method", "GET"),
+        (":scheme", "http"),
+        (":authority", "a"),
+        (":path", "/"),
+    ];
+    [settings(&[(1, 0)]), head(1, END_STREAM, &fields)].concat()
+}
+
+#[test]
+fn a_preface_may_come_in_pieces() {
+    let origin = Origin::start();
+    let gateway = drip(&origin, "");
+    let whole = [PREFACE, &get()].concat();
+    for cut in [1, 2, 3, 14, 18, 23, 24, 25, 33, 40, whole.len()] {
+        let tcp = std::net::TcpStream::connect(gateway.address()).expect("a connection");
+        tcp.set_nodelay(true).expect("no delay");
+        tcp.set_read_timeout(Some(crate::support::SOON))
+            .expect("a timeout");
+        let mut client = Frames::over(tcp);
+        client.send(&whole[..cut]).expect("it reads");
+        thread::sleep(Duration::from_millis(20));
+        client.send(&whole[cut..]).expect("it reads");
+        assert_eq!(client.outcome(1), Outcome::Status(200), "cut at {cut}");
+    }
+    let tcp = std::net::TcpStream::connect(gateway.address()).expect("a connection");
+    tcp.set_nodelay(true).expect("no delay");
+    let mut client = Frames::over(tcp);
+    for byte in &whole {
+        client.send([*byte]).expect("it reads");
+        thread::sleep(Duration::from_micros(200));
+    }
+    assert_eq!(client.outcome(1), Outcome::Status(200));
+}
+
+/// What a client gets that sends this and then nothing.
+fn told(to: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut client = Raw::connect(to);
+    client.send(bytes);
+    // As over TLS, a connection that began gets a while to end.
+    client.end_within(4 * crate::support::SOON).0
+}
+
+#[test]
+fn a_preface_that_ends_early_or_goes_on_with_rubbish_serves_nothing() {
+    let origin = Origin::start();
+    let gateway = drip(&origin, "header_timeout = \"500ms\"");
+    let address = gateway.address();
+    for length in [1, 3, 14, 16, 23] {
+        let came = told(address, &PREFACE[..length]);
+        assert!(came.starts_with(b"HTTP/1.1 408 "), "{length}: {came:?}");
+    }
+    // Another line than the preface's is one of HTTP/1, of a version that does not exist.
+    for other in [
+        "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n",
+        "PRI * HTTP/2.0\r\nHost: a\r\n\r\n",
+        "PRI / HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "pri * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "GET / HTTP/2.0\r\nHost: a\r\n\r\n",
+        "\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
+        let came = told(address, other.as_bytes());
+        assert!(came.starts_with(b"HTTP/1.1 400 "), "{other:?}: {came:?}");
+    }
+    for rubbish in [
+        &b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..],
+        &[0xff; 100],
+        &[0; 100],
+        b"",
+    ] {
+        let came = told(address, &[PREFACE, rubbish].concat());
+        assert!(
+            !came.windows(5).any(|at| at == b"HTTP/"),
+            "{rubbish:?}: {came:?}"
+        );
+    }
+    assert_eq!(origin.arrivals().len(), 0);
+    assert_eq!(crate::support::fetch(address, "/").status, 200);
+}
+
+#[test]
+fn a_preface_is_only_the_first_thing_on_a_plain_connection() {
+    let origin = Origin::start();
+    let gateway = drip(&origin, "");
+    let second = [b"GET /one HTTP/1.1\r\nHost: a\r\n\r\n", PREFACE, &get()].concat();
+    let mut client = Raw::connect(gateway.address());
+    client.send(&second);
+    assert_eq!(client.answer().status(), 200);
+    assert_eq!(client.answer().status(), 400);
+    let (rest, _) = client.end();
+    assert_eq!(rest, b"");
+    assert_eq!(origin.arrivals().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_tls_only_alpn_chooses_http_2() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let origin = Origin::start();
+    let gateway = secure::gateway("", &file(&origin, "").replace("workers = 1\n", ""));
+    for protocols in [&[][..], &["http/1.1"]] {
+        let (mut tls, _) = secure::connect(&gateway, "a.test", protocols).await;
+        tls.write_all(&[PREFACE, &get()].concat())
+            .await
+            .expect("it reads");
+        let mut came = Vec::new();
+        // How it ends does not matter.
+        let _end = tls.read_to_end(&mut came).await;
+        assert!(came.starts_with(b"HTTP/1.1 400 "), "{came:?}");
+    }
+    assert_eq!(origin.arrivals().len(), 0);
+}
+
+#[test]
+fn http_2_on_both_sides_needs_no_http_1() {
+    let origin = RecordingOrigin::start();
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    let url = format!("http://{}/up?a=b", gateway.address());
+    let told = run(
+        "curl",
+        &[
+            "--silent",
+            "--show-error",
+            "--http2-prior-knowledge",
+            "--data",
+            "hello",
+            "--write-out",
+            " %{http_version}",
+            &url,
+        ],
+    );
+    assert_eq!(told, "ok 2");
+    let [seen] = &origin.take()[..] else {
+        panic!("not one request")
+    };
+    assert_eq!(
+        (&*seen.method, &*seen.target, &*seen.body),
+        ("POST", "/up?a=b", &b"hello"[..])
+    );
+    assert_eq!(seen.authority, Some(gateway.address().to_string()));
+}

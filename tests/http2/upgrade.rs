@@ -1,0 +1,99 @@
+//! Requests over HTTP/1 to an origin over HTTP/2: the corpus of `checklist::smuggling` once more.
+
+use crate::checklist::smuggling::corpus;
+use crate::http2::recording::{RecordingOrigin, Seen};
+use crate::support::{Gateway, Raw};
+
+fn start() -> (RecordingOrigin, Gateway) {
+    let origin = RecordingOrigin::start();
+    let gateway = Gateway::start(&format!(
+        "workers = 1\nheader_timeout = \"500ms\"\nbody_timeout = \"500ms\"\n\
+         [origins.app]\nservers = [\"h2c://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address
+    ));
+    (origin, gateway)
+}
+
+fn has(seen: &Seen, name: &str) -> bool {
+    seen.fields.contains_key(name)
+}
+
+#[test]
+fn what_could_be_two_requests_never_reaches_an_origin_over_http_2() {
+    let (origin, gateway) = start();
+    for (name, _, bytes) in corpus().iter().filter(|(_, fine, _)| !fine) {
+        for at_once in [true, false] {
+            let mut client = Raw::connect(gateway.address());
+            if at_once {
+                // The gateway may refuse the first half already.
+                let _sent = client.try_send(bytes);
+            } else {
+                client.send_byte_by_byte(bytes);
+            }
+            let status = client.answer().status();
+            assert!((400..500).contains(&status), "{name}: {status}");
+            let (rest, _) = client.end();
+            assert_eq!(rest, b"", "{name}: one answer, then the end");
+        }
+        let seen = origin.take();
+        assert!(seen.is_empty(), "{name}: {seen:?}");
+    }
+    let mut client = Raw::connect(gateway.address());
+    client.send("GET /next HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(client.answer().body, b"ok");
+    assert_eq!(origin.take().len(), 1);
+}
+
+#[test]
+fn what_is_one_request_reaches_it_as_the_same_one() {
+    let (origin, gateway) = start();
+    for (name, _, bytes) in corpus().iter().filter(|(_, fine, _)| *fine) {
+        let mut client = Raw::connect(gateway.address());
+        client.send(bytes);
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let line = text
+            .trim_start()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        let [method, target, _] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{name}: {line}")
+        };
+        let answer = client.answer_to(method);
+        assert_eq!(answer.status(), 200, "{name}: {answer:?}");
+        let [seen] = &origin.take()[..] else {
+            panic!("{name}: not one request")
+        };
+        assert_eq!(seen.method, method, "{name}");
+        let path = target.strip_prefix("http://test").unwrap_or(target);
+        assert_eq!(seen.target, path, "{name}");
+        assert_eq!(seen.authority.as_deref(), Some("test"), "{name}");
+        let has_body = text.contains("hello") || name.contains("chunk");
+        let body: &[u8] = if has_body { b"hello" } else { b"" };
+        assert_eq!(seen.body, body, "{name}");
+        let lengths = seen.fields.get_all("content-length");
+        let lengths: Vec<_> = lengths.iter().collect();
+        assert!(lengths.len() < 2, "{name}: {lengths:?}");
+        assert!(
+            lengths.iter().all(|it| *it == &body.len().to_string()),
+            "{name}: {lengths:?}"
+        );
+        for hop in [
+            "host",
+            "connection",
+            "transfer-encoding",
+            "upgrade",
+            "keep-alive",
+        ] {
+            assert!(!has(seen, hop), "{name}: {hop}");
+        }
+        let trailers = seen.trailers.iter().flat_map(http::HeaderMap::keys);
+        for trailer in trailers {
+            assert!(
+                !["content-length", "host"].contains(&trailer.as_str()),
+                "{name}: {trailer}"
+            );
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Locations that nginx protects, and those of regular expressions.
+
+use super::{drip, told, written};
+use crate::support::{Client, Exchange, Gateway, Origin};
+
+const CONF: &str = r#"server {
+    listen 127.0.0.1:8080;
+    location / { proxy_pass http://127.0.0.1:9000; }
+    location /admin/ {
+        auth_basic "staff";
+        proxy_pass http://127.0.0.1:9000;
+    }
+    location = /write { limit_except GET { deny all; } proxy_pass http://127.0.0.1:9000; }
+    location ^~ /files/ { proxy_pass http://127.0.0.1:9000/f/; }
+    location ~ /\.(?!well-known) { deny all; }
+    location ~* \.php$ { proxy_pass http://127.0.0.1:9001; }
+    location ~ (a)\1 { proxy_pass http://127.0.0.1:9001; }
+    location ~ (b)\1 { internal; }
+}
+"#;
+
+const ROUTES: &str = r#"# nginx.conf:1: the server for all hosts that have none of their own
+# nginx.conf:9: nginx answers /files with a redirect to /files/; drip makes none, and /files goes to the longest path that matches
+[[routes]]
+path = "regex:^/files/"
+origin = "127-0-0-1-9000"
+strip_prefix = "/files/"
+add_prefix = "/f/"
+
+[[routes]]
+path = "/"
+origin = "127-0-0-1-9000"
+
+[[routes]]
+path = "= /admin"
+refuse = 403
+
+# nginx.conf:5: auth_basic protects location /admin/ in nginx; drip does not check that, so it refuses all its requests with 403
+[[routes]]
+path = "/admin/"
+refuse = 403
+
+# nginx.conf:8: deny protects the other methods of location = /write in nginx; drip does not check that, so it refuses all its requests with 403
+[[routes]]
+path = "= /write"
+methods = ["GET", "HEAD"]
+origin = "127-0-0-1-9000"
+
+[[routes]]
+path = "= /write"
+refuse = 403
+
+# nginx.conf:10: deny protects location ~ /\.(?!well-known) in nginx; drip does not check that, so it refuses all its requests with 403
+# nginx.conf:10: location ~ /\.(?!well-known): drip has no such regular expression; it refuses the paths of /\.(?:), which are more
+[[routes]]
+path = "regex:/\\.(?:)"
+refuse = 403
+
+[[routes]]
+path = "regex:(?i)\\.php\\n?$"
+origin = "127-0-0-1-9001"
+
+# nginx.conf:13: internal protects location ~ (b)\1 in nginx; drip does not check that, so it refuses all its requests with 404
+# nginx.conf:13: location ~ (b)\1: drip has no such regular expression; it refuses the paths of ^/, which are more
+[[routes]]
+path = "regex:^/"
+refuse = 404
+"#;
+
+#[test]
+fn what_nginx_protects_is_refused_and_told() {
+    let folder = written(&[("nginx.conf", CONF)]);
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!(code, Some(0), "{notes:?}");
+    let (_, routes) = settings.split_once("\n\n# nginx.conf:1:").expect("routes");
+    assert_eq!(format!("# nginx.conf:1:{routes}"), ROUTES, "{settings}");
+    let left_out = "nginx.conf:12: location ~ (a)\\1: drip has no such regular expression; its requests go to the route that matches otherwise";
+    assert!(notes.iter().any(|note| note == left_out), "{notes:?}");
+}
+
+/// Requests of a host stay with its server, whatever routes there are for any host.
+#[test]
+fn no_host_gets_past_the_protection_of_its_server_by_the_routes_of_another() {
+    let origin = Origin::answering(|exchange: &mut Exchange| {
+        let target = exchange.target().to_owned();
+        exchange.reply(target.as_bytes())
+    });
+    let app = format!("proxy_pass http://{};", origin.address);
+    let conf = format!(
+        "server {{ listen 80 default_server; server_name open.example;
+            location / {{ {app} }} location = /exact {{ {app} }} location /long/ {{ {app} }} location ~ \\.php$ {{ {app} }} }}
+         server {{ listen 80; server_name all.example; deny all; location / {{ {app} }} location /pub/ {{ allow all; {app} }} }}
+         server {{ listen 80; server_name part.example; location /api/ {{ {app} }} location ~ ^/(exact|x)$ {{ return 403; }} }}
+         server {{ listen 80; server_name none.example; return 444; }}
+         server {{ listen 80; server_name tls.example; ssl_verify_client on; location / {{ {app} }} }}
+         server {{ listen 80; server_name may.example; ssl_verify_client optional; if ($ssl_client_verify != SUCCESS) {{ return 403; }} location / {{ {app} }} }}\n"
+    );
+    let folder = written(&[("nginx.conf", &conf)]);
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!(code, Some(0), "{notes:?}");
+    let (_, settings) = settings
+        .split_once("listen = [\"0.0.0.0:80\"]\n")
+        .expect("an address");
+    let gateway = Gateway::start(settings);
+    for (host, target, status) in [
+        ("open.example", "/a.php", 200),
+        ("unknown.example", "/exact", 200),
+        ("all.example", "/a", 403),
+        ("all.example", "/a.php", 403),
+        ("all.example", "/exact", 403),
+        ("all.example", "/long/a", 403),
+        ("all.example", "/pub/a", 200),
+        ("all.example", "/pub/a.php", 200),
+        ("part.example", "/api/a", 200),
+        ("part.example", "/api/a.php", 200),
+        ("part.example", "/a.php", 404),
+        ("part.example", "/exact", 403),
+        ("part.example", "/x", 403),
+        ("part.example", "/long/x", 404),
+        ("none.example", "/", 403),
+        ("none.example", "/a.php", 403),
+        ("none.example", "/exact", 403),
+        ("tls.example", "/exact", 403),
+        ("may.example", "/a.php", 403),
+    ] {
+        let mut client = Client::connect(gateway.address());
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+        assert_eq!(
+            client.answer().status,
+            status,
+            "{host} {target}\n{settings}"
+        );
+    }
+}
+
+/// A route that refuses is never left out for want of room.
+#[test]
+fn too_many_routes_leave_nothing_open() {
+    let names: Vec<_> = (0..3000).map(|n| format!("h{n}.example")).collect();
+    let names = names.join(" ");
+    let conf = |second: &str| {
+        format!(
+            "server {{ server_name a.example; location / {{ proxy_pass http://127.0.0.1:9; }} }}\n\
+             server {{ server_name {names}; location / {{ proxy_pass http://127.0.0.1:9; }} location /a/ {{ {second} }} }}\n"
+        )
+    };
+    for (second, code) in [("proxy_pass http://127.0.0.1:9;", 0), ("deny all;", 1)] {
+        let folder = written(&[("nginx.conf", &conf(second))]);
+        let (found, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+        assert_eq!(
+            (found, settings.is_empty()),
+            (Some(code), code == 1),
+            "{second}"
+        );
+        assert!(
+            notes
+                .iter()
+                .any(|note| note.contains("more than 5000 routes"))
+        );
+    }
+}

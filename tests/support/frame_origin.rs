@@ -1,0 +1,117 @@
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::frames::{Frames, HEADERS, ok, settings};
+
+/// What an origin does with one request, whose stream is given.
+pub type Script = Box<dyn FnOnce(&mut Frames, u32) -> io::Result<()> + Send>;
+
+/// An origin over HTTP/2 that does with a request what the test says, and else answers `ok`.
+pub struct FrameOrigin {
+    pub address: SocketAddr,
+    scripts: Arc<Mutex<VecDeque<Script>>>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Counts {
+    connections: AtomicUsize,
+    open: AtomicUsize,
+    requests: AtomicUsize,
+}
+
+impl FrameOrigin {
+    /// Begins each connection with no settings of its own.
+    pub fn start() -> Self {
+        Self::beginning_with(settings(&[]))
+    }
+
+    /// Begins each connection with these bytes.
+    pub fn beginning_with(first: Vec<u8>) -> Self {
+        Self::wrapping(first, |tcp| Ok(Frames::over(tcp)))
+    }
+
+    /// The same over what `wrap` makes of a connection.
+    pub fn wrapping(
+        first: Vec<u8>,
+        wrap: impl Fn(TcpStream) -> io::Result<Frames> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let scripts = Arc::<Mutex<VecDeque<Script>>>::default();
+        let counts = Arc::<Counts>::default();
+        let of_origin = (Arc::clone(&scripts), Arc::clone(&counts));
+        let wrap = Arc::new(wrap);
+        thread::spawn(move || {
+            for tcp in listener.incoming().map_while(Result::ok) {
+                let (scripts, counts) = (Arc::clone(&of_origin.0), Arc::clone(&of_origin.1));
+                let (first, wrap) = (first.clone(), Arc::clone(&wrap));
+                counts.connections.fetch_add(1, Ordering::SeqCst);
+                counts.open.fetch_add(1, Ordering::SeqCst);
+                thread::spawn(move || {
+                    // The gateway may close it at any time.
+                    let _ended = serve(tcp, &first, &scripts, &counts, wrap.as_ref());
+                    counts.open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self {
+            address,
+            scripts,
+            counts,
+        }
+    }
+
+    /// Lets it do this with the next request for which nothing else is said.
+    pub fn next(&self, script: impl FnOnce(&mut Frames, u32) -> io::Result<()> + Send + 'static) {
+        let mut scripts = self.scripts.lock().expect("no panic");
+        scripts.push_back(Box::new(script));
+    }
+
+    /// Forgets what it was to do.
+    pub fn forget(&self) {
+        self.scripts.lock().expect("no panic").clear();
+    }
+
+    /// How many connections there were.
+    pub fn connections(&self) -> usize {
+        self.counts.connections.load(Ordering::SeqCst)
+    }
+
+    /// How many are open.
+    pub fn open(&self) -> usize {
+        self.counts.open.load(Ordering::SeqCst)
+    }
+
+    pub fn requests(&self) -> usize {
+        self.counts.requests.load(Ordering::SeqCst)
+    }
+}
+
+fn serve(
+    tcp: TcpStream,
+    first: &[u8],
+    scripts: &Mutex<VecDeque<Script>>,
+    counts: &Counts,
+    wrap: &(impl Fn(TcpStream) -> io::Result<Frames> + ?Sized),
+) -> io::Result<()> {
+    tcp.set_nodelay(true)?;
+    let mut frames = wrap(tcp)?;
+    frames.expect_client()?;
+    frames.send(first)?;
+    loop {
+        let next = frames.next()?;
+        if next.kind == HEADERS {
+            counts.requests.fetch_add(1, Ordering::SeqCst);
+            let script = scripts.lock().expect("no panic").pop_front();
+            match script {
+                Some(script) => script(&mut frames, next.stream)?,
+                None => frames.send(ok(next.stream))?,
+            }
+        }
+    }
+}

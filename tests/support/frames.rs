@@ -1,0 +1,307 @@
+//! HTTP/2 frame by frame, on both sides: what no library would send (RFC 9113, sections 4 and 6).
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use super::SOON;
+
+pub const DATA: u8 = 0;
+pub const HEADERS: u8 = 1;
+pub const RST_STREAM: u8 = 3;
+pub const SETTINGS: u8 = 4;
+pub const PUSH_PROMISE: u8 = 5;
+pub const PING: u8 = 6;
+pub const GOAWAY: u8 = 7;
+pub const WINDOW_UPDATE: u8 = 8;
+pub const CONTINUATION: u8 = 9;
+
+pub const END_STREAM: u8 = 1;
+pub const ACK: u8 = 1;
+pub const END_HEADERS: u8 = 4;
+
+pub const MAX_CONCURRENT_STREAMS: u16 = 3;
+pub const INITIAL_WINDOW_SIZE: u16 = 4;
+
+/// What a client sends first.
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A frame as it came.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    pub kind: u8,
+    pub flags: u8,
+    pub stream: u32,
+    pub payload: Vec<u8>,
+}
+
+impl Frame {
+    fn read(from: &mut impl Read) -> io::Result<Self> {
+        let mut head = [0; 9];
+        from.read_exact(&mut head)?;
+        let number = |bytes: &[u8]| {
+            let each = bytes.iter();
+            each.fold(0_u32, |number, byte| number << 8 | u32::from(*byte))
+        };
+        let mut payload = vec![0; number(&head[..3]) as usize];
+        from.read_exact(&mut payload)?;
+        Ok(Self {
+            kind: head[3],
+            flags: head[4],
+            stream: number(&head[5..]),
+            payload,
+        })
+    }
+
+    pub fn ends_stream(&self) -> bool {
+        matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
+    }
+
+    /// The error code of a `RST_STREAM`, or of a `GOAWAY` behind its stream.
+    fn code(&self) -> u32 {
+        let at = if self.kind == GOAWAY { 4 } else { 0 };
+        let code = self.payload.get(at..at + 4).unwrap_or_default();
+        code.iter()
+            .fold(0, |code, byte| code << 8 | u32::from(*byte))
+    }
+
+    /// The status of a head whose first field is one: drip's, and those of this file.
+    ///
+    /// It reads no dynamic table, so the reader's setting for its size must be zero.
+    fn status(&self) -> Option<u16> {
+        let mut bytes = self
+            .payload
+            .iter()
+            .copied()
+            .skip_while(|byte| byte >> 5 == 1);
+        match bytes.next()? {
+            indexed @ 0x88..=0x8e => {
+                Some([200, 204, 206, 304, 400, 404, 500][usize::from(indexed - 0x88)])
+            }
+            // The name is in the static table, and the value follows.
+            literal if matches!(literal & 0x3f, 8..=14) => {
+                let length = bytes.next()?;
+                let value: Vec<u8> = bytes.take(usize::from(length & 0x7f)).collect();
+                let digits = if length & 0x80 == 0 {
+                    String::from_utf8(value).ok()?
+                } else {
+                    huffman_digits(&value)?
+                };
+                digits.parse().ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The digits of a text that is coded by the table of RFC 7541, appendix B.
+fn huffman_digits(coded: &[u8]) -> Option<String> {
+    let bits: Vec<_> = coded.iter().map(|byte| format!("{byte:08b}")).collect();
+    let (bits, mut digits) = (bits.concat(), String::new());
+    let mut rest = &*bits;
+    while digits.len() < 3 {
+        let (length, least, first) = match rest.get(..5)? {
+            "00000" | "00001" | "00010" => (5, 0, 0),
+            _ => (6, 0b01_1001, 3),
+        };
+        let (code, behind) = rest.split_at_checked(length)?;
+        let digit = u32::from_str_radix(code, 2).ok()?.checked_sub(least)? + first;
+        digits.push(char::from_digit(digit, 10)?);
+        rest = behind;
+    }
+    Some(digits)
+}
+
+/// The bytes of a frame.
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: impl AsRef<[u8]>) -> Vec<u8> {
+    let payload = payload.as_ref();
+    let length = u32::try_from(payload.len()).expect("a short frame");
+    let mut bytes = length.to_be_bytes()[1..].to_vec();
+    bytes.extend([kind, flags]);
+    bytes.extend(stream.to_be_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+/// A field as a literal that is not indexed.
+pub fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut bytes = vec![0];
+    for text in [name.as_ref(), value.as_ref()] {
+        let length = text.len();
+        if length < 127 {
+            bytes.push(u8::try_from(length).expect("short"));
+        } else {
+            bytes.push(127);
+            let mut rest = length - 127;
+            while rest >= 128 {
+                bytes.push(u8::try_from(rest % 128).expect("seven bits") | 0x80);
+                rest /= 128;
+            }
+            bytes.push(u8::try_from(rest).expect("seven bits"));
+        }
+        bytes.extend(text);
+    }
+    bytes
+}
+
+/// Fields one after another.
+pub fn block<N: AsRef<[u8]>, V: AsRef<[u8]>>(fields: &[(N, V)]) -> Vec<u8> {
+    fields
+        .iter()
+        .flat_map(|(name, value)| field(name, value))
+        .collect()
+}
+
+/// A `HEADERS` frame; `flags` in addition to `END_HEADERS`.
+pub fn head<N: AsRef<[u8]>, V: AsRef<[u8]>>(stream: u32, flags: u8, fields: &[(N, V)]) -> Vec<u8> {
+    frame(HEADERS, flags | END_HEADERS, stream, block(fields))
+}
+
+pub fn reset(stream: u32, code: u32) -> Vec<u8> {
+    frame(RST_STREAM, 0, stream, code.to_be_bytes())
+}
+
+/// A whole response with the body `ok`.
+pub fn ok(stream: u32) -> Vec<u8> {
+    let fields = [(":status", "200"), ("content-length", "2")];
+    [
+        head(stream, 0, &fields),
+        frame(DATA, END_STREAM, stream, "ok"),
+    ]
+    .concat()
+}
+
+/// `last`: the last stream that the sender has looked at.
+pub fn go_away(last: u32, code: u32) -> Vec<u8> {
+    frame(
+        GOAWAY,
+        0,
+        0,
+        [last.to_be_bytes(), code.to_be_bytes()].concat(),
+    )
+}
+
+pub fn window_update(stream: u32, by: u32) -> Vec<u8> {
+    frame(WINDOW_UPDATE, 0, stream, by.to_be_bytes())
+}
+
+pub fn settings(settings: &[(u16, u32)]) -> Vec<u8> {
+    let each = settings.iter();
+    let payload = each.flat_map(|(name, value)| {
+        [name.to_be_bytes().to_vec(), value.to_be_bytes().to_vec()].concat()
+    });
+    frame(SETTINGS, 0, 0, payload.collect::<Vec<_>>())
+}
+
+/// The bytes to and from the other side.
+pub trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+/// One end of a connection over HTTP/2. Dropped, it is closed.
+pub struct Frames(Box<dyn Stream>);
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A final head.
+    Status(u16),
+    /// The stream was reset with this code.
+    Reset(u32),
+    /// The connection ended, with this code if one was told.
+    Gone(Option<u32>),
+}
+
+impl Frames {
+    pub fn over(stream: impl Stream + 'static) -> Self {
+        Self(Box::new(stream))
+    }
+
+    /// A client's connection by prior knowledge.
+    pub fn connect(to: SocketAddr) -> Self {
+        let stream = TcpStream::connect(to).expect("somebody takes a connection");
+        stream.set_nodelay(true).expect("no delay");
+        stream.set_read_timeout(Some(2 * SOON)).expect("a timeout");
+        stream.set_write_timeout(Some(2 * SOON)).expect("a timeout");
+        let mut client = Self::over(stream);
+        client.begin();
+        client
+    }
+
+    /// Sends what a client begins with.
+    pub fn begin(&mut self) {
+        // Without a dynamic table, each head can be read alone.
+        let first = [PREFACE, &settings(&[(1, 0)])].concat();
+        self.send(first).expect("the other side reads");
+    }
+
+    /// Reads what a client begins with.
+    pub fn expect_client(&mut self) -> io::Result<()> {
+        let mut preface = [0; PREFACE.len()];
+        self.0.read_exact(&mut preface)?;
+        assert_eq!(preface, PREFACE);
+        Ok(())
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.0.write_all(bytes.as_ref())?;
+        self.0.flush()
+    }
+
+    /// The next frame that is not about the connection alone. Settings and pings are answered.
+    pub fn next(&mut self) -> io::Result<Frame> {
+        loop {
+            let next = Frame::read(&mut self.0)?;
+            match next.kind {
+                SETTINGS if next.flags & ACK == 0 => self.send(frame(SETTINGS, ACK, 0, []))?,
+                PING if next.flags & ACK == 0 => self.send(frame(PING, ACK, 0, next.payload))?,
+                SETTINGS | PING | WINDOW_UPDATE => {}
+                _ => return Ok(next),
+            }
+        }
+    }
+
+    /// The outcome of the request on a stream; what is about other streams is dropped.
+    pub fn outcome(&mut self, stream: u32) -> Outcome {
+        let mut told = None;
+        loop {
+            match self.next() {
+                Ok(it) if it.kind == GOAWAY => told = Some(it.code()),
+                Ok(it) if it.stream == stream && it.kind == RST_STREAM => {
+                    return Outcome::Reset(it.code());
+                }
+                Ok(it) if it.stream == stream && it.kind == HEADERS => {
+                    let status = it.status().expect("a status that this can read");
+                    if status >= 200 {
+                        return Outcome::Status(status);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    panic!("nothing came of stream {stream}");
+                }
+                Err(_) => return Outcome::Gone(told),
+            }
+        }
+    }
+
+    /// The body of the response whose head was read, or how it broke off.
+    pub fn body(&mut self, stream: u32) -> Result<Vec<u8>, Outcome> {
+        let mut body = Vec::new();
+        loop {
+            match self.next() {
+                Ok(it) if it.stream == stream && it.kind == DATA => {
+                    let is_over = it.ends_stream();
+                    body.extend(it.payload);
+                    if is_over {
+                        return Ok(body);
+                    }
+                }
+                Ok(it) if it.stream == stream && it.kind == RST_STREAM => {
+                    return Err(Outcome::Reset(it.code()));
+                }
+                Ok(it) if it.stream == stream && it.ends_stream() => return Ok(body),
+                Ok(_) => {}
+                Err(_) => return Err(Outcome::Gone(None)),
+            }
+        }
+    }
+}
