@@ -5,7 +5,7 @@ mod properties;
 
 use super::bucket::line;
 use super::{
-    Account, Algorithm, Bucket, FixedWindow, Meter, Moment, Rate, SlidingWindowCounter,
+    Account, Algorithm, Bucket, Cost, FixedWindow, Meter, Moment, Rate, SlidingWindowCounter,
     SlidingWindowLog, TokenBucket,
 };
 
@@ -114,9 +114,9 @@ impl Account {
     }
 }
 
-/// No level is above the highest burst and the highest cost: a higher one was not saved by a
-/// gateway, and must not overflow.
+/// No level is above the highest burst, as many held back and the highest cost: a higher one was
+/// not saved by a gateway, and must not overflow.
 fn bounded(ahead: i128, rate: Rate) -> i128 {
-    let most = (i128::from(u32::MAX) + 64) * rate.ticks_per_request();
+    let most = (2 * i128::from(u32::MAX) + i128::from(Cost::MAX)) * rate.ticks_per_request();
     ahead.clamp(-most, most)
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::limit::{Cost, Delay, Limit, Queue, Ticket, Verdict};
+use crate::limit::{Delay, Limit, Queue, Ticket, Verdict};
 
 const START: Moment = Moment::from_nanos(1_800_000_000_123_456_789);
 
@@ -33,6 +33,7 @@ fn limits() -> impl Strategy<Value = Limit> {
         max_wait: None,
         cost: Cost::ONE,
         in_flight: None,
+        held: 0,
     })
 }
 
