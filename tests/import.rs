@@ -1,6 +1,7 @@
 //! `drip import`, run as a user runs it.
 
 mod connections;
+mod grpc;
 mod plans;
 mod protection;
 

@@ -18,13 +18,33 @@ use crate::support::page;
 
 /// Joins in one batch when throughput is measured.
 const BATCH: usize = 64;
+/// Connections that ask at once when throughput is measured.
+const ASKERS: usize = 3;
+/// Reads and writes as much as a decision does, and decides nothing.
+const NOTHING: &str = "local state = redis.call('GET', KEYS[1])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return state and 1 or 0";
+/// As long as the state of a key is.
+const STATE: [u8; 96] = [b'x'; 96];
 
 /// The command sent to Redis, one at a time or in batches.
+#[derive(Clone)]
 enum Asked {
     Ping,
     /// A plain limiter: counts a window's requests, and lets the count expire.
     Increment,
+    /// A script that decides nothing, by its hash.
+    Nothing(String),
     Drip(Algorithm),
+}
+
+/// Which keys are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// So many of each asker, in turn: no key comes twice in a batch.
+    Distinct(usize),
+    /// So many that all askers share, at random.
+    Hot(usize),
 }
 
 /// One connection that sends commands, like that of each worker of a gateway.
@@ -32,78 +52,112 @@ struct Asker {
     connection: MultiplexedConnection,
     store: Store,
     pace: Pace,
+    burst: u32,
     what: Rc<Asked>,
+    keys: Keys,
     nth: usize,
+    asked: usize,
+    random: u64,
 }
 
 impl Asker {
-    async fn new(server: &RedisServer, what: Rc<Asked>, nth: usize) -> io::Result<Self> {
+    async fn new(
+        server: &RedisServer,
+        what: Rc<Asked>,
+        keys: Keys,
+        nth: usize,
+    ) -> io::Result<Self> {
         let client = server.client()?;
         let connection = client.get_multiplexed_async_connection().await;
         let algorithm = match *what {
             Asked::Drip(algorithm) => algorithm,
-            Asked::Ping | Asked::Increment => Algorithm::default(),
+            _ => Algorithm::default(),
         };
         let url = server.url().parse().map_err(io::Error::other)?;
-        let rate = "10r/s".parse().map_err(io::Error::other)?;
+        // Nothing is rejected: a request that is let through costs most, because it is written.
+        let (rate, burst) = match keys {
+            Keys::Distinct(_) => ("10r/s", 9),
+            Keys::Hot(_) => ("20000r/s", 19_999),
+        };
+        let rate = rate.parse().map_err(io::Error::other)?;
         Ok(Self {
             connection: connection.map_err(io::Error::other)?,
             store: Store::new(url, "bench:", Duration::from_secs(5)),
             pace: Pace::new(rate, algorithm, Moment::default()).map_err(io::Error::other)?,
+            burst,
             what,
+            keys,
             nth,
+            asked: 0,
+            random: 0x9E37_79B9_7F4A_7C15 + nth as u64,
         })
     }
 
-    /// Sends commands for `count` keys at once.
-    async fn ask(&mut self, count: usize, turn: usize) -> io::Result<()> {
+    fn next_key(&mut self) -> Vec<u8> {
         // Each algorithm stores a different kind of state.
-        let what = match *self.what {
+        let what = match &*self.what {
             Asked::Drip(algorithm) => algorithm.name(),
             Asked::Ping | Asked::Increment => "count",
+            Asked::Nothing(_) => "nothing",
         };
-        let (nth, keys) = (self.nth, 1000);
-        let key = |index: usize| format!("{what}:{nth}:{}", (turn + index) % keys).into_bytes();
+        self.asked += 1;
+        match self.keys {
+            Keys::Distinct(count) => {
+                format!("{what}:{}:{}", self.nth, self.asked % count).into_bytes()
+            }
+            Keys::Hot(count) => {
+                // Xorshift: each run asks for the same keys.
+                self.random ^= self.random << 13;
+                self.random ^= self.random >> 7;
+                self.random ^= self.random << 17;
+                format!("{what}:hot:{}", self.random % count as u64).into_bytes()
+            }
+        }
+    }
+
+    /// Sends commands for `count` keys at once.
+    async fn ask(&mut self, count: usize) -> io::Result<()> {
+        let keys: Vec<Vec<u8>> = (0..count).map(|_| self.next_key()).collect();
         let mut pipeline = Pipeline::new();
-        match *self.what {
-            Asked::Ping => {
-                for _ in 0..count {
-                    pipeline.cmd("PING");
+        for key in &keys {
+            match &*self.what {
+                Asked::Ping => pipeline.cmd("PING"),
+                Asked::Increment => {
+                    pipeline.cmd("INCR").arg(key);
+                    pipeline.cmd("EXPIRE").arg(key).arg(1)
                 }
-            }
-            Asked::Increment => {
-                for index in 0..count {
-                    let key = key(index);
-                    pipeline.cmd("INCR").arg(&key);
-                    pipeline.cmd("EXPIRE").arg(&key).arg(1);
+                Asked::Nothing(hash) => {
+                    let command = pipeline.cmd("EVALSHA").arg(hash).arg(1).arg(key);
+                    command.arg(&STATE).arg(1000)
                 }
-            }
-            Asked::Drip(algorithm) => {
-                let keys: Vec<Vec<u8>> = (0..count).map(key).collect();
-                let limit = Limit {
-                    burst: 9,
-                    delay: Delay::Never,
-                    max_wait: None,
-                    cost: Cost::ONE,
-                    in_flight: None,
-                    held: 0,
-                };
-                let join = |key| Join {
-                    key,
-                    algorithm,
-                    pace: &self.pace,
-                    limit,
-                    at: None,
-                };
-                let joins: Vec<Join> = keys.iter().map(|key| join(key)).collect();
-                for answer in self.store.decide(&joins).await {
-                    answer.map_err(io::Error::other)?;
-                }
-                return Ok(());
-            }
+                Asked::Drip(algorithm) => return self.decide(*algorithm, &keys).await,
+            };
         }
         let asked = pipeline.exec_async(&mut self.connection).await;
         asked.map_err(io::Error::other)
+    }
+
+    async fn decide(&self, algorithm: Algorithm, keys: &[Vec<u8>]) -> io::Result<()> {
+        let limit = Limit {
+            burst: self.burst,
+            delay: Delay::Never,
+            max_wait: None,
+            cost: Cost::ONE,
+            in_flight: None,
+            held: 0,
+        };
+        let join = |key| Join {
+            key,
+            algorithm,
+            pace: &self.pace,
+            limit,
+            at: None,
+        };
+        let joins: Vec<Join> = keys.iter().map(|key| join(key)).collect();
+        for answer in self.store.decide(&joins).await {
+            answer.map_err(io::Error::other)?;
+        }
+        Ok(())
     }
 
     /// Sends commands for `span`. Returns the duration of each, in microseconds.
@@ -115,41 +169,43 @@ impl Asker {
             if began >= until {
                 return Ok(took);
             }
-            self.ask(count, took.len() * count).await?;
+            self.ask(count).await?;
             took.push(clock::now().since(began).as_secs_f64() * 1e6);
         }
     }
 }
 
+/// What many askers got in batches.
+struct Throughput {
+    a_second: f64,
+    /// Processor time of Redis for each, in microseconds.
+    each: f64,
+}
+
 /// The table of all measurements.
 pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
+    let nothing = server.load(NOTHING)?;
+    let mut all = vec![
+        ("`PING`", Asked::Ping),
+        ("`INCR` and `EXPIRE`", Asked::Increment),
+        (
+            "a script of `GET` and `SET` that decides nothing",
+            Asked::Nothing(nothing),
+        ),
+    ];
+    let algorithms = Algorithm::NAMED.map(|(_, algorithm)| algorithm);
+    let names: Vec<_> = algorithms.map(|it| format!("`{}`", it.name())).into();
+    let decided = names.iter().zip(algorithms);
+    all.extend(decided.map(|(name, algorithm)| (name.as_str(), Asked::Drip(algorithm))));
     let mut rows = Vec::new();
-    let all = [("PING", Asked::Ping), ("INCR and EXPIRE", Asked::Increment)];
-    let algorithms = Algorithm::NAMED.map(|(name, algorithm)| (name, Asked::Drip(algorithm)));
-    for (name, what) in all.into_iter().chain(algorithms) {
-        let what = Rc::new(what);
-        let mut alone = run(async {
-            let mut asker = Asker::new(server, Rc::clone(&what), 0).await?;
-            asker.keep_asking(1, span / 10).await?;
-            asker.keep_asking(1, span).await
-        })?;
-        alone.sort_by(f64::total_cmp);
-        let mut row = vec![format!("`{name}`")];
+    for (name, what) in all {
+        let mut row = vec![name.to_owned()];
+        let alone = one_at_a_time(server, &what, span)?;
         row.extend([50, 99].map(|percent| format!("{:.0}", percentile(&alone, percent))));
-        for gateways in [1, 3] {
-            let batches = run(async {
-                let many = (0..gateways).map(|nth| {
-                    let what = Rc::clone(&what);
-                    async move {
-                        let mut asker = Asker::new(server, what, nth).await?;
-                        asker.keep_asking(BATCH, span).await
-                    }
-                });
-                let batches = futures_util::future::try_join_all(many).await?;
-                Ok(batches.iter().map(Vec::len).sum::<usize>())
-            })?;
-            let each = float((batches * BATCH) as u64) / span.as_secs_f64();
-            row.push(format!("{:.0}", (each / 1000.0).round() * 1000.0));
+        for keys in [Keys::Distinct(100_000), Keys::Hot(100)] {
+            let Throughput { a_second, each } = in_batches(server, &what, keys, span)?;
+            row.push(format!("{:.0}", (a_second / 1000.0).round() * 1000.0));
+            row.push(format!("{each:.1}"));
         }
         rows.push(row);
     }
@@ -157,10 +213,51 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
         "asked",
         "one, median µs",
         "one, p99 µs",
-        "a second, one asker",
-        "a second, three",
+        "distinct keys, a second",
+        "Redis, µs each",
+        "100 hot keys, a second",
+        "Redis, µs each",
     ];
     Ok(page::table(&head, &rows))
+}
+
+/// How long each of many took, one after the other, in microseconds, sorted.
+fn one_at_a_time(server: &RedisServer, what: &Asked, span: Duration) -> io::Result<Vec<f64>> {
+    let mut took = run(async {
+        let what = Rc::new(what.clone());
+        let mut asker = Asker::new(server, what, Keys::Distinct(100_000), 0).await?;
+        asker.keep_asking(1, span / 10).await?;
+        asker.keep_asking(1, span).await
+    })?;
+    took.sort_by(f64::total_cmp);
+    Ok(took)
+}
+
+fn in_batches(
+    server: &RedisServer,
+    what: &Asked,
+    keys: Keys,
+    span: Duration,
+) -> io::Result<Throughput> {
+    server.forget_all()?;
+    let used = server.processor_time();
+    let batches = run(async {
+        let many = (0..ASKERS).map(|nth| {
+            let what = Rc::new(what.clone());
+            async move {
+                let mut asker = Asker::new(server, what, keys, nth).await?;
+                asker.keep_asking(BATCH, span).await
+            }
+        });
+        let batches = futures_util::future::try_join_all(many).await?;
+        Ok(batches.iter().map(Vec::len).sum::<usize>())
+    })?;
+    let used = server.processor_time().saturating_sub(used);
+    let asked = float((batches * BATCH) as u64);
+    Ok(Throughput {
+        a_second: asked / span.as_secs_f64(),
+        each: used.as_secs_f64() * 1e6 / asked,
+    })
 }
 
 pub fn percentile(sorted: &[f64], percent: usize) -> f64 {

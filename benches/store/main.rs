@@ -1,12 +1,13 @@
 //! The cost of a shared decision.
 //!
-//! It is compared with a Redis round trip and a plain INCR/EXPIRE limiter, and measured through
-//! gateways too.
+//! It is compared with a Redis round trip, a plain INCR/EXPIRE limiter and a script that decides
+//! nothing, and measured through gateways too.
 //!
-//! `cargo bench --bench store` starts its own redis-server, runs for half a minute, and writes the
+//! `cargo bench --bench store` starts its own redis-server, runs for two minutes, and writes the
 //! tables of benches/README.md. `-- --quick` is shorter and writes nothing.
 
 mod decisions;
+mod distance;
 mod gateways;
 mod redis_server;
 // Shared with the comparison, which uses other parts of it.

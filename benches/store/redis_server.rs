@@ -1,18 +1,20 @@
 use std::io;
 use std::net::SocketAddr;
 use std::process::Command;
+use std::time::Duration;
 
 use redis::{Client, Connection};
 use tempfile::TempDir;
 
 use crate::support::place::{Side, free_address};
 use crate::support::process::{Running, find};
+use crate::support::usage;
 
 /// A Redis server that stores nothing on disk. It runs until this is dropped.
 pub struct RedisServer {
     pub address: SocketAddr,
     _folder: TempDir,
-    _running: Running,
+    running: Running,
 }
 
 impl RedisServer {
@@ -29,7 +31,7 @@ impl RedisServer {
         Ok(Self {
             address,
             _folder: folder,
-            _running: running,
+            running,
         })
     }
 
@@ -39,6 +41,26 @@ impl RedisServer {
 
     pub fn client(&self) -> io::Result<Client> {
         Client::open(self.url()).map_err(io::Error::other)
+    }
+
+    /// Makes a script known to it, and returns its hash.
+    pub fn load(&self, script: &str) -> io::Result<String> {
+        let mut connection = self.client()?.get_connection().map_err(io::Error::other)?;
+        let mut load = redis::cmd("SCRIPT");
+        let load = load.arg("LOAD").arg(script);
+        load.query(&mut connection).map_err(io::Error::other)
+    }
+
+    /// Forgets all keys, so that those of one measurement do not expire during the next.
+    pub fn forget_all(&self) -> io::Result<()> {
+        let mut connection = self.client()?.get_connection().map_err(io::Error::other)?;
+        let forget = redis::cmd("FLUSHALL").exec(&mut connection);
+        forget.map_err(io::Error::other)
+    }
+
+    /// The processor time that it has used so far.
+    pub fn processor_time(&self) -> Duration {
+        usage::processor_time(&self.running.processes())
     }
 
     /// How often it has read from connections. Each batch that came alone is one read.

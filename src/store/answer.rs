@@ -1,6 +1,5 @@
-use redis::{FromRedisValue, Value, from_redis_value};
-
 use super::pace::{ticks, whole_micros};
+use super::reply::{Done, EntryReply};
 use super::stored_state::StoredState;
 use super::{Error, Join, Pace, Retune};
 use crate::limit::{
@@ -111,25 +110,6 @@ pub struct Retuned {
     pub in_force: InForce,
 }
 
-type Reply = (u8, u64, String, u64, Vec<u64>);
-
-/// Splits a reply into its parts: accepted, now, rate, since, and all other numbers.
-fn parts(reply: Value) -> Option<Reply> {
-    let Value::Array(items) = reply else {
-        return None;
-    };
-    let mut items = items.into_iter();
-    let (accepted, now, rate, since) = (items.next()?, items.next()?, items.next()?, items.next()?);
-    let rest = items.map(number).collect::<Option<Vec<u64>>>()?;
-    let accepted = u8::from_redis_value(accepted).ok()?;
-    let rate = from_redis_value(rate).ok()?;
-    Some((accepted, number(now)?, rate, number(since)?, rest))
-}
-
-fn number(value: Value) -> Option<u64> {
-    from_redis_value(value).ok()
-}
-
 fn moment(micros: u64) -> Moment {
     Moment::from_nanos(micros.saturating_mul(1000))
 }
@@ -138,58 +118,88 @@ fn small(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Parses the reply to `refund`: whether anything was given back.
-pub(super) fn refunded(reply: Value) -> Result<bool, Error> {
-    let (given, ..) = parts(reply).ok_or(Error::InvalidReply)?;
-    Ok(given == 1)
-}
-
-/// Parses the reply to `retune`.
-pub(super) fn retuned(retune: &Retune<'_>, reply: Value) -> Result<Retuned, Error> {
-    let (_, now, written, since, _) = parts(reply).ok_or(Error::InvalidReply)?;
+/// What the reply to a retune says.
+pub(super) fn retuned(retune: &Retune<'_>, now: Moment, done: &Done) -> Result<Retuned, Error> {
     Ok(Retuned {
-        now: moment(now),
-        in_force: in_force(retune.pace, &written, since)?,
+        now,
+        in_force: in_force(retune.pace, done)?,
     })
 }
 
-fn in_force(pace: &Pace, written: &str, since: u64) -> Result<InForce, Error> {
-    let own = pace.rate();
-    let differs = written != own.to_string();
-    let rate = if differs {
-        written.parse().map_err(|_| Error::InvalidReply)?
-    } else {
-        own
+fn in_force(pace: &Pace, done: &Done) -> Result<InForce, Error> {
+    let rate = match &done.other_rate {
+        None => pace.rate(),
+        Some(written) => written.parse().map_err(|_| Error::InvalidReply)?,
     };
-    let since = Some(since).filter(|since| *since > 0).map(moment);
     Ok(InForce {
         rate,
-        differs,
-        since,
+        differs: done.other_rate.is_some(),
+        since: done.since,
     })
 }
 
-/// Parses the reply to `join`.
-pub(super) fn answer(join: &Join<'_>, reply: Value) -> Result<StoreAnswer, Error> {
-    let (accepted, now, written, since, found) = parts(reply).ok_or(Error::InvalidReply)?;
-    let now = moment(now);
-    let in_force = in_force(join.pace, &written, since)?;
+/// What the reply to equal joins says of one of them: of that behind `nth` others.
+pub(super) fn answer(
+    join: &Join<'_>,
+    now: Moment,
+    done: &Done,
+    entry: &EntryReply,
+    nth: u32,
+) -> Result<StoreAnswer, Error> {
+    let in_force = in_force(join.pace, done)?;
+    let found = Found { entry, nth };
     let (verdict, state) = verdict(join, in_force, now, &found).ok_or(Error::InvalidReply)?;
     // The script has charged by its own decision, so this decision must be the same.
-    if (accepted == 1) == matches!(verdict, Verdict::Reject(_)) {
+    if found.is_accepted() == matches!(verdict, Verdict::Reject(_)) {
         return Err(Error::InvalidReply);
     }
+    let charge = || Charge {
+        place: match join.algorithm {
+            Algorithm::LeakyBucket => found.place(join.limit.cost).0,
+            _ => 0,
+        },
+        at: match join.algorithm {
+            Algorithm::SlidingWindowLog => moment(entry.found[1]),
+            _ => now,
+        },
+        cost: join.limit.cost,
+    };
     Ok(StoreAnswer {
         verdict,
         now,
-        charge: (accepted == 1).then(|| Charge {
-            place: found.last().copied().unwrap_or_default(),
-            at: now,
-            cost: join.limit.cost,
-        }),
+        charge: found.is_accepted().then(charge),
         in_force,
         state,
     })
+}
+
+/// What one of several equal joins found.
+struct Found<'a> {
+    entry: &'a EntryReply,
+    nth: u32,
+}
+
+impl Found<'_> {
+    fn is_accepted(&self) -> bool {
+        self.nth < self.entry.done
+    }
+
+    /// What those before it were charged together.
+    fn before(&self, cost: Cost) -> u64 {
+        u64::from(self.nth.min(self.entry.done)) * u64::from(cost.get())
+    }
+
+    /// Its place on the schedule, and how many requests behind the first place of the end it is.
+    fn place(&self, cost: Cost) -> (u64, i128) {
+        let [.., end] = self.entry.found;
+        let free = &self.entry.free;
+        let place = usize::try_from(self.nth).map_or(None, |nth| free.get(nth));
+        let place = place.copied().unwrap_or_else(|| {
+            let taken = u64::try_from(free.len()).unwrap_or(u64::MAX);
+            end.saturating_add(self.before(cost)).saturating_sub(taken)
+        });
+        (place, i128::from(place) - i128::from(end))
+    }
 }
 
 /// Computes the verdict from the script's findings with `limit`, and the key's state after it.
@@ -197,33 +207,35 @@ fn verdict(
     join: &Join<'_>,
     InForce { rate, differs, .. }: InForce,
     now: Moment,
-    found: &[u64],
+    found: &Found<'_>,
 ) -> Option<(Verdict, StoredState)> {
     let own = join.limit.burst.saturating_add(1);
     let goes_by_rate = differs && !join.limit.is_unlimited();
     let most = rate.whole_count().filter(|_| goes_by_rate).unwrap_or(own);
     let allowance = Allowance { rate, most };
     let cost = join.limit.cost;
+    let (before, [first, second, third, fourth]) = (found.before(cost), found.entry.found);
     let next = |level: i128, verdict: Verdict| match verdict {
         Verdict::Reject(_) => level,
         Verdict::Pass { .. } | Verdict::Delay { .. } => {
             level + i128::from(cost.get()) * rate.ticks_per_request()
         }
     };
-    Some(match (join.algorithm, found) {
-        (Algorithm::LeakyBucket, [level, part, stands, rest, _]) => {
-            let level = ticks(rate, *level, *part);
-            let stands = ticks(rate, *stands, *rest);
+    Some(match join.algorithm {
+        Algorithm::LeakyBucket => {
+            let level = ticks(rate, first.checked_add(before)?, second);
+            let stands =
+                ticks(rate, third, second) + found.place(cost).1 * rate.ticks_per_request();
             let verdict = scheduled(join.limit, rate, now, level, stands);
             (verdict, StoredState::Level(next(level, verdict)))
         }
-        (Algorithm::TokenBucket, [level, part, ..]) => {
+        Algorithm::TokenBucket => {
             let limit = Limit {
                 delay: Delay::Never,
                 max_wait: None,
                 ..join.limit
             };
-            let level = ticks(rate, *level, *part);
+            let level = ticks(rate, first.checked_add(before)?, second);
             let mut bucket = Bucket::next_at_level(rate, level, now);
             let verdict = match bucket.decide(rate, limit, now) {
                 // As in `limit`: how many tokens are missing, plus one for this request.
@@ -235,26 +247,29 @@ fn verdict(
             };
             (verdict, StoredState::Missing(next(level, verdict)))
         }
-        (Algorithm::FixedWindow, [window, count]) => {
-            let mut meter = Meter::FixedWindow(FixedWindow::counted(*window, small(*count)));
+        Algorithm::FixedWindow => {
+            let counted = FixedWindow::counted(first, small(second.checked_add(before)?));
+            let mut meter = Meter::FixedWindow(counted);
             (
                 meter.decide(allowance, cost, now),
                 StoredState::Window(meter),
             )
         }
-        (Algorithm::SlidingWindowCounter, [window, previous, current]) => {
-            let (previous, current) = (small(*previous), small(*current));
-            let counter = SlidingWindowCounter::counted(*window, previous, current);
+        Algorithm::SlidingWindowCounter => {
+            let (previous, current) = (small(second), small(third.checked_add(before)?));
+            let counter = SlidingWindowCounter::counted(first, previous, current);
             let mut meter = Meter::SlidingWindowCounter(counter);
             (
                 meter.decide(allowance, cost, now),
                 StoredState::Window(meter),
             )
         }
-        (Algorithm::SlidingWindowLog, [counting, one_more_at]) => {
-            let (count, one_more_at) = (small(*counting), moment(*one_more_at));
+        Algorithm::SlidingWindowLog => {
+            let counting = first.checked_add(before)?;
+            let count = small(counting);
             let excess = Excess::of(count).and(cost);
-            if *counting >= u64::from(allowance.for_cost(cost).most) {
+            if counting >= u64::from(allowance.for_cost(cost).most) {
+                let one_more_at = moment(fourth);
                 let refusal = Refusal {
                     reason: Reason::Burst,
                     excess,
@@ -263,12 +278,13 @@ fn verdict(
                 let state = StoredState::Log { count, one_more_at };
                 (Verdict::Reject(refusal), state)
             } else {
+                let is_last = found.nth + 1 == found.entry.done;
+                let one_more_at = if is_last { moment(third) } else { now };
                 let count = count.saturating_add(cost.get());
                 let state = StoredState::Log { count, one_more_at };
                 (Verdict::Pass { excess }, state)
             }
         }
-        _ => return None,
     })
 }
 

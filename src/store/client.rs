@@ -5,9 +5,13 @@ use tokio::sync::Mutex;
 
 use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
+use super::calls::{Calls, MOST_KEYS, Place};
 use super::connection::RedisConnection;
+use super::operation::{ForgetBehind, Operation};
+use super::reply::{Done, KeyReply, Reply};
 use super::script::By;
 use super::{Error, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
+use crate::limit::Moment;
 
 /// One thread's connection to the Redis that all gateways share.
 ///
@@ -22,6 +26,8 @@ pub struct Store {
     opened: Cell<u64>,
     /// Held by the task that connects.
     opening: Mutex<()>,
+    /// How many keys a call may have: one, once a node of a cluster has refused several.
+    most_keys: Cell<usize>,
 }
 
 /// Timeout for connecting when no request waits for the connection.
@@ -30,6 +36,9 @@ pub struct Store {
 /// noticed soon, for example after its machine was off the network.
 const CONNECTED: Duration = Duration::from_secs(2);
 
+/// In Redis' own words where it tells.
+const TAKEN: &str = "WRONGTYPE: something else has this key";
+
 impl Store {
     /// The Redis at `url`. Does not connect.
     ///
@@ -37,6 +46,7 @@ impl Store {
     /// server is reachable shows on first use.
     #[must_use]
     pub fn new(url: Url, prefix: &str, timeout: Duration) -> Self {
+        let most_keys = if url.is_cluster() { 1 } else { MOST_KEYS };
         Self {
             url,
             prefix: prefix.into(),
@@ -44,17 +54,17 @@ impl Store {
             connection: RefCell::new(None),
             opened: Cell::new(0),
             opening: Mutex::new(()),
+            most_keys: Cell::new(most_keys),
         }
     }
 
     /// Decides all joins, in order and in one round trip. Returns an answer for each.
     pub async fn decide(&self, joins: &[Join<'_>]) -> Vec<Result<StoreAnswer, Error>> {
-        let command = |index: usize, by| script::join(&joins[index], &self.prefix, by);
-        let replies = self.run(joins.len(), command).await;
-        let answered = joins.iter().zip(replies);
-        answered
-            .map(|(join, reply)| answer::answer(join, reply?))
-            .collect()
+        self.operate(joins, |join, now, done, place| {
+            let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
+            answer::answer(join, now, done, entry, place.nth)
+        })
+        .await
     }
 
     /// Gives charges back in one round trip. Returns for each whether anything was given back.
@@ -62,24 +72,21 @@ impl Store {
     /// For a leaky bucket, pass the charge that belongs to the **last** of the gateway's times for
     /// the key. Before that, each waiter must have taken the time before its own.
     pub async fn refund(&self, refunds: &[Refund<'_>]) -> Vec<Result<bool, Error>> {
-        let command = |index: usize, by| script::refund(&refunds[index], &self.prefix, by);
-        let replies = self.run(refunds.len(), command).await;
-        replies
-            .into_iter()
-            .map(|reply| answer::refunded(reply?))
-            .collect()
+        self.operate(refunds, |_, _, done, place| {
+            let entry = done.entries.get(place.entry).ok_or(Error::InvalidReply)?;
+            Ok(entry.done > 0)
+        })
+        .await
     }
 
     /// Puts new rates into force for keys of leaky buckets, in one round trip.
     ///
     /// Returns the rate in force for each key.
     pub async fn retune(&self, retunes: &[Retune<'_>]) -> Vec<Result<Retuned, Error>> {
-        let command = |index: usize, by| script::retune(&retunes[index], &self.prefix, by);
-        let replies = self.run(retunes.len(), command).await;
-        let answered = retunes.iter().zip(replies);
-        answered
-            .map(|(retune, reply)| answer::retuned(retune, reply?))
-            .collect()
+        self.operate(retunes, |retune, now, done, _| {
+            answer::retuned(retune, now, done)
+        })
+        .await
     }
 
     /// Forgets all charges to a key, by any gateway. Waiters keep their times.
@@ -100,9 +107,10 @@ impl Store {
     ///
     /// Returns an error in the same cases as [`forget`](Self::forget).
     pub async fn forget_behind(&self, last: &Refund<'_>) -> Result<(), Error> {
-        let command = |_, by| script::forget_behind(last, &self.prefix, by);
-        let replies = self.run(1, command).await;
-        replies.into_iter().try_for_each(|reply| reply.map(drop))
+        let done = self
+            .operate(&[ForgetBehind(last)], |_, _, _, _| Ok(()))
+            .await;
+        done.into_iter().collect()
     }
 
     /// Connects if there is no connection, and tests whether a write succeeds in time.
@@ -128,6 +136,51 @@ impl Store {
     async fn alone(&self, command: Cmd) -> Result<(), Error> {
         let replies = self.run(1, |_, _| command.clone()).await;
         replies.into_iter().try_for_each(|reply| reply.map(drop))
+    }
+
+    /// Has scripts do all operations, in order and in one round trip.
+    ///
+    /// `answer` makes the answer to each from the reply on its key, and where it is in there.
+    async fn operate<O: Operation, T>(
+        &self,
+        operations: &[O],
+        answer: impl Fn(&O, Moment, &Done, Place) -> Result<T, Error>,
+    ) -> Vec<Result<T, Error>> {
+        let most_keys = self.most_keys.get();
+        let mut calls = Calls::of(operations, most_keys);
+        let mut replies = self.run_calls(&calls).await;
+        let is_refused = |reply: &Result<_, _>| matches!(reply, Err(Error::Refused(_)));
+        if self.most_keys.get() < most_keys && replies.iter().any(is_refused) {
+            // A call for several keys did nothing. Others are done again, which charges their keys
+            // once more: only the first batches on a connection meet this.
+            calls = Calls::of(operations, self.most_keys.get());
+            replies = self.run_calls(&calls).await;
+        }
+        let read = replies.into_iter().zip(calls.calls()).map(|(reply, call)| {
+            let Value::BulkString(packed) = reply? else {
+                return Err(Error::InvalidReply);
+            };
+            Reply::read(call, &packed).ok_or(Error::InvalidReply)
+        });
+        let read: Vec<Result<Reply, Error>> = read.collect();
+        let placed = operations.iter().zip(calls.places());
+        placed
+            .map(|(operation, place)| match read.get(place.call) {
+                Some(Ok(reply)) => match reply.keys.get(place.key) {
+                    Some(KeyReply::Done(done)) => answer(operation, reply.now, done, *place),
+                    Some(KeyReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
+                    None => Err(Error::InvalidReply),
+                },
+                Some(Err(error)) => Err(error.clone()),
+                None => Err(Error::InvalidReply),
+            })
+            .collect()
+    }
+
+    async fn run_calls(&self, calls: &Calls<'_>) -> Vec<Result<Value, Error>> {
+        let calls = calls.calls();
+        let command = |index: usize, by| script::command(&calls[index], &self.prefix, by);
+        self.run(calls.len(), command).await
     }
 
     /// Runs `count` commands in one round trip and within the timeout. Returns a reply for each.
@@ -173,7 +226,7 @@ impl Store {
         let (number, connection) = self.connection().await?;
         used.set(number);
         let commands: Vec<Cmd> = (0..count).map(|index| command(index, By::Hash)).collect();
-        let mut replies = connection.send(&commands).await?;
+        let mut replies = connection.send(commands).await?;
         // Redis forgets scripts when it restarts. Send the commands with unknown scripts again in
         // full.
         let forgotten: Vec<usize> = (0..replies.len())
@@ -182,10 +235,16 @@ impl Store {
         if !forgotten.is_empty() {
             let again = forgotten.iter().map(|index| command(*index, By::Code));
             let again: Vec<Cmd> = again.collect();
-            let known = connection.send(&again).await?;
+            let known = connection.send(again).await?;
             for (index, reply) in forgotten.into_iter().zip(known) {
                 replies[index] = reply;
             }
+        }
+        if replies
+            .iter()
+            .any(|reply| reply.as_ref().is_err_and(is_across_nodes))
+        {
+            self.most_keys.set(1);
         }
         Ok(replies
             .into_iter()
@@ -208,6 +267,11 @@ impl Store {
         *self.connection.borrow_mut() = Some(new.clone());
         Ok(new)
     }
+}
+
+/// Whether the keys of a call belong to several nodes of a cluster.
+fn is_across_nodes(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::CrossSlot)
 }
 
 fn is_forgotten(error: &RedisError) -> bool {

@@ -36,18 +36,18 @@ impl RedisConnection {
     ///
     /// Commands for a single server go in one write. In a cluster each command goes to its own
     /// node.
-    pub(super) async fn send(&self, commands: &[Cmd]) -> RedisResult<Vec<RedisResult<Value>>> {
+    pub(super) async fn send(&self, commands: Vec<Cmd>) -> RedisResult<Vec<RedisResult<Value>>> {
         match self {
             Self::Server(connection) => {
                 let mut pipeline = Pipeline::with_capacity(commands.len());
                 pipeline.ignore_errors();
                 for command in commands {
-                    pipeline.add_command(command.clone());
+                    pipeline.add_command(command);
                 }
                 pipeline.query_async(&mut connection.clone()).await
             }
             Self::Cluster(connection) => {
-                let replies = commands.iter().map(|command| {
+                let replies = commands.into_iter().map(|command| {
                     let mut connection = connection.clone();
                     async move { command.query_async(&mut connection).await }
                 });

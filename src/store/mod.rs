@@ -1,9 +1,18 @@
 //! The decisions of [`limit`](crate::limit) made in Redis: gateways share a bucket per key.
 //!
-//! A decision is one Lua script, so it is atomic. It uses Redis's own clock, so the gateways'
+//! A decision is made by a Lua script, so it is atomic. It uses Redis's own clock, so the gateways'
 //! clocks need not agree. A batch of joins is one round trip: a pipeline of scripts, called by
 //! their hashes. The script returns what it found, and the functions of `limit` compute the
 //! verdict from it: the same reason, to the same nanosecond, as in memory.
+//!
+//! **Calls.** What costs Redis is the call, the reading and the writing, not the arithmetic. So one
+//! call is for up to 64 keys, and all joins of a key in a batch are in it: the key is read once and
+//! written once. Equal joins are a number; the reply says how many of them were accepted, and from
+//! which level and place on. States, calls and replies are packed numbers at fixed offsets. In a
+//! cluster each key is a call, because its keys are on several nodes.
+//!
+//! **Form.** The form of a state is told by its first byte and is a part of its key's name
+//! ([`FORM`]), so gateways of two versions do not read each other's states.
 //!
 //! **Resolution.** Redis tells time in microseconds, so joins arrive at whole microseconds and
 //! `max_wait` is cut to whole microseconds. All else is exact: levels are kept in the ticks of
@@ -34,9 +43,12 @@
 //! gateways in step.
 
 mod answer;
+mod calls;
 mod client;
 mod connection;
+mod operation;
 mod pace;
+mod reply;
 mod script;
 mod stored_state;
 mod url;
@@ -44,6 +56,7 @@ mod url;
 pub use answer::{Charge, InForce, Retuned, StoreAnswer};
 pub use client::Store;
 pub use pace::{Pace, UnsupportedRate};
+pub use script::FORM;
 pub use url::{BadUrl, Url};
 
 use crate::limit::{Algorithm, Limit, Moment};

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::operation::double;
 use crate::limit::{Algorithm, Moment, Rate};
 
 /// Ticks below this are exact in the scripts' doubles.
@@ -12,8 +13,8 @@ pub struct Pace {
     rate: Rate,
     /// How many of the rate's ticks make one tick of the script.
     scale: i128,
-    /// The form that the scripts read.
-    text: String,
+    /// The form that the scripts read: four doubles, and the rate as written.
+    packed: Vec<u8>,
     /// In microseconds since the Unix epoch.
     since: u64,
 }
@@ -61,10 +62,17 @@ impl Pace {
             return Err(UnsupportedRate::Period);
         }
         let (micros, count) = (nanos / 1000, rate.whole_count().unwrap_or(0));
+        let mut packed = Vec::new();
+        for number in [request, leak, micros.try_into().unwrap_or(0), count.into()] {
+            // All are below 2^53: no rate leaks more than a request in a microsecond.
+            let number = double(u64::try_from(number).unwrap_or(0));
+            packed.extend_from_slice(&number.to_le_bytes());
+        }
+        packed.extend_from_slice(rate.to_string().as_bytes());
         Ok(Self {
             rate,
             scale,
-            text: format!("{request};{leak};{micros};{count};{rate}"),
+            packed,
             since: since.as_nanos() / 1000,
         })
     }
@@ -75,8 +83,8 @@ impl Pace {
         self.rate
     }
 
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    pub(super) fn packed(&self) -> &[u8] {
+        &self.packed
     }
 
     /// When this gateway's file got this rate, in whole microseconds.
@@ -127,9 +135,10 @@ mod tests {
 
     #[test]
     fn ordinary_rates_have_their_own_ticks_and_long_ones_the_fewest() {
+        let numbers = [1e9, 1e4, 1e6, 10.0].map(f64::to_le_bytes);
         assert_eq!(
-            pace("10r/s").unwrap().text,
-            "1000000000;10000;1000000;10;10r/s"
+            pace("10r/s").unwrap().packed,
+            [numbers.as_flattened(), b"10r/s"].concat()
         );
         assert_eq!(pace("0.5r/d").unwrap().scale, 1);
         let year = pace("2.5r/366d").unwrap();

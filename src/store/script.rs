@@ -2,9 +2,8 @@ use std::sync::LazyLock;
 
 use redis::{Cmd, Script};
 
-use super::pace::whole_micros;
-use super::{Join, Refund, Retune};
-use crate::limit::{Algorithm, Delay, Moment};
+use super::calls::Call;
+use crate::limit::Algorithm;
 
 /// A script's source code, and the hash by which it is called.
 struct Source {
@@ -13,10 +12,11 @@ struct Source {
 }
 
 macro_rules! source {
-    ($file:literal) => {
+    ($($file:literal),*) => {
         Source::new(concat!(
             include_str!("scripts/common.lua"),
-            include_str!($file)
+            $(include_str!($file),)*
+            include_str!("scripts/each_key.lua")
         ))
     };
 }
@@ -40,12 +40,17 @@ impl Source {
 
 static SOURCES: LazyLock<[Source; 4]> = LazyLock::new(|| {
     [
-        source!("scripts/bucket.lua"),
-        source!("scripts/fixed_window.lua"),
+        source!("scripts/bucket.lua", "scripts/strings.lua"),
+        source!("scripts/fixed_window.lua", "scripts/strings.lua"),
         source!("scripts/sliding_window_log.lua"),
-        source!("scripts/sliding_window_counter.lua"),
+        source!("scripts/sliding_window_counter.lua", "scripts/strings.lua"),
     ]
 });
+
+/// The version of a key's state in Redis: the first byte of the state, and a part of its name.
+///
+/// Gateways of another version keep other states under other names.
+pub const FORM: u8 = 2;
 
 /// How a script is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +61,9 @@ pub(super) enum By {
     Code,
 }
 
-fn call(by: By, algorithm: Algorithm, prefix: &[u8], key: &[u8]) -> Cmd {
-    let source = Source::of(algorithm);
+/// The command that makes a call.
+pub(super) fn command(call: &Call<'_>, prefix: &[u8], by: By) -> Cmd {
+    let source = Source::of(call.algorithm());
     let mut command = match by {
         By::Hash => redis::cmd("EVALSHA"),
         By::Code => redis::cmd("EVAL"),
@@ -66,75 +72,14 @@ fn call(by: By, algorithm: Algorithm, prefix: &[u8], key: &[u8]) -> Cmd {
         By::Hash => &source.hash,
         By::Code => source.code,
     });
-    command.arg(1).arg([prefix, key].concat());
-    command
-}
-
-fn micros(at: Option<Moment>) -> String {
-    at.map_or_else(String::new, |at| (at.as_nanos() / 1000).to_string())
-}
-
-pub(super) fn join(join: &Join<'_>, prefix: &[u8], by: By) -> Cmd {
-    let mut command = call(by, join.algorithm, prefix, join.key);
-    command.arg("join").arg(micros(join.at));
-    command
-        .arg(join.pace.text())
-        .arg(join.pace.since().as_nanos() / 1000);
-    if join.algorithm.has_windows() {
-        command.arg(u64::from(join.limit.burst) + 1);
-        command.arg(join.limit.cost.get());
-        return command;
+    command.arg(call.keys().len());
+    let mut name = prefix.to_vec();
+    for key in call.keys() {
+        name.truncate(prefix.len());
+        name.extend_from_slice(key);
+        command.arg(name.as_slice());
     }
-    let (delay, patience) = match (join.algorithm, join.limit.waits()) {
-        (Algorithm::LeakyBucket, Delay::Above(delay)) => {
-            let patience = join.limit.max_wait.map(whole_micros);
-            (i64::from(delay), patience)
-        }
-        _ => (-1, None),
-    };
-    // A longer wait counts as unlimited: the scripts' numbers cannot hold it.
-    let patience = patience
-        .and_then(|span| i64::try_from(span.as_micros()).ok())
-        .filter(|micros| *micros < 1 << 52);
-    let patience = patience.unwrap_or(-1);
-    command.arg(join.limit.ceiling()).arg(delay).arg(patience);
-    command.arg(join.limit.cost.get());
-    command
-}
-
-pub(super) fn refund(refund: &Refund<'_>, prefix: &[u8], by: By) -> Cmd {
-    let mut command = call(by, refund.algorithm, prefix, refund.key);
-    command.arg("refund").arg(micros(refund.at));
-    command
-        .arg(refund.pace.text())
-        .arg(refund.pace.since().as_nanos() / 1000);
-    match refund.algorithm {
-        Algorithm::LeakyBucket => command.arg(refund.charge.place),
-        Algorithm::TokenBucket => command.arg(""),
-        _ => command.arg(micros(Some(refund.charge.at))),
-    };
-    command.arg(refund.charge.cost.get());
-    command
-}
-
-/// For leaky buckets only.
-pub(super) fn forget_behind(last: &Refund, prefix: &[u8], by: By) -> Cmd {
-    let mut command = call(by, last.algorithm, prefix, last.key);
-    command.arg("forget").arg(micros(last.at));
-    command
-        .arg(last.pace.text())
-        .arg(last.pace.since().as_nanos() / 1000)
-        .arg(last.charge.place)
-        .arg(last.charge.cost.get());
-    command
-}
-
-pub(super) fn retune(retune: &Retune<'_>, prefix: &[u8], by: By) -> Cmd {
-    let mut command = call(by, Algorithm::LeakyBucket, prefix, retune.key);
-    command.arg("retune").arg("");
-    command
-        .arg(retune.pace.text())
-        .arg(retune.pace.since().as_nanos() / 1000);
+    command.arg(call.packed());
     command
 }
 

@@ -101,6 +101,11 @@ impl Url {
         }
     }
 
+    /// Whether it leads to a cluster, whose keys are on several nodes.
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self.place, Place::Cluster(_))
+    }
+
     /// The URL as it was written, with its password unless that comes from the environment.
     #[must_use]
     pub fn written(&self) -> &str {

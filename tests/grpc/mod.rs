@@ -173,7 +173,8 @@ fn over_tls_both_sides_agree_on_http_2() {
 fn calls_are_paced_in_their_zone_and_the_rest_is_told_when_to_come_back() {
     let origin = Echo::start();
     let (_, limits) = zone("10r/s", 20);
-    let gateway = Gateway::start(&file(&[&origin], "", &limits));
+    let file = file(&[&origin], "", &limits);
+    let gateway = Gateway::start(&format!("hold_streams = false\n{file}"));
     let outcomes = call(gateway.address(), &["many", "60", "30"]);
     let (passed, refused) = (
         count(&outcomes, "OK"),

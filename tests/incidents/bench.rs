@@ -112,7 +112,7 @@ fn text(site: &Site, servers: &[(Origin, Arc<AtomicU8>); 2], redis: &Redis, file
     let [(a, _), (b, _)] = servers;
     let (a, b, url) = (a.address, b.address, redis.url());
     site.text(&format!(
-        "\n[redis]\nurl = \"{url}\"\n\n[origins.api]\nservers = [\"http://{a}\", \"http://{b}\"]{file}"
+        "\n[redis]\nurl = \"{url}\"\ntimeout = \"1s\"\n\n[origins.api]\nservers = [\"http://{a}\", \"http://{b}\"]{file}"
     ))
 }
 

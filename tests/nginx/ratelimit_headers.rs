@@ -95,7 +95,8 @@ fn server_timing_tells_how_long_a_request_queued() {
         millis.parse::<f64>().ok()
     };
     let queued = millis(queue, "queue").expect("a time");
-    assert!((150.0..260.0).contains(&queued), "{timing}");
+    // The next turn would be 200 ms later.
+    assert!((150.0..390.0).contains(&queued), "{timing}");
     let took = millis(origin, "origin").expect("a time");
     assert!(
         Duration::from_secs_f64(took / 1e3) < Duration::from_secs(1),

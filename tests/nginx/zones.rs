@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::nginx::{start_drip, zone};
-use crate::support::{Client, Gateway, MARGIN, Origin, eventually, fetch, now};
+use crate::support::{Client, Gateway, Origin, eventually, fetch, now};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -62,7 +62,8 @@ fn the_longest_wait_holds() {
     let began = now();
     assert_eq!(fetch(gateway.address(), "/?a=1").status, 200);
     let took = began.elapsed();
-    assert!(took > 450 * MS && took < 500 * MS + MARGIN, "{took:?}");
+    // The next turn would be half a second later.
+    assert!(took > 450 * MS && took < 950 * MS, "{took:?}");
 }
 
 #[test]

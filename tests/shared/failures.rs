@@ -320,7 +320,7 @@ fn one_key_that_others_have_taken_fails_alone() {
     let (origin, redis) = (Origin::start(), Redis::start());
     let more = "algorithm = \"fixed_window\"\non_store_failure = \"closed\"";
     let gateway = Gateway::start(&file(&origin, &redis.url(), "5r/h", more, ""));
-    assert_eq!(redis.ask("LPUSH drip:z:fixed_window:a taken"), ":1");
+    assert_eq!(redis.ask("LPUSH drip:z:fixed_window.2:a taken"), ":1");
     let refused = fetch(gateway.address(), "/?key=a");
     assert_eq!(refused.status, 503);
     assert_eq!(refused.head.field("retry-after"), Some("1"));

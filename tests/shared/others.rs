@@ -41,7 +41,7 @@ fn a_key_that_is_forgotten_is_so_in_redis() {
     api.send(b"DELETE /api/zones/z/keys/a HTTP/1.1\r\nhost: localhost\r\n\r\n");
     assert_eq!(api.answer().status, 200);
     eventually("it is forgotten", || {
-        redis.ask("EXISTS drip:z:leaky_bucket:a") == ":0"
+        redis.ask("EXISTS drip:z:leaky_bucket.2:a") == ":0"
     });
     assert_eq!(statuses(), [200, 200, 429]);
 }
@@ -112,7 +112,7 @@ fn a_store_with_other_settings_is_not_back_for_that() {
 fn what_redis_refuses_is_told_once_and_is_no_outage() {
     let (origin, redis) = (Origin::start(), Redis::start());
     let gateway = Gateway::start(&file(&origin, &redis.url(), "50r/s", "", ", burst = 5"));
-    assert_eq!(redis.ask("LPUSH drip:z:leaky_bucket:a x"), ":1");
+    assert_eq!(redis.ask("LPUSH drip:z:leaky_bucket.2:a x"), ":1");
     for _ in 0..5 {
         assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
     }
@@ -120,6 +120,28 @@ fn what_redis_refuses_is_told_once_and_is_no_outage() {
     assert!(line.contains("WRONGTYPE"), "{line}");
     assert_eq!(gateway.log().matches("refused a request's key").count(), 1);
     assert_eq!(gateway.metrics().count(UP, &[]), 1);
+}
+
+/// Gateways of two versions with one Redis: neither reads what the other has written.
+#[test]
+fn states_of_the_version_before_are_left_alone() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    // A bucket that is full for an hour, as version 1 of the form had it.
+    let old = "9|0|4102444800000000|4102444800000009|-|3600000000000;1000;3600000000;1;1r/h|0|0";
+    assert_eq!(
+        redis.ask(&format!("SET drip:z:leaky_bucket:a {old}")),
+        "+OK"
+    );
+    let limit = ", burst = 1, nodelay = true";
+    let gateway = Gateway::start(&file(&origin, &redis.url(), "1r/h", "", limit));
+    let statuses = [(); 3].map(|()| fetch(gateway.address(), "/?key=a").status);
+    assert_eq!(statuses, [200, 200, 429]);
+    assert_eq!(redis.ask("EXISTS drip:z:leaky_bucket.2:a"), ":1");
+    assert_eq!(
+        redis.ask("STRLEN drip:z:leaky_bucket:a"),
+        format!(":{}", old.len())
+    );
+    assert!(!gateway.log().contains("refused"), "{}", gateway.log());
 }
 
 /// Many keys are in use without waiting requests: a new rate costs no round trip for each of them.

@@ -105,6 +105,12 @@ fn agree(algorithm: Algorithm) {
             micros += gap;
             let now = at(0) + Duration::from_micros(micros);
             let limit = if which { one } else { other };
+            // Only a leaky bucket has places for requests that are held back.
+            let limit = if algorithm.queues() {
+                limit
+            } else {
+                limit.holding(0)
+            };
             let pace = &paces[usize::from(index >= from)];
             script.push(Step {
                 now,

@@ -199,9 +199,10 @@ impl Batcher {
             vec![Err(Error::Late); asked.len()]
         });
         drop(asked);
+        let received = self.pacer.now();
         for (ask, answer) in batch.into_iter().zip(answers) {
             self.tell_of(&ask.key.zone, answer.as_ref().err());
-            let decision = answer.map(|answer| self.decision(&ask.key, &answer));
+            let decision = answer.map(|answer| self.decision(&ask.key, &answer, received));
             let decision = decision.map_err(|_| NoReply);
             ask.tell(decision);
         }
@@ -251,10 +252,11 @@ impl Batcher {
         let asked: Vec<Retune> = batch.iter().map(Retuning::to_store).collect();
         let answers = self.within(self.store.retune(&asked)).await;
         drop(asked);
+        let received = self.pacer.now();
         for (retuning, answer) in batch.into_iter().zip(answers) {
             self.tell_of(&retuning.key.zone, answer.as_ref().err());
             let in_force = answer.map(|answer| {
-                let at = self.own(answer.now);
+                let at = self.own(answer.now, received);
                 retuning.key.follows(answer.in_force, answer.now, at)
             });
             retuning.tell(in_force.map_err(|_| NoReply));
@@ -274,15 +276,16 @@ impl Batcher {
         self.store_health.settings().timeout
     }
 
-    fn own(&self, told: Moment) -> Moment {
+    /// Converts what the store told at `received` to the gateway's clock.
+    fn own(&self, told: Moment, received: Moment) -> Moment {
         let mut offset = self.offset.get();
-        let own = offset.own(told, self.pacer.now(), self.timeout());
+        let own = offset.own(told, received, self.timeout());
         self.offset.set(offset);
         own
     }
 
-    fn decision(&self, key: &SharedKey, answer: &StoreAnswer) -> Decision {
-        let at = self.own(answer.now);
+    fn decision(&self, key: &SharedKey, answer: &StoreAnswer, received: Moment) -> Decision {
+        let at = self.own(answer.now, received);
         Decision {
             verdict: answer.verdict.on_clock(answer.now, at),
             account: answer.account(at),

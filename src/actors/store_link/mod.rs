@@ -142,6 +142,10 @@ pub(super) struct Retuned(pub(super) Result<InForce, NoReply>);
 pub(super) struct StoreLink {
     batcher: Rc<Batcher>,
     zone: String,
+    /// What the names of its keys in the store begin with.
+    ///
+    /// Each algorithm keeps another kind of state, and each version of the scripts may.
+    name: Vec<u8>,
     algorithm: Algorithm,
     paces: Paces,
     pub(super) on_failure: OnStoreFailure,
@@ -160,6 +164,7 @@ impl StoreLink {
         Rc::new(Self {
             batcher: Batcher::to(&sharing.store_health, pacer),
             zone: zone.to_owned(),
+            name: format!("{zone}:{}.{}:", algorithm.name(), store::FORM).into_bytes(),
             algorithm,
             paces: sharing.paces.clone(),
             on_failure: sharing.on_failure,
@@ -237,16 +242,17 @@ impl StoreLink {
         self.metrics.count_operations(result, 1);
     }
 
-    /// Compares the rate in force for a key with `own`, which this gateway's file has for it.
+    /// Compares the rate in force for a key at `now` with `own`, which this gateway's file has for
+    /// it.
     ///
     /// Shows it if the key has the zone's rate, and logs when gateways begin to differ and when
     /// they agree again.
-    fn compare(&self, own: Rate, rate: Rate, differs: bool) {
+    fn compare(&self, own: Rate, rate: Rate, differs: bool, now: Moment) {
         let (zone, of_zone) = (&self.zone, self.paces.rate_of_zone());
         if differs && own == of_zone {
             self.metrics.show_rate(rate);
         }
-        match self.divergence.note(differs, self.batcher.now()) {
+        match self.divergence.note(differs, now) {
             None => {}
             Some(DivergenceChange::Differs) => {
                 tracing::warn!(zone, %own, in_force = %rate, "another gateway that shares the zone has another rate, from a newer file: that rate is in force here too");

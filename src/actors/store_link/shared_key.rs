@@ -15,11 +15,9 @@ pub(super) struct SharedKey {
 
 impl SharedKey {
     pub(super) fn new(zone: &Rc<StoreLink>, key: &[u8]) -> Self {
-        // Each algorithm keeps another kind of state.
-        let parts = [zone.zone.as_bytes(), zone.algorithm.name().as_bytes(), key];
         Self {
             zone: Rc::clone(zone),
-            name: parts.join(&b':'),
+            name: [&zone.name, key].concat(),
             pace: zone.paces.index_of(key),
         }
     }
@@ -32,7 +30,7 @@ impl SharedKey {
     /// Notes the rate in force. The gateway's clock shows `at` when the store's clock shows `now`.
     pub(super) fn follows(&self, told: store::InForce, now: Moment, at: Moment) -> InForce {
         let own = self.pace().rate();
-        self.zone.compare(own, told.rate, told.differs);
+        self.zone.compare(own, told.rate, told.differs, at);
         InForce {
             rate: told.rate,
             since: told.since.map(|since| since.on_clock(now, at)),

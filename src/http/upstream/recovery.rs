@@ -68,7 +68,8 @@ impl Recovery {
 
     /// Tries all servers that may be back, at once, until one is reached.
     ///
-    /// A failure counts like that of a request, since no request counts any meanwhile. Returns why the last one was not reached; `None` if none may be back.
+    /// A failure counts like that of a request, since no request counts any meanwhile. Returns why
+    /// the last one was not reached; `None` if none may be back.
     async fn try_all(&self) -> Result<(), Option<OriginError>> {
         let (alone, now) = (self.servers.len() == 1, clock::now());
         let servers = self.servers.iter();

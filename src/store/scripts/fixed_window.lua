@@ -1,51 +1,61 @@
 -- So many in each period; periods begin at multiples of their length since the Unix epoch.
 --
--- join:    ARGV[5] how many in a window; ARGV[6] cost
---          reply: ..., window, how many came in it before
--- refund:  ARGV[5] when the request was accepted, in us; ARGV[6] cost
+-- join:    how many in a window
+--          reply: d window; d how many came in it before; dd unused; I2 unused
+-- refund:  when the request was accepted, in us
 --
--- State: "window|count|rate|since|retuned".
-local count, counted, force = 0, 0, nil
-local stored = redis.call("GET", KEYS[1])
-if stored then
-    local fields = split(stored, "|")
-    counted, count = tonumber(fields[1]), tonumber(fields[2])
-    force = { rate = pace(fields[3]), since = tonumber(fields[4]), retuned = tonumber(fields[5]) }
-else
-    force = fresh()
-end
+-- State: B FORM, d window, d count, d since, d retuned, I2 c0 rate.
+local HEAD, SHORTEST = "<BddddI2c0", 67
+
+local window, count
 
 local function window_of(moment)
-    return floor(moment / force.rate.period)
+    return floor(moment / rate.period)
 end
 
-if ARGV[1] == "refund" then
-    -- What a window has counted that is over is nothing, although it expires a little later.
-    local left = (counted + 1) * force.rate.period - now
-    local given = left > 0 and counted == window_of(tonumber(ARGV[5])) and count > 0
-    if given then
-        count = max(count - tonumber(ARGV[6]), 0)
-        write(left, counted, count, force.rate.text, force.since, force.retuned)
-    end
-    return answer(given, force)
+local function fresh()
+    window, count = 0, 0
+end
+
+local function load(stored)
+    local _, rate_then, since_then, retuned_then
+    _, window, count, since_then, retuned_then, rate_then = read(HEAD, stored)
+    follow(rate_then, since_then, retuned_then)
 end
 
 -- A clock that was set back stays in its window.
-local window = max(window_of(now), counted)
-if window > counted then
-    count = 0
+local function age()
+    local present = window_of(now)
+    if present > window then
+        window, count = present, 0
+    end
 end
-local before = settle(force)
-if before then
-    window = window_of(now)
+
+local function adopt(before)
+    if before then
+        window = window_of(now)
+    end
 end
-local cost = tonumber(ARGV[6])
-local accepted = count < allowed_for(cost, allowed(force, tonumber(ARGV[5])))
-local found = count
-if accepted then
-    count = count + cost
+
+local function state()
+    local packed = rate.packed
+    local state = pack(HEAD, FORM, window, count, rate_since, retuned, #packed, packed)
+    return state, (window + 1) * rate.period - now
 end
-if accepted or before then
-    write((window + 1) * force.rate.period - now, window, count, force.rate.text, force.since, force.retuned)
+
+local function join(many, cost, most)
+    local accepted = fitting(many, cost, count, allowed_for(cost, allowed(most)))
+    local told = pack("<I4ddddI2", accepted, window, count, 0, 0, 0)
+    if accepted > 0 then
+        count, changed = count + accepted * cost, true
+    end
+    return told
 end
-return answer(accepted, force, window, found)
+
+local function refund(cost, moment)
+    local given = window == window_of(moment) and count > 0
+    if given then
+        count = max(count - cost, 0)
+    end
+    return given
+end

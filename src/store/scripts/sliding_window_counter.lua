@@ -1,70 +1,77 @@
 -- This window's count, and a part of the one before's: floor(current + previous * (1 - elapsed / period)).
 --
--- join:    ARGV[5] how many in a window; ARGV[6] cost
---          reply: ..., window, how many came in the one before it, and in it
--- refund:  ARGV[5] when the request was accepted, in us; ARGV[6] cost
+-- join:    how many in a window
+--          reply: d window; dd how many came in the one before it, and in it; d unused; I2 unused
+-- refund:  when the request was accepted, in us
 --
--- State: "window|previous|current|rate|since|retuned".
-local counted, previous, current, force = 0, 0, 0, nil
-local stored = redis.call("GET", KEYS[1])
-if stored then
-    local fields = split(stored, "|")
-    counted, previous, current = tonumber(fields[1]), tonumber(fields[2]), tonumber(fields[3])
-    force = { rate = pace(fields[4]), since = tonumber(fields[5]), retuned = tonumber(fields[6]) }
-else
-    force = fresh()
-end
+-- State: B FORM, d window, d previous, d current, d since, d retuned, I2 c0 rate.
+local HEAD, SHORTEST = "<BdddddI2c0", 75
+
+local window, previous, current
 
 local function window_of(moment)
-    return floor(moment / force.rate.period)
+    return floor(moment / rate.period)
 end
 
-local function estimate(window)
-    local elapsed = max(now - window * force.rate.period, 0)
-    local before = muldiv(previous, force.rate.period - elapsed, force.rate.period)
+local function estimate()
+    local elapsed = max(now - window * rate.period, 0)
+    local before = muldiv(previous, rate.period - elapsed, rate.period)
     return current + before
 end
 
-local function save(window)
-    local windows = current > 0 and 2 or 1
-    write((window + windows) * force.rate.period - now, window, previous, current, force.rate.text, force.since,
-        force.retuned)
+local function fresh()
+    window, previous, current = 0, 0, 0
+end
+
+local function load(stored)
+    local _, rate_then, since_then, retuned_then
+    _, window, previous, current, since_then, retuned_then, rate_then = read(HEAD, stored)
+    follow(rate_then, since_then, retuned_then)
 end
 
 -- A clock that was set back stays in its window.
-local window = max(window_of(now), counted)
-if window == counted + 1 then
-    previous, current = current, 0
-elseif window > counted then
-    previous, current = 0, 0
+local function age()
+    local present = window_of(now)
+    if present == window + 1 then
+        window, previous, current = present, current, 0
+    elseif present > window then
+        window, previous, current = present, 0, 0
+    end
 end
 
-if ARGV[1] == "refund" then
-    local came = window_of(tonumber(ARGV[5]))
-    local given, cost = false, tonumber(ARGV[6])
+-- What counts now stays, in the windows of the new rate.
+local function adopt(before)
+    if before and before.period ~= rate.period then
+        local elapsed = max(now - window * before.period, 0)
+        local counting = current + muldiv(previous, before.period - elapsed, before.period)
+        window, previous, current = window_of(now), 0, counting
+    end
+end
+
+local function state()
+    local packed = rate.packed
+    local state = pack(HEAD, FORM, window, previous, current, rate_since, retuned, #packed, packed)
+    local windows = current > 0 and 2 or 1
+    return state, (window + windows) * rate.period - now
+end
+
+local function join(many, cost, most)
+    local accepted = fitting(many, cost, estimate(), allowed_for(cost, allowed(most)))
+    local told = pack("<I4ddddI2", accepted, window, previous, current, 0, 0)
+    if accepted > 0 then
+        current, changed = current + accepted * cost, true
+    end
+    return told
+end
+
+local function refund(cost, moment)
+    local came = window_of(moment)
     if came == window and current > 0 then
-        given, current = true, max(current - cost, 0)
+        current = max(current - cost, 0)
+        return true
     elseif came + 1 == window and previous > 0 then
-        given, previous = true, max(previous - cost, 0)
+        previous = max(previous - cost, 0)
+        return true
     end
-    if given then
-        save(window)
-    end
-    return answer(given, force)
+    return false
 end
-
-local counting = estimate(window)
-local before = settle(force)
-if before and before.period ~= force.rate.period then
-    window, previous, current = window_of(now), 0, counting
-end
-local cost = tonumber(ARGV[6])
-local accepted = estimate(window) < allowed_for(cost, allowed(force, tonumber(ARGV[5])))
-local reply = answer(accepted, force, window, previous, current)
-if accepted then
-    current = current + cost
-end
-if accepted or before then
-    save(window)
-end
-return reply

@@ -5,7 +5,7 @@ use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 
 /// Directives that other modules read.
-const HANDLED: [&str; 50] = [
+const HANDLED: [&str; 54] = [
     "access_by_lua",
     "access_by_lua_block",
     "access_by_lua_file",
@@ -38,6 +38,10 @@ const HANDLED: [&str; 50] = [
     "proxy_set_header",
     "proxy_connect_timeout",
     "proxy_read_timeout",
+    "grpc_pass",
+    "grpc_set_header",
+    "grpc_connect_timeout",
+    "grpc_read_timeout",
     "listen",
     "server_name",
     "ssl_certificate",
@@ -158,7 +162,7 @@ const HINTS: [(&str, &str); 17] = [
 pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, notes: &mut Notes) {
     for directive in block {
         let name = &*directive.name;
-        if name == "proxy_set_header" {
+        if ["proxy_set_header", "grpc_set_header"].contains(&name) {
             field(directive, notes);
         } else if name == "return" && error_status(directive).is_some() {
             // It refuses the requests of its locations.
@@ -171,13 +175,13 @@ pub(super) fn unhandled<'t>(block: impl IntoIterator<Item = &'t Directive>, note
     }
 }
 
-/// Adds a note on a `proxy_set_header`, unless drip sends that field to an origin anyway.
+/// Adds a note on a `proxy_set_header` or `grpc_set_header`, unless drip sends that field to an
+/// origin anyway.
 fn field(directive: &Directive, notes: &mut Notes) {
+    let set = &directive.name;
     let [name, value] = &directive.args[..] else {
-        return notes.add(
-            directive.place,
-            "proxy_set_header has a name and a value; it is left out",
-        );
+        let what = format!("{set} has a name and a value; it is left out");
+        return notes.add(directive.place, what);
     };
     let same = match &*name.to_ascii_lowercase() {
         "host" | "upgrade" | "connection" => true,
@@ -187,6 +191,6 @@ fn field(directive: &Directive, notes: &mut Notes) {
         _ => false,
     };
     if !same {
-        notes.add(directive.place, format!("proxy_set_header {name} is not translated: drip sets X-Forwarded-For, -Proto and -Host, and Host; request_headers of a route sets others"));
+        notes.add(directive.place, format!("{set} {name} is not translated: drip sets X-Forwarded-For, -Proto and -Host, and Host; request_headers of a route sets others"));
     }
 }

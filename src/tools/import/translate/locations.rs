@@ -3,6 +3,7 @@ use super::hints;
 use super::kind::{Kind, Mark, kind};
 use super::limits::{LimitSet, Limits};
 use super::origins::Spot;
+use super::pass::Pass;
 use super::protection::Protection;
 use super::route::{Action, Forward, Location, Pattern};
 use super::scope::{Scope, named};
@@ -103,7 +104,7 @@ impl Translation<'_> {
         }
         let action = if let Some(protection) = &one.protection {
             protection.tell(&format!("location {shown}"), &mut self.notes);
-            let forwards = named(one.inside(), "proxy_pass").next().is_some();
+            let forwards = Pass::of(one.inside()).is_some();
             if let Some(bare) = redirected(beside, mark, path).filter(|_| forwards) {
                 // nginx answers it with a redirect to a path that is refused.
                 let pattern = Pattern::Exact(bare.to_owned());
@@ -195,7 +196,7 @@ impl Translation<'_> {
         let (own_scope, around) = (one.scope, one.around);
         let place = one.directive.place;
         let block = one.inside();
-        let own = named(block, "proxy_pass").next();
+        let own = Pass::of(block);
         let fallback = if own.is_none() {
             self.fallback(block, own_scope, around)
         } else {
@@ -206,7 +207,7 @@ impl Translation<'_> {
             (None, Some((pass, scope))) => (*pass, scope, Some(own_scope)),
             (None, None) => {
                 let shown = one.shown();
-                self.notes.add(place, format!("location {shown} has no proxy_pass and is left out; its requests go to the longest path that matches"));
+                self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass and is left out; its requests go to the longest path that matches"));
                 return None;
             }
         };
@@ -245,7 +246,7 @@ impl Translation<'_> {
         block: &[Directive],
         scope: &Scope,
         around: Around<'t>,
-    ) -> Option<(&'t Directive, Scope<'t>)> {
+    ) -> Option<(Pass<'t>, Scope<'t>)> {
         let files = named(block, "try_files")
             .next()
             .or_else(|| scope.get("try_files"))?;
@@ -253,7 +254,7 @@ impl Translation<'_> {
         let mut named_locations = named(around.block, "location");
         let target = named_locations.find(|location| location.args.first() == Some(name))?;
         let inside = target.block.as_deref().unwrap_or_default();
-        let pass = named(inside, "proxy_pass").next()?;
+        let pass = Pass::of(inside)?;
         self.notes.add(
             files.place,
             format!("try_files: drip serves no files; all requests go to {name}"),

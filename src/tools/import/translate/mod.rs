@@ -11,6 +11,7 @@ mod listen;
 mod locations;
 mod origins;
 mod page;
+mod pass;
 mod pcre;
 mod plans;
 mod precedence;

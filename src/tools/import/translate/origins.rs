@@ -2,13 +2,13 @@ use std::collections::HashMap;
 
 use super::connections::{Connections, MOST_IN_FLIGHT};
 use super::page::{Names, Section, list};
+use super::pass::Pass;
 use super::probe;
 use super::scope::Scope;
 use super::upstreams::{Upstream, url};
 use crate::config::toml_string;
 use crate::limit::show_duration;
 use crate::tools::import::notes::Notes;
-use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
 
 /// The origins of the locations: one for each combination of upstream and settings.
@@ -32,18 +32,17 @@ pub(super) struct Spot<'s, 't> {
 }
 
 impl Origins {
-    /// The name of the origin for a `proxy_pass`, and the prefix that replaces the location's.
+    /// The name of the origin for the requests of a location, and the prefix that replaces that of
+    /// the location.
     pub(super) fn of(
         &mut self,
-        pass: &Directive,
+        pass: Pass,
         spot: &Spot,
         connections: &Connections,
         notes: &mut Notes,
     ) -> Option<(String, Option<String>)> {
-        let place = pass.place;
-        let target = pass.args.first().map_or("", String::as_str);
-        let Some((scheme @ ("http" | "https"), rest)) = target.split_once("://") else {
-            notes.add(place, format!("proxy_pass {target}: only http:// and https:// are translated; this location is left out"));
+        let Some((scheme, rest)) = pass.scheme() else {
+            pass.note("only http:// and https:// are translated, and grpc:// and grpcs:// of grpc_pass; this location is left out", notes);
             return None;
         };
         // `$request_uri` is the target as the client sent it, which is what drip sends anyway.
@@ -53,7 +52,10 @@ impl Origins {
             .unwrap_or(rest);
         let (authority, uri) = split(rest);
         if rest.contains('$') {
-            notes.add(place, format!("proxy_pass {target}: drip's origins have no variables; this location is left out"));
+            pass.note(
+                "drip's origins have no variables; this location is left out",
+                notes,
+            );
             return None;
         }
         let prefix = match spot.path {
@@ -61,12 +63,17 @@ impl Origins {
             Some(path) if path == uri => None,
             Some(path) if probe::rewrite(path, uri) => {
                 if uri.ends_with('/') && !path.ends_with('/') {
-                    notes.add(place, format!("proxy_pass {target}: nginx sends // where {path} meets the rest of a path, and drip sends /"));
+                    pass.note(
+                        &format!(
+                            "nginx sends // where {path} meets the rest of a path, and drip sends /"
+                        ),
+                        notes,
+                    );
                 }
                 Some(uri.to_owned())
             }
             _ => {
-                notes.add(place, format!("proxy_pass {target}: {uri} is no prefix that drip can put before a path; this location is left out"));
+                pass.note(&format!("{uri} is no prefix that drip can put before a path; this location is left out"), notes);
                 return None;
             }
         };
@@ -77,22 +84,30 @@ impl Origins {
             ..Upstream::default()
         });
         let servers = upstream.servers.iter().map(|server| url(scheme, server));
+        // drip speaks HTTP/1 without TLS over socket files.
+        let is_spoken = |server: &String| scheme == "http" || !server.starts_with("unix:");
         let servers = servers
-            .filter(|server| probe::server(server))
+            .filter(|server| is_spoken(server) && probe::server(server))
             .collect::<Vec<_>>();
         if servers.is_empty() {
-            notes.add(place, format!("proxy_pass {target}: there is no server that drip can use; this location is left out"));
+            pass.note(
+                "there is no server that drip can use; this location is left out",
+                notes,
+            );
             return None;
         }
         if scheme == "https" {
-            notes.add(place, format!("proxy_pass {target}: drip verifies the certificate of the origin; nginx does so only with proxy_ssl_verify"));
+            pass.note(
+                "drip verifies the certificate of the origin; nginx does so only if it is told to",
+                notes,
+            );
         }
         let mut section = Section {
             comments: upstream.comments.clone(),
             ..Section::default()
         };
         section.fields.push(("servers", list(&servers)));
-        timeouts(&mut section, spot.scope, notes);
+        timeouts(&mut section, pass, spot.scope, notes);
         let most = [upstream.most, connections.most]
             .into_iter()
             .flatten()
@@ -103,7 +118,12 @@ impl Origins {
         }
         let owner = connections.is_by_server.then_some(spot.server);
         section.fields.extend(upstream.fields);
-        if let Some(host) = host(if is_group { Some(authority) } else { None }, spot, notes) {
+        if let Some(host) = host(
+            pass,
+            if is_group { Some(authority) } else { None },
+            spot,
+            notes,
+        ) {
             section.text("host", &host);
         }
         Some((self.named(section, owner, authority), prefix))
@@ -143,12 +163,13 @@ fn split(rest: &str) -> (&str, &str) {
     rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()))
 }
 
-fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
+fn timeouts(section: &mut Section, pass: Pass, scope: &Scope, notes: &mut Notes) {
     for (theirs, ours) in [
-        ("proxy_connect_timeout", "connect_timeout"),
-        ("proxy_read_timeout", "response_timeout"),
+        ("connect_timeout", "connect_timeout"),
+        ("read_timeout", "response_timeout"),
     ] {
-        let Some(directive) = scope.get(theirs) else {
+        let theirs = pass.directive(theirs);
+        let Some(directive) = scope.get(&theirs) else {
             continue;
         };
         let text = directive.args.first().map_or("", String::as_str);
@@ -167,8 +188,9 @@ fn timeouts(section: &mut Section, scope: &Scope, notes: &mut Notes) {
 }
 
 /// The host setting for `proxy_set_header Host`; `None` if it is drip's default.
-fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
-    let fields = spot.scope.all("proxy_set_header");
+fn host(pass: Pass, group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
+    let directive = pass.directive("set_header");
+    let fields = spot.scope.all(&directive);
     let field = fields.iter().find(|field| {
         field
             .args
@@ -189,20 +211,18 @@ fn host(group: Option<&str>, spot: &Spot, notes: &mut Notes) -> Option<String> {
         "$host:$server_port" | "$host:$proxy_port" | "$http_host:$server_port" => {
             notes.add(
                 field.place,
-                format!(
-                    "proxy_set_header Host {value}: the origin gets the client's Host unchanged"
-                ),
+                format!("{directive} Host {value}: the origin gets the client's Host unchanged"),
             );
             None
         }
         "$server_name" => spot.server_name.map(str::to_owned).or_else(|| Some(own())),
         "preserve" | "origin" => {
-            notes.add(field.place, format!("proxy_set_header Host {value}: this word has another meaning in drip; the client's Host is kept"));
+            notes.add(field.place, format!("{directive} Host {value}: this word has another meaning in drip; the client's Host is kept"));
             None
         }
         literal if probe::origin_host(literal) => Some(literal.to_owned()),
         _ => {
-            notes.add(field.place, format!("proxy_set_header Host {value}: drip cannot build this value; the client's Host is kept"));
+            notes.add(field.place, format!("{directive} Host {value}: drip cannot build this value; the client's Host is kept"));
             None
         }
     }

@@ -1,0 +1,60 @@
+//! A relay that makes a server seem far away.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use drip::limit::Moment;
+use drip::time::clock;
+
+/// The address of a relay to `server`, on which what the server answers takes `latency`.
+///
+/// It runs as long as the program.
+pub fn relay(server: SocketAddr, latency: Duration) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    thread::spawn(move || {
+        for near in listener.incoming().map_while(Result::ok) {
+            // If nothing listens there, the connection ends.
+            let _joined = TcpStream::connect(server).and_then(|far| join(&near, &far, latency));
+        }
+    });
+    Ok(address)
+}
+
+fn join(near: &TcpStream, far: &TcpStream, latency: Duration) -> io::Result<()> {
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    carry(near.try_clone()?, far.try_clone()?, Duration::ZERO);
+    carry(far.try_clone()?, near.try_clone()?, latency);
+    Ok(())
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream, latency: Duration) {
+    let (sender, receiver) = mpsc::sync_channel::<(Moment, Vec<u8>)>(4096);
+    thread::spawn(move || {
+        for (due, bytes) in receiver {
+            let left = due.since(clock::now());
+            if !left.is_zero() {
+                thread::sleep(left);
+            }
+            if to.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        let _closed = to.shutdown(Shutdown::Both);
+    });
+    thread::spawn(move || {
+        let mut bytes = vec![0; 1 << 16];
+        while let Ok(read @ 1..) = from.read(&mut bytes) {
+            if sender
+                .send((clock::now() + latency, bytes[..read].to_vec()))
+                .is_err()
+            {
+                break;
+            }
+        }
+    });
+}

@@ -1,0 +1,170 @@
+use super::{Join, Pace, Refund, Retune};
+use crate::limit::{Algorithm, Delay, Moment};
+
+/// What a script is asked for, with the byte that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Join = 1,
+    Refund = 2,
+    Forget = 3,
+    Retune = 4,
+}
+
+/// Something that a script does to one key.
+pub(super) trait Operation {
+    const ASKED: Asked;
+
+    fn key(&self) -> &[u8];
+    fn algorithm(&self) -> Algorithm;
+    fn pace(&self) -> &Pace;
+    fn at(&self) -> Option<Moment>;
+    fn entry(&self) -> Entry;
+}
+
+/// How a script reads an operation: equal ones in a row are one entry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) cost: u32,
+    /// As the scripts document them.
+    pub(super) numbers: [f64; 3],
+}
+
+impl Operation for Join<'_> {
+    const ASKED: Asked = Asked::Join;
+
+    fn key(&self) -> &[u8] {
+        self.key
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    fn pace(&self) -> &Pace {
+        self.pace
+    }
+
+    fn at(&self) -> Option<Moment> {
+        self.at
+    }
+
+    fn entry(&self) -> Entry {
+        let (limit, ceiling) = (self.limit, f64::from(self.limit.ceiling()));
+        let numbers = match (self.algorithm, limit.waits()) {
+            (it, _) if it.has_windows() => [f64::from(limit.burst) + 1.0, 0.0, 0.0],
+            (Algorithm::LeakyBucket, Delay::Above(delay)) => {
+                // A longer wait counts as unlimited: the scripts' numbers cannot hold it.
+                let patience = limit.max_wait.map(|span| span.as_micros());
+                let patience = patience
+                    .and_then(|micros| u64::try_from(micros).ok())
+                    .filter(|micros| *micros < 1 << 52);
+                [ceiling, f64::from(delay), patience.map_or(NONE, double)]
+            }
+            _ => [ceiling, NONE, NONE],
+        };
+        Entry {
+            cost: limit.cost.get(),
+            numbers,
+        }
+    }
+}
+
+impl Operation for Refund<'_> {
+    const ASKED: Asked = Asked::Refund;
+
+    fn key(&self) -> &[u8] {
+        self.key
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    fn pace(&self) -> &Pace {
+        self.pace
+    }
+
+    fn at(&self) -> Option<Moment> {
+        self.at
+    }
+
+    fn entry(&self) -> Entry {
+        let charged = match self.algorithm {
+            Algorithm::LeakyBucket => double(self.charge.place),
+            Algorithm::TokenBucket => NONE,
+            _ => micros(self.charge.at),
+        };
+        Entry {
+            cost: self.charge.cost.get(),
+            numbers: [charged, 0.0, 0.0],
+        }
+    }
+}
+
+/// Forgets what is charged behind the charge of the last who waits. For leaky buckets only.
+pub(super) struct ForgetBehind<'a>(pub(super) &'a Refund<'a>);
+
+impl Operation for ForgetBehind<'_> {
+    const ASKED: Asked = Asked::Forget;
+
+    fn key(&self) -> &[u8] {
+        self.0.key
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        self.0.algorithm
+    }
+
+    fn pace(&self) -> &Pace {
+        self.0.pace
+    }
+
+    fn at(&self) -> Option<Moment> {
+        self.0.at
+    }
+
+    fn entry(&self) -> Entry {
+        self.0.entry()
+    }
+}
+
+impl Operation for Retune<'_> {
+    const ASKED: Asked = Asked::Retune;
+
+    fn key(&self) -> &[u8] {
+        self.key
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::LeakyBucket
+    }
+
+    fn pace(&self) -> &Pace {
+        self.pace
+    }
+
+    fn at(&self) -> Option<Moment> {
+        None
+    }
+
+    fn entry(&self) -> Entry {
+        Entry {
+            cost: 1,
+            numbers: [0.0; 3],
+        }
+    }
+}
+
+/// What a script reads as "none".
+const NONE: f64 = -1.0;
+
+/// A moment in the scripts' unit.
+pub(super) fn micros(at: Moment) -> f64 {
+    double(at.as_nanos() / 1000)
+}
+
+/// A whole number as the scripts have it: exact below 2^53.
+#[allow(clippy::cast_precision_loss)]
+pub(super) fn double(whole: u64) -> f64 {
+    whole as f64
+}
