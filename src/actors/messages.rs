@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::answer::{Answer, Charge, Key, Outcome};
 use super::arrivals::{Arrival, Arrivals};
+use super::saved_key::SavedKey;
 use super::stats::{Count, Top};
 use crate::limit::{Cost, Limit, Moment, Rate, Ticket};
 
@@ -116,6 +117,43 @@ pub struct Retire;
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "()")]
 pub struct RejectAll;
+
+/// The next process takes over: no request is accepted any more, and those that wait leave.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct HandOver {
+    /// Told when all earlier requests are decided, or with their key's actor.
+    pub(super) done: oneshot::Sender<()>,
+}
+
+/// Asks for one step of saving all keys, from just before index `before` to the front.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct SaveKeys {
+    /// [`FROM_THE_END`] first, then the index of the last reply.
+    pub(super) before: usize,
+    /// The moment as of which they are saved.
+    pub(super) at: Moment,
+    pub(super) reply: oneshot::Sender<SavedKeys>,
+}
+
+/// The keys of one step of saving.
+#[derive(Debug)]
+pub(super) struct SavedKeys {
+    pub(super) keys: Vec<SavedKey>,
+    /// The index to continue from; 0 at the end.
+    pub(super) before: usize,
+    /// Whether the next key waits for its actor.
+    pub(super) is_behind: bool,
+}
+
+/// Keys that an earlier process saved at `at`.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct RestoreKeys {
+    pub(super) keys: Vec<SavedKey>,
+    pub(super) at: Moment,
+}
 
 /// Asks for one step of collecting statistics, from just before index `before` to the front.
 #[derive(Debug, Message)]

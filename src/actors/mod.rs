@@ -17,6 +17,7 @@ mod key;
 mod messages;
 mod overrides;
 mod restart;
+mod saved_key;
 mod shards;
 mod snapshot;
 mod stats;
@@ -34,6 +35,7 @@ pub use arrivals::{Arrival, Arrivals};
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
 pub use messages::Waiters;
 pub use overrides::{MOST_KEYS, Override, Overrides};
+pub use saved_key::SavedKey;
 pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::StoreHealth;
 #[cfg(test)]

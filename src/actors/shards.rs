@@ -96,10 +96,23 @@ impl Shards {
     }
 
     fn supervisor(&self, key: &[u8]) -> &Addr<ZoneSupervisor> {
+        &self.supervisors[self.index(key)]
+    }
+
+    fn index(&self, key: &[u8]) -> usize {
         let hash = self.hasher.hash_one(key);
         // There are far fewer workers than hashes, so the remainder is nearly uniform.
-        let shard = usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default();
-        &self.supervisors[shard]
+        usize::try_from(hash % self.supervisors.len() as u64).unwrap_or_default()
+    }
+
+    /// Splits what belongs to keys by their supervisors, in the order of these.
+    pub(super) fn split<T>(&self, all: Vec<T>, key: impl Fn(&T) -> &[u8]) -> Vec<Vec<T>> {
+        let mut parts: Vec<Vec<T>> = self.supervisors.iter().map(|_| Vec::new()).collect();
+        for one in all {
+            let index = self.index(key(&one));
+            parts[index].push(one);
+        }
+        parts
     }
 
     pub(super) fn supervisors(&self) -> &[Addr<ZoneSupervisor>] {

@@ -17,6 +17,7 @@
 //! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
 //! - [`HeavyHitters`] finds the keys with the most requests, rejections and waiting time.
 //! - [`StoppableClock`] pauses what runs on it.
+//! - [`SavedAccount`] is what of an account outlives its process.
 //! - [`NewKeyBudget`] bounds how many unknown keys get buckets of their own.
 //! - [`ExternalSchedule`] keeps waiters whose departure times are assigned elsewhere.
 
@@ -39,12 +40,13 @@ mod percent;
 mod places;
 mod queue;
 mod rate;
+mod saved;
 mod stoppable_clock;
 mod verdict;
 
 pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
-pub use backoff::{Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, Sent};
+pub use backoff::{Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, SavedBackoff, Sent};
 pub use bucket::Bucket;
 pub use class_queue::{Class, ClassPosition, ClassQueue, MAX_CLASS_WEIGHT, Share};
 pub use cost::Cost;
@@ -52,7 +54,8 @@ pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Position};
 pub use gate::{
-    Admission, Full, Gate, GateLimits, GatePosition, GivesUp, Patience, Release, WaitLimits,
+    Admission, Full, Gate, GateLimits, GatePosition, GivesUp, Patience, Release, SavedGate,
+    WaitLimits,
 };
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};
 pub use meter::{Allowance, Meter};
@@ -63,5 +66,6 @@ pub use percent::{Percent, PercentError};
 pub use places::{Places, Terms, changed};
 pub use queue::{Charge, Departure, Queue, Ticket};
 pub use rate::{Rate, RateError};
+pub use saved::SavedAccount;
 pub use stoppable_clock::StoppableClock;
 pub use verdict::{Delay, Excess, Limit, Reason, Refusal, Verdict};

@@ -11,6 +11,7 @@ mod proxy_protocol;
 mod reload;
 mod serve;
 pub(crate) mod signals;
+mod state;
 #[cfg(test)]
 mod tests;
 mod tls;

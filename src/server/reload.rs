@@ -8,6 +8,7 @@ use actix_rt::ArbiterHandle;
 use tokio::sync::watch;
 
 use super::load::Loaded;
+use super::state::StateFile;
 use crate::config::{self, ChangedBy, FileState, History, LoadError, NamedFile, Problem, Settings};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::Prober;
@@ -47,6 +48,8 @@ pub(super) struct Reloader {
 impl Reloader {
     /// Starts the gateway on `workers` and publishes it on `tell`.
     ///
+    /// It goes on from what `left` has of the process before.
+    ///
     /// # Errors
     ///
     /// Returns an error if the access log cannot be opened.
@@ -56,6 +59,7 @@ impl Reloader {
         tell: watch::Sender<Option<Arc<Gateway>>>,
         state: watch::Sender<FileState>,
         history: History,
+        left: Option<&mut StateFile>,
     ) -> io::Result<Self> {
         let Loaded {
             file,
@@ -69,6 +73,9 @@ impl Reloader {
         let gateway = Arc::new(Gateway::start(settings, &workers, access, since));
         let prober = Prober::default();
         prober.follow(gateway.origins());
+        if let Some(left) = left {
+            left.restore(&gateway);
+        }
         tell.send_replace(Some(Arc::clone(&gateway)));
         let metrics = ConfigMetrics::of_this_process();
         metrics.loaded();

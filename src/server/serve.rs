@@ -14,6 +14,7 @@ use super::logs;
 use super::notify::ServiceManager;
 use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
+use super::state::StateFile;
 use super::watchdog::Watchdog;
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
 use crate::config::{self, ChangedBy, FileState, History, Watcher};
@@ -64,13 +65,15 @@ pub(crate) async fn serve(
         let admin = admin::listen(address, admin);
         actix_rt::spawn(admin.map_err(|error| in_use(&error, &format!("server.admin {address}")))?);
     }
+    let mut kept = StateFile::open(server.state.as_deref()).await;
     let mut accepting = Accepting::start(server, tell.subscribe()).await?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(gateway = server.name, version, "the gateway starts");
     let addresses: Vec<_> = server.listen.iter().map(ToString::to_string).collect();
     let (address, live_page) = (addresses.join(", "), server.admin.map(live_page));
     tracing::info!(address, live_page = live_page.as_deref(), "listening");
-    let reloader = Reloader::start(loaded, accepting.workers(), tell, state, history)?;
+    let workers = accepting.workers();
+    let reloader = Reloader::start(loaded, workers, tell, state, history, kept.as_mut())?;
     health.set_accepting(true);
     watcher.follow(reloader.other_files());
 
@@ -126,7 +129,7 @@ pub(crate) async fn serve(
     drop(asked_to_read);
     manager.stopping(reloader.gateway().settings().server.shutdown_timeout);
     tokio::select! {
-        () = stop(reloader, accepting, &mut signals) => Ok(()),
+        () = stop(reloader, accepting, kept, &mut signals) => Ok(()),
         never = watchdog.while_stopping(&manager) => match never {},
     }
 }
@@ -138,10 +141,15 @@ fn file_name(file: &Path) -> String {
 
 /// Stops accepting, and lets the queues drain.
 ///
-/// After `shutdown_timeout` the remaining waiters are rejected.
+/// After `shutdown_timeout` the remaining waiters are rejected. The next process starts from `kept`.
 ///
 /// A second signal to stop ends it at once.
-async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signals) {
+async fn stop(
+    reloader: Reloader,
+    mut accepting: Accepting,
+    kept: Option<StateFile>,
+    signals: &mut Signals,
+) {
     let gateway = reloader.gateway();
     let shutdown_timeout = gateway.settings().server.shutdown_timeout;
     tracing::info!(
@@ -153,15 +161,23 @@ async fn stop(reloader: Reloader, mut accepting: Accepting, signals: &mut Signal
     gateway.stop();
     let ending = async move {
         accepting.close().await;
+        let handing_over = async {
+            if let Some(kept) = kept {
+                kept.hand_over(&gateway, accepting.all_gone()).await;
+            }
+        };
         // A queue lives on one worker, and its waiters may be connected to another worker. So no
         // worker ends before all connections have ended.
-        if timeout(shutdown_timeout, accepting.all_gone())
-            .await
-            .is_err()
-        {
-            gateway.reject_all();
-            let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
-        }
+        let draining = async {
+            if timeout(shutdown_timeout, accepting.all_gone())
+                .await
+                .is_err()
+            {
+                gateway.reject_all();
+                let _last_answers = timeout(LAST_ANSWERS, accepting.all_gone()).await;
+            }
+        };
+        tokio::join!(handing_over, draining);
         accepting.end().await;
         if let Some(spans) = gateway.spans() {
             let lost = spans.finish().await;

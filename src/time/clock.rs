@@ -76,18 +76,28 @@ pub fn monotonic(moment: Moment) -> Timespec {
     }
 }
 
+/// The present moment by the wall clock, which may be set back.
+///
+/// Meant to be compared by another process.
+#[must_use]
+pub fn wall() -> Moment {
+    #[allow(clippy::disallowed_methods)]
+    let wall = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    Moment::default() + wall
+}
+
 /// The Unix time, in nanoseconds, at which the monotonic clock was zero.
 fn epoch_nanos() -> u64 {
     static EPOCH: OnceLock<u64> = OnceLock::new();
-    #[allow(clippy::disallowed_methods)]
-    *EPOCH.get_or_init(|| {
-        let wall = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        u64::try_from(wall.as_nanos())
-            .unwrap_or(u64::MAX)
-            .saturating_sub(monotonic_nanos())
-    })
+    *EPOCH.get_or_init(|| wall().as_nanos().saturating_sub(monotonic_nanos()))
+}
+
+/// The time of the machine's monotonic clock, in nanoseconds: since the machine was started.
+#[must_use]
+pub fn since_boot() -> u64 {
+    monotonic_nanos()
 }
 
 /// The time of the machine's monotonic clock, in microseconds.

@@ -28,7 +28,8 @@ fn handed(site: &Site, socket: impl Into<OwnedFd>) -> Command {
     shell
 }
 
-fn start(site: Site, socket: impl Into<OwnedFd>) -> Gateway {
+/// The program on `site`, which listens on `socket`.
+pub fn start_on(site: Site, socket: impl Into<OwnedFd>) -> Gateway {
     let command = handed(&site, socket);
     Gateway::run_as(site, command)
 }
@@ -60,7 +61,7 @@ fn a_restart_on_a_socket_that_is_held_refuses_nobody_and_loses_nothing() {
     let file = one_zone(&origin, "1000r/s", "burst = 200");
     let start = || {
         let held = socket.try_clone().expect("a second handle");
-        start(site_at(address, &file), held)
+        start_on(site_at(address, &file), held)
     };
     let mut gateway = start();
     wait_until_ready(&gateway);
@@ -109,7 +110,7 @@ fn a_unix_socket_can_be_handed_down_and_its_file_stays() {
         one_zone(&origin, "50r/s", "burst = 9")
     );
     fs::write(site.file(), text).expect("a file");
-    let mut gateway = start(site, socket.try_clone().expect("a second handle"));
+    let mut gateway = start_on(site, socket.try_clone().expect("a second handle"));
     wait_until_ready(&gateway);
     let mut client = std::os::unix::net::UnixStream::connect(&path).expect("a connection");
     std::io::Write::write_all(&mut client, b"GET / HTTP/1.0\r\n\r\n").expect("it reads");
@@ -165,14 +166,14 @@ fn those_who_wait_are_answered_by_the_old_process_while_the_new_one_serves() {
     let address = free_address();
     let socket = TcpListener::bind(address).expect("a socket");
     let site = || site_at(address, &one_zone(&origin, "2r/s", "burst = 9"));
-    let mut old = start(site(), socket.try_clone().expect("a second handle"));
+    let mut old = start_on(site(), socket.try_clone().expect("a second handle"));
     wait_until_ready(&old);
     let mut waiting: Vec<_> = (0..5).map(|_| Client::ask(address, "/?key=a")).collect();
     old.wait_for_depth(4);
     old.signal(Signal::TERM);
     old.wait_for_line("stopping");
 
-    let new = start(site(), socket);
+    let new = start_on(site(), socket);
     wait_until_ready(&new);
     let since = now();
     assert_eq!(fetch(address, "/?key=b").status, 200);

@@ -41,6 +41,7 @@ mod rotation;
 mod servers;
 #[cfg(feature = "otlp")]
 mod spans;
+mod state;
 mod stop;
 mod store_panel;
 mod timeouts;

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod crash;
+mod handover;
 mod immediate;
 mod keys;
 mod listing;
@@ -64,6 +65,8 @@ enum Phase {
     Open,
     /// The zone has left the file: the supervisor ends when the last waiter has gone.
     Retiring,
+    /// The next process takes over: no request is accepted any more, and those that wait leave.
+    HandedOver,
     /// The gateway stops: no request is accepted any more.
     Stopping,
 }
@@ -147,6 +150,17 @@ impl ZoneSupervisor {
                 }
             }
             None => {}
+        }
+    }
+
+    /// Whether a request is too late: the gateway stops.
+    ///
+    /// After the handover, a dry run still lets requests pass.
+    fn takes_no_more(&self, join: &Join) -> bool {
+        match self.phase {
+            Phase::Open | Phase::Retiring => false,
+            Phase::HandedOver => !join.dry_run,
+            Phase::Stopping => true,
         }
     }
 
@@ -277,7 +291,7 @@ impl Handler<Join> for ZoneSupervisor {
 
     fn handle(&mut self, join: Join, ctx: &mut Context<Self>) {
         let now = self.shard.pacer.now();
-        if self.phase == Phase::Stopping {
+        if self.takes_no_more(&join) {
             self.shard.count_request(&join.key, now);
             return self.reject(join, Rejected::Stopping, now);
         }

@@ -1,5 +1,6 @@
 mod arrivals;
 mod eviction;
+mod handover;
 mod heavy;
 mod held;
 mod in_flight;
@@ -80,7 +81,11 @@ impl Bench {
     }
 
     async fn advance(&self, span: Duration) {
-        self.pacer.advance(self.pacer.now() + span);
+        self.advance_to(self.pacer.now() + span).await;
+    }
+
+    async fn advance_to(&self, moment: Moment) {
+        self.pacer.advance(moment);
         Self::settle().await;
     }
 }

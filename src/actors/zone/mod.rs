@@ -1,3 +1,4 @@
+mod handover;
 mod queries;
 mod tuning;
 

@@ -1,5 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -55,6 +56,7 @@ pub(super) fn read(mut fields: Fields, admin_token: bool) -> Server {
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
         max_body_size: NonZeroU64::new(fields.or("max_body_size", 0, values::size)),
         shutdown_timeout: fields.or("shutdown_timeout", seconds(30), values::duration),
+        state: fields.get("state").and_then(state),
         tls: fields.get("tls").and_then(tls::read),
     };
     fields.finish();
@@ -78,6 +80,13 @@ fn name(node: Node) -> Option<String> {
             "1 to {LONGEST_NAME} printable characters such as \"edge-1\""
         ))
     })
+}
+
+fn state(node: Node) -> Option<PathBuf> {
+    match node.value.as_str() {
+        None | Some("") => node.expected("the name of a file such as \"drip.state\""),
+        Some(name) => Some(node.in_folder(name)),
+    }
 }
 
 /// The name of this host.

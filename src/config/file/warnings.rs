@@ -3,6 +3,9 @@
 //! Silence is better than a false alarm: a file that does what it says has no warning.
 
 use std::net::SocketAddr;
+use std::path::Path;
+
+use rustix::fs::{Access, access};
 
 use super::Node;
 use crate::config::{
@@ -55,12 +58,26 @@ fn server(server: &Server, node: Node) {
     if let Some(tls) = node.field("tls").filter(|_| !server.has_tls_address()) {
         tls.warn("no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table");
     }
+    if let (Some(state), Some(node)) = (&server.state, node.field("state")) {
+        state_folder(state, node);
+    }
     if let (Some(admin), Some(node)) = (server.admin, node.field("admin"))
         && !is_loopback(&admin)
     {
         node.warn(&format!(
             "{admin} is reachable from other hosts without TLS, so the token can be read on its way; use 127.0.0.1:{} behind a tunnel or a TLS proxy, unless the network is trusted",
             admin.port()
+        ));
+    }
+}
+
+/// Warns of a state file that cannot be written.
+fn state_folder(state: &Path, node: Node) {
+    let folder = state.parent().unwrap_or(state);
+    if let Err(error) = access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+        node.warn(&format!(
+            "no file can be written in {}: {error}; name one in a folder that this user can write, or a restart forgets all levels",
+            folder.display()
         ));
     }
 }

@@ -86,6 +86,7 @@ pub(in crate::config) const SERVER: Table = Table {
         Field::new("max_header_size", HEAD_SIZE, "Largest request head: \"1KB\" to \"1MB\".").or("\"32KB\""),
         Field::new("max_body_size", SIZE, "Largest request body; \"0\": no limit.").or("\"0\""),
         Field::new("shutdown_timeout", DURATION_FORM, "How long a stop lets waiting requests drain.").or("\"30s\""),
+        Field::new("state", NOT_EMPTY, "File in which levels and schedules outlive the process: the next one starts from it."),
         Field::new("tls", Form::Table(&TLS), "Certificates for TLS connections of clients."),
     ],
 };

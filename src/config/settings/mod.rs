@@ -146,6 +146,7 @@ impl Settings {
                 "server.max_connections",
                 new.max_connections != old.max_connections,
             ),
+            ("server.state", new.state != old.state),
             ("server.tls", new.tls != old.tls),
             ("log.format", self.log.format != started_with.log.format),
             ("log.otlp", self.log.otlp != started_with.log.otlp),

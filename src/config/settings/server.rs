@@ -45,6 +45,9 @@ pub struct Server {
     pub max_body_size: Option<NonZeroU64>,
     /// How long the queues may drain when the gateway stops; zero: not at all.
     pub shutdown_timeout: Duration,
+    /// Absolute path of the file in which levels and schedules outlive the process; `None`: they do
+    /// not.
+    pub state: Option<PathBuf>,
     /// Certificates for TLS connections of clients; `None`: no address has TLS.
     pub tls: Option<Tls>,
 }

@@ -111,6 +111,9 @@ fn server(out: &mut Page, settings: &Settings) {
         "shutdown_timeout",
         toml_text(&show_duration(server.shutdown_timeout)),
     );
+    if let Some(state) = &server.state {
+        out.field("state", toml_text(&state.display().to_string()));
+    }
     if let Some(tls) = &server.tls {
         out.table(&["server", "tls"]);
         out.field("cert", files(tls.pairs.iter().map(|pair| &*pair.cert)));

@@ -29,6 +29,7 @@ body_timeout     = "90s"
 max_header_size  = 2_000
 max_body_size    = "1024MB"
 shutdown_timeout = "0s"
+state            = "/tmp/drip.state"
 
 [server.tls]
 cert = ["a.pem", "/run/tls/b.pem"]
@@ -181,6 +182,7 @@ body_timeout = "90s"
 max_header_size = "2000B"
 max_body_size = "1GB"
 shutdown_timeout = "0"
+state = "/tmp/drip.state"
 
 [server.tls]
 cert = ["/etc/drip/a.pem", "/run/tls/b.pem"]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::key;
+use super::limits::Turns;
 use super::request_info::RequestInfo;
 use super::worker::Worker;
 use crate::actors::Key;
@@ -61,6 +62,8 @@ pub(super) struct GateRequest<'a> {
     info: &'a RequestInfo<'a>,
     /// What the request counts for.
     cost: Cost,
+    /// Whether it has a turn in a zone.
+    has_turn: bool,
     /// Whose share of the gate it takes, once that matters.
     sharer: OnceCell<Sharer>,
 }
@@ -98,6 +101,7 @@ impl<'a> GateRequest<'a> {
             origin,
             info,
             cost,
+            has_turn: false,
             sharer: OnceCell::new(),
         })
     }
@@ -146,6 +150,12 @@ impl<'a> GateRequest<'a> {
         });
     }
 
+    /// Notes the turns that the request has.
+    pub(super) fn after(mut self, turns: &Turns) -> Self {
+        self.has_turn = !turns.is_empty();
+        self
+    }
+
     /// Waits until the gate lets the request through. `waited` is how long it has waited before.
     pub(super) async fn pass(
         &self,
@@ -153,9 +163,9 @@ impl<'a> GateRequest<'a> {
         waited: Duration,
         at_gate: &mut Option<AtGate>,
     ) -> Result<Place, NoTurn> {
-        let admission = self
-            .gate
-            .join(|| self.share(), self.cost, self.most(waited));
+        let admission =
+            self.gate
+                .join_after(|| self.share(), self.cost, self.most(waited), self.has_turn);
         let (passed, span) = match admission {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
             Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),

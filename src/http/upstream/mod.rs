@@ -39,7 +39,7 @@ pub use dial::Dialer;
 pub use error::OriginError;
 pub use gate::{
     Admission, BlockedBy, BlockedTimes, GateOutage, GateRejection, GateState, NoTurn, OriginGate,
-    Place, Waiting,
+    Place, SavedOriginGate, Waiting,
 };
 pub use http1::Http1Connection;
 pub use http2::Http2Exchange;

@@ -17,6 +17,7 @@ mod outstanding;
 #[cfg(test)]
 mod properties;
 mod rate_share;
+mod saved;
 #[cfg(test)]
 mod scenarios;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use window::Closed;
 
 pub use cut::{Cut, Cuts, Lowered};
 pub use limits::BackoffLimits;
+pub use saved::SavedBackoff;
 pub use traffic::{Answer, Sent};
 
 /// A caller that was silent for longer skips the ticks before. The rate has grown back by then.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::tick::TICK;
 use super::window::Closed;
-use super::{BackoffLimits, Cut};
+use super::{BackoffLimits, Cut, SavedBackoff};
 use crate::limit::{Moment, Percent, Rate};
 
 /// All of the file's rate, in millionths.
@@ -68,6 +68,16 @@ impl RateShare {
     /// Applies a new floor.
     pub fn raise_to(&mut self, floor: Percent) {
         self.now = self.now.max(floor.millionths().into());
+    }
+
+    /// Continues from a cut that was saved at `at`.
+    pub fn restore(&mut self, saved: &SavedBackoff, at: Moment, now: Moment) {
+        self.now = saved.share.millionths().into();
+        self.held_until = at + saved.held.min(LONGEST_HOLD);
+        self.below_all_at = now;
+        // Nothing has been sent that could be in trouble.
+        self.may_grow = true;
+        self.last_cut = Some(Cut::of(saved.bad, saved.answers, at));
     }
 
     /// Judges a window. Returns whether it is a cut, even if the rate cannot be lower.

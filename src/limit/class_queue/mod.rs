@@ -153,6 +153,12 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         self.lanes.iter().map(|lane| lane.queue.len()).sum()
     }
 
+    /// What all waiters cost together.
+    #[must_use]
+    pub fn costs(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.queue.costs()).sum()
+    }
+
     /// Whether nothing waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {

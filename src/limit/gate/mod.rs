@@ -10,6 +10,7 @@ mod outage;
 mod patience;
 #[cfg(test)]
 mod properties;
+mod saved;
 #[cfg(test)]
 mod tests;
 mod turnover;
@@ -21,6 +22,7 @@ use super::fair_queue::Next;
 use super::{Class, ClassPosition, ClassQueue, Cost, Moment, Rate, Share};
 use outage::{Outage, Unsent};
 pub use patience::{GivesUp, Patience, WaitLimits};
+pub use saved::SavedGate;
 use turnover::Turnover;
 
 /// What a gate lets through and how many may wait.

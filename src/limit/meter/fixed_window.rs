@@ -16,7 +16,8 @@ impl FixedWindow {
         Self { window, count }
     }
 
-    fn count(&self, rate: Rate, now: Moment) -> u32 {
+    /// Number of requests in the window that contains `now`.
+    pub(crate) fn count(&self, rate: Rate, now: Moment) -> u32 {
         // The clock never goes back, so any other window than the last one is over.
         if self.window == window(rate, now).0 {
             self.count

@@ -195,7 +195,7 @@ impl Meter {
 }
 
 /// The window that contains `now`, counted from the Unix epoch, and the nanoseconds into it.
-fn window(rate: Rate, now: Moment) -> (u64, u64) {
+pub(super) fn window(rate: Rate, now: Moment) -> (u64, u64) {
     let period = period(rate);
     (now.as_nanos() / period, now.as_nanos() % period)
 }

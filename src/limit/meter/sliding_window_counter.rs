@@ -22,6 +22,12 @@ impl SlidingWindowCounter {
         }
     }
 
+    /// The counts of the window before the one that contains `now`, and of that one.
+    pub(crate) fn counts(&self, rate: Rate, now: Moment) -> (u32, u32) {
+        let here = self.at(rate, now);
+        (here.previous, here.current)
+    }
+
     /// The same counts, seen from the window that contains `now`.
     fn at(&self, rate: Rate, now: Moment) -> Self {
         let window = window(rate, now).0;

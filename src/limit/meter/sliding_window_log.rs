@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::{Allowance, Metering};
 use crate::limit::{Cost, Excess, Moment, Rate};
@@ -37,6 +38,28 @@ impl SlidingWindowLog {
             times: VecDeque::new(),
             told,
         }
+    }
+
+    /// A log of requests that were so many nanoseconds before `at`, the oldest first.
+    pub(crate) fn aged(ages: &[u64], at: Moment) -> Self {
+        let mut times: Vec<Moment> = ages
+            .iter()
+            .map(|age| at.before(Duration::from_nanos(*age)))
+            .collect();
+        times.sort_unstable();
+        Self {
+            times: times.into(),
+            told: None,
+        }
+    }
+
+    /// How many nanoseconds before `now` the requests were that still count, the oldest first.
+    pub(crate) fn ages(&self, rate: Rate, now: Moment) -> Vec<u64> {
+        let mut log = self.clone();
+        log.settle(rate);
+        let counting = log.times.iter().skip(log.expired(rate, now));
+        let ages = counting.map(|at| now.as_nanos().saturating_sub(at.as_nanos()));
+        ages.collect()
     }
 
     /// How many of the oldest requests no longer count.

@@ -13,6 +13,11 @@ impl TokenBucket {
     pub(crate) fn missing(bucket: Bucket) -> Self {
         Self(bucket)
     }
+
+    /// The bucket that holds as many requests as tokens are missing.
+    pub(crate) fn bucket(&self) -> &Bucket {
+        &self.0
+    }
 }
 
 fn limit(allowance: Allowance) -> Limit {

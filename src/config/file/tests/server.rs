@@ -97,11 +97,15 @@ pub(super) const CASES: &[Case] = &[
     ("", "[server]\nheader_timeout = \"0s\"\n",
      r#"2:18: header_timeout: expected a duration above 0; found "0s""#),
     ("", "[server]\nshutdown_timout = \"1s\"\n",
-     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, keep_alive, tcp_keepalive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, tls; did you mean shutdown_timeout?"#),
+     r#"2:1: "shutdown_timout" is not a field of [server], whose fields are listen, admin, name, workers, trusted_proxies, proxy_protocol, forwarded_header, max_connections, max_concurrent_streams, hold_streams, keep_alive, tcp_keepalive, header_timeout, body_timeout, max_header_size, max_body_size, shutdown_timeout, state, tls; did you mean shutdown_timeout?"#),
     ("", "[log]\notlp = \"https://127.0.0.1:4318\"\n",
      r#"2:8: otlp: expected the URL of a collector such as "http://127.0.0.1:4318", or "off"; found "https://127.0.0.1:4318""#),
     ("", "[log]\notlp = \"http://user:word@127.0.0.1:4318\"\n",
      r#"2:8: otlp: expected the URL of a collector such as "http://127.0.0.1:4318", or "off"; found "http://user:word@127.0.0.1:4318""#),
+    ("", "[server]\nstate = true\n",
+     r#"2:9: state: expected the name of a file such as "drip.state"; found true"#),
+    ("", "[server]\nstate = \"\"\n",
+     r#"2:9: state: expected the name of a file such as "drip.state"; found """#),
     ("", "[server]\nname = 3\n",
      r#"2:8: name: expected 1 to 64 printable characters such as "edge-1"; found 3"#),
     ("", "[server]\nname = \"\"\n",
@@ -268,6 +272,8 @@ fn other_files_for_tls_need_a_restart_and_other_sizes_do_not() {
         let needing = with(new).needing_restart(&with(old));
         assert_eq!(needing, ["server.tls"], "{old} to {new}");
     }
+    let state = "[server]\nstate = \"drip.state\"\n";
+    assert_eq!(with(state).needing_restart(&with("")), ["server.state"]);
     let sizes = "[server]\nbody_timeout = \"1s\"\nmax_header_size = \"1KB\"\nmax_body_size = 1\n";
     assert!(with(sizes).needing_restart(&with("")).is_empty());
 }

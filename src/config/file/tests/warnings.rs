@@ -96,6 +96,10 @@ pub(super) const CASES: &[Case] = &[
     ("", "server.admin = \"0.0.0.0:9090\"\n",
      "1:16: warning: admin: 0.0.0.0:9090 is reachable from other hosts without TLS, so the token can be read on its way; use 127.0.0.1:9090 behind a tunnel or a TLS proxy, unless the network is trusted"),
     ("", "server.admin = \"[::1]:9090\"\n", ""),
+    // A state file in a folder that is not there.
+    ("", "server.state = \"/missing/drip.state\"\n",
+     "1:16: warning: state: no file can be written in /missing: No such file or directory (os error 2); name one in a folder that this user can write, or a restart forgets all levels"),
+    ("", "server.state = \"/dev/shm/drip.state\"\n", ""),
 ];
 
 #[test]

@@ -15,6 +15,10 @@ impl<'r> Turns<'r> {
         self.0.push(turn);
     }
 
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Turn<'r>> {
         self.0.iter()
     }

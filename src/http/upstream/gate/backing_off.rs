@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::place::{OriginResult, Unreported};
 use crate::config::{self, BackoffMode, Trouble};
-use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Sent};
+use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, SavedBackoff, Sent};
 use crate::observe::metrics::{GateMetrics, Outcome};
 
 /// How often a gate with waiters looks whether the back-off has changed something.
@@ -43,6 +43,16 @@ impl BackingOff {
             backoff,
             limits: *limits,
         }
+    }
+
+    /// What has to be kept of it for the next process.
+    pub(super) fn save(&self, at: Moment) -> Option<SavedBackoff> {
+        self.backoff.save(at)
+    }
+
+    /// Continues what an earlier process saved at `at`.
+    pub(super) fn restore(&mut self, saved: &SavedBackoff, at: Moment, now: Moment) {
+        self.backoff.restore(saved, at, now);
     }
 
     pub(super) fn sent(&mut self, in_flight: usize, now: Moment) -> Sent {

@@ -8,6 +8,7 @@
 mod alarms;
 mod backing_off;
 mod blocked;
+mod handover;
 mod outage;
 mod place;
 mod state;
@@ -30,6 +31,7 @@ use alarms::Alarms;
 use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
+pub use handover::SavedOriginGate;
 pub(super) use outage::Begun;
 pub use outage::GateOutage;
 pub use place::Place;
@@ -112,6 +114,7 @@ impl OriginGate {
                 blocked: Blocked::default(),
                 armed: 0,
                 is_closed: false,
+                is_handed_over: false,
                 outages: 0,
                 version: 0,
             }),
@@ -199,14 +202,30 @@ impl OriginGate {
         cost: Cost,
         most: Option<Duration>,
     ) -> Result<Admission, GateRejection> {
-        if let Some(place) = self.pass(cost) {
+        self.join_after(share, cost, most, false)
+    }
+
+    /// As [`OriginGate::join`]. `has_turn`: whether the request has a turn in a zone, so that it
+    /// may go on after the [handover](Self::hand_over).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not wait.
+    pub fn join_after(
+        self: &Arc<Self>,
+        share: impl FnOnce() -> Share<Key>,
+        cost: Cost,
+        most: Option<Duration>,
+        has_turn: bool,
+    ) -> Result<Admission, GateRejection> {
+        if let Some(place) = self.pass(cost, has_turn) {
             return Ok(Admission::Passed(place));
         }
         let share = share();
         let mut state = self.lock();
         let now = clock::now();
         let released = state.release(&self.metrics, now);
-        let joined = state.join(&share, cost, most, now);
+        let joined = state.join(&share, cost, most, has_turn, now);
         let joined = joined.map(|joined| match joined {
             Some(it) => Err((it, Alarms::join(self, &mut state, now))),
             None => Ok((state.gate.departures(), state.sent(now))),
@@ -226,9 +245,9 @@ impl OriginGate {
         })
     }
 
-    fn pass(self: &Arc<Self>, cost: Cost) -> Option<Place> {
+    fn pass(self: &Arc<Self>, cost: Cost, has_turn: bool) -> Option<Place> {
         let mut state = self.lock();
-        if state.is_closed {
+        if state.takes_no_more(has_turn) {
             return None;
         }
         let now = clock::now();

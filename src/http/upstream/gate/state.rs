@@ -30,6 +30,8 @@ pub(super) struct State {
     /// How many threads have set their alarm for the next departure.
     pub(super) armed: usize,
     pub(super) is_closed: bool,
+    /// Whether the next process counts on the schedule as it was: nobody new may join.
+    pub(super) is_handed_over: bool,
     /// Number of outages so far. The last one may still last.
     pub(super) outages: u64,
     /// How often the file gave the origin other servers, or no `hold`.
@@ -118,8 +120,10 @@ impl State {
         share: &Share<Key>,
         cost: Cost,
         most: Option<Duration>,
+        has_turn: bool,
         now: Moment,
     ) -> Result<Option<(GatePosition, oneshot::Receiver<Granted>)>, GateRejection> {
+        self.check_takes(has_turn)?;
         self.predict(share, most, now)?;
         let (sender, turn) = oneshot::channel();
         let admission = self.gate.join(share, cost, now, || sender);
@@ -138,8 +142,17 @@ impl State {
         room.map_err(|full| GateRejection::full(full, now))
     }
 
+    /// Whether a request is too late. `has_turn`: whether it has waited in a zone.
+    pub(super) fn takes_no_more(&self, has_turn: bool) -> bool {
+        self.is_closed || (self.is_handed_over && !has_turn)
+    }
+
     fn check_open(&self) -> Result<(), GateRejection> {
-        if self.is_closed {
+        self.check_takes(true)
+    }
+
+    fn check_takes(&self, has_turn: bool) -> Result<(), GateRejection> {
+        if self.takes_no_more(has_turn) {
             return Err(GateRejection {
                 reason: GateRejected::Stopping,
                 retry_after: Duration::ZERO,

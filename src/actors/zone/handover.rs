@@ -1,0 +1,84 @@
+//! What a zone leaves to the next process, and takes from the one before.
+
+use std::time::Duration;
+
+use actix::Addr;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use super::Zone;
+use crate::actors::messages::{FROM_THE_END, HandOver, RestoreKeys, SaveKeys};
+use crate::actors::saved_key::SavedKey;
+use crate::actors::supervisor::ZoneSupervisor;
+use crate::config::StoreKind;
+use crate::limit::Moment;
+use crate::time::clock;
+
+/// Pause until an actor has handled what it was sent.
+const SOON: Duration = Duration::from_millis(1);
+
+impl Zone {
+    /// Whether a process keeps the zone's keys by itself, so that they end with it.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.settings.store == StoreKind::Memory
+    }
+
+    /// Rejects all later requests. Those that wait leave at their pace.
+    ///
+    /// Once the result completes, no level rises any more.
+    pub fn hand_over(&self) -> impl Future<Output = ()> + use<> {
+        let tell = |supervisor: &Addr<ZoneSupervisor>| {
+            let (done, told) = oneshot::channel();
+            supervisor.do_send(HandOver { done });
+            told
+        };
+        let told: Vec<_> = self.shards.living().map(tell).collect();
+        async {
+            for told in told {
+                // One that has ended takes no requests either.
+                let _ended = told.await;
+            }
+        }
+    }
+
+    /// Gives all keys that matter later to `take`, as they are at `at`, a part at a time.
+    ///
+    /// Call it after [`Zone::hand_over`]. Some keys may come twice. Ends early if `take` returns
+    /// `false`.
+    pub async fn save(&self, at: Moment, mut take: impl AsyncFnMut(Vec<SavedKey>) -> bool) {
+        for supervisor in self.shards.living() {
+            let mut before = FROM_THE_END;
+            while before > 0 {
+                let (reply, answer) = oneshot::channel();
+                let began = clock::now();
+                supervisor.do_send(SaveKeys { before, at, reply });
+                // Without an answer it has panicked: it knows no keys any more.
+                let Ok(step) = answer.await else {
+                    break;
+                };
+                before = step.before;
+                // Waiting requests have at least half of the worker's time.
+                sleep(clock::now().since(began)).await;
+                if !step.keys.is_empty() && !take(step.keys).await {
+                    return;
+                }
+                if step.is_behind {
+                    sleep(SOON).await;
+                }
+            }
+        }
+    }
+
+    /// Continues from keys that an earlier process saved at `at`.
+    ///
+    /// Call it before the first join: a key that is known already stays as it is.
+    pub fn restore(&self, keys: Vec<SavedKey>, at: Moment) {
+        let parts = self.shards.split(keys, |saved| &saved.key);
+        for (supervisor, keys) in self.shards.supervisors().iter().zip(parts) {
+            if !keys.is_empty() {
+                supervisor.do_send(RestoreKeys { keys, at });
+            }
+        }
+    }
+}

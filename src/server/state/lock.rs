@@ -1,0 +1,60 @@
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use tokio::time::sleep;
+
+use crate::time::clock;
+
+/// Pause between two tries.
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// Held by the one process that may write a state file, until this is dropped.
+///
+/// The kernel releases it when the process ends, however that happens.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock of the state file at `path`; `None` if another process keeps it so long.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file of the lock, beside the state file, cannot be opened.
+    pub(super) async fn take(path: &Path, most: Duration) -> io::Result<Option<Self>> {
+        if let Some(lock) = Self::try_take(path)? {
+            return Ok(Some(lock));
+        }
+        tracing::info!(file = %path.display(), "waiting until the process before has written the state");
+        let deadline = clock::now() + most;
+        loop {
+            if let Some(lock) = Self::try_take(path)? {
+                return Ok(Some(lock));
+            }
+            if clock::now() >= deadline {
+                return Ok(None);
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Takes the lock if no other process has it.
+    pub(super) fn try_take(path: &Path) -> io::Result<Option<Self>> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".lock");
+        let mut options = OpenOptions::new();
+        // The state file itself is replaced by each process.
+        let file = options.write(true).create(true).truncate(false).mode(0o600);
+        let file = file.open(PathBuf::from(name))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What outlives the process: levels and schedules, in a file for the next one.
+//!
+//! The file is written once, when the gateway stops: after the last request was accepted, while
+//! those that wait still leave. The next process starts from it, so its first requests leave behind
+//! them. A lock beside the file says that another process may still write it.
+
+mod format;
+mod lock;
+mod record;
+mod restore;
+mod save;
+mod stamp;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use format::Reader;
+use lock::Lock;
+
+/// Time that connections have for their first request after the signal to stop.
+const LAST_JOINS: Duration = Duration::from_millis(500);
+/// Most time for writing.
+const WRITING: Duration = Duration::from_secs(8);
+/// How long a start waits for the process before it, from the signal to the end of its writing.
+const PREDECESSOR: Duration = Duration::from_secs(10);
+
+/// The state file of this process, from its start to its stop.
+#[derive(Debug)]
+pub(super) struct StateFile {
+    path: PathBuf,
+    /// `None` if another process has it.
+    lock: Option<Lock>,
+    /// What the process before has left, until it is restored.
+    left: Option<Reader>,
+}
+
+impl StateFile {
+    /// Waits for the process before, and opens what it has left, if that can be used.
+    ///
+    /// `None` if the settings name no file, or its folder cannot be used: the log says so.
+    pub(super) async fn open(path: Option<&Path>) -> Option<Self> {
+        let path = path?;
+        let lock = match Lock::take(path, PREDECESSOR).await {
+            Ok(lock) => lock,
+            Err(error) => {
+                tell_unusable_folder(path, &error);
+                return None;
+            }
+        };
+        if lock.is_none() {
+            tracing::warn!(
+                file = %path.display(),
+                "another process uses the state file: this one starts without it"
+            );
+        }
+        let left = match lock.as_ref().map(|_| Reader::open(path)) {
+            Some(Ok(left)) => left,
+            Some(Err(why)) => {
+                restore::tell_ignored(path, &why);
+                None
+            }
+            None => None,
+        };
+        Some(Self {
+            path: path.to_owned(),
+            lock,
+            left,
+        })
+    }
+}
+
+fn tell_unusable_folder(path: &Path, error: &io::Error) {
+    tracing::error!(
+        file = %path.display(),
+        %error,
+        "the state file cannot be used: a restart forgets all levels"
+    );
+}

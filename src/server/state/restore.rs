@@ -1,0 +1,141 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::StateFile;
+use super::format::{Reader, Unusable};
+use super::record::{Record, ZoneRecord};
+use crate::actors::{SavedKey, Zone};
+use crate::http::gateway::Gateway;
+use crate::http::upstream::Origin;
+use crate::limit::{Moment, Rate};
+
+/// How many keys are handed to a zone at once.
+const BATCH: usize = 1000;
+
+/// What was restored.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Restored {
+    pub(super) keys: usize,
+    pub(super) zones: usize,
+    pub(super) gates: usize,
+    /// How long ago it was written.
+    pub(super) age: Duration,
+}
+
+impl StateFile {
+    /// Lets `gateway` go on from what the process before has left. Its first request must not have
+    /// come.
+    pub(in crate::server) fn restore(&mut self, gateway: &Gateway) {
+        let Some(left) = self.left.take() else {
+            return;
+        };
+        match restore(left, gateway) {
+            Ok(Restored {
+                keys,
+                zones,
+                gates,
+                age,
+            }) => tracing::info!(
+                file = %self.path.display(),
+                keys,
+                zones,
+                gates,
+                written_ago = ?age,
+                "the state of the process before is read"
+            ),
+            Err(why) => tell_ignored(&self.path, &why),
+        }
+    }
+}
+
+pub(super) fn tell_ignored(path: &Path, why: &Unusable) {
+    tracing::warn!(file = %path.display(), %why, "the state file is ignored: all levels start empty");
+}
+
+/// Hands what was left to the zones that are still there.
+pub(super) fn restore(mut left: Reader, gateway: &Gateway) -> Result<Restored, Unusable> {
+    let Some(Record::Written(stamp)) = left.next()? else {
+        return Err(Unusable::Other);
+    };
+    let (at, age) = stamp.moment().ok_or(Unusable::Future)?;
+    let mut restored = Restored {
+        age,
+        ..Restored::default()
+    };
+    let mut batch: Option<Batch> = None;
+    while let Some(record) = left.next()? {
+        match record {
+            Record::Written(_) => return Err(Unusable::Other),
+            Record::Gate(record) => {
+                let named = |origin: &&Origin| origin.settings().name == record.origin;
+                let origin = gateway.origins().iter().find(named);
+                if let Some(gate) = origin.and_then(Origin::gate) {
+                    gate.restore(&record.saved(), at);
+                    restored.gates += 1;
+                }
+            }
+            Record::Zone(record) => {
+                restored.keys += batch.map_or(0, Batch::finish);
+                let is_same = |zone: &&Arc<Zone>| zone.is_in_memory() && record.is(zone.settings());
+                let zone = gateway.zones().iter().find(is_same);
+                restored.zones += usize::from(zone.is_some());
+                batch = zone.map(|zone| Batch::of(zone, &record, at));
+            }
+            Record::Key(key) => {
+                if let Some(batch) = &mut batch {
+                    batch.add(key.into_key(batch.rate));
+                }
+            }
+        }
+    }
+    restored.keys += batch.map_or(0, Batch::finish);
+    Ok(restored)
+}
+
+/// Keys on their way to their zone.
+struct Batch<'g> {
+    zone: &'g Zone,
+    /// The rate of the zone when they were written.
+    rate: Rate,
+    at: Moment,
+    keys: Vec<SavedKey>,
+    count: usize,
+}
+
+impl<'g> Batch<'g> {
+    fn of(zone: &'g Zone, record: &ZoneRecord, at: Moment) -> Self {
+        Self {
+            zone,
+            rate: record.rate,
+            at,
+            keys: Vec::new(),
+            count: 0,
+        }
+    }
+
+    fn add(&mut self, key: Option<SavedKey>) {
+        self.keys.extend(key);
+        if self.keys.len() >= BATCH {
+            self.hand_on();
+        }
+    }
+
+    fn hand_on(&mut self) {
+        // More than the zone may know are not even sent.
+        let room = self
+            .zone
+            .settings()
+            .max_keys
+            .get()
+            .saturating_sub(self.count);
+        self.keys.truncate(room);
+        self.count += self.keys.len();
+        self.zone.restore(std::mem::take(&mut self.keys), self.at);
+    }
+
+    fn finish(mut self) -> usize {
+        self.hand_on();
+        self.count
+    }
+}

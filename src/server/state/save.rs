@@ -1,0 +1,132 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use futures_util::future::join_all;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::format::Writer;
+use super::lock::Lock;
+use super::record::{GateRecord, KeyRecord, Record, ZoneRecord};
+use super::stamp::Stamp;
+use super::{LAST_JOINS, StateFile, WRITING, tell_unusable_folder};
+use crate::http::gateway::Gateway;
+use crate::time::clock;
+
+/// How many parts wait for the disk at most.
+const AHEAD: usize = 16;
+
+/// What is written next.
+#[derive(Debug)]
+enum Part {
+    Records(Vec<Record>),
+    /// Nothing is missing.
+    End,
+}
+
+/// What was written.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Saved {
+    keys: usize,
+    zones: usize,
+    gates: usize,
+}
+
+impl StateFile {
+    /// Accepts no more requests, and writes the state for the next process.
+    ///
+    /// Open connections have a moment for their first request before, at most until `all_gone`.
+    /// Once this completes, the next process may read the state, while those that wait here still
+    /// leave.
+    pub(in crate::server) async fn hand_over(
+        mut self,
+        gateway: &Gateway,
+        all_gone: impl Future<Output = ()>,
+    ) {
+        let _last_joins = timeout(LAST_JOINS, all_gone).await;
+        if self.lock.is_none() {
+            self.lock = Lock::try_take(&self.path).unwrap_or_default();
+        }
+        if self.lock.is_none() {
+            tracing::warn!(
+                file = %self.path.display(),
+                "another process uses the state file: this one writes none"
+            );
+            return;
+        }
+        let saved = timeout(WRITING, save(&self.path, gateway)).await;
+        match saved.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            Ok(Saved { keys, zones, gates }) => tracing::info!(
+                file = %self.path.display(),
+                keys,
+                zones,
+                gates,
+                "the state is written for the next process"
+            ),
+            Err(error) => tell_unusable_folder(&self.path, &error),
+        }
+    }
+}
+
+/// Writes the state of all zones that are in memory, and of all gates.
+async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
+    let zones: Vec<_> = gateway
+        .zones()
+        .iter()
+        .filter(|zone| zone.is_in_memory())
+        .collect();
+    // All at once: no zone accepts what another one no longer accepts.
+    join_all(zones.iter().map(|zone| zone.hand_over())).await;
+    let (at, stamp) = (clock::now(), Stamp::now());
+    let (to_disk, records) = mpsc::channel(AHEAD);
+    let file = PathBuf::from(path);
+    let writing = tokio::task::spawn_blocking(move || write(&file, records));
+    // If writing fails, its error says why.
+    let mut first = vec![Record::Written(stamp)];
+    first.extend(gateway.origins().iter().filter_map(|origin| {
+        let saved = origin.gate()?.hand_over(at);
+        Some(Record::Gate(GateRecord::of(
+            &origin.settings().name,
+            &saved,
+        )))
+    }));
+    let mut open = to_disk.send(Part::Records(first)).await.is_ok();
+    for zone in zones {
+        if !open {
+            break;
+        }
+        let settings = zone.settings();
+        let record = Record::Zone(ZoneRecord::of(settings));
+        open = to_disk.send(Part::Records(vec![record])).await.is_ok();
+        let take = async |keys: Vec<_>| {
+            let keys = keys.into_iter();
+            let records = keys.map(|key| Record::Key(KeyRecord::of(key, settings.rate)));
+            let part = Part::Records(records.collect());
+            open = to_disk.send(part).await.is_ok();
+            open
+        };
+        zone.save(at, take).await;
+    }
+    // The receiver is gone if writing has failed.
+    let _failed = to_disk.send(Part::End).await;
+    writing.await.map_err(io::Error::other)?
+}
+
+/// Writes all parts, and puts the file in its place.
+fn write(path: &Path, mut parts: mpsc::Receiver<Part>) -> io::Result<Saved> {
+    let mut writer = Writer::begin(path)?;
+    let mut saved = Saved::default();
+    while let Part::Records(records) = parts.blocking_recv().ok_or(io::ErrorKind::TimedOut)? {
+        for record in records {
+            match &record {
+                Record::Zone(_) => saved.zones += 1,
+                Record::Key(_) => saved.keys += 1,
+                Record::Gate(_) => saved.gates += 1,
+                Record::Written(_) => {}
+            }
+            writer.write(&record)?;
+        }
+    }
+    writer.finish()?;
+    Ok(saved)
+}
