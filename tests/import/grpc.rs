@@ -28,7 +28,7 @@ fn calls_go_to_origins_over_http2() {
         "servers = [\"h2c://127.0.0.1:50051\"]\n",
         "servers = [\"h2c://10.0.0.1:50051\", \"h2c://10.0.0.2:50051\"]\n\
          response_timeout = \"30s\"\n",
-        "servers = [\"https://safe.example\"]\n",
+        "servers = [\"https://safe.example:443\"]\n",
         "path = \"/plain.Service/\"\norigin = \"127-0-0-1-50051\"\nlimits",
     ] {
         assert!(settings.contains(wanted), "{wanted}\n{settings}");

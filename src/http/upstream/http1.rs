@@ -14,8 +14,7 @@ use crate::time::deadline::Deadline;
 
 /// A connection in use.
 ///
-/// When dropped, it closes. When [given back](Http1Connection::give_back), it serves another
-/// request.
+/// When dropped, it closes. When given back, it serves another request.
 #[derive(Debug)]
 pub struct Http1Connection {
     stream: OriginStream,
