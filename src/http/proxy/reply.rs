@@ -55,6 +55,7 @@ impl<'a> Reply<'a> {
                 ..Self::plain(405, "This gateway does not support CONNECT\n")
             },
             UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can have the target *\n"),
+            UnfitRequest::Nul => Self::plain(400, "A path cannot have %00\n"),
             UnfitRequest::Host => Self::plain(400, "One valid Host field is required\n"),
             UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
         }
