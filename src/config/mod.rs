@@ -40,6 +40,7 @@ pub use named_file::NamedFile;
 pub use problem::{DEFAULT_FILE, LoadError, Problem, Problems};
 pub use schema::schema;
 pub(crate) use settings::cut;
+pub(crate) use settings::is_same_field;
 pub use settings::{
     Access, Backoff, BackoffMode, CertPair, CostRule, FieldEdit, FieldEdits, Format,
     ForwardedHeader, Health, Host, HostRule, Http2, Level, Listen, ListenAddress, ListenService,

@@ -20,6 +20,17 @@ pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
+/// Whether a path has a zero byte once it is decoded.
+///
+/// Most programs that take such a path for a file's read it up to there, and `$` of a regular
+/// expression or a whole path does not see that end.
+#[must_use]
+pub fn has_nul(path: &[u8]) -> bool {
+    // No escape has a `%` inside, so wherever this stands it is decoded.
+    let mut escapes = memchr::memchr_iter(b'%', path);
+    escapes.any(|at| path[at..].starts_with(b"%00")) || memchr::memchr(0, path).is_some()
+}
+
 /// Whether a path, once it is decoded, is the same as when it is resolved as well.
 #[must_use]
 pub(crate) fn is_resolved(path: &[u8]) -> bool {

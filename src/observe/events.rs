@@ -6,6 +6,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use tracing::field::display;
+
 use crate::limit::{Excess, Moment};
 use crate::observe::escape::short_quoted;
 use crate::observe::summary::Summary;
@@ -106,8 +108,8 @@ pub struct GateEvents {
 pub struct RejectionAtGate {
     /// The origin.
     pub origin: String,
-    /// The key by which the request shares the gate; empty if all requests share it alike.
-    pub key: Vec<u8>,
+    /// The key by which the request shares the gate; `None` if all requests share it alike.
+    pub key: Option<Vec<u8>>,
     /// The reason, as in the metrics.
     pub reason: &'static str,
     /// The name of the route.
@@ -123,8 +125,20 @@ impl Default for GateEvents {
                 reason,
                 route,
             } = rejection;
-            let key = short_quoted(key);
-            tracing::info!(origin, count, %key, reason, route, "the origin's gate rejects requests");
+            // No flood shares a key here, so the empty key is one that is empty.
+            let name = |key: &Vec<u8>| match key.as_slice() {
+                [] => String::new(),
+                key => short_quoted(key),
+            };
+            let key = key.as_ref().map(name).map(display);
+            tracing::info!(
+                origin,
+                count,
+                key,
+                reason,
+                route,
+                "the origin's gate rejects requests"
+            );
         });
         Self {
             rejections,

@@ -175,7 +175,7 @@ const PROBLEMS: [(&str, &str); 15] = [
     ),
     (
         "\"https://a/\"",
-        "servers: a server is written \"http://host:port\" or \"https://host:port\", with no path",
+        "servers: a server is written \"http://host:port\", \"https://host:port\" or \"h2c://host:port\", with no path",
     ),
     (
         "\"unix:\"",

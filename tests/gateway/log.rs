@@ -117,6 +117,28 @@ fn the_gate_of_an_origin_says_whom_it_rejects_and_why() {
 }
 
 #[test]
+fn a_gate_that_nobody_shares_by_a_key_names_none() {
+    let origin = Origin::start();
+    let rest = one_zone(&origin, "1000r/s", "burst = 9");
+    for (queue, key) in [
+        ("max_queue = 1", "count=1 reason="),
+        ("share = \"z\"\nqueue = 1", "count=1 key=\"\" reason="),
+    ] {
+        let gate = format!("[origins.app]\nrate = \"1r/m\"\n{queue}\n");
+        let gateway = Gateway::start(&rest.replacen("[origins.app]\n", &gate, 1));
+        assert_eq!(fetch(gateway.address(), "/").status, 200);
+        let _waiting = Client::ask(gateway.address(), "/");
+        eventually("one waits at the gate", || {
+            let depth = "drip_origin_queue_depth";
+            gateway.metrics().count(depth, &[("origin", "app")]) == 1
+        });
+        assert!(fetch(gateway.address(), "/").status > 400);
+        let line = gateway.wait_for_line("the origin's gate rejects requests");
+        assert!(line.contains(&format!("origin=\"app\" {key}")), "{line}");
+    }
+}
+
+#[test]
 fn a_key_is_escaped_once() {
     let origin = Origin::start();
     let key = b"a\"b\\c count=7 \xc2\x9b";

@@ -1,7 +1,7 @@
 //! Fields that a route sets and removes: towards the origin, in all responses, in drip's own.
 
 use std::io;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::support::{Client, Exchange, Gateway, Origin, Raw, RawOrigin};
 
@@ -123,6 +123,50 @@ fn the_origin_gets_the_fields_of_the_route_instead_of_the_clients() {
     assert_eq!(values(fields, "x-forwarded-for"), ["127.0.0.1"]);
     assert_eq!(values(fields, "host"), ["a"]);
     assert_eq!(request.trailers, [("x-sum".to_owned(), "1".to_owned())]);
+}
+
+/// Over HTTP/1 and HTTP/2. What a route sets in the head is no trailer of the origin either.
+#[test]
+fn no_trailer_of_a_response_has_a_name_that_the_route_changes() {
+    let origin = RawOrigin::start();
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\n[[routes]]\npath = \"/\"\norigin = \"app\"\n\
+         response_headers = {{ x-secret = false, X-Own = \"gateway\" }}\n",
+        origin.address
+    ));
+    let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nX-Secret: 1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\
+                  X-Sum: 1\r\nX-Secret: 2\r\nx_secret: 3\r\nx-own: origin\r\n\r\n";
+    let mut client = Raw::connect(gateway.address());
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
+    let mut at_origin = origin.accept();
+    at_origin.request();
+    at_origin.send(answer);
+    let told = client.answer();
+    assert_eq!(told.body, b"hello");
+    assert_eq!(told.trailers, [("x-sum".to_owned(), "1".to_owned())]);
+    assert_eq!(values(&told.fields, "x-secret"), [""; 0]);
+    assert_eq!(values(&told.fields, "x-own"), ["gateway"]);
+    let url = format!("http://{}", gateway.address());
+    let curl = Command::new("curl")
+        .args(["-sS", "-i", "--max-time", "60", "--http2-prior-knowledge"])
+        .args(["-H", "te: trailers", &url])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("curl");
+    let mut at_origin = origin.accept();
+    at_origin.request();
+    at_origin.send(answer);
+    let output = curl.wait_with_output().expect("curl");
+    let told = String::from_utf8(output.stdout).expect("text");
+    assert!(told.starts_with("HTTP/2 200"), "{told}");
+    assert!(
+        told.contains("hello") && told.contains("x-sum: 1"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("secret") && !told.contains("x-own: origin"),
+        "{told}"
+    );
 }
 
 /// The origin speaks HTTP/2: it is another gateway, which passes on what it gets.

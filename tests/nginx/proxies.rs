@@ -1,7 +1,7 @@
 //! Which proxies are trusted to name the client of a request.
 
-use crate::support::nginx::{file, zone};
-use crate::support::{Answer, Client, Exchange, Gateway, Origin};
+use crate::support::nginx::{Nginx, file, zone};
+use crate::support::{Answer, Client, Exchange, Gateway, Origin, fetch};
 
 const LIMITS: &str = "limits = [{ zone = \"z\", burst = 9, nodelay = true }]";
 
@@ -123,4 +123,37 @@ fn an_encoded_path_does_not_slip_past_its_limits() {
         ["/login", "/x/%2Flogout"],
         "the origin gets the target as it was sent"
     );
+}
+
+#[test]
+fn a_zero_byte_hides_no_path_from_the_routes_that_see_its_end() {
+    let origin = Origin::start();
+    let places = [
+        ("/", ""),
+        ("= /sec", "return 403;"),
+        ("~ \\.bak$", "return 403;"),
+    ];
+    let nginx = Nginx::start(&origin, "", &places);
+    let gateway = Gateway::start(&format!(
+        "{}[[routes]]\npath = \"= /sec\"\nrefuse = 403\n\
+         [[routes]]\npath = 'regex:\\.bak$'\nrefuse = 403\n",
+        file(&origin, "", &[("/", "")])
+    ));
+    for (target, wanted) in [
+        ("/sec", 403),
+        ("/%73ec", 403),
+        ("/sec%00", 400),
+        ("/sec%00.html", 400),
+        ("/x.bak", 403),
+        ("/x.bak%00", 400),
+        ("/x.bak%00?a", 400),
+        ("/a%00/../b", 400),
+        ("/sec?%00", 403),
+        ("/x?%00", 200),
+        ("/%2500", 200),
+    ] {
+        let [theirs, ours] =
+            [nginx.address, gateway.address()].map(|address| fetch(address, target).status);
+        assert_eq!((theirs, ours), (wanted, wanted), "{target}");
+    }
 }

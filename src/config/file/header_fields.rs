@@ -3,7 +3,7 @@
 use toml::de::DeValue;
 
 use super::{Node, values};
-use crate::config::{FieldEdit, FieldEdits};
+use crate::config::{FieldEdit, FieldEdits, is_same_field};
 
 /// The messages that the fields are part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,9 +39,11 @@ pub(super) fn read(node: Node, of: Of) -> Option<FieldEdits> {
         let name = entry.name;
         if edits
             .iter()
-            .any(|(known, _)| known.eq_ignore_ascii_case(name))
+            .any(|(known, _)| is_same_field(known, name.as_bytes()))
         {
-            entry.wrong("this field is there already, and case does not count; remove one");
+            entry.wrong(
+                "this field is there already, for neither case nor - and _ count; remove one",
+            );
             is_right = false;
         }
         match (is_field(entry, of), edit(entry)) {

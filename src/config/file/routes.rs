@@ -223,6 +223,9 @@ fn path(text: &str) -> Result<PathPattern, Cow<'static, str>> {
         if regex.is_empty() {
             return Err("a regular expression is missing behind regex:".into());
         }
+        if regex.starts_with(char::is_whitespace) {
+            return Err("a regular expression begins right behind regex:; remove the blank, or write [ ] for one".into());
+        }
         let regex = PathRegex::new(regex).map_err(|error| error.to_string())?;
         return Ok(PathPattern::Regex(regex));
     }

@@ -5,15 +5,33 @@ use std::num::NonZeroU16;
 use std::os::unix::net::SocketAddr;
 
 use super::{Node, values};
+use crate::config::toml_string::toml_string;
 use crate::config::{Host, Scheme, ServerUrl};
+
+const NOTHING_MORE: &str = "a server is written \"http://host:port\", \"https://host:port\" or \"h2c://host:port\", with no path, query or user";
 
 /// Reads one server. The path of a socket file is relative to the folder of the file.
 pub(super) fn read(node: Node) -> Option<ServerUrl> {
     const WHAT: &str = "a server such as \"http://127.0.0.1:9000\"";
+    if let Some(hidden) = without_user(node) {
+        node.wrong(&format!("{NOTHING_MORE}; found {}", toml_string(&hidden)));
+        return None;
+    }
     values::parsed(node, WHAT, |text| match text.strip_prefix("unix:") {
         Some(path) => unix(path, node),
         None => tcp(text),
     })
+}
+
+/// The URL of a server that names a user, without it: a password is shown nowhere.
+fn without_user(node: Node) -> Option<String> {
+    let text = node
+        .value
+        .as_str()
+        .filter(|text| !text.starts_with("unix:"))?;
+    let (_, host) = text.rsplit_once('@').filter(|_| !node.is_expanded())?;
+    let scheme = text.find("://").map_or("", |at| &text[..at + 3]);
+    Some(format!("{scheme}...@{host}"))
 }
 
 fn unix(path: &str, node: Node) -> Result<ServerUrl, &'static str> {
@@ -42,9 +60,7 @@ fn tcp(text: &str) -> Result<ServerUrl, &'static str> {
         return Err("a socket file is written \"unix:/run/app.sock\", without http://");
     }
     if authority.contains(['/', '?', '#', '@']) {
-        return Err(
-            "a server is written \"http://host:port\" or \"https://host:port\", with no path, query or user",
-        );
+        return Err(NOTHING_MORE);
     }
     let bracketed = authority
         .strip_prefix('[')

@@ -12,7 +12,7 @@ use crate::config::{
     Listen, ListenAddress, Part, PeerPattern, Peers, Route, RouteLimit, Server, Settings, Variable,
     Zone,
 };
-use crate::limit::{Delay, Rate};
+use crate::limit::{Algorithm, Delay, Rate};
 
 /// Where the text has what may be warned of.
 pub(super) struct Places<'r> {
@@ -222,35 +222,73 @@ fn unused_burst(settings: &Settings, limit: &RouteLimit, item: Node) {
 fn refused_streams(settings: &Settings, node: Node) {
     let server = &settings.server;
     let streams = u32::from(server.max_concurrent_streams.get());
-    let Some(node) = node.field("hold_streams").filter(|_| !server.hold_streams) else {
-        return;
-    };
     // Browsers speak HTTP/2 over TLS only.
     if !server.has_tls_address() {
         return;
     }
-    let refuses = |limit: &&RouteLimit| {
-        let zone = &settings.zones[limit.zone];
-        zone.algorithm.queues()
-            && !zone.limits_no_rate()
-            && limit.limit.burst.saturating_add(1) < streams
-            && is_of_browsers(zone)
-    };
     let loads_pages = |route: &&Route| {
         !route.dry_run && (route.methods.is_empty() || route.methods.iter().any(|it| it == "GET"))
     };
-    let mut routes = settings.routes.iter().filter(loads_pages);
-    let found = routes.find_map(|route| Some((route, route.limits.iter().find(refuses)?)));
-    if let Some((route, limit)) = found {
-        let burst = limit.limit.burst;
-        node.warn(&format!(
-            "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {} of them and rejects the rest; write hold_streams = true, or lower max_concurrent_streams to {}, or raise burst to {}",
-            settings.zones[limit.zone].name,
+    let routes = settings.routes.iter().filter(loads_pages);
+    let limits = routes.flat_map(|route| route.limits.iter().map(move |limit| (route, limit)));
+    let refusing = limits.filter_map(|(route, limit)| {
+        let zone = &settings.zones[limit.zone];
+        let most = at_once(zone, limit).filter(|_| is_of_browsers(zone))?;
+        (most < u64::from(streams)).then_some((route, zone, most))
+    });
+    let refusing: Vec<_> = refusing.collect();
+    let says = |(route, zone, most): &(&Route, &Zone, u64)| {
+        format!(
+            "a browser sends up to {streams} requests at once over HTTP/2, and zone {} on route {} accepts {most} of them and rejects the rest; write",
+            zone.name,
             route.name(),
-            u64::from(burst) + 1,
-            u64::from(burst) + 1,
+        )
+    };
+    let mut queues = refusing
+        .iter()
+        .filter(|(_, zone, _)| zone.algorithm.queues());
+    if let Some(node) = node.field("hold_streams").filter(|_| !server.hold_streams)
+        && let Some(found) = queues.next()
+    {
+        node.warn(&format!(
+            "{} hold_streams = true, or lower max_concurrent_streams to {}, or raise burst to {}",
+            says(found),
+            found.2,
             streams - 1,
         ));
+    }
+    let mut others = refusing
+        .iter()
+        .filter(|(_, zone, _)| !zone.algorithm.queues());
+    if let Some(found) = others.next() {
+        let raise = match found.1.algorithm {
+            Algorithm::TokenBucket => format!("raise burst to {streams}"),
+            _ => "raise the count of its rate".to_owned(),
+        };
+        let holds = if server.hold_streams {
+            ", which holds them"
+        } else {
+            " and hold_streams = true"
+        };
+        let place = node.field("max_concurrent_streams").unwrap_or(node);
+        place.warn(&format!(
+            "{} algorithm = \"leaky_bucket\"{holds}, or lower max_concurrent_streams to {}, or {raise}",
+            says(found),
+            found.2,
+        ));
+    }
+}
+
+/// How many requests of one key the limit accepts at once, if it has a bound.
+fn at_once(zone: &Zone, limit: &RouteLimit) -> Option<u64> {
+    if zone.limits_no_rate() {
+        return None;
+    }
+    match zone.algorithm {
+        Algorithm::LeakyBucket | Algorithm::TokenBucket => Some(u64::from(limit.limit.burst) + 1),
+        Algorithm::FixedWindow | Algorithm::SlidingWindowLog | Algorithm::SlidingWindowCounter => {
+            zone.rate.whole_count().map(u64::from)
+        }
     }
 }
 

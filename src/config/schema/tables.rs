@@ -308,7 +308,7 @@ pub(in crate::config) const ROUTE: Table = Table {
     fields: &[
         Field::new(
             "path",
-            Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:(.|\\n)+"),
+            Form::Like("/[^?#]*|=\\s*/[^?#]*|regex:[^\\s](.|\\n)*"),
             "A prefix, compared byte by byte; \"= /exact\" for one path; \"regex:^/u/[0-9]+$\" for a regular expression.",
         )
         .required(),

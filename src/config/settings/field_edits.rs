@@ -31,7 +31,7 @@ impl FieldEdits {
     /// `_` counts as `-`: programs that read fields as variables, as CGI has them, see both alike.
     #[must_use]
     pub fn has(&self, name: &[u8]) -> bool {
-        self.0.iter().any(|(known, _)| is_same(known, name))
+        self.0.iter().any(|(known, _)| is_same_field(known, name))
     }
 
     /// The fields to set, with their values.
@@ -48,7 +48,9 @@ impl FieldEdits {
     }
 }
 
-fn is_same(known: &str, name: &[u8]) -> bool {
+/// Whether two names are those of one field to programs that see `_` for `-`.
+#[must_use]
+pub(crate) fn is_same_field(known: &str, name: &[u8]) -> bool {
     let plain = |byte: u8| match byte {
         b'_' => b'-',
         byte => byte.to_ascii_lowercase(),

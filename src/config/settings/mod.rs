@@ -23,6 +23,7 @@ use ipnet::IpNet;
 
 pub use backoff::{Backoff, BackoffMode, Trouble};
 pub use cost::CostRule;
+pub(crate) use field_edits::is_same_field;
 pub use field_edits::{FieldEdit, FieldEdits};
 pub use listen::{Listen, ListenAddress, ListenService, SocketMode};
 pub use origin::{Health, Host, HostRule, Http2, Origin, Scheme, ServerUrl};

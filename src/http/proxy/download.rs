@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use super::forward::{AtOrigin, Failure, Forward};
-use super::tunnel;
+use super::{grpc, tunnel};
 use crate::http::downstream::{ClientError, ClientStream, unless_gone};
 use crate::http::message::sender::Then;
 use crate::http::message::{Buffer, Trailers};
@@ -49,7 +49,11 @@ impl<'a, 'r: 'a, C: ClientStream> Forward<'a, 'r, C> {
             let mut named = self.named_away.iter();
             named.any(|named| named.eq_ignore_ascii_case(name))
         };
-        let passing = || trailers.filtered(|name| !named(name));
+        let edits = &self.route.response_fields;
+        let is_call = self.info.head.is_grpc();
+        // The outcome of a call is no matter of the route.
+        let edited = |name: &[u8]| edits.has(name) && !(is_call && grpc::is_of_protocol(name));
+        let passing = || trailers.filtered(|name| !named(name) && !edited(name));
         self.info.head.takes_trailers().then(passing)
     }
 

@@ -144,7 +144,7 @@ impl<'a> GateRequest<'a> {
         self.gate.metrics().count_rejection(reason);
         self.gate.events().rejected(|| RejectionAtGate {
             origin: self.settings().name.clone(),
-            key: self.sharer().key.to_vec(),
+            key: self.settings().share.map(|_| self.sharer().key.to_vec()),
             reason: reason.label(),
             route: self.route().name(),
         });

@@ -22,9 +22,37 @@ use crate::observe::metrics::{GateRejected, Rejected};
 #[derive(Debug)]
 pub(super) struct Reply<'a> {
     pub(super) status: u16,
-    retry_after: Option<Duration>,
+    retry_after: Option<RetryAfter>,
     more: MoreFields,
     text: Cow<'a, str>,
+}
+
+/// When the same request may come again.
+#[derive(Clone, Copy, Debug)]
+enum RetryAfter {
+    /// There is a turn for it then, if no other request takes it.
+    Turn(Duration),
+    /// It may be worth a try then.
+    Guess(Duration),
+}
+
+impl RetryAfter {
+    /// In whole seconds, as `Retry-After` has it. At least 1.
+    fn seconds(self) -> u64 {
+        let (Self::Turn(span) | Self::Guess(span)) = self;
+        whole_seconds(span).max(1)
+    }
+
+    /// In milliseconds, as clients of gRPC read it. At least 1.
+    ///
+    /// A guess is not shorter than in seconds: clients that wait a few milliseconds for a queue
+    /// that has just become too long would come again and again.
+    fn millis(self) -> u128 {
+        match self {
+            Self::Turn(span) => span.as_nanos().div_ceil(1_000_000).max(1),
+            Self::Guess(_) => u128::from(self.seconds()) * 1000,
+        }
+    }
 }
 
 /// The fields that only some responses have.
@@ -55,6 +83,7 @@ impl<'a> Reply<'a> {
                 ..Self::plain(405, "This gateway does not support CONNECT\n")
             },
             UnfitRequest::Asterisk => Self::plain(400, "Only OPTIONS can have the target *\n"),
+            UnfitRequest::Nul => Self::plain(400, "A path cannot have %00\n"),
             UnfitRequest::Host => Self::plain(400, "One valid Host field is required\n"),
             UnfitRequest::Expectation => Self::plain(417, "Expect can only be 100-continue\n"),
         }
@@ -108,8 +137,12 @@ impl<'a> Reply<'a> {
             | Rejected::Paused
             | Rejected::Stopping => Self::plain(503, "Service Unavailable\n"),
         };
+        let when = match reason {
+            Rejected::Burst | Rejected::MaxWait => RetryAfter::Turn,
+            _ => RetryAfter::Guess,
+        };
         Self {
-            retry_after,
+            retry_after: retry_after.map(when),
             ..reply
         }
     }
@@ -126,7 +159,7 @@ impl<'a> Reply<'a> {
             | GateRejected::Outage => Self::plain(503, "Service Unavailable\n"),
         };
         Self {
-            retry_after: Some(rejection.retry_after),
+            retry_after: Some(RetryAfter::Guess(rejection.retry_after)),
             ..reply
         }
     }
@@ -134,7 +167,7 @@ impl<'a> Reply<'a> {
     /// The response if the origin gave none.
     pub(super) fn unanswered(error: &OriginError) -> Self {
         Self {
-            retry_after: error.retry_after(),
+            retry_after: error.retry_after().map(RetryAfter::Guess),
             ..Self::of_status(error.status())
         }
     }
@@ -167,12 +200,11 @@ impl<'a> Reply<'a> {
             put(b"content-type", grpc::CONTENT_TYPE);
             put(b"grpc-status", status.as_bytes());
             put(b"grpc-message", grpc::message(&self.text).as_bytes());
-            if let Some(span) = self.retry_after {
-                let millis = span.as_nanos().div_ceil(1_000_000);
-                let mut millis_text = itoa::Buffer::new();
+            if let Some(after) = self.retry_after {
+                let mut millis = itoa::Buffer::new();
                 put(
                     b"grpc-retry-pushback-ms",
-                    millis_text.format(millis).as_bytes(),
+                    millis.format(after.millis()).as_bytes(),
                 );
             }
             // What the protocol says is no matter of the route.
@@ -219,11 +251,10 @@ impl<'a> Reply<'a> {
                 MoreFields::Allow => put(b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
                 MoreFields::Location(url) => put(b"Location", url.as_bytes()),
             }
-            if let Some(span) = self.retry_after {
-                let seconds = whole_seconds(span).max(1);
+            if let Some(after) = self.retry_after {
                 put(
                     b"Retry-After",
-                    itoa::Buffer::new().format(seconds).as_bytes(),
+                    itoa::Buffer::new().format(after.seconds()).as_bytes(),
                 );
             }
             if let Some((route, outcome)) = limited {

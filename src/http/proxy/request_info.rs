@@ -32,6 +32,8 @@ pub(super) enum UnfitRequest {
     Host,
     /// Its target is `*`, but its method is not `OPTIONS` (RFC 9112, section 3.2.4).
     Asterisk,
+    /// Its path has a zero byte, once it is decoded.
+    Nul,
     /// It expects something other than `100-continue` (RFC 9110, section 10.1.1).
     Expectation,
 }
@@ -85,6 +87,11 @@ impl<'a> RequestInfo<'a> {
         }
         if self.head.path_and_query() == b"*" && self.head.method() != b"OPTIONS" {
             return Some(UnfitRequest::Asterisk);
+        }
+        // A path that was not changed has no escape.
+        let is_decoded = matches!(self.path, Cow::Owned(_));
+        if is_decoded && target::has_nul(split_query(self.head.path_and_query()).0) {
+            return Some(UnfitRequest::Nul);
         }
         let known = |expected: &[u8]| expected.eq_ignore_ascii_case(b"100-continue");
         let mut expected = self.fields().all(FieldName::Expect);

@@ -248,7 +248,10 @@ impl Replay<'_> {
         let unrouted = self.runs.first().map_or(0, |run| run.total.unrouted());
         let told = [
             (bad, "lines could not be read"),
-            (unrouted, "requests matched no route"),
+            (
+                unrouted,
+                "requests matched no route, or one that refuses them",
+            ),
             (
                 self.late,
                 "requests stood behind later ones, and were judged at the time of those",

@@ -138,7 +138,7 @@ const UNSEEN: &[&str] = &[
     "a route with refuse answers",
     "does not begin with it",
     "must begin with ^",
-    "is there already, and case",
+    "is there already, for neither case",
     "drip writes this field itself",
     "the Host that the origin gets",
     "and none that is . or ..",
