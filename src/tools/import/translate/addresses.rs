@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::listen;
-use super::servers::Server;
+use super::server::Server;
 
 /// Maximum number of addresses that are compared. The rest is left out.
 const MOST: usize = 64;

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use super::Translation;
 use super::listen::{self, Listen};
 use super::page::{Section, list};
-use super::servers::Server;
+use super::server::Server;
 use crate::config::{show_size, toml_string};
 use crate::limit::show_duration;
 use crate::tools::import::tree::Directive;

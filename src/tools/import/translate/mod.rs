@@ -21,6 +21,7 @@ mod protection;
 mod requests;
 mod route;
 mod scope;
+mod server;
 mod servers;
 mod tier_maps;
 mod tiers;
@@ -34,7 +35,7 @@ use std::path::{Path, PathBuf};
 use origins::Origins;
 use page::Section;
 use scope::{Scope, named};
-use servers::Server;
+use server::Server;
 use zones::Zones;
 
 use super::Files;
