@@ -8,7 +8,7 @@ use super::route::{Action, Location, Pattern};
 use super::scope::{Scope, named};
 use super::server::{self, Server};
 use super::{Translation, addresses};
-use crate::tools::import::notes::{Notes, Place};
+use crate::tools::import::notes::Place;
 use crate::tools::import::tree::Directive;
 
 /// Maximum number of routes of the result. Each name of a server multiplies its locations.
