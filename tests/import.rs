@@ -2,6 +2,7 @@
 
 mod connections;
 mod grpc;
+mod openings;
 mod plans;
 mod protection;
 

@@ -38,6 +38,10 @@ const SERVER: &str = r#"
     location /get/ { limit_except GET { deny all; } proxy_pass http://origin; }
     location /either/ { satisfy any; allow 127.0.0.1; deny all; auth_basic "staff"; proxy_pass http://origin; }
     location = /one { deny all; }
+    location = /slash/ { deny all; proxy_pass http://origin; }
+    location /rewritten/ { rewrite ^/rewritten/(.*)$ /deny/$1 last; proxy_pass http://origin; }
+    location /login/ { if ($cookie_a = "") { return 302 /; } proxy_pass http://origin; }
+    location /self/ { return 200 fine; }
     location "/a b?c" { deny all; }
 
     location ~ /\.ht { deny all; }
@@ -66,7 +70,7 @@ const SERVER: &str = r#"
 "#;
 
 /// What is asked for, and whether nginx and drip both let it through, or refuse it.
-const ASKED: [(&str, &str, bool); 57] = [
+const ASKED: [(&str, &str, bool); 59] = [
     ("GET", "/", true),
     ("GET", "/a", true),
     ("GET", "/deny/x", false),
@@ -92,6 +96,8 @@ const ASKED: [(&str, &str, bool); 57] = [
     ("POST", "/get/x", false),
     ("DELETE", "/get/x", false),
     ("GET", "/one", false),
+    ("GET", "/slash/", false),
+    ("GET", "/rewritten/x", false),
     ("GET", "/one/x", true),
     ("GET", "/a%20b%3fc", false),
     ("GET", "/a%20b?c", true),
@@ -127,9 +133,14 @@ const ASKED: [(&str, &str, bool); 57] = [
 ];
 
 /// What only drip refuses: it does not know who may.
-const REFUSED_BY_DRIP: [&str; 8] = [
+const REFUSED_BY_DRIP: [&str; 11] = [
     // nginx redirects to the location with a slash, which is protected.
     "/deny",
+    "/slash",
+    // nginx answers these itself.
+    "/login/x",
+    "/self/x",
+    // These depend on the client.
     "/some/x",
     "/listed/x",
     "/asked/x",

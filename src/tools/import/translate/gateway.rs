@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use super::Translation;
 use super::listen::{self, Listen};
 use super::page::{Section, list};
-use super::servers::Server;
+use super::server::Server;
 use crate::config::{show_size, toml_string};
 use crate::limit::show_duration;
 use crate::tools::import::tree::Directive;
@@ -21,7 +21,7 @@ impl Translation<'_> {
             ..Section::default()
         };
         let mut tls = self.tls(http);
-        self.listens(servers, &mut section);
+        self.listens(servers, tls.is_some(), &mut section);
         self.trusted(http, &mut section);
         for (theirs, ours, zero) in [
             ("keepalive_timeout", "keep_alive", true),
@@ -56,7 +56,7 @@ impl Translation<'_> {
         sections
     }
 
-    fn listens(&mut self, servers: &[Server], section: &mut Section) {
+    fn listens(&mut self, servers: &[Server], certified: bool, section: &mut Section) {
         let tls = servers
             .iter()
             .flat_map(|server| &server.listens)
@@ -64,7 +64,19 @@ impl Translation<'_> {
         let mut listens = Vec::new();
         for server in servers {
             for listen in &server.listens {
-                if listen.tls || !tls || listen.address.starts_with("unix:") {
+                if self.dropped.contains(&listen.address) {
+                    self.notes.add(
+                        server.place,
+                        format!("{} is left out: drip has no routes by listen address, and requests there would pass what is protected", listen.address),
+                    );
+                    continue;
+                }
+                if listen.tls && !certified {
+                    self.notes.add(
+                        server.place,
+                        format!("{} is left out, as it needs TLS and no certificate could be loaded here; add it to listen along with [server.tls]", listen.address),
+                    );
+                } else if listen.tls || !tls || listen.address.starts_with("unix:") {
                     listens.push(listen.clone());
                 } else {
                     self.notes.add(
@@ -78,7 +90,11 @@ impl Translation<'_> {
             }
         }
         let listens: Vec<Listen> = listens;
-        let addresses = listen::together(&listens);
+        let mut addresses = listen::together(&listens);
+        if addresses.is_empty() && tls {
+            // Nobody else reaches it until it has its certificate.
+            addresses.push("127.0.0.1:8080".to_owned());
+        }
         if addresses.is_empty() {
             return;
         }

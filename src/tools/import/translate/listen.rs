@@ -107,7 +107,17 @@ pub(super) fn meet(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
         return false;
     };
-    let wide = |a: IpAddr, b: IpAddr| a == b || a.is_unspecified() && (a.is_ipv6() || b.is_ipv4());
-    let (a, b) = (one.ip(), other.ip());
-    one.port() == other.port() && (wide(a, b) || wide(b, a))
+    one.port() == other.port() && (wide(one.ip(), other.ip()) || wide(other.ip(), one.ip()))
+}
+
+/// Whether requests to `other` arrive at a socket of `one`, if `other` has none.
+pub(super) fn covers(one: &str, other: &str) -> bool {
+    let (Ok(one), Ok(other)) = (one.parse::<SocketAddr>(), other.parse::<SocketAddr>()) else {
+        return false;
+    };
+    one.port() == other.port() && wide(one.ip(), other.ip())
+}
+
+fn wide(a: IpAddr, b: IpAddr) -> bool {
+    a == b || a.is_unspecified() && (a.is_ipv6() || b.is_ipv4())
 }

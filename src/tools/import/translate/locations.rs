@@ -37,7 +37,7 @@ impl Translation<'_> {
             let scope = scope.inside(inside);
             let before = self.notes.count();
             hints::unhandled(inside, &mut self.notes);
-            let protection = Protection::of(inside, around.block, &scope);
+            let protection = Protection::of_location(inside, around.block, &scope);
             let one = One {
                 directive,
                 scope: &scope,
@@ -49,7 +49,7 @@ impl Translation<'_> {
                 Kind::Path { mark, path } => {
                     self.path(&one, mark, path, block, found);
                     let around = Around {
-                        within: Some(path),
+                        within: Some(readable(path)),
                         ..around
                     };
                     self.locations(inside, &scope, around, found);
@@ -57,7 +57,11 @@ impl Translation<'_> {
                 Kind::Regex {
                     pattern,
                     ignores_case,
-                } => self.regex(&one, pcre::translate(pattern, ignores_case).as_ref(), found),
+                } => {
+                    let translated = pcre::translate(pattern, ignores_case);
+                    let is_read = readable(pattern) == pattern;
+                    self.regex(&one, translated.filter(|_| is_read).as_ref(), found);
+                }
                 // Noted where it is used.
                 Kind::Named => {}
                 Kind::Bad => self.not_a_path(&one),
@@ -76,6 +80,19 @@ impl Translation<'_> {
     ) {
         let place = one.directive.place;
         let shown = one.shown();
+        if readable(path) != path {
+            let Some(protection) = &one.protection else {
+                return self.not_a_path(one);
+            };
+            protection.tell(&format!("location {shown}"), &mut self.notes);
+            self.notes.add(place, format!("location {shown} cannot be written exactly; drip refuses all paths that begin with {}", readable(path)));
+            let pattern = Pattern::Regex {
+                text: pcre::prefix(readable(path)),
+                within: None,
+            };
+            let route = one.route(pattern, Action::Refuse(protection.status), &self.notes);
+            return found.insert(0, route);
+        }
         let pattern = match (probe::path(path), mark, &one.protection) {
             (true, Mark::Exact, _) => Pattern::Exact(path.to_owned()),
             (true, Mark::None | Mark::Stops, _) => Pattern::Prefix {
@@ -105,7 +122,7 @@ impl Translation<'_> {
         let action = if let Some(protection) = &one.protection {
             protection.tell(&format!("location {shown}"), &mut self.notes);
             let forwards = Pass::of(one.inside()).is_some();
-            if let Some(bare) = redirected(beside, mark, path).filter(|_| forwards) {
+            if let Some(bare) = redirected(beside, path).filter(|_| forwards) {
                 // nginx answers it with a redirect to a path that is refused.
                 let pattern = Pattern::Exact(bare.to_owned());
                 found.push(Location {
@@ -117,13 +134,26 @@ impl Translation<'_> {
             }
             Action::Refuse(protection.status)
         } else {
-            let Some(forward) = self.forwarded(one, Some(path)) else {
+            let Some(action) = self.forwarded(one, Some(path)) else {
                 return;
             };
-            if let Some(bare) = redirected(beside, mark, path) {
+            let bare = redirected(beside, path);
+            if let (Some(bare), Action::Forward(forward)) = (bare, &action)
+                && let Some((_, status)) = &forward.methods
+            {
+                found.push(Location {
+                    pattern: Pattern::Exact(bare.to_owned()),
+                    action: Action::Refuse(*status),
+                    comments: Vec::new(),
+                    place,
+                });
+            } else if let Some(bare) = bare
+                && mark != Mark::Exact
+                && matches!(action, Action::Forward(_))
+            {
                 self.notes.add(place, format!("nginx answers {bare} with a redirect to {path}; drip makes none, and {bare} goes to the longest path that matches"));
             }
-            Action::Forward(forward)
+            action
         };
         found.push(one.route(pattern, action, &self.notes));
     }
@@ -156,12 +186,12 @@ impl Translation<'_> {
             let Some(text) = exact else {
                 return self.notes.add(place, format!("location {shown}: drip has no such regular expression; its requests go to the route that matches otherwise"));
             };
-            if let Some(forward) = self.forwarded(one, None) {
+            if let Some(action) = self.forwarded(one, None) {
                 let pattern = Pattern::Regex {
                     text,
                     within: within.map(str::to_owned),
                 };
-                found.push(one.route(pattern, Action::Forward(forward), &self.notes));
+                found.push(one.route(pattern, action, &self.notes));
             }
             return;
         };
@@ -192,7 +222,7 @@ impl Translation<'_> {
     /// The origin of a location's requests, and what becomes of them.
     ///
     /// `path`: what a URI of `proxy_pass` replaces.
-    fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Forward> {
+    fn forwarded(&mut self, one: &One, path: Option<&str>) -> Option<Action> {
         let (own_scope, around) = (one.scope, one.around);
         let place = one.directive.place;
         let block = one.inside();
@@ -207,8 +237,12 @@ impl Translation<'_> {
             (None, Some((pass, scope))) => (*pass, scope, Some(own_scope)),
             (None, None) => {
                 let shown = one.shown();
-                self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass and is left out; its requests go to the longest path that matches"));
-                return None;
+                if path == Some("/") && redirects(block) {
+                    self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass and is left out; its requests go to the longest path that matches"));
+                    return None;
+                }
+                self.notes.add(place, format!("location {shown} has no proxy_pass or grpc_pass: nginx answers it itself, and drip refuses its requests with 404"));
+                return Some(Action::Absent);
             }
         };
         let spot = Spot {
@@ -232,12 +266,12 @@ impl Translation<'_> {
         let requests = requests.unwrap_or_else(|| LimitSet::requests(scope, zones, notes));
         let limits = Limits::together(requests, connections.of_keys, place, notes);
         let methods = methods(one, notes);
-        Some(Forward {
+        Some(Action::Forward(Forward {
             origin,
             limits,
             rewrite: path.map(str::to_owned).zip(prefix),
             methods,
-        })
+        }))
     }
 
     /// The named location at the end of `try_files`.
@@ -310,11 +344,23 @@ impl One<'_> {
 /// The path that nginx answers with a redirect to a location that forwards.
 ///
 /// nginx redirects `/api` to a `location /api/`, unless there is also a location for `/api`.
-fn redirected<'p>(beside: &[Directive], mark: Mark, path: &'p str) -> Option<&'p str> {
+fn redirected<'p>(beside: &[Directive], path: &'p str) -> Option<&'p str> {
     let bare = path.strip_suffix('/')?;
     let is_bare = |location: &Directive| matches!(kind(&location.args), Kind::Path { path, .. } if path == bare);
-    let is_there = mark == Mark::Exact || bare.is_empty();
-    (!is_there && !named(beside, "location").any(is_bare)).then_some(bare)
+    (!bare.is_empty() && !named(beside, "location").any(is_bare)).then_some(bare)
+}
+
+/// Whether a block answers with a redirect.
+pub(super) fn redirects(block: &[Directive]) -> bool {
+    named(block, "return").next().is_some_and(|it| {
+        let code = it.args.first().map_or("", String::as_str);
+        code.starts_with('3') || code.contains("://")
+    })
+}
+
+/// The beginning of a path or an expression up to what was not UTF-8.
+fn readable(text: &str) -> &str {
+    text.split('\u{fffd}').next().unwrap_or_default()
 }
 
 /// The methods that are not protected, and the status of the others.

@@ -1,5 +1,6 @@
 //! Translates the tree to settings.
 
+mod addresses;
 mod connections;
 mod definition;
 mod exempt;
@@ -20,6 +21,7 @@ mod protection;
 mod requests;
 mod route;
 mod scope;
+mod server;
 mod servers;
 mod tier_maps;
 mod tiers;
@@ -27,12 +29,13 @@ mod upstreams;
 mod variables;
 mod zones;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use origins::Origins;
 use page::Section;
 use scope::{Scope, named};
-use servers::Server;
+use server::Server;
 use zones::Zones;
 
 use super::Files;
@@ -51,6 +54,8 @@ struct Translation<'f> {
     bodies: Vec<Option<u64>>,
     /// Whether routes that refuse are left out.
     is_unsafe: bool,
+    /// The addresses that would open what another protects.
+    dropped: HashSet<String>,
 }
 
 /// The text of the settings, if there is anything to forward, and the notes.
@@ -86,11 +91,13 @@ pub(super) fn translate(
         routes: Vec::new(),
         bodies: Vec::new(),
         is_unsafe: false,
+        dropped: HashSet::new(),
     };
+    let scope = Scope::default().inside(&http);
     let servers = named(&http, "server")
-        .map(|server| Server::read(server, &mut translation.notes))
+        .map(|server| Server::read(server, &scope, &mut translation.notes))
         .collect::<Vec<_>>();
-    translation.servers(&servers, &Scope::default().inside(&http));
+    translation.servers(&servers, &scope);
     let has_origin = !translation.origins.sections.is_empty();
     if translation.routes.is_empty() || !has_origin || translation.is_unsafe {
         return (None, translation.notes);

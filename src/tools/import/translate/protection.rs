@@ -1,5 +1,6 @@
 //! What protects a location from some or all clients. drip checks none of it, so it refuses there.
 
+use super::kind::{Kind, kind};
 use super::scope::{Scope, named};
 use crate::tools::import::notes::{Notes, Place};
 use crate::tools::import::tree::Directive;
@@ -46,6 +47,24 @@ impl Protection {
             .or_else(|| Self::by_condition(server))
             .or_else(|| Self::by_condition(block))
             .or_else(|| Self::inherited(scope))
+    }
+
+    /// What protects a location of a server: its own directives, or a `rewrite` that may lead to
+    /// a location which is protected. That one is judged by its new path in nginx.
+    pub(super) fn of_location(
+        block: &[Directive],
+        server: &[Directive],
+        scope: &Scope,
+    ) -> Option<Self> {
+        Self::of(block, server, scope).or_else(|| {
+            let http = scope.outermost();
+            let protected = Protected::of(server, &http.inside(server));
+            let mut all = rewrites(server, true);
+            all.extend(rewrites(block, false));
+            let rewrite = all.into_iter().find(|it| protected.may_take(it))?;
+            let by = format!("rewrite {}", rewrite.args.join(" "));
+            Some(Self::new(FORBIDDEN, rewrite, &by))
+        })
     }
 
     /// What protects a whole server; `None` if some of its requests are for everybody.
@@ -106,15 +125,28 @@ impl Protection {
         })
     }
 
-    /// Protection by an `if` that refuses: of no right, or as if there were nothing.
+    /// Protection by an `if` that answers by itself, other than with a redirect to HTTPS.
     fn by_condition(block: &[Directive]) -> Option<Self> {
         named(block, "if").find_map(|condition| {
             let inside = condition.block.as_deref().unwrap_or_default();
-            let refused = Self::by_return(inside)?;
-            let code = named(inside, "return").next()?.args.first()?;
-            let is_private = ["401", "403", "404", "444"].contains(&&**code);
             let by = format!("if {}", condition.args.join(" "));
-            is_private.then(|| Self::new(refused.status, condition, &by))
+            if let Some(refused) = Self::by_return(inside) {
+                return Some(Self::new(refused.status, condition, &by));
+            }
+            let returned = named(inside, "return").next();
+            let target = if let Some(returned) = returned {
+                let code = returned.args.first().map_or("", String::as_str);
+                if code.starts_with('2') {
+                    return None;
+                }
+                returned.args.last()
+            } else {
+                let mut rewrites = named(inside, "rewrite");
+                rewrites.find(|it| is_redirect(it))?.args.get(1)
+            };
+            let target = target.map_or("", String::as_str);
+            let is_plain = is_of_address(condition) && is_elsewhere(target);
+            (!is_plain).then(|| Self::new(FORBIDDEN, condition, &by))
         })
     }
 
@@ -134,4 +166,93 @@ pub(super) fn error_status(directive: &Directive) -> Option<u16> {
         400..=599 => Some(status),
         _ => None,
     }
+}
+
+/// Whether a server protects some of its requests.
+pub(super) fn in_server(server: &[Directive], scope: &Scope) -> bool {
+    let protected = Protected::of(server, scope);
+    protected.has_regex || !protected.paths.is_empty()
+}
+
+/// The locations of a server that are protected.
+#[derive(Default)]
+struct Protected<'t> {
+    paths: Vec<&'t str>,
+    has_regex: bool,
+}
+
+impl<'t> Protected<'t> {
+    fn of(server: &'t [Directive], scope: &Scope<'t>) -> Self {
+        let mut all = Self::default();
+        if Protection::of_server(server, scope).is_some() {
+            all.paths.push("/");
+        }
+        let mut blocks = vec![(server, scope.clone())];
+        while let Some((block, scope)) = blocks.pop() {
+            for location in named(block, "location") {
+                let inside = location.block.as_deref().unwrap_or_default();
+                let scope = scope.inside(inside);
+                let mut excepts = named(inside, "limit_except");
+                let is_protected = Protection::of(inside, server, &scope).is_some()
+                    || excepts.any(|except| {
+                        let inside = except.block.as_deref().unwrap_or_default();
+                        Protection::of_other_methods(inside, &scope).is_some()
+                    });
+                match kind(&location.args) {
+                    Kind::Path { path, .. } if is_protected => all.paths.push(path),
+                    Kind::Path { .. } => {}
+                    _ => all.has_regex |= is_protected,
+                }
+                blocks.push((inside, scope));
+            }
+        }
+        all
+    }
+
+    /// Whether the path that a `rewrite` makes may be one of these.
+    fn may_take(&self, rewrite: &Directive) -> bool {
+        let target = rewrite.args.get(1).map_or("", String::as_str);
+        let (fixed, is_open) = match target.split_once('$') {
+            Some((fixed, _)) => (fixed, true),
+            None => (target.split('?').next().unwrap_or_default(), false),
+        };
+        let takes = |path: &&str| fixed.starts_with(*path) || (is_open && path.starts_with(fixed));
+        self.has_regex || self.paths.iter().any(takes)
+    }
+}
+
+/// The `rewrite` of a block and of each `if` in it after which nginx looks for a location again.
+fn rewrites(block: &[Directive], is_server: bool) -> Vec<&Directive> {
+    let inside = named(block, "if").flat_map(|it| it.block.as_deref().unwrap_or_default());
+    let all = block.iter().chain(inside).filter(|it| it.name == "rewrite");
+    let stays = |it: &Directive| !is_server && it.args.last().is_some_and(|flag| flag == "break");
+    all.filter(|it| !is_redirect(it) && !stays(it)).collect()
+}
+
+/// Whether a `rewrite` answers with a redirect.
+fn is_redirect(rewrite: &Directive) -> bool {
+    let flag = rewrite.args.get(2).map_or("", String::as_str);
+    let target = rewrite.args.get(1).map_or("", String::as_str);
+    let starts = ["http://", "https://", "$scheme"];
+    ["redirect", "permanent"].contains(&flag) || starts.iter().any(|it| target.starts_with(it))
+}
+
+/// Whether the condition of an `if` asks only how and under which name the client came.
+fn is_of_address(condition: &Directive) -> bool {
+    let asked = condition.args.first().map_or("", String::as_str);
+    let asked = asked.trim_start_matches('(').trim_end_matches(')');
+    let known = [
+        "$host",
+        "$http_host",
+        "$http_x_forwarded_proto",
+        "$https",
+        "$scheme",
+        "$server_port",
+    ];
+    known.contains(&asked)
+}
+
+/// Whether a redirect goes to HTTPS, or to another name.
+fn is_elsewhere(target: &str) -> bool {
+    target.starts_with("https://") || target.starts_with("$scheme://")
 }

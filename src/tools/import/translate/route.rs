@@ -31,8 +31,10 @@ pub(super) enum Pattern {
 #[derive(Clone, Debug)]
 pub(super) enum Action {
     Forward(Forward),
-    /// They get this status.
+    /// nginx protects them, and they get this status.
     Refuse(u16),
+    /// nginx answers them itself, and they get 404.
+    Absent,
 }
 
 /// A location whose requests go to an origin.
@@ -92,6 +94,6 @@ impl Location {
     }
 
     pub(super) fn is_refused(&self) -> bool {
-        matches!(self.action, Action::Refuse(_))
+        !matches!(self.action, Action::Forward(_))
     }
 }

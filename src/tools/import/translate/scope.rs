@@ -12,6 +12,11 @@ impl<'t> Scope<'t> {
         Self(blocks)
     }
 
+    /// The outermost of these blocks alone.
+    pub(super) fn outermost(&self) -> Self {
+        Self(self.0.first().copied().into_iter().collect())
+    }
+
     /// The directive that applies here.
     pub(super) fn get(&self, name: &str) -> Option<&'t Directive> {
         self.all(name).first().copied()

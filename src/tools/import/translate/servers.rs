@@ -1,76 +1,18 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use super::listen::Listen;
-use super::locations::Around;
+use super::locations::{self, Around};
 use super::page::{Section, list};
 use super::precedence::{is_whole, of_path, of_prefix, ordered};
 use super::protection::Protection;
 use super::route::{Action, Location, Pattern};
 use super::scope::{Scope, named};
-use super::{Translation, hints, probe};
-use crate::tools::import::notes::{Notes, Place};
+use super::server::{self, Server};
+use super::{Translation, addresses};
+use crate::tools::import::notes::Place;
 use crate::tools::import::tree::Directive;
 
 /// Maximum number of routes of the result. Each name of a server multiplies its locations.
 const MOST_ROUTES: usize = 5000;
-
-/// A `server` block.
-pub(super) struct Server<'t> {
-    pub(super) block: &'t [Directive],
-    pub(super) place: Place,
-    pub(super) listens: Vec<Listen>,
-    /// The names that a route can match.
-    names: Vec<String>,
-}
-
-impl<'t> Server<'t> {
-    pub(super) fn read(directive: &'t Directive, notes: &mut Notes) -> Self {
-        let block = directive.block.as_deref().unwrap_or_default();
-        hints::unhandled(block, notes);
-        let mut listens = named(block, "listen")
-            .filter_map(|listen| Listen::read(listen, notes))
-            .collect::<Vec<_>>();
-        if named(block, "listen").next().is_none() {
-            listens.push(Listen::anywhere());
-        }
-        let mut names: Vec<String> = Vec::new();
-        for directive in named(block, "server_name") {
-            for name in &directive.args {
-                let whole = name.strip_prefix('.').unwrap_or(name);
-                if name.starts_with('.') {
-                    notes.add(
-                        directive.place,
-                        format!("server_name {name}: drip has no wildcards; only {whole} is used"),
-                    );
-                }
-                let lower = whole.to_ascii_lowercase();
-                if name == "_" || name.is_empty() || names.contains(&lower) {
-                    continue;
-                }
-                if probe::host(&lower) {
-                    names.push(lower);
-                } else {
-                    notes.add(
-                        directive.place,
-                        format!(
-                            "server_name {name}: drip accepts only whole names; this one is left out"
-                        ),
-                    );
-                }
-            }
-        }
-        Self {
-            block,
-            place: directive.place,
-            listens,
-            names,
-        }
-    }
-
-    fn has_tls(&self) -> bool {
-        self.listens.iter().any(|listen| listen.tls)
-    }
-}
 
 impl Translation<'_> {
     /// Makes routes of all servers.
@@ -79,6 +21,12 @@ impl Translation<'_> {
         let mut order = (0..servers.len()).collect::<Vec<_>>();
         // If several servers have one name, the server with TLS is kept.
         order.sort_by_key(|index| tls && !servers[*index].has_tls());
+        let Some(served) = addresses::served(servers, &order, tls) else {
+            self.is_unsafe = true;
+            let place = servers.first().map(|server| server.place);
+            return self.notes.add(place.unwrap_or(Place { file: 0, line: 1 }), "drip has no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
+        };
+        order.retain(|index| !served.left_out.contains(index));
         let mut all = Vec::new();
         for (index, server) in servers.iter().enumerate() {
             let scope = http.inside(server.block);
@@ -90,10 +38,28 @@ impl Translation<'_> {
                 within: None,
             };
             let mut found = Vec::new();
-            self.locations(server.block, &scope, around, &mut found);
+            if served.left_out.contains(&index) {
+                self.notes.add(server.place, "this server is left out: drip has no routes by listen address, and its requests or those of another address would pass what is protected; give it a drip of its own");
+            } else if server::answers_all(server.block) {
+                self.notes.add(
+                    server.place,
+                    "nginx answers all requests of this server itself; its locations are left out",
+                );
+            } else {
+                self.locations(server.block, &scope, around, &mut found);
+            }
+            let is_unused = |it: &Location| matches!(it.action, Action::Absent);
+            if redirects(server.block) && found.iter().all(is_unused) {
+                found.clear();
+            }
             all.push(found);
         }
-        let default = default(servers, &order, tls);
+        let mut default = served.default;
+        if let Some(index) = default.filter(|_| served.is_closed) {
+            self.notes.add(servers[index].place, "requests of other hosts get 404, and not the locations of this server: some of them are protected by a server whose server_name drip does not have");
+            default = None;
+        }
+        self.dropped = served.dropped;
         let mut any = Vec::new();
         if let Some(index) = default {
             any = ordered(&all[index], false, &mut self.notes);
@@ -110,6 +76,8 @@ impl Translation<'_> {
         }
         let mut taken: HashSet<&str> = default
             .into_iter()
+            // One that only redirects leaves its names to the next.
+            .filter(|index| !all[*index].is_empty() || servers[*index].protects)
             .flat_map(|index| &servers[index].names)
             .map(String::as_str)
             .collect();
@@ -218,6 +186,7 @@ impl Translation<'_> {
                 section.text("host", host);
             }
             match &location.action {
+                Action::Absent => section.fields.push(("refuse", "404".to_owned())),
                 Action::Refuse(status) => section.fields.push(("refuse", status.to_string())),
                 Action::Forward(forward) => {
                     if let Some((methods, status)) = &forward.methods {
@@ -238,29 +207,11 @@ impl Translation<'_> {
     }
 }
 
-/// The server for requests whose host matches no server name.
-///
-/// It is a server of the first address that is kept: the default server there, or else the first.
-fn default(servers: &[Server], order: &[usize], tls: bool) -> Option<usize> {
-    let mut of_address: HashMap<&str, (usize, bool)> = HashMap::new();
-    let mut first = None;
-    for index in order {
-        for listen in servers[*index]
-            .listens
-            .iter()
-            .filter(|listen| listen.tls || !tls)
-        {
-            let address = &*listen.address;
-            first = first.or(Some(address));
-            let known = of_address
-                .entry(address)
-                .or_insert((*index, listen.default));
-            if listen.default && !known.1 {
-                *known = (*index, true);
-            }
-        }
-    }
-    // If no address is kept, take the first server.
-    let of_first = first.and_then(|address| of_address.get(address));
-    of_first.map(|(index, _)| *index).or(order.first().copied())
+/// Whether a server redirects what it does not forward.
+fn redirects(block: &[Directive]) -> bool {
+    let is_redirect = |location: &Directive| {
+        let inside = location.block.as_deref().unwrap_or_default();
+        location.args.last().is_some_and(|path| path == "/") && locations::redirects(inside)
+    };
+    server::answers_all(block) || named(block, "location").any(is_redirect)
 }

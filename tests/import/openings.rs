@@ -1,0 +1,294 @@
+//! Ways past what nginx protects: other addresses, other hosts, rewritten paths, conditions.
+
+use std::fs;
+
+use super::{drip, told, written};
+use crate::support::{Client, Exchange, Gateway, Origin};
+
+const APP: &str = "proxy_pass http://127.0.0.1:9000;";
+
+/// The settings that a file becomes, and the notes.
+fn imported(conf: &str) -> (String, Vec<String>) {
+    let folder = written(&[("nginx.conf", &conf.replace("APP", APP))]);
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!(code, Some(0), "{conf}: {notes:?}");
+    (settings, notes)
+}
+
+#[test]
+fn an_address_that_would_open_what_another_protects_is_left_out() {
+    let closed = "location / { APP } location /admin/ { deny all; APP }";
+    let open = "location / { APP }";
+    for (first, second, listen) in [
+        // The first protects nothing, and would take the requests of the second.
+        (("8080", "", open), ("8081", "", closed), "0.0.0.0:8080"),
+        (
+            ("8080", "a.example", open),
+            ("8081", "a.example", closed),
+            "0.0.0.0:8080",
+        ),
+        (
+            ("8080", "a.example", open),
+            ("8081", "b.example", closed),
+            "0.0.0.0:8080",
+        ),
+        // The second would take requests of the first by its name.
+        (
+            ("8080", "a.example", closed),
+            ("127.0.0.1:8081", "b.example", open),
+            "0.0.0.0:8080",
+        ),
+    ] {
+        let server = |(listen, name, locations): (&str, &str, &str)| {
+            format!("server {{ listen {listen}; server_name \"{name}\"; {locations} }}\n")
+        };
+        let conf = server(first) + &server(second);
+        let (settings, notes) = imported(&conf);
+        let line = format!("\nlisten = [\"{listen}\"]\n");
+        assert!(settings.contains(&line), "{conf}{settings}");
+        let told = |what: &str| notes.iter().any(|note| note.contains(what));
+        assert!(told("this server is left out"), "{conf}{notes:?}");
+        assert!(
+            told("is left out: drip has no routes by listen address"),
+            "{conf}{notes:?}"
+        );
+        // What is left out refuses nothing.
+        let refuses = notes
+            .iter()
+            .filter(|note| note.contains(" protects location "))
+            .count();
+        assert_eq!(
+            refuses,
+            settings.matches("path = \"/admin/\"").count(),
+            "{conf}{notes:?}"
+        );
+    }
+    // The first listens where the second does: the stricter takes the requests of both.
+    let (settings, _) = imported(
+        "server { listen 8080; server_name a.example; location / { APP } }
+         server { listen 127.0.0.1:8080; server_name a.example; location / { APP } location /b/ { deny all; } }",
+    );
+    assert!(
+        settings.contains("path = \"/b/\"\nrefuse = 403"),
+        "{settings}"
+    );
+    // Nothing is protected, or all addresses have the same servers.
+    for conf in [
+        "server { listen 8080; location / { APP } } server { listen 8081; location /b/ { APP } }",
+        "server { listen 8080; listen 8081; location / { APP } location /a/ { deny all; } }",
+        "server { listen 8080; listen 8081; return 444; }
+         server { listen 8080; listen 8081; server_name a.example; location / { APP } }",
+    ] {
+        let (settings, _) = imported(conf);
+        let both = "listen = [\"0.0.0.0:8080\", \"0.0.0.0:8081\"]";
+        assert!(settings.contains(both), "{conf}\n{settings}");
+    }
+}
+
+#[test]
+fn hosts_of_a_protected_server_whose_name_drip_does_not_have_are_no_others() {
+    for name in ["*.a.example", "~^x.*", ".a.example", "www.*"] {
+        let conf = format!(
+            "server {{ listen 80; server_name b.example; location / {{ APP }} }}
+             server {{ listen 80; server_name {name}; location / {{ APP }} location /admin/ {{ deny all; }} }}"
+        );
+        let (settings, notes) = imported(&conf);
+        let opens = settings.contains("path = \"/\"\norigin = ");
+        assert!(
+            !opens && settings.contains("host = \"b.example\"\norigin"),
+            "{settings}"
+        );
+        let told = |note: &String| note.contains("requests of other hosts get 404");
+        assert!(notes.iter().any(told), "{notes:?}");
+    }
+}
+
+/// The status of each path, of a server with these locations besides an open `/`.
+fn answers(locations: &str, asked: &[(&str, &str, u16)]) {
+    let origin = Origin::answering(|exchange: &mut Exchange| exchange.reply(b""));
+    let app = format!("proxy_pass http://{};", origin.address);
+    let conf = format!(
+        "server {{ listen 80; {locations} location / {{ APP }} }}
+         server {{ listen 80; server_name b.example; location / {{ APP }} }}\n"
+    );
+    let folder = written(&[("nginx.conf", &conf.replace("APP", &app))]);
+    let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+    assert_eq!(code, Some(0), "{notes:?}");
+    let (_, settings) = settings
+        .split_once("listen = [\"0.0.0.0:80\"]\n")
+        .expect("an address");
+    let gateway = Gateway::start(settings);
+    for (method, target, status) in asked {
+        let mut client = Client::connect(gateway.address());
+        let head = format!("{method} {target} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+        client.send(head.as_bytes());
+        let found = client.answer().status;
+        assert_eq!(found, *status, "{method} {target}\n{settings}");
+    }
+}
+
+#[test]
+fn a_rewrite_that_may_lead_to_a_protected_location_is_refused() {
+    let private = "location /private/ { deny all; APP }";
+    answers(
+        &format!(
+            "{private}
+             location /last/ {{ rewrite ^/last/(.*)$ /private/$1 last; APP }}
+             location /bare/ {{ rewrite ^/bare/(.*)$ /$1; APP }}
+             location /if/ {{ if ($arg_a) {{ rewrite ^ /private/x last; }} APP }}
+             location /break/ {{ rewrite ^/break/(.*)$ /private/$1 break; APP }}
+             location /else/ {{ rewrite ^/else/(.*)$ /public/$1 last; APP }}"
+        ),
+        &[
+            ("GET", "/private/a", 403),
+            ("GET", "/last/a", 403),
+            ("GET", "/bare/a", 403),
+            ("GET", "/if/a", 403),
+            ("GET", "/break/a", 200),
+            ("GET", "/else/a", 200),
+            ("GET", "/", 200),
+        ],
+    );
+    for (rewrite, status) in [
+        ("rewrite ^/p/(.*)$ /private/$1 last;", 403),
+        ("rewrite ^/p/(.*)$ /private/$1 break;", 403),
+        ("if ($arg_a) { rewrite ^/p/(.*)$ /$1; }", 403),
+        ("rewrite ^/favicon.ico$ /static/favicon.ico;", 200),
+        ("rewrite ^/old$ https://b.example/ permanent;", 200),
+    ] {
+        answers(&format!("{rewrite} {private}"), &[("GET", "/p/a", status)]);
+    }
+    answers("rewrite ^/p/(.*)$ /q/$1 last;", &[("GET", "/p/a", 200)]);
+}
+
+#[test]
+fn a_condition_that_answers_is_refused_unless_it_redirects_to_https() {
+    for (inside, status) in [
+        ("if ($cookie_a = \"\") { return 302 /login; }", 403),
+        (
+            "if ($cookie_a = \"\") { return https://login.example; }",
+            403,
+        ),
+        ("if ($cookie_a = \"\") { rewrite ^ /login redirect; }", 403),
+        (
+            "if ($cookie_a = \"\") { rewrite ^ https://login.example; }",
+            403,
+        ),
+        ("if ($arg_a) { return 410; }", 410),
+        ("if ($arg_a) { return $code; }", 403),
+        ("if ($host = b.example) { return 302 /login; }", 403),
+        (
+            "if ($scheme = http) { return 301 https://$host$request_uri; }",
+            200,
+        ),
+        (
+            "if ($host = b.example) { return 301 $scheme://a.example$request_uri; }",
+            200,
+        ),
+        (
+            "if ($http_x_forwarded_proto = http) { return 301 https://a.example; }",
+            200,
+        ),
+        (
+            "if ($server_port = 80) { rewrite ^ https://$host$request_uri permanent; }",
+            200,
+        ),
+        ("if ($request_method = OPTIONS) { return 204; }", 200),
+    ] {
+        let location = format!("location /a/ {{ {inside} APP }}");
+        answers(&location, &[("GET", "/a/b", status), ("GET", "/", 200)]);
+        answers(inside, &[("GET", "/a/b", status)]);
+    }
+}
+
+#[test]
+fn what_nginx_answers_itself_gets_404_and_no_other_location() {
+    answers(
+        "location /ok/ { return 200 fine; } location /moved/ { return 301 /x; }
+         location /code/ { return $code; } location /files/ { root /srv; }
+         location = /tried { try_files $uri =404; } location ~ \\.png$ { expires 30d; }",
+        &[
+            ("GET", "/ok/a", 404),
+            ("GET", "/moved/a", 404),
+            ("GET", "/code/a", 404),
+            ("GET", "/files/a", 404),
+            ("GET", "/tried", 404),
+            ("GET", "/a.png", 404),
+            ("GET", "/a", 200),
+        ],
+    );
+    // The server that only redirects leaves its name to the other.
+    let (settings, _) = imported(
+        "server { listen 80; server_name a.example; return 301 https://$host$request_uri; }
+         server { listen 8080; server_name a.example; location / { APP } }",
+    );
+    assert!(
+        settings.contains("host = \"a.example\"\norigin = "),
+        "{settings}"
+    );
+}
+
+#[test]
+fn the_path_without_its_slash_is_refused_with_a_protected_one() {
+    answers(
+        "location = /a/ { deny all; APP } location /b/ { limit_except GET { deny all; } APP }",
+        &[
+            ("GET", "/a/", 403),
+            ("GET", "/a", 403),
+            ("GET", "/b/", 200),
+            ("POST", "/b/", 403),
+            ("POST", "/b", 403),
+            ("GET", "/c", 200),
+        ],
+    );
+}
+
+#[test]
+fn a_protected_path_that_is_not_utf_8_is_refused_from_its_readable_beginning() {
+    for location in [
+        &b"location /caf\xe9/ { deny all; }"[..],
+        b"location = /caf\xe9 { deny all; }",
+        b"location ^~ /caf\xe9 { auth_basic a; }",
+        b"location ~ ^/caf\xe9 { deny all; }",
+    ] {
+        let rest = b" location /caf { APP } location ~ php$ { APP } location / { APP } }";
+        let conf = [b"server { listen 80; ", location, rest].concat();
+        let folder = written(&[]);
+        let text = replaced(&conf, b"APP", APP.as_bytes());
+        fs::write(folder.path().join("nginx.conf"), text).expect("a file");
+        let (code, settings, notes) = told(&drip(folder.path(), &["import", "nginx.conf"]));
+        assert_eq!(code, Some(0), "{notes:?}");
+        let first = settings.split("[[routes]]").nth(1).expect("a route");
+        assert!(first.contains("path = \"regex:^/"), "{settings}");
+        assert!(first.contains("refuse = 403"), "{settings}");
+    }
+}
+
+fn replaced(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut made = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.windows(old.len()).position(|part| part == old) {
+        made.extend_from_slice(&rest[..at]);
+        made.extend_from_slice(new);
+        rest = &rest[at + old.len()..];
+    }
+    made.extend_from_slice(rest);
+    made
+}
+
+#[test]
+fn an_address_whose_certificate_is_missing_is_not_listened_on() {
+    let (settings, notes) = imported(
+        "server { listen 443 ssl; server_name a.example; ssl_certificate gone.pem;
+         ssl_certificate_key gone.key; location / { APP } }",
+    );
+    assert!(
+        settings.contains("\nlisten = [\"127.0.0.1:8080\"]\n"),
+        "{settings}"
+    );
+    let left_out = "0.0.0.0:443 is left out, as it needs TLS";
+    assert!(
+        notes.iter().any(|note| note.contains(left_out)),
+        "{notes:?}"
+    );
+}
