@@ -21,12 +21,12 @@ impl Translation<'_> {
         let mut order = (0..servers.len()).collect::<Vec<_>>();
         // If several servers have one name, the server with TLS is kept.
         order.sort_by_key(|index| tls && !servers[*index].has_tls());
-        let Some(served) = addresses::served(servers, &order, tls) else {
+        let Some(choice) = addresses::served(servers, &order, tls) else {
             self.is_unsafe = true;
             let place = servers.first().map(|server| server.place);
             return self.notes.add(place.unwrap_or(Place { file: 0, line: 1 }), "drip has no routes by listen address, and with the servers of any one of these addresses it would forward what another server protects; nothing is translated");
         };
-        order.retain(|index| !served.left_out.contains(index));
+        order.retain(|index| !choice.left_out.contains(index));
         let mut all = Vec::new();
         for (index, server) in servers.iter().enumerate() {
             let scope = http.inside(server.block);
@@ -38,7 +38,7 @@ impl Translation<'_> {
                 within: None,
             };
             let mut found = Vec::new();
-            if served.left_out.contains(&index) {
+            if choice.left_out.contains(&index) {
                 self.notes.add(server.place, "this server is left out: drip has no routes by listen address, and its requests or those of another address would pass what is protected; give it a drip of its own");
             } else if server::answers_all(server.block) {
                 self.notes.add(
@@ -54,12 +54,12 @@ impl Translation<'_> {
             }
             all.push(found);
         }
-        let mut default = served.default;
-        if let Some(index) = default.filter(|_| served.is_closed) {
+        let mut default = choice.default;
+        if let Some(index) = default.filter(|_| choice.is_closed) {
             self.notes.add(servers[index].place, "requests of other hosts get 404, and not the locations of this server: some of them are protected by a server whose server_name drip does not have");
             default = None;
         }
-        self.dropped = served.dropped;
+        self.dropped = choice.dropped;
         let mut any = Vec::new();
         if let Some(index) = default {
             any = ordered(&all[index], false, &mut self.notes);
