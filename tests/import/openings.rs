@@ -162,6 +162,21 @@ fn a_rewrite_that_may_lead_to_a_protected_location_is_refused() {
 }
 
 #[test]
+fn a_location_that_falls_back_to_a_protected_one_is_refused() {
+    for protection in ["deny all;", "auth_basic x;"] {
+        let (settings, notes) = imported(&format!(
+            "server {{ listen 8080; location / {{ APP }}
+             location /a/ {{ try_files $uri @app; }}
+             location @app {{ {protection} APP }} }}\n"
+        ));
+        let refused = "path = \"/a/\"\nrefuse = 403\n";
+        assert!(settings.contains(refused), "{protection}\n{settings}");
+        let is_told = |note: &String| note.contains("protects location @app");
+        assert!(notes.iter().any(is_told), "{notes:?}");
+    }
+}
+
+#[test]
 fn a_condition_that_answers_is_refused_unless_it_redirects_to_https() {
     for (inside, status) in [
         ("if ($cookie_a = \"\") { return 302 /login; }", 403),

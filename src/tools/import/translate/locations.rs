@@ -234,7 +234,18 @@ impl Translation<'_> {
         };
         let (pass, scope, base) = match (own, &fallback) {
             (Some(pass), _) => (pass, own_scope, None),
-            (None, Some((pass, scope))) => (*pass, scope, Some(own_scope)),
+            (
+                None,
+                Some(Fallback {
+                    protection: Some(protection),
+                    name,
+                    ..
+                }),
+            ) => {
+                protection.tell(&format!("location {name}"), &mut self.notes);
+                return Some(Action::Refuse(protection.status));
+            }
+            (None, Some(Fallback { pass, scope, .. })) => (*pass, scope, Some(own_scope)),
             (None, None) => {
                 let shown = one.shown();
                 if path == Some("/") && redirects(block) {
@@ -280,7 +291,7 @@ impl Translation<'_> {
         block: &[Directive],
         scope: &Scope,
         around: Around<'t>,
-    ) -> Option<(Pass<'t>, Scope<'t>)> {
+    ) -> Option<Fallback<'t>> {
         let files = named(block, "try_files")
             .next()
             .or_else(|| scope.get("try_files"))?;
@@ -293,8 +304,22 @@ impl Translation<'_> {
             files.place,
             format!("try_files: drip serves no files; all requests go to {name}"),
         );
-        Some((pass, around.scope.inside(inside)))
+        let scope = around.scope.inside(inside);
+        Some(Fallback {
+            name: name.clone(),
+            pass,
+            protection: Protection::of_location(inside, around.block, &scope),
+            scope,
+        })
     }
+}
+
+/// The named location to which `try_files` passes requests.
+struct Fallback<'t> {
+    name: String,
+    pass: Pass<'t>,
+    scope: Scope<'t>,
+    protection: Option<Protection>,
 }
 
 /// A location that is looked at.
