@@ -1,10 +1,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -29,16 +31,33 @@ pub fn free_address() -> SocketAddr {
     // Below the ports that the kernel gives to outgoing connections: no client of another test takes it before it
     // is listened on.
     const FIRST: u16 = 10_000;
-    const COUNT: u16 = 20_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = u16::try_from(std::process::id() * 97 % u32::from(COUNT)).unwrap_or_default();
+    static BLOCK: LazyLock<(u16, Option<UnixListener>)> = LazyLock::new(claim_block);
+    let first = FIRST + BLOCK.0 * PORTS;
     loop {
         let nth = NEXT.fetch_add(1, Ordering::Relaxed);
-        let address = SocketAddr::from(([127, 0, 0, 1], FIRST + (start + nth) % COUNT));
+        let address = SocketAddr::from(([127, 0, 0, 1], first + nth % PORTS));
         if TcpListener::bind(address).is_ok() {
             return address;
         }
     }
+}
+
+/// Ports of a process of tests.
+const PORTS: u16 = 2_000;
+
+/// A block of ports that no other process of tests has, and what claims it while this one runs.
+///
+/// Two processes with the same ports would take each other's gateways for their own.
+fn claim_block() -> (u16, Option<UnixListener>) {
+    const BLOCKS: u16 = 10;
+    let claimed = (0..BLOCKS).find_map(|block| {
+        let name = format!("drip-tests-{block}");
+        let name = UnixAddr::from_abstract_name(name).ok()?;
+        Some((block, Some(UnixListener::bind_addr(&name).ok()?)))
+    });
+    let id = u16::try_from(std::process::id() % u32::from(BLOCKS)).unwrap_or_default();
+    claimed.unwrap_or((id, None))
 }
 
 /// A place for a gateway: a folder for its file, and addresses for it to listen on.
