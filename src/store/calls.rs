@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
 use super::Pace;
-use super::operation::{Asked, Entry, Operation, micros};
+use super::operation::{Asked, Entry, Operation, Subject, micros};
 use crate::limit::{Algorithm, Moment};
 
 /// Most keys in a call to a script: Redis does nothing else meanwhile.
@@ -57,9 +57,9 @@ impl<'a> Calls<'a> {
         let mut known: HashMap<&[u8], Place, RandomState> =
             HashMap::with_capacity_and_hasher(operations.len(), RandomState::default());
         for operation in operations {
-            let last = known.get(operation.key()).copied();
-            let place = this.add(operation, last, most_keys);
-            known.insert(operation.key(), place);
+            let key = operation.subject().key;
+            let place = this.add(operation, known.get(key).copied(), most_keys);
+            known.insert(key, place);
             this.places.push(place);
         }
         this
@@ -108,25 +108,30 @@ impl<'a> Calls<'a> {
 
 impl<'a> Call<'a> {
     fn new<O: Operation>(operation: &'a O) -> Self {
+        let Subject {
+            algorithm,
+            pace,
+            at,
+            ..
+        } = operation.subject();
         Self {
             asked: O::ASKED,
-            algorithm: operation.algorithm(),
-            pace: operation.pace(),
-            at: operation.at(),
+            algorithm,
+            pace,
+            at,
             keys: Vec::new(),
             entries: Vec::new(),
         }
     }
 
     fn is_for<O: Operation>(&self, operation: &O) -> bool {
-        let (own, other) = (self.pace, operation.pace());
-        self.algorithm == operation.algorithm()
-            && self.at == operation.at()
-            && (std::ptr::eq(own, other) || own == other)
+        let other = operation.subject();
+        (self.algorithm, self.at) == (other.algorithm, other.at)
+            && (std::ptr::eq(self.pace, other.pace) || self.pace == other.pace)
     }
 
     fn add_key<O: Operation>(&mut self, operation: &'a O) -> usize {
-        self.keys.push(operation.key());
+        self.keys.push(operation.subject().key);
         self.entries
             .push(SmallVec::from_buf([(1, operation.entry())]));
         self.keys.len() - 1

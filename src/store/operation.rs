@@ -14,11 +14,18 @@ pub(super) enum Asked {
 pub(super) trait Operation {
     const ASKED: Asked;
 
-    fn key(&self) -> &[u8];
-    fn algorithm(&self) -> Algorithm;
-    fn pace(&self) -> &Pace;
-    fn at(&self) -> Option<Moment>;
+    fn subject(&self) -> Subject<'_>;
     fn entry(&self) -> Entry;
+}
+
+/// The key of an operation, and what the operations of one call have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) algorithm: Algorithm,
+    pub(super) pace: &'a Pace,
+    /// `None` means now, on Redis's clock.
+    pub(super) at: Option<Moment>,
 }
 
 /// How a script reads an operation: equal ones in a row are one entry.
@@ -32,20 +39,13 @@ pub(super) struct Entry {
 impl Operation for Join<'_> {
     const ASKED: Asked = Asked::Join;
 
-    fn key(&self) -> &[u8] {
-        self.key
-    }
-
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
-
-    fn pace(&self) -> &Pace {
-        self.pace
-    }
-
-    fn at(&self) -> Option<Moment> {
-        self.at
+    fn subject(&self) -> Subject<'_> {
+        Subject {
+            key: self.key,
+            algorithm: self.algorithm,
+            pace: self.pace,
+            at: self.at,
+        }
     }
 
     fn entry(&self) -> Entry {
@@ -72,20 +72,13 @@ impl Operation for Join<'_> {
 impl Operation for Refund<'_> {
     const ASKED: Asked = Asked::Refund;
 
-    fn key(&self) -> &[u8] {
-        self.key
-    }
-
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
-
-    fn pace(&self) -> &Pace {
-        self.pace
-    }
-
-    fn at(&self) -> Option<Moment> {
-        self.at
+    fn subject(&self) -> Subject<'_> {
+        Subject {
+            key: self.key,
+            algorithm: self.algorithm,
+            pace: self.pace,
+            at: self.at,
+        }
     }
 
     fn entry(&self) -> Entry {
@@ -107,20 +100,8 @@ pub(super) struct ForgetBehind<'a>(pub(super) &'a Refund<'a>);
 impl Operation for ForgetBehind<'_> {
     const ASKED: Asked = Asked::Forget;
 
-    fn key(&self) -> &[u8] {
-        self.0.key
-    }
-
-    fn algorithm(&self) -> Algorithm {
-        self.0.algorithm
-    }
-
-    fn pace(&self) -> &Pace {
-        self.0.pace
-    }
-
-    fn at(&self) -> Option<Moment> {
-        self.0.at
+    fn subject(&self) -> Subject<'_> {
+        self.0.subject()
     }
 
     fn entry(&self) -> Entry {
@@ -131,20 +112,13 @@ impl Operation for ForgetBehind<'_> {
 impl Operation for Retune<'_> {
     const ASKED: Asked = Asked::Retune;
 
-    fn key(&self) -> &[u8] {
-        self.key
-    }
-
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::LeakyBucket
-    }
-
-    fn pace(&self) -> &Pace {
-        self.pace
-    }
-
-    fn at(&self) -> Option<Moment> {
-        None
+    fn subject(&self) -> Subject<'_> {
+        Subject {
+            key: self.key,
+            algorithm: Algorithm::LeakyBucket,
+            pace: self.pace,
+            at: None,
+        }
     }
 
     fn entry(&self) -> Entry {
