@@ -172,6 +172,13 @@ impl Span {
         }
     }
 
+    /// Writes `part` behind `bytes`.
+    pub(super) fn written(bytes: &mut Vec<u8>, part: &[u8]) -> Self {
+        let start = bytes.len();
+        bytes.extend_from_slice(part);
+        Self::new(start, part.len())
+    }
+
     /// Returns the span of `part`, which must be a slice of `whole`.
     pub(super) fn of(whole: &[u8], part: &[u8]) -> Self {
         let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize);
@@ -208,12 +215,8 @@ impl Field {
 
     /// Writes a field behind `bytes`; `None` if its name is too long for a field name.
     pub(super) fn written(bytes: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Option<Self> {
-        let mut put = |part: &[u8]| {
-            let start = bytes.len();
-            bytes.extend_from_slice(part);
-            Span::new(start, part.len())
-        };
-        let (known, name, value) = (FieldName::of(name), put(name), put(value));
+        let known = FieldName::of(name);
+        let (name, value) = (Span::written(bytes, name), Span::written(bytes, value));
         Self::new(name, known, value)
     }
 

@@ -123,11 +123,7 @@ impl RequestHead {
         let opens_websocket = head.method == http::Method::CONNECT
             && protocol.is_some_and(|protocol| protocol.as_str() == "websocket");
         let mut bytes = Vec::with_capacity(256);
-        let mut put = |part: &[u8]| {
-            let start = bytes.len();
-            bytes.extend_from_slice(part);
-            Span::new(start, part.len())
-        };
+        let mut put = |part: &[u8]| Span::written(&mut bytes, part);
         // The same request over HTTP/1 is a GET that asks to switch (RFC 8441, section 5).
         let method = put(if opens_websocket {
             b"GET"
