@@ -1,4 +1,5 @@
 use super::connections::Connections;
+use super::fallback::Fallback;
 use super::hints;
 use super::kind::{Kind, Mark, kind};
 use super::limits::{LimitSet, Limits};
@@ -284,42 +285,6 @@ impl Translation<'_> {
             methods,
         }))
     }
-
-    /// The named location at the end of `try_files`.
-    fn fallback<'t>(
-        &mut self,
-        block: &[Directive],
-        scope: &Scope,
-        around: Around<'t>,
-    ) -> Option<Fallback<'t>> {
-        let files = named(block, "try_files")
-            .next()
-            .or_else(|| scope.get("try_files"))?;
-        let name = files.args.last().filter(|last| last.starts_with('@'))?;
-        let mut named_locations = named(around.block, "location");
-        let target = named_locations.find(|location| location.args.first() == Some(name))?;
-        let inside = target.block.as_deref().unwrap_or_default();
-        let pass = Pass::of(inside)?;
-        self.notes.add(
-            files.place,
-            format!("try_files: drip serves no files; all requests go to {name}"),
-        );
-        let scope = around.scope.inside(inside);
-        Some(Fallback {
-            name: name.clone(),
-            pass,
-            protection: Protection::of_location(inside, around.block, &scope),
-            scope,
-        })
-    }
-}
-
-/// The named location to which `try_files` passes requests.
-struct Fallback<'t> {
-    name: String,
-    pass: Pass<'t>,
-    scope: Scope<'t>,
-    protection: Option<Protection>,
 }
 
 /// A location that is looked at.

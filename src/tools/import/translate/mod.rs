@@ -4,6 +4,7 @@ mod addresses;
 mod connections;
 mod definition;
 mod exempt;
+mod fallback;
 mod gateway;
 mod hints;
 mod kind;
