@@ -19,7 +19,9 @@ const LONGEST: u64 = 64 << 10;
 /// The admin port of a file that does not name one.
 const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
 
-/// Prints what `/readyz` says at `address`, or at the admin port in `file`. Succeeds if it is ready.
+/// Prints what `/readyz` says at `address`, or at the admin port in `file`.
+///
+/// Succeeds if it is ready.
 #[must_use]
 pub fn health(address: Option<&Address>, file: &Path) -> ExitCode {
     match find(address, file).and_then(ask) {

@@ -11,7 +11,9 @@ use crate::tools::advise::{self, Log, Reading, Survey};
 use crate::tools::complain::complain;
 use crate::tools::trace::{SHOWN, length, open, progress};
 
-/// Reads logs of this format, if it is known, into `survey`, and reports on standard error what could not be read.
+/// Reads logs of this format, if it is known, into `survey`.
+///
+/// Reports on standard error what could not be read.
 ///
 /// # Errors
 ///

@@ -141,7 +141,8 @@ fn file_name(file: &Path) -> String {
 
 /// Stops accepting, and lets the queues drain.
 ///
-/// After `shutdown_timeout` the remaining waiters are rejected. The next process starts from `kept`.
+/// After `shutdown_timeout` the remaining waiters are rejected. The next process starts from
+/// `kept`.
 ///
 /// A second signal to stop ends it at once.
 async fn stop(

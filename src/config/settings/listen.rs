@@ -40,7 +40,9 @@ pub enum ListenService {
 }
 
 impl ListenService {
-    /// What clients get at an address that is written as a text. `has_tls`: there is `[server.tls]`.
+    /// What clients get at an address that is written as a text.
+    ///
+    /// `has_tls`: there is `[server.tls]`.
     #[must_use]
     pub fn of_text(address: &ListenAddress, has_tls: bool) -> Self {
         match address {

@@ -102,8 +102,8 @@ impl<'a> RequestInfo<'a> {
         let mut fields = self.fields().all(FieldName::Host);
         let authority = self.head.authority();
         let by_field = match (fields.next(), fields.next()) {
-            // Over HTTP/2 both must name the same (RFC 9113, section 8.3.1). Over HTTP/1 an absolute
-            // target overrides the field.
+            // Over HTTP/2 both must name the same (RFC 9113, section 8.3.1). Over HTTP/1 an
+            // absolute target overrides the field.
             (Some(field), None) if self.head.version() == Version::Http2 => {
                 is_authority(field) && authority.is_none_or(|it| it.eq_ignore_ascii_case(field))
             }

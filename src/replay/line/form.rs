@@ -102,7 +102,8 @@ impl Form {
 
     /// Whether its times are when responses ended.
     ///
-    /// Those of the other formats are when requests came, or tell how long before the end they came.
+    /// Those of the other formats are when requests came, or tell how long before the end they
+    /// came.
     #[must_use]
     pub fn is_of_ends(self) -> bool {
         self == Self::Combined

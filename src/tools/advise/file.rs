@@ -15,8 +15,8 @@ const ORIGIN: &str = "http://127.0.0.1:9000";
 
 /// A `gateway.toml` with the recommended numbers, from the log `name`.
 ///
-/// `option` is what commands need to find the file, such as ` -c mine.toml`. If the log is too short
-/// for its numbers to be right, they limit nobody.
+/// `option` is what commands need to find the file, such as ` -c mine.toml`. If the log is too
+/// short for its numbers to be right, they limit nobody.
 ///
 /// `None` if there is no advice for keys without a plan.
 #[must_use]

@@ -207,8 +207,8 @@ impl Counted {
         }
     }
 
-    /// Makes no number for the keys in these slots. Of the others, none comes more than `peak` times
-    /// in a second.
+    /// Makes no number for the keys in these slots. Of the others, none comes more than `peak`
+    /// times in a second.
     pub(super) fn set_aside(&mut self, slots: Vec<u32>, peak: u32) {
         self.spool.set_aside(slots);
         self.peak = Some(peak.into());
