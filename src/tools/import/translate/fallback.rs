@@ -1,8 +1,7 @@
 use super::Translation;
-use super::locations::Around;
 use super::pass::Pass;
 use super::protection::Protection;
-use super::scope::{Scope, named};
+use super::scope::{Around, Scope, named};
 use crate::tools::import::tree::Directive;
 
 /// The named location to which `try_files` passes requests.

@@ -7,22 +7,11 @@ use super::origins::Spot;
 use super::pass::Pass;
 use super::protection::Protection;
 use super::route::{Action, Forward, Location, Pattern};
-use super::scope::{Scope, named};
+use super::scope::{Around, Scope, named};
 use super::{Translation, pcre, probe};
 use crate::tools::import::notes::Notes;
 use crate::tools::import::tree::Directive;
 use crate::tools::import::values;
-
-/// The server that contains the locations.
-#[derive(Clone, Copy)]
-pub(super) struct Around<'s> {
-    pub(super) server: usize,
-    pub(super) name: Option<&'s str>,
-    pub(super) block: &'s [Directive],
-    pub(super) scope: &'s Scope<'s>,
-    /// The path of the location around those that are looked at.
-    pub(super) within: Option<&'s str>,
-}
 
 impl Translation<'_> {
     /// Adds the locations of a block and the locations nested in them.

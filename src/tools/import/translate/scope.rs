@@ -41,6 +41,17 @@ impl<'t> Scope<'t> {
     }
 }
 
+/// The server that contains the locations.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'s> {
+    pub(super) server: usize,
+    pub(super) name: Option<&'s str>,
+    pub(super) block: &'s [Directive],
+    pub(super) scope: &'s Scope<'s>,
+    /// The path of the location around those that are looked at.
+    pub(super) within: Option<&'s str>,
+}
+
 /// The directives of a block that have this name.
 pub(super) fn named<'t>(block: &'t [Directive], name: &str) -> impl Iterator<Item = &'t Directive> {
     block.iter().filter(move |directive| directive.name == name)

@@ -1,11 +1,11 @@
 use std::collections::HashSet;
 
-use super::locations::{self, Around};
+use super::locations;
 use super::page::{Section, list};
 use super::precedence::{is_whole, of_path, of_prefix, ordered};
 use super::protection::Protection;
 use super::route::{Action, Location, Pattern};
-use super::scope::{Scope, named};
+use super::scope::{Around, Scope, named};
 use super::server::{self, Server};
 use super::{Translation, addresses};
 use crate::tools::import::notes::Place;
