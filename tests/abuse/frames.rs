@@ -7,6 +7,10 @@ use std::time::Duration;
 
 use crate::abuse::others::Others;
 use crate::abuse::{MB, MORE_DESCRIPTORS, long_until, open_gateway};
+use crate::support::frames::{
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PREFACE, RST_STREAM, SETTINGS,
+    WINDOW_UPDATE, frame,
+};
 use crate::support::process::Process;
 use crate::support::{Gateway, Origin, alone, now};
 
@@ -15,27 +19,7 @@ const SPAN: Duration = Duration::from_secs(3);
 /// A gateway that takes nothing for so long has stopped reading.
 const STALL: Duration = Duration::from_millis(500);
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
-const WINDOW_UPDATE: u8 = 8;
-const CONTINUATION: u8 = 9;
-
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
-
 const CANCEL: u32 = 8;
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("a short payload");
-    let mut frame = length.to_be_bytes()[1..].to_vec();
-    frame.extend([kind, flags]);
-    frame.extend(stream.to_be_bytes());
-    frame.extend(payload);
-    frame
-}
 
 /// The fields of a request for a target of less than 127 bytes, without an index or Huffman's code.
 fn fields(method: u8, target: &str) -> Vec<u8> {
@@ -83,8 +67,7 @@ fn connect(gateway: &Gateway, settings: &[u8]) -> TcpStream {
     let mut tcp = TcpStream::connect(gateway.address()).expect("a connection");
     tcp.set_nodelay(true).expect("no delay");
     tcp.set_write_timeout(Some(STALL)).expect("a timeout");
-    tcp.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-        .expect("sent");
+    tcp.write_all(PREFACE).expect("sent");
     tcp.write_all(&frame(SETTINGS, 0, 0, settings))
         .expect("sent");
     tcp
@@ -188,9 +171,9 @@ fn requests_that_are_reset_at_once_cost_bounded_memory_and_leave_their_queues() 
                 HEADERS,
                 END_STREAM | END_HEADERS,
                 stream(nth),
-                &get("/?key=flood"),
+                get("/?key=flood"),
             );
-            let reset = frame(RST_STREAM, 0, stream(nth), &CANCEL.to_be_bytes());
+            let reset = frame(RST_STREAM, 0, stream(nth), CANCEL.to_be_bytes());
             [request, reset].concat()
         })
     });
@@ -206,9 +189,9 @@ fn requests_that_are_reset_later_cost_bounded_memory_and_leave_their_queues() {
         thread::sleep(Duration::from_millis(1));
         many(4, nth, |nth| {
             let head = get("/?key=flood");
-            let mut frames = frame(HEADERS, END_STREAM | END_HEADERS, stream(nth), &head);
+            let mut frames = frame(HEADERS, END_STREAM | END_HEADERS, stream(nth), head);
             if let Some(earlier) = nth.checked_sub(BETWEEN) {
-                frames.extend(frame(RST_STREAM, 0, stream(earlier), &CANCEL.to_be_bytes()));
+                frames.extend(frame(RST_STREAM, 0, stream(earlier), CANCEL.to_be_bytes()));
             }
             frames
         })
@@ -217,7 +200,7 @@ fn requests_that_are_reset_later_cost_bounded_memory_and_leave_their_queues() {
 
 #[test]
 fn a_head_that_never_ends_closes_the_connection() {
-    let head = frame(HEADERS, END_STREAM, stream(0), &get("/?key=flood"));
+    let head = frame(HEADERS, END_STREAM, stream(0), get("/?key=flood"));
     // A literal field of 1000 bytes.
     let mut field = vec![0, 1, b'a', 127, 0xE9, 6];
     field.extend([b'x'; 1000]);
@@ -229,9 +212,9 @@ fn a_head_that_never_ends_closes_the_connection() {
 
 #[test]
 fn a_head_of_continuations_without_a_byte_closes_the_connection() {
-    let head = frame(HEADERS, END_STREAM, stream(0), &get("/?key=flood"));
+    let head = frame(HEADERS, END_STREAM, stream(0), get("/?key=flood"));
     let end = flood(Reads::All, 4 * MB, &[], &head, |nth| {
-        many(256, nth, |_| frame(CONTINUATION, 0, stream(0), &[]))
+        many(256, nth, |_| frame(CONTINUATION, 0, stream(0), []))
     });
     assert_eq!(end, End::Closed);
 }
@@ -256,9 +239,9 @@ fn pings_whose_answers_nobody_reads_are_read_no_more() {
 
 #[test]
 fn pieces_of_a_body_without_a_byte_close_the_connection() {
-    let head = frame(HEADERS, END_HEADERS, stream(0), &post("/?key=flood"));
+    let head = frame(HEADERS, END_HEADERS, stream(0), post("/?key=flood"));
     let end = flood(Reads::All, 8 * MB, &[], &head, |nth| {
-        many(256, nth, |_| frame(DATA, 0, stream(0), &[]))
+        many(256, nth, |_| frame(DATA, 0, stream(0), []))
     });
     assert_eq!(end, End::Closed);
 }
@@ -267,7 +250,7 @@ fn pieces_of_a_body_without_a_byte_close_the_connection() {
 fn windows_that_grow_by_a_byte_cost_no_memory() {
     flood(Reads::All, 4 * MB, &[], &[], |nth| {
         many(256, nth, |_| {
-            frame(WINDOW_UPDATE, 0, 0, &1_u32.to_be_bytes())
+            frame(WINDOW_UPDATE, 0, 0, 1_u32.to_be_bytes())
         })
     });
 }
@@ -278,11 +261,11 @@ fn large_answers_that_are_read_byte_by_byte_end_in_time_and_cost_bounded_memory(
     let settings = [0, 4, 0, 0, 0, 1];
     let requests = many(100, 0, |nth| {
         let target = "/large?key=flood";
-        frame(HEADERS, END_STREAM | END_HEADERS, stream(nth), &get(target))
+        frame(HEADERS, END_STREAM | END_HEADERS, stream(nth), get(target))
     });
     let end = flood(Reads::All, 48 * MB, &settings, &requests, |nth| {
         thread::sleep(Duration::from_millis(10));
-        frame(WINDOW_UPDATE, 0, stream(nth % 100), &1_u32.to_be_bytes())
+        frame(WINDOW_UPDATE, 0, stream(nth % 100), 1_u32.to_be_bytes())
     });
     assert_eq!(end, End::Read);
 }
