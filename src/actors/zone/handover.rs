@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use actix::Addr;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::Zone;
-use crate::actors::messages::{FROM_THE_END, HandOver, RestoreKeys, SaveKeys};
-use crate::actors::saved_key::SavedKey;
+use crate::actors::messages::{FROM_THE_END, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys};
+use crate::actors::saved_key::{SavedKey, TurnToCome};
 use crate::actors::supervisor::ZoneSupervisor;
 use crate::config::StoreKind;
 use crate::limit::Moment;
@@ -40,6 +40,23 @@ impl Zone {
                 let _ended = told.await;
             }
         }
+    }
+
+    /// Those that wait now and go on to a gate. In a zone in Redis, those that wait here.
+    ///
+    /// Requests that wait until fewer of their key run are not among them: nobody knows when.
+    pub async fn turns_to_come(&self) -> Vec<TurnToCome> {
+        // At most a part for each key that has waiters.
+        let (to, mut parts) = mpsc::unbounded_channel();
+        for supervisor in self.shards.living() {
+            supervisor.do_send(ListTurnsToCome { to: to.clone() });
+        }
+        drop(to);
+        let mut all = Vec::new();
+        while let Some(part) = parts.recv().await {
+            all.extend(part);
+        }
+        all
     }
 
     /// Gives all keys that matter later to `take`, as they are at `at`, a part at a time.

@@ -12,6 +12,7 @@ mod save;
 mod stamp;
 #[cfg(test)]
 mod tests;
+mod to_come;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -117,6 +117,9 @@ pub(super) struct GateRecord {
     pub(super) origin: String,
     next: u64,
     opens: u64,
+    /// Times in which departures of the process before still take place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reserved: Vec<(u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     backoff: Option<BackoffRecord>,
 }
@@ -138,6 +141,11 @@ impl GateRecord {
             origin: origin.to_owned(),
             next: nanos(gate.next),
             opens: nanos(gate.opens),
+            reserved: gate
+                .reserved
+                .iter()
+                .map(|(from, to)| (nanos(*from), nanos(*to)))
+                .collect(),
             backoff: backoff.map(|backoff| BackoffRecord {
                 share: backoff.share.millionths(),
                 answers: backoff.answers,
@@ -154,6 +162,11 @@ impl GateRecord {
             gate: SavedGate {
                 next: span(self.next),
                 opens: span(self.opens),
+                reserved: self
+                    .reserved
+                    .iter()
+                    .map(|(from, to)| (span(*from), span(*to)))
+                    .collect(),
             },
             backoff: self.backoff.as_ref().map(|backoff| SavedBackoff {
                 share: Percent::from_millionths(backoff.share),

@@ -9,6 +9,7 @@ use super::format::Writer;
 use super::lock::Lock;
 use super::record::{GateRecord, KeyRecord, Record, ZoneRecord};
 use super::stamp::Stamp;
+use super::to_come::GateArrivals;
 use super::{LAST_JOINS, StateFile, WRITING, tell_unusable_folder};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
@@ -77,6 +78,8 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
         .collect();
     // All at once: no zone accepts what another one no longer accepts.
     join_all(zones.iter().map(|zone| zone.hand_over())).await;
+    // Who joins a gate in between is counted twice: a slot stays unused.
+    let arrivals = GateArrivals::of(gateway).await;
     let (at, stamp) = (clock::now(), Stamp::now());
     let (to_disk, records) = mpsc::channel(AHEAD);
     let file = PathBuf::from(path);
@@ -84,7 +87,8 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
     // If writing fails, its error says why.
     let mut first = vec![Record::Written(stamp)];
     first.extend(gateway.origins().iter().filter_map(|origin| {
-        let saved = origin.gate()?.hand_over(at);
+        let gate = origin.gate()?;
+        let saved = gate.hand_over(at, arrivals.at(gate));
         Some(Record::Gate(GateRecord::of(
             &origin.settings().name,
             &saved,
