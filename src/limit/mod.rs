@@ -47,7 +47,9 @@ mod verdict;
 
 pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
-pub use backoff::{Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, SavedBackoff, Sent};
+pub use backoff::{
+    Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, SavedBackoff, SavedPlaces, Sent,
+};
 pub use bucket::Bucket;
 pub use class_queue::{Class, ClassPosition, ClassQueue, MAX_CLASS_WEIGHT, Share};
 pub use cost::Cost;

@@ -87,6 +87,19 @@ impl Zone {
         }
     }
 
+    /// How long from `at` until nothing of the zone's budget for new keys is used up.
+    #[must_use]
+    pub fn new_keys_used(&self, at: Moment) -> Duration {
+        self.new_keys.used(at)
+    }
+
+    /// Continues a budget for new keys of which nothing is used up from `whole` on.
+    pub fn restore_new_keys(&self, whole: Moment) {
+        if let Some(rate) = self.settings.new_keys {
+            self.new_keys.restore(rate, whole, clock::now());
+        }
+    }
+
     /// Continues from keys that an earlier process saved at `at`.
     ///
     /// Call it before the first join: a key that is known already stays as it is.

@@ -36,15 +36,22 @@ struct Saved {
 impl StateFile {
     /// Accepts no more requests, and writes the state for the next process.
     ///
-    /// Open connections have a moment for their first request before, at most until `all_gone`.
-    /// Once this completes, the next process may read the state, while those that wait here still
+    /// Open connections have a moment for their first request before, at most until `all_gone` or
+    /// `in_haste`. Once this completes, the next process may read the state, while those that wait here still
     /// leave.
     pub(in crate::server) async fn hand_over(
         mut self,
         gateway: &Gateway,
         all_gone: impl Future<Output = ()>,
+        in_haste: impl Future<Output = ()>,
     ) {
-        let _last_joins = timeout(LAST_JOINS, all_gone).await;
+        let _last_joins = timeout(LAST_JOINS, async {
+            tokio::select! {
+                () = all_gone => {}
+                () = in_haste => {}
+            }
+        })
+        .await;
         if self.lock.is_none() {
             self.lock = Lock::try_take(&self.path).unwrap_or_default();
         }
@@ -100,7 +107,7 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
             break;
         }
         let settings = zone.settings();
-        let record = Record::Zone(ZoneRecord::of(settings));
+        let record = Record::Zone(ZoneRecord::of(settings, zone.new_keys_used(at)));
         open = to_disk.send(Part::Records(vec![record])).await.is_ok();
         let take = async |keys: Vec<_>| {
             let keys = keys.into_iter();
