@@ -44,6 +44,8 @@ impl Zone {
 
     /// Those that wait now and go on to a gate. In a zone in Redis, those that wait here.
     ///
+    /// After it, a paused key with waiting requests is [saved](Self::save) as it is now.
+    ///
     /// Requests that wait until fewer of their key run are not among them: nobody knows when.
     pub async fn turns_to_come(&self) -> Vec<TurnToCome> {
         // At most a part for each key that has waiters.

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 
 use crate::actors::TurnToCome;
 use crate::http::gateway::Gateway;
-use crate::http::upstream::{Origin, OriginGate};
+use crate::http::upstream::OriginGate;
 use crate::limit::{Onward, Ticket, ToCome};
 
 /// Requests that wait in zones, and will join a gate with a turn.
@@ -12,15 +12,8 @@ use crate::limit::{Onward, Ticket, ToCome};
 pub(super) struct GateArrivals(HashMap<Onward, Vec<ToCome>>);
 
 impl GateArrivals {
-    /// Asks all zones, unless no origin has a gate.
+    /// Asks all zones.
     pub(super) async fn of(gateway: &Gateway) -> Self {
-        if gateway
-            .origins()
-            .iter()
-            .all(|it| Origin::gate(it).is_none())
-        {
-            return Self::default();
-        }
         let zones = gateway.zones().iter().map(|zone| zone.turns_to_come());
         Self::from_turns(join_all(zones).await.into_iter().flatten())
     }
