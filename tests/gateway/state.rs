@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::handover::start_on;
+use crate::support::redis::Redis;
 use crate::support::{
     Client, Gateway, MARGIN, Origin, Site, alone, check_gaps, drip, eventually, fetch,
     free_address, gaps, longest_pause, now, one_zone,
@@ -186,11 +187,15 @@ fn newcomers_leave_behind_those_who_wait_in_the_process_before() {
     });
 }
 
-/// A zone of 5r/s for each key, and behind it a gate of 10r/s.
-fn zone_and_gate(origin: &Origin) -> String {
+/// A zone of 5r/s for each key, perhaps in Redis, and behind it a gate of 10r/s.
+fn zone_and_gate(origin: &Origin, redis: Option<&Redis>) -> String {
+    let (store, redis) = redis.map_or_else(Default::default, |redis| {
+        let table = format!("[redis]\nurl = \"{}\"\ntimeout = \"2s\"\n", redis.url());
+        ("store = \"redis\"\n", table)
+    });
     let gate = gate(origin, "10r/s").replace(
         "[[routes]]",
-        "[zones.z]\nkey = \"$arg_key\"\nrate = \"5r/s\"\n\n[[routes]]",
+        &format!("{redis}[zones.z]\nkey = \"$arg_key\"\nrate = \"5r/s\"\n{store}\n[[routes]]"),
     );
     format!("{gate}limits = [{{ zone = \"z\", burst = 30 }}]\n")
 }
@@ -199,11 +204,13 @@ fn zone_and_gate(origin: &Origin) -> String {
 /// of other keys need not wait in the zone, and fill the gate of the new process meanwhile.
 #[test]
 fn who_comes_to_the_old_gate_from_a_zone_has_a_slot_that_the_new_gate_keeps() {
-    side_by_side(&[true, false], |is_held, keeps| {
+    let cases = [(true, false), (false, false), (true, true)];
+    side_by_side(&cases, |(is_held, is_in_redis), keeps| {
         let origin = Origin::start();
         let newcomers: Vec<_> = (0..16).map(|key| format!("/?key=new{key}")).collect();
         let newcomers: Vec<_> = newcomers.iter().map(String::as_str).collect();
-        let rest = zone_and_gate(&origin);
+        let redis = is_in_redis.then(Redis::start);
+        let rest = zone_and_gate(&origin, redis.as_ref());
         let (stamps, _) = stamps_over_a_restart(*is_held, keeps, &rest, &newcomers, &origin);
         assert_eq!(stamps.len(), BEFORE + newcomers.len());
         let most = excess(&stamps, 10.0);
@@ -241,6 +248,9 @@ fn a_request_whose_head_comes_after_the_state_was_written_gets_503() {
             gateway.wait_for_line("stopping");
             if keeps {
                 gateway.wait_for_line("the state is written");
+            } else {
+                // Connections learn of the stop a moment after the line.
+                thread::sleep(100 * MS);
             }
             late.send(b"Host: test\r\n\r\n");
             let answer = late.answer();
