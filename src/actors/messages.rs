@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use actix::Message;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{Answer, Charge, Key, Outcome};
 use super::arrivals::{Arrival, Arrivals};
-use super::saved_key::SavedKey;
+use super::saved_key::{SavedKey, TurnToCome};
 use super::stats::{Count, Top};
-use crate::limit::{Cost, Limit, Moment, Rate, Ticket};
+use crate::limit::{Cost, Limit, Moment, Onward, Rate, Ticket};
 
 /// Asks for a turn. Answered exactly once, unless the caller has gone before.
 #[derive(Debug, Message)]
@@ -24,6 +24,8 @@ pub struct Join {
     pub dry_run: bool,
     /// The caller's ticket for this join.
     pub ticket: Ticket,
+    /// Where the request goes on to, if what is to come matters there.
+    pub onward: Option<Onward>,
     /// Receives the answer.
     pub reply: oneshot::Sender<Answer>,
 }
@@ -145,6 +147,14 @@ pub(super) struct SavedKeys {
     pub(super) before: usize,
     /// Whether the next key waits for its actor.
     pub(super) is_behind: bool,
+}
+
+/// Asks for those that wait and go on to where that matters.
+#[derive(Clone, Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct ListTurnsToCome {
+    /// Receives them in a part for each key that has such.
+    pub(super) to: mpsc::UnboundedSender<Vec<TurnToCome>>,
 }
 
 /// Keys that an earlier process saved at `at`.

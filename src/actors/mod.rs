@@ -35,10 +35,10 @@ pub use arrivals::{Arrival, Arrivals};
 pub use heavy::{HeavyKey, HeavyKeys, HeavyName};
 pub use messages::Waiters;
 pub use overrides::{MOST_KEYS, Override, Overrides};
-pub use saved_key::SavedKey;
+pub use saved_key::{SavedKey, TurnToCome};
 pub use stats::{KeyState, Order, Top, ZoneStats};
 pub use store_link::StoreHealth;
 #[cfg(test)]
 pub(crate) use supervisor::Crash;
-pub use turn::{HeldPlace, Joining, Probing, Turn, UsedTurn};
+pub use turn::{HeldPlace, Joining, Probing, RequestTicket, Turn, UsedTurn};
 pub use zone::Zone;

@@ -10,8 +10,26 @@ use super::answer::{Answer, Charge, Grant, Key, NEW_KEYS, Outcome, RETRY_SOON, R
 use super::messages::{FreePlace, Join, Leave, Probe, Refund, Settle};
 use super::shards::Shards;
 use super::unused::Unused;
-use crate::limit::{Cost, Excess, Limit, Ticket};
+use crate::limit::{Cost, Excess, Limit, Onward, Ticket};
 use crate::observe::metrics::{PlanMetrics, Rejected};
+
+/// What tells a request from others, in all the zones that it joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestTicket {
+    ticket: Ticket,
+    onward: Option<Onward>,
+}
+
+impl RequestTicket {
+    /// That of a new request. `onward`: where it goes on to, if what is to come matters there.
+    #[must_use]
+    pub fn new(onward: Option<Onward>) -> Self {
+        Self {
+            ticket: next_ticket(),
+            onward,
+        }
+    }
+}
 
 /// A request that waits for its turn in one zone.
 ///
@@ -23,7 +41,7 @@ pub struct Joining<'z> {
     key: Key,
     /// Those of the plan of the key, if it has one.
     plan: Option<&'z PlanMetrics>,
-    ticket: Ticket,
+    request: RequestTicket,
     dry_run: bool,
     /// What it counts as if its turn is not used.
     unused: Unused,
@@ -38,14 +56,14 @@ impl<'z> Joining<'z> {
         plan: Option<&'z PlanMetrics>,
         limit: Limit,
         dry_run: bool,
+        request: RequestTicket,
     ) -> Self {
-        let ticket = next_ticket();
-        let answer = ask(shards, &key, limit, dry_run, ticket);
+        let answer = ask(shards, &key, limit, dry_run, request);
         Self {
             shards,
             key,
             plan,
-            ticket,
+            request,
             dry_run,
             unused: Unused::Cancelled,
             answer: Some(answer),
@@ -59,9 +77,10 @@ fn ask(
     key: &Key,
     limit: Limit,
     dry_run: bool,
-    ticket: Ticket,
+    request: RequestTicket,
 ) -> oneshot::Receiver<Answer> {
     let (reply, answer) = oneshot::channel();
+    let RequestTicket { ticket, onward } = request;
     shards.send(
         key,
         Join {
@@ -69,6 +88,7 @@ fn ask(
             limit,
             dry_run,
             ticket,
+            onward,
             reply,
         },
     );
@@ -80,7 +100,7 @@ impl<'z> Joining<'z> {
     fn join_flood(&mut self, limit: Limit) -> oneshot::Receiver<Answer> {
         self.key = Key::from(NEW_KEYS);
         self.shards.metrics().flooded.add(1);
-        ask(self.shards, &self.key, limit, self.dry_run, self.ticket)
+        ask(self.shards, &self.key, limit, self.dry_run, self.request)
     }
 
     /// Leaves the queue, because another zone rejected the request.
@@ -150,7 +170,7 @@ impl Drop for Joining<'_> {
                 &self.key,
                 Leave {
                     key: Key::clone(&self.key),
-                    ticket: self.ticket,
+                    ticket: self.request.ticket,
                 },
             ),
         }

@@ -145,6 +145,14 @@ impl<W, C> ExternalSchedule<W, C> {
         last.map(|(_, charge)| charge)
     }
 
+    /// When the waiters are due if nobody leaves before, lane by lane.
+    pub fn schedule(&self) -> impl Iterator<Item = (Moment, &W)> {
+        self.lanes.iter().flat_map(|lane| {
+            let waiters = lane.waiters.values().map(|waiting| &waiting.waiter);
+            lane.times.iter().map(|(due, _)| *due).zip(waiters)
+        })
+    }
+
     /// All times, lane by lane: the lane's `delay`, the time and its charge.
     pub fn times(&self) -> impl Iterator<Item = (u32, Moment, &C)> {
         self.lanes.iter().flat_map(|lane| {

@@ -36,6 +36,7 @@ mod heavy_hitters;
 mod meter;
 mod moment;
 mod new_keys;
+mod onward;
 mod percent;
 mod places;
 mod queue;
@@ -46,7 +47,9 @@ mod verdict;
 
 pub use account::Account;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
-pub use backoff::{Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, SavedBackoff, Sent};
+pub use backoff::{
+    Answer, Backoff, BackoffLimits, Cut, Cuts, Lowered, SavedBackoff, SavedPlaces, Sent,
+};
 pub use bucket::Bucket;
 pub use class_queue::{Class, ClassPosition, ClassQueue, MAX_CLASS_WEIGHT, Share};
 pub use cost::Cost;
@@ -62,6 +65,7 @@ pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;
 pub use new_keys::NewKeyBudget;
+pub use onward::{Onward, ToCome};
 pub use percent::{Percent, PercentError};
 pub use places::{Places, Terms, changed};
 pub use queue::{Charge, Departure, Queue, Ticket};

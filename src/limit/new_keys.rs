@@ -30,6 +30,22 @@ impl NewKeyBudget {
         Self::after(rate, self.next.load(Ordering::Relaxed), now).is_some()
     }
 
+    /// How long from `now` until nothing of it is used up.
+    #[must_use]
+    pub fn used(&self, now: Moment) -> Duration {
+        Moment::from_nanos(self.next.load(Ordering::Relaxed)).since(now)
+    }
+
+    /// Continues a budget of which nothing is used up from `whole` on.
+    ///
+    /// At most a burst is used up, and one key more: what another rate made of it.
+    pub fn restore(&self, rate: Rate, whole: Moment, now: Moment) {
+        let burst = rate.count_in(Duration::from_secs(1)).max(1);
+        let latest = now + rate.time_for(burst);
+        let whole = whole.min(latest).as_nanos();
+        self.next.fetch_max(whole, Ordering::Relaxed);
+    }
+
     /// The next regular time after a key that comes `now`; `None` if it comes too early.
     fn after(rate: Rate, next: u64, now: Moment) -> Option<u64> {
         let burst = rate.count_in(Duration::from_secs(1)).max(1);
@@ -81,6 +97,24 @@ mod tests {
         assert!(budget.take(rate, START));
         assert!(!budget.has_room(rate, START));
         assert!(budget.has_room(rate, after(1_000)));
+    }
+
+    #[test]
+    fn what_is_used_up_stays_so_in_the_next_process() {
+        let rate = "10r/s".parse().unwrap();
+        let budget = NewKeyBudget::default();
+        assert_eq!(budget.used(START), Duration::ZERO);
+        assert_eq!(taken(&budget, "10r/s", 8, START), 8);
+        let used = budget.used(START);
+        assert_eq!(used, Duration::from_millis(800));
+        let next = NewKeyBudget::default();
+        next.restore(rate, START + used, START);
+        assert_eq!(taken(&next, "10r/s", 50, START), 2);
+        // Whatever the file says, a burst later it is whole.
+        let next = NewKeyBudget::default();
+        next.restore(rate, Moment::from_nanos(u64::MAX), START);
+        assert_eq!(taken(&next, "10r/s", 50, START), 0);
+        assert_eq!(taken(&next, "10r/s", 50, after(1_000)), 10);
     }
 
     #[test]

@@ -1,9 +1,11 @@
+use std::convert::Infallible;
 use std::io;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::accept::Accepting;
@@ -14,7 +16,7 @@ use super::logs;
 use super::notify::ServiceManager;
 use super::reload::Reloader;
 use super::signals::{SignalRequest, Signals};
-use super::state::StateFile;
+use super::state::{StateFile, WRITING_IN_HASTE};
 use super::watchdog::Watchdog;
 use crate::admin::{self, Admin, Health, Live, Read, Recorder};
 use crate::config::{self, ChangedBy, FileState, History, Watcher};
@@ -144,7 +146,7 @@ fn file_name(file: &Path) -> String {
 /// After `shutdown_timeout` the remaining waiters are rejected. The next process starts from
 /// `kept`.
 ///
-/// A second signal to stop ends it at once.
+/// A second signal to stop ends it at once, or as soon as `kept` is written.
 async fn stop(
     reloader: Reloader,
     mut accepting: Accepting,
@@ -160,12 +162,17 @@ async fn stop(
     let began = clock::now();
     let stopping = Arc::downgrade(&gateway);
     gateway.stop();
+    let in_haste = Notify::new();
+    let (done, written) = oneshot::channel::<Infallible>();
+    let in_haste_too = &in_haste;
     let ending = async move {
         accepting.close().await;
         let handing_over = async {
             if let Some(kept) = kept {
-                kept.hand_over(&gateway, accepting.all_gone()).await;
+                let (all_gone, in_haste) = (accepting.all_gone(), in_haste_too.notified());
+                kept.hand_over(&gateway, all_gone, in_haste).await;
             }
+            drop(done);
         };
         // A queue lives on one worker, and its waiters may be connected to another worker. So no
         // worker ends before all connections have ended.
@@ -194,9 +201,15 @@ async fn stop(
             tracing::error!(lost, "lines of the access log were not written in time");
         }
     };
+    let mut ending = pin!(ending);
+    tokio::select! {
+        () = &mut ending => return,
+        () = asked_again(signals, &stopping) => {}
+    }
+    in_haste.notify_one();
     tokio::select! {
         () = ending => {}
-        () = asked_again(signals, &stopping) => {}
+        _written_or_late = timeout(WRITING_IN_HASTE, written) => {}
     }
 }
 

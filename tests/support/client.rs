@@ -13,7 +13,18 @@ pub struct Client(BufReader<TcpStream>);
 
 impl Client {
     pub fn connect(to: SocketAddr) -> Self {
-        let stream = TcpStream::connect(to).expect("the gateway takes a connection");
+        Self::over(TcpStream::connect(to).expect("the gateway takes a connection"))
+    }
+
+    /// Asks a gateway that may be away for a moment.
+    pub fn try_fetch(to: SocketAddr, target: &str) -> io::Result<Answer> {
+        let mut client = Self::over(TcpStream::connect(to)?);
+        let request = format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n");
+        client.0.get_mut().write_all(request.as_bytes())?;
+        client.try_answer()
+    }
+
+    fn over(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");

@@ -6,6 +6,7 @@ mod places;
 mod queue;
 mod settle;
 mod store_reply;
+mod to_come;
 
 use std::rc::Rc;
 
@@ -87,6 +88,7 @@ impl KeyActor {
             limit,
             dry_run,
             ticket,
+            onward,
             reply,
             ..
         } = join;
@@ -105,6 +107,7 @@ impl KeyActor {
             limit,
             excess,
             ticket,
+            onward,
             reply,
         };
         match (until, limit.waits()) {

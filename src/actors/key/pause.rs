@@ -50,6 +50,19 @@ impl Pause {
             .map_or(Duration::ZERO, |until| until.since(real))
     }
 
+    /// When the clock of the key will show `shown`, by the real clock, which shows `now`.
+    pub(super) fn real(&self, shown: Moment, now: Moment) -> Moment {
+        let goes = self.clock.real(shown);
+        goes.unwrap_or_else(|| self.until + shown.since(self.clock.at(now)))
+    }
+
+    /// Those who are held, and a moment at which they would go on if the clock went.
+    pub(super) fn held(&self) -> impl Iterator<Item = (Moment, &Waiter)> {
+        self.held
+            .iter()
+            .map(|held| (Moment::default(), &held.waiter))
+    }
+
     pub(super) fn depth(&self) -> usize {
         self.held.len()
     }

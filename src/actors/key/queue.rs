@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 use super::super::answer::{Answer, Charge, Key};
 use super::super::store_link::{Bill, Decision, InForce, StoreLink};
 use crate::limit::{
-    self, Account, Bucket, Cost, Departure, Excess, ExternalSchedule, Limit, Moment, Queue, Rate,
-    Ticket, Verdict,
+    self, Account, Bucket, Cost, Departure, Excess, ExternalSchedule, Limit, Moment, Onward, Queue,
+    Rate, Ticket, Verdict,
 };
 use crate::store;
 
@@ -18,6 +18,7 @@ pub(super) struct Waiter {
     pub(super) limit: Limit,
     pub(super) excess: Excess,
     pub(super) ticket: Ticket,
+    pub(super) onward: Option<Onward>,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
@@ -113,6 +114,14 @@ impl KeyQueue {
         match self {
             Self::Own(queue) => queue.due(),
             Self::Shared(queue) => queue.line.due(),
+        }
+    }
+
+    /// The waiters, and when they are due.
+    pub(super) fn schedule(&self) -> Vec<(Moment, &Waiter)> {
+        match self {
+            Self::Own(queue) => queue.schedule().collect(),
+            Self::Shared(queue) => queue.line.schedule().collect(),
         }
     }
 

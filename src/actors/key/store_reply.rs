@@ -140,6 +140,7 @@ impl KeyActor {
             limit,
             dry_run,
             ticket,
+            onward,
             reply,
             ..
         } = join;
@@ -148,6 +149,7 @@ impl KeyActor {
             limit,
             excess,
             ticket,
+            onward,
             reply,
         };
         match limit.waits() {

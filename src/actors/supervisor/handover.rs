@@ -4,7 +4,7 @@ use actix::{Context, Handler};
 
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
-use crate::actors::messages::{HandOver, RestoreKeys, SaveKeys, SavedKeys};
+use crate::actors::messages::{HandOver, ListTurnsToCome, RestoreKeys, SaveKeys, SavedKeys};
 use crate::actors::saved_key::SavedKey;
 use crate::limit::{Account, Moment};
 
@@ -20,6 +20,19 @@ impl Handler<HandOver> for ZoneSupervisor {
         }
         // The caller may have gone.
         let _gone = done.send(());
+    }
+}
+
+impl Handler<ListTurnsToCome> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, list: ListTurnsToCome, _: &mut Context<Self>) {
+        for active in self.keys.each_active() {
+            let snapshot = &active.snapshot;
+            if snapshot.pending.get() > 0 || snapshot.depth.get() > 0 {
+                active.tell(list.clone());
+            }
+        }
     }
 }
 

@@ -402,6 +402,10 @@ impl Handler<Settle> for ZoneSupervisor {
 
     fn handle(&mut self, settle: Settle, _: &mut Context<Self>) {
         let now = self.shard.pacer.now();
+        if self.phase == Phase::HandedOver && settle.cost > settle.charge.cost() {
+            // The next process counts on the times of those who wait.
+            return;
+        }
         if !self.tuning.algorithm.queues() {
             return self.settle(&settle, now);
         }

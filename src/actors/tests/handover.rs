@@ -1,5 +1,6 @@
 use super::*;
-use crate::actors::SavedKey;
+use crate::actors::{RequestTicket, SavedKey};
+use crate::limit::{Onward, ToCome};
 
 /// What the zone of `bench` leaves now.
 async fn saved(bench: &Bench) -> (Vec<SavedKey>, Moment) {
@@ -121,5 +122,64 @@ fn another_rate_in_the_file_is_as_a_reload() {
         assert!((wait(&new, "a").await - 6.0).abs() < 1e-6);
         new.advance(Duration::from_millis(300)).await;
         assert!((wait(&new, "a").await - 4.0).abs() < 1e-6);
+    });
+}
+
+#[test]
+fn those_who_wait_and_go_on_to_a_gate_are_listed_with_their_times() {
+    run(async {
+        let bench = Bench::new("1r/s", 10);
+        let onward = Onward(std::num::NonZeroU16::MIN);
+        let join = |key: &str, onward, limit| {
+            let request = RequestTicket::new(onward);
+            bench
+                .zone
+                .join_as(request, Key::from(key.as_bytes()), None, limit, false)
+        };
+        let late = Limit {
+            delay: Delay::Above(2),
+            ..burst(9)
+        };
+        let costly = Limit {
+            cost: Cost::new(3).unwrap(),
+            ..burst(9)
+        };
+        let mut joins: Vec<_> = [
+            ("a", Some(onward), burst(9)),
+            ("a", Some(onward), costly),
+            ("a", None, burst(9)),
+            ("a", Some(onward), burst(9)),
+            ("a", Some(onward), late),
+            ("b", Some(onward), burst(9)),
+            ("b", Some(onward), burst(9)),
+        ]
+        .map(|(key, onward, limit)| Some(join(key, onward, limit)))
+        .into();
+        let listed = async || {
+            let turns = bench.zone.turns_to_come().await;
+            assert!(turns.iter().all(|turn| turn.onward == onward));
+            let mut listed: Vec<_> = turns
+                .iter()
+                .map(|turn| {
+                    let ToCome { due, cost } = turn.to_come;
+                    (due.since(START).as_millis(), cost.get())
+                })
+                .collect();
+            listed.sort_unstable();
+            listed
+        };
+        // Also while the joins are still on their way.
+        assert_eq!(
+            listed().await,
+            [(1_000, 1), (1_000, 3), (4_000, 1), (5_000, 1)]
+        );
+        // Whoever leaves lets those behind move up.
+        joins[1] = None;
+        bench.advance(Duration::from_millis(500)).await;
+        assert_eq!(listed().await, [(1_000, 1), (1_000, 1), (2_000, 1)]);
+        bench.advance(Duration::from_millis(500)).await;
+        assert_eq!(listed().await, [(2_000, 1)]);
+        bench.advance(Duration::from_secs(9)).await;
+        assert_eq!(listed().await, []);
     });
 }

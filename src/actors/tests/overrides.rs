@@ -1,7 +1,8 @@
 //! Overrides: what differs from the file for a while.
 
-use super::super::{Override, Overrides};
+use super::super::{Override, Overrides, RequestTicket, SavedKey};
 use super::*;
+use crate::limit::{Account, Onward};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -82,6 +83,45 @@ fn a_pause_holds_everything_and_the_queue_goes_on_as_if_no_time_had_passed() {
             assert_eq!(passed(&mut joins).await, 1, "evenly, without a surge");
         }
         assert!(joins.is_empty());
+    });
+}
+
+#[test]
+fn a_key_that_is_saved_in_a_pause_has_lost_nothing_and_its_requests_come_after_it() {
+    run(async {
+        let bench = Bench::new("1r/s", 10);
+        let onward = Some(Onward(std::num::NonZeroU16::MIN));
+        let mut joins: Vec<_> = (0..4)
+            .map(|_| {
+                let key = Key::from(&b"a"[..]);
+                let request = RequestTicket::new(onward);
+                bench.zone.join_as(request, key, None, burst(9), false)
+            })
+            .collect();
+        Bench::settle().await;
+        assert_eq!(passed(&mut joins).await, 1);
+        bench.pause_zone().await;
+        bench.advance(Duration::from_secs(20)).await;
+        let turns = bench.zone.turns_to_come().await;
+        let mut dues: Vec<_> = turns.iter().map(|turn| turn.to_come.due).collect();
+        dues.sort_unstable();
+        let end = pause().until;
+        assert_eq!(
+            dues,
+            [1, 2, 3].map(|second| end + Duration::from_secs(second))
+        );
+        bench.zone.hand_over().await;
+        let mut saved = Vec::new();
+        let take = async |keys: Vec<SavedKey>| {
+            saved.extend(keys);
+            true
+        };
+        let now = bench.pacer.now();
+        bench.zone.save(now, take).await;
+        let rate: Rate = "1r/s".parse().unwrap();
+        let account = saved[0].account.as_ref().expect("its waiters");
+        let restored = Account::restored(account, rate, now);
+        assert_eq!(restored.drained_at(rate), now + Duration::from_secs(4));
     });
 }
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use actix::Addr;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::Zone;
-use crate::actors::messages::{FROM_THE_END, HandOver, RestoreKeys, SaveKeys};
-use crate::actors::saved_key::SavedKey;
+use crate::actors::messages::{FROM_THE_END, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys};
+use crate::actors::saved_key::{SavedKey, TurnToCome};
 use crate::actors::supervisor::ZoneSupervisor;
 use crate::config::StoreKind;
 use crate::limit::Moment;
@@ -42,6 +42,25 @@ impl Zone {
         }
     }
 
+    /// Those that wait now and go on to a gate. In a zone in Redis, those that wait here.
+    ///
+    /// After it, a paused key with waiting requests is [saved](Self::save) as it is now.
+    ///
+    /// Requests that wait until fewer of their key run are not among them: nobody knows when.
+    pub async fn turns_to_come(&self) -> Vec<TurnToCome> {
+        // At most a part for each key that has waiters.
+        let (to, mut parts) = mpsc::unbounded_channel();
+        for supervisor in self.shards.living() {
+            supervisor.do_send(ListTurnsToCome { to: to.clone() });
+        }
+        drop(to);
+        let mut all = Vec::new();
+        while let Some(part) = parts.recv().await {
+            all.extend(part);
+        }
+        all
+    }
+
     /// Gives all keys that matter later to `take`, as they are at `at`, a part at a time.
     ///
     /// Call it after [`Zone::hand_over`]. Some keys may come twice. Ends early if `take` returns
@@ -67,6 +86,19 @@ impl Zone {
                     sleep(SOON).await;
                 }
             }
+        }
+    }
+
+    /// How long from `at` until nothing of the zone's budget for new keys is used up.
+    #[must_use]
+    pub fn new_keys_used(&self, at: Moment) -> Duration {
+        self.new_keys.used(at)
+    }
+
+    /// Continues a budget for new keys of which nothing is used up from `whole` on.
+    pub fn restore_new_keys(&self, whole: Moment) {
+        if let Some(rate) = self.settings.new_keys {
+            self.new_keys.restore(rate, whole, clock::now());
         }
     }
 

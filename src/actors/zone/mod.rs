@@ -21,7 +21,7 @@ use super::store_link::{Paces, RateDivergence, Sharing, StoreHealth};
 #[cfg(test)]
 use super::supervisor::Crash;
 use super::supervisor::{Retune, ZoneSupervisor};
-use super::turn::{Joining, Probing};
+use super::turn::{Joining, Probing, RequestTicket};
 use super::unused::Unused;
 use crate::config;
 use crate::limit::{Limit, Moment, NewKeyBudget};
@@ -260,7 +260,20 @@ impl Zone {
     /// Asks for a turn for `key`, whose plan has the index `plan`.
     #[must_use]
     pub fn join(&self, key: Key, plan: Option<usize>, limit: Limit, dry_run: bool) -> Joining<'_> {
-        Joining::new(&self.shards, key, self.plan(plan), limit, dry_run)
+        self.join_as(RequestTicket::new(None), key, plan, limit, dry_run)
+    }
+
+    /// As [`Zone::join`], for a request that joins other zones too or goes on to a gate.
+    #[must_use]
+    pub fn join_as(
+        &self,
+        request: RequestTicket,
+        key: Key,
+        plan: Option<usize>,
+        limit: Limit,
+        dry_run: bool,
+    ) -> Joining<'_> {
+        Joining::new(&self.shards, key, self.plan(plan), limit, dry_run, request)
     }
 
     /// Asks whether a join would be accepted now.

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use super::Cut;
+use super::saved::SavedPlaces;
 use super::window::Closed;
+use super::{Cut, Moment};
 
 /// One place, in the unit of a limit.
 const ONE: u64 = 1_000_000;
@@ -46,11 +47,41 @@ impl InFlightLimit {
         self.lowered.as_ref().map(|lowered| lowered.last_cut)
     }
 
+    /// What the next process continues from, if it is lower than in the file.
+    pub fn save(&self) -> Option<SavedPlaces> {
+        let lowered = self.lowered.as_ref()?;
+        Some(SavedPlaces {
+            limit: lowered.limit,
+            of: lowered.until,
+            answers: lowered.last_cut.answers,
+            bad: lowered.last_cut.bad,
+        })
+    }
+
+    /// Continues from what was saved at `at`, as its part of what the file says now.
+    pub fn restore(&mut self, saved: &SavedPlaces, at: Moment) {
+        let until = saved.of.clamp(1, u32::MAX.into());
+        let limit = saved.limit.clamp(FEWEST * ONE, until.max(FEWEST) * ONE);
+        self.lowered = Some(LoweredLimit {
+            limit,
+            until,
+            last_cut: Cut::of(saved.bad, saved.answers, at),
+        });
+        // Nothing has been sent that could be slow.
+        self.may_grow = true;
+        self.keep_part();
+    }
+
     /// Changes what the file says. A lowered limit keeps its part of it.
     pub fn set_file(&mut self, file: Option<usize>) {
         self.file = file.map(places);
+        self.keep_part();
+    }
+
+    /// Gives a lowered limit the part of what the file says that it had before.
+    fn keep_part(&mut self) {
         let (Some(lowered), Some(file)) = (&mut self.lowered, self.file) else {
-            return;
+            return self.end_growth();
         };
         let limit = u128::from(lowered.limit) * u128::from(file) / u128::from(lowered.until.max(1));
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);

@@ -35,7 +35,7 @@ use window::Closed;
 
 pub use cut::{Cut, Cuts, Lowered};
 pub use limits::BackoffLimits;
-pub use saved::SavedBackoff;
+pub use saved::{SavedBackoff, SavedPlaces};
 pub use traffic::{Answer, Sent};
 
 /// A caller that was silent for longer skips the ticks before. The rate has grown back by then.

@@ -16,19 +16,32 @@ pub struct SavedBackoff {
     pub held: Duration,
     /// How much longer nothing leaves.
     pub paused: Duration,
+    /// The number in flight, if it is lower than in the file.
+    pub places: Option<SavedPlaces>,
+}
+
+/// A lowered number in flight, as it outlives its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SavedPlaces {
+    /// How many may be at the origin at once, in millionths.
+    pub limit: u64,
+    /// The number without trouble, up to which it grows.
+    pub of: u64,
+    /// Answers in the window of the last cut.
+    pub answers: u64,
+    /// Those of them that were slow.
+    pub bad: u64,
 }
 
 impl Backoff {
     /// What has to be kept of it at `at`; `None` if it is as at the start.
-    ///
-    /// A lower number in flight is not kept: it is learned from answers within seconds.
     #[must_use]
     pub fn save(&self, at: Moment) -> Option<SavedBackoff> {
         let paused = self
             .paused_until
             .map_or(Duration::ZERO, |until| until.since(at));
-        let cut = self.rate_share.last_cut();
-        if cut.is_none() && paused.is_zero() {
+        let (cut, places) = (self.rate_share.last_cut(), self.in_flight_limit.save());
+        if cut.is_none() && paused.is_zero() && places.is_none() {
             return None;
         }
         let held_until = cut.and_then(|cut| cut.held_until);
@@ -38,6 +51,7 @@ impl Backoff {
             bad: cut.map_or(0, |cut| cut.bad),
             held: held_until.map_or(Duration::ZERO, |until| until.since(at)),
             paused,
+            places,
         })
     }
 
@@ -46,6 +60,9 @@ impl Backoff {
         if self.file_rate.is_some() {
             self.rate_share.restore(saved, at, now);
             self.rate_share.raise_to(self.limits.floor);
+        }
+        if let (Some(places), true) = (&saved.places, self.limits.slow.is_some()) {
+            self.in_flight_limit.restore(places, at);
         }
         let until = at + saved.paused.min(self.limits.max_pause);
         self.paused_until = Some(until).filter(|until| *until > now);
@@ -79,6 +96,7 @@ mod tests {
             bad: 9,
             held: Duration::from_secs(3),
             paused: Duration::from_secs(2),
+            places: None,
         };
         let mut next = backoff();
         next.restore(&saved, START, START);
@@ -103,10 +121,70 @@ mod tests {
             bad: 1,
             held: Duration::MAX,
             paused: Duration::MAX,
+            places: None,
         };
         let mut next = backoff();
         next.restore(&saved, START, START);
         assert_eq!(next.rate(), Some("10r/s".parse().unwrap()));
         assert_eq!(next.paused_until(), Some(START + Duration::from_secs(30)));
+    }
+
+    fn with_slow(slow: Option<Duration>, most: Option<usize>) -> Backoff {
+        let limits = BackoffLimits {
+            slow,
+            ..backoff().limits
+        };
+        Backoff::new(limits, None, most, START)
+    }
+
+    #[test]
+    fn a_lowered_number_in_flight_goes_on_as_its_part_of_the_file_and_grows_back() {
+        let saved = SavedBackoff {
+            share: Percent::from_millionths(1_000_000),
+            answers: 0,
+            bad: 0,
+            held: Duration::ZERO,
+            paused: Duration::ZERO,
+            places: Some(SavedPlaces {
+                limit: 10_500_000,
+                of: 40,
+                answers: 20,
+                bad: 9,
+            }),
+        };
+        let slow = Some(Duration::from_secs(1));
+        for (most, is, then) in [
+            (Some(40), Some(10), Some(40)),
+            (Some(80), Some(21), Some(80)),
+            (None, Some(10), None),
+        ] {
+            let mut next = with_slow(slow, most);
+            next.restore(&saved, START, START);
+            assert_eq!(next.max_in_flight(), is, "of {most:?}");
+            if most != Some(80) {
+                assert_eq!(next.save(START), Some(saved));
+            }
+            for seconds in 0..60 {
+                next.update(START + Duration::from_secs(seconds));
+            }
+            assert_eq!(next.max_in_flight(), then, "of {most:?}");
+            assert_eq!(next.save(START + Duration::from_secs(60)), None);
+        }
+        // The file no longer says what is slow.
+        let mut next = with_slow(None, Some(40));
+        next.restore(&saved, START, START);
+        assert_eq!(next.max_in_flight(), Some(40));
+        for (limit, of) in [(u64::MAX, u64::MAX), (0, 0), (u64::MAX, 1), (1, u64::MAX)] {
+            let places = Some(SavedPlaces {
+                limit,
+                of,
+                answers: 1,
+                bad: 1,
+            });
+            let mut next = with_slow(slow, None);
+            next.restore(&SavedBackoff { places, ..saved }, START, START);
+            next.update(START + Duration::from_secs(1));
+            assert!(next.max_in_flight().is_none_or(|most| most >= 2));
+        }
     }
 }

@@ -10,6 +10,7 @@ mod outage;
 mod patience;
 #[cfg(test)]
 mod properties;
+mod reserved;
 mod saved;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use super::fair_queue::Next;
 use super::{Class, ClassPosition, ClassQueue, Cost, Moment, Rate, Share};
 use outage::{Outage, Unsent};
 pub use patience::{GivesUp, Patience, WaitLimits};
+use reserved::Reserved;
 pub use saved::SavedGate;
 use turnover::Turnover;
 
@@ -64,6 +66,8 @@ pub struct Gate<K, W> {
     /// How many requests have left, each counted once.
     departures: u64,
     outage: Outage<K, Ready<W>>,
+    /// Slots of the process before.
+    reserved: Reserved,
     /// When it last opened: a place came free after all were taken, or a pause ended or will end.
     opens: Moment,
     /// How often places come free while requests wait for one.
@@ -138,6 +142,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             before: None,
             departures: 0,
             outage: Outage::default(),
+            reserved: Reserved::default(),
             opens: Moment::from_nanos(0),
             turnover: Turnover::default(),
         }
@@ -307,9 +312,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let Some(rate) = self.limits.rate else {
             return;
         };
-        let (next, _) = self.slot(now);
+        let next = self.next_slot(rate);
         self.before = None;
-        let charged = self.last.filter(|_| next > ticks(rate, now));
+        let charged = self
+            .last
+            .filter(|_| next.is_some_and(|it| it > ticks(rate, now)));
         let (due, cost) = charged.unwrap_or((ticks(rate, now), 0));
         self.last = Some((due, cost + u64::from(extra)));
     }
@@ -386,11 +393,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return (0, ready);
         };
         let ready = ticks(rate, ready);
-        let next = self.last.map_or(ready, |(due, cost)| {
-            due + Ticks::from(cost) * rate.ticks_per_request()
-        });
-        let due = next.max(ready);
+        let next = self.next_slot(rate).unwrap_or(ready);
+        let due = self.reserved.fit(rate, next.max(ready));
         (due, moment(rate, due))
+    }
+
+    /// The slot after the last departure.
+    fn next_slot(&self, rate: Rate) -> Option<Ticks> {
+        let (due, cost) = self.last?;
+        Some(self.reserved.after(rate, due, cost))
     }
 
     /// The request of this number leaves, which was ready at `ready`. Returns when it was due.
@@ -398,13 +409,18 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let (ticks, due) = self.slot(ready);
         self.before = Some((number, self.last));
         self.last = self.limits.rate.map(|_| (ticks, cost));
+        self.reserved.forget(due);
         self.in_flight += 1;
         due
     }
 
     fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
-        let to_slot = self.slot(now.max(self.opens)).1.since(now);
-        let behind = self.limits.rate.map(|rate| rate.time_for(costs));
+        let (slot, at) = self.slot(now.max(self.opens));
+        let to_slot = at.since(now);
+        let behind = self.limits.rate.map(|rate| {
+            let delay = self.reserved.delay(rate, slot, costs);
+            rate.time_for(costs).saturating_add(delay)
+        });
         let by_pace = to_slot.saturating_add(behind.unwrap_or_default());
         if self.has_place() {
             return by_pace;

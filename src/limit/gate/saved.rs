@@ -1,31 +1,57 @@
 use std::hash::Hash;
 use std::time::Duration;
 
-use super::{Gate, Moment, ticks};
+use super::reserved::Reserved;
+use super::{Gate, Moment, Rate, Ticks, moment, ticks};
+use crate::limit::ToCome;
 
 /// What of a gate outlives its process, relative to the moment at which it was saved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedGate {
     /// Time until the slot behind all requests that wait.
     pub next: Duration,
     /// Time until a pause ends.
     pub opens: Duration,
+    /// Later times in which requests still leave, each with its interval: from when to when.
+    pub reserved: Vec<(Duration, Duration)>,
 }
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// What has to be kept of it at `at`, a moment not long before now.
     ///
-    /// Those that wait leave in their slots, which are not for others.
+    /// Those that wait leave in their slots, which are not for others. `to_come` are those that
+    /// will still join, in any order.
     #[must_use]
-    pub fn save(&self, at: Moment) -> SavedGate {
-        let next = self.limits.rate.map_or(Duration::ZERO, |rate| {
-            let costs = self.outage.costs() + self.waiting.costs();
-            let (_, first) = self.slot(self.opens.max(at));
-            (first + rate.time_for(costs)).since(at)
-        });
+    pub fn save(&self, at: Moment, to_come: &[ToCome]) -> SavedGate {
+        let opens = self.opens.max(at);
+        let rest = SavedGate {
+            opens: opens.since(at),
+            ..SavedGate::default()
+        };
+        let Some(rate) = self.limits.rate else {
+            return rest;
+        };
+        let costs = self.outage.costs() + self.waiting.costs();
+        let (first, _) = self.slot(opens);
+        let next = self.reserved.after(rate, first, costs);
+        let mut to_come = to_come.to_vec();
+        to_come.sort_unstable_by_key(|it| it.due);
+        let mut spans: Vec<_> = self.reserved.spans().collect();
+        let mut free = next;
+        for ToCome { due, cost } in to_come {
+            let ready = free.max(ticks(rate, due.max(opens)));
+            let due = self.reserved.fit(rate, ready);
+            free = self.reserved.after(rate, due, cost.get().into());
+            spans.push((since(rate, due), moment(rate, free)));
+        }
+        let mut reserved = Reserved::of(spans);
+        let next = moment(rate, next);
+        reserved.forget(next);
+        let span = |(from, to): (Moment, Moment)| (from.since(at), to.since(at));
         SavedGate {
-            next,
-            opens: self.opens.since(at),
+            next: next.since(at),
+            reserved: reserved.spans().map(span).collect(),
+            ..rest
         }
     }
 
@@ -37,11 +63,21 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             .rate
             .map(|rate| (ticks(rate, at + saved.next), 0));
         self.opens = self.opens.max(at + saved.opens);
+        let spans = saved.reserved.iter();
+        self.reserved = Reserved::of(spans.map(|(from, to)| (at + *from, at + *to)).collect());
     }
+}
+
+/// The last nanosecond at which no more ticks have passed.
+fn since(rate: Rate, ticks: Ticks) -> Moment {
+    let nanos = ticks.div_euclid(rate.ticks_per_nano());
+    Moment::from_nanos(u64::try_from(nanos).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::limit::{Cost, GateLimits, Share};
 
@@ -75,7 +111,7 @@ mod tests {
             let now = START + Duration::from_millis(700);
             while one.take(now).is_some() {}
             let mut next = paced("3r/s");
-            next.restore(&one.save(now), now);
+            next.restore(&one.save(now, &[]), now);
             let waiting = one.depth();
             ask(&mut one, new, now);
             ask(&mut next, new, now);
@@ -101,7 +137,7 @@ mod tests {
         gate.pause(START + Duration::from_secs(9));
         let now = START + Duration::from_secs(2);
         let mut next = paced("10r/s");
-        next.restore(&gate.save(now), now);
+        next.restore(&gate.save(now, &[]), now);
         ask(&mut next, 1, now);
         assert_eq!(dues(&mut next), [START + Duration::from_secs(9)]);
     }
@@ -110,6 +146,138 @@ mod tests {
     fn a_gate_without_a_pace_keeps_only_its_pause() {
         let mut gate: Gate<u8, u32> = Gate::new(GateLimits::NONE);
         ask(&mut gate, 5, START);
-        assert_eq!(gate.save(START), SavedGate::default());
+        assert_eq!(gate.save(START, &[]), SavedGate::default());
+    }
+
+    /// Two gates at one origin: the old one, at which requests wait or join later, and the new one.
+    #[derive(Debug)]
+    struct Pair {
+        old: Gate<u8, u32>,
+        new: Gate<u8, u32>,
+        /// When requests have left, with their cost.
+        left: Vec<(Moment, u32)>,
+    }
+
+    impl Pair {
+        fn take(&mut self, until: Moment) {
+            for gate in [&mut self.old, &mut self.new] {
+                while let Some(release) = gate.take(until) {
+                    self.left.push((release.due, release.cost));
+                }
+            }
+        }
+
+        fn join(&mut self, is_new: bool, key: u8, cost: u32, now: Moment) {
+            self.take(now);
+            let gate = if is_new { &mut self.new } else { &mut self.old };
+            let whole = Cost::new(cost).unwrap();
+            if gate.join(&Share::of(key), whole, now, || 0) == crate::limit::Admission::Passed {
+                self.left.push((now, cost));
+            }
+        }
+    }
+
+    fn rates() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec!["3r/s", "100r/s", "7r/250ms", "1000r/s"])
+    }
+
+    /// Milliseconds until a request comes, its key and cost.
+    fn requests() -> impl Strategy<Value = Vec<(u64, u8, u32)>> {
+        prop::collection::vec((0..3_000_u64, 0..3_u8, 1..4_u32), 0..40)
+    }
+
+    proptest! {
+        #![proptest_config(crate::testing::config())]
+
+        /// The old gate and the new one are one stream, whoever of those to come leaves before:
+        /// departures are an interval apart, nobody waits for no reason, and over all windows the
+        /// origin gets no more cost than its rate and one request.
+        #[test]
+        fn two_gates_are_one_stream(
+            rate in rates(),
+            of_next in prop::option::of(rates()),
+            waiting in 0..10_u32,
+            coming in requests(),
+            gone in prop::collection::vec(any::<bool>(), 40),
+            newcomers in requests(),
+            is_uniform in any::<bool>(),
+        ) {
+            let at = START + Duration::from_millis(150);
+            let cost = |cost: u32| if is_uniform { 1 } else { cost };
+            let due = |millis: u64| at + Duration::from_micros(millis * 997);
+            let mut one = paced(rate);
+            ask(&mut one, waiting, START);
+            while one.take(at).is_some() {}
+            let to_come = |(millis, _, of): &(u64, u8, u32)| ToCome {
+                due: due(*millis),
+                cost: Cost::new(cost(*of)).unwrap(),
+            };
+            let to_come: Vec<_> = coming.iter().map(to_come).collect();
+            let mut new = paced(of_next.unwrap_or(rate));
+            new.restore(&one.save(at, &to_come), at);
+            let mut pair = Pair { old: one, new, left: Vec::new() };
+            let mut joins: Vec<_> = coming
+                .iter()
+                .zip(&gone)
+                .filter(|(_, gone)| !**gone)
+                .map(|((millis, key, of), _)| (due(*millis), false, *key, cost(*of)))
+                .chain(newcomers.iter().map(|(millis, key, of)| {
+                    (due(*millis), true, *key, cost(*of))
+                }))
+                .collect();
+            joins.sort_unstable();
+            let last = joins.last().map_or(at, |join| join.0);
+            for (now, is_new, key, cost) in joins {
+                pair.join(is_new, key, cost, now);
+            }
+            let far = last + Duration::from_secs(10_000);
+            pair.take(far);
+            prop_assert_eq!((pair.old.depth(), pair.new.depth()), (0, 0));
+            pair.new.reserved.forget(far);
+            prop_assert!(pair.new.reserved.is_empty());
+            pair.left.sort_unstable();
+            let interval_of = |rate: &str| rate.parse::<Rate>().unwrap().interval();
+            let interval = interval_of(of_next.unwrap_or(rate)).min(interval_of(rate));
+            // Times between processes are whole nanoseconds.
+            let rounding = Duration::from_nanos(3);
+            for two in pair.left.windows(2) {
+                let apart = two[1].0.since(two[0].0);
+                prop_assert!(apart + rounding >= interval, "{:?} of {:?}", apart, pair.left);
+            }
+        }
+
+        /// Nothing is reserved without those to come, and at an idle gate each has its due time.
+        #[test]
+        fn what_is_reserved_is_what_the_old_gate_does(rate in rates(), coming in requests()) {
+            let gate = paced(rate);
+            prop_assert_eq!(gate.save(START, &[]).reserved, []);
+            let mut old = paced(rate);
+            let to_come = |(millis, _, cost): &(u64, u8, u32)| ToCome {
+                due: START + Duration::from_millis(*millis),
+                cost: Cost::new(*cost).unwrap(),
+            };
+            let mut to_come: Vec<_> = coming.iter().map(to_come).collect();
+            let saved = gate.save(START, &to_come);
+            let spans = saved.reserved.iter().map(|(from, to)| (START + *from, START + *to));
+            let known = Reserved::of(spans.collect());
+            to_come.sort_unstable_by_key(|it| it.due);
+            let mut left = Vec::new();
+            for ToCome { due, cost } in to_come {
+                while let Some(release) = old.take(due) {
+                    left.push(release.due);
+                }
+                if old.join(&Share::of(1), cost, due, || 0) == crate::limit::Admission::Passed {
+                    left.push(due);
+                }
+            }
+            left.extend(dues(&mut old));
+            let rounding = Duration::from_nanos(2);
+            for due in left {
+                let is_in = |(from, to): (Moment, Moment)| {
+                    from.before(rounding) <= due && due < to
+                };
+                prop_assert!(known.spans().any(is_in), "{:?} in {:?}", due, known);
+            }
+        }
     }
 }

@@ -77,6 +77,16 @@ impl<W> Lane<W> {
         ))
     }
 
+    /// The positions on the tick line at which the waiters leave.
+    pub(super) fn positions(&self, request: i128) -> impl Iterator<Item = (i128, &W)> {
+        let mut steps = -i128::from(self.delay);
+        self.entries.iter().filter_map(move |entry| {
+            steps += i128::from(entry.step);
+            let (_, waiter) = entry.waiter.as_ref()?;
+            Some((self.start + steps * request, waiter))
+        })
+    }
+
     /// When the head joined. The head has waited longest.
     pub(super) fn oldest(&self) -> Option<Moment> {
         self.entries.front().map(|head| head.charge.at)

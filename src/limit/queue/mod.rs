@@ -157,6 +157,14 @@ impl<W> Queue<W> {
         self.lanes.iter().flat_map(Lane::waiters)
     }
 
+    /// When the waiters are due if nobody leaves before, lane by lane.
+    pub fn schedule(&self) -> impl Iterator<Item = (Moment, &W)> {
+        let request = self.rate.ticks_per_request();
+        let lanes = self.lanes.iter();
+        let positions = lanes.flat_map(move |lane| lane.positions(request));
+        positions.map(|(position, waiter)| (moment(self.rate, position), waiter))
+    }
+
     /// All waiters, to be changed, lane by lane, each lane in its order.
     pub fn waiters_mut(&mut self) -> impl Iterator<Item = &mut W> {
         self.lanes.iter_mut().flat_map(Lane::waiters_mut)

@@ -155,6 +155,84 @@ proptest! {
         }
     }
 
+    /// What leaves or is given back in the old process after it was saved is never given to the
+    /// new one too: the two together are as slow as one, or slower once.
+    #[test]
+    fn who_leaves_the_old_process_later_makes_nobody_too_fast(
+        rate in rates(),
+        limit in limits(),
+        before in prop::collection::vec(1..4_u32, 1..30),
+        leaves in prop::collection::vec((any::<bool>(), 0..3_000_000_000_u64), 30),
+        newcomers in requests(),
+    ) {
+        let free = match limit.delay {
+            Delay::Above(free) => free,
+            Delay::Never => limit.burst,
+        };
+        let limit = Limit { burst: 1_000, ..limit };
+        let costing = |cost: u32| Limit { cost: Cost::new(cost).unwrap(), ..limit };
+        let mut old = Queue::new(rate, Bucket::new(), START);
+        // What passes, with its charge, and when.
+        let (mut passed, mut waiting) = (Vec::new(), Vec::new());
+        for (number, cost) in (0..).zip(&before) {
+            match old.join(costing(*cost), Ticket(number), START, || *cost) {
+                (Verdict::Pass { .. }, Some(charge)) => passed.push((START, *cost, Some(charge))),
+                _ => waiting.push(number),
+            }
+        }
+        let at = START + Duration::from_millis(40);
+        let take = |old: &mut Queue<u32>, passed: &mut Vec<_>, until| {
+            while let Some(gone) = old.take_due(until) {
+                passed.push((gone.due, gone.waiter, Some(gone.charge)));
+            }
+        };
+        take(&mut old, &mut passed, at);
+        let saved = Account::Bucket(old.bucket()).save(rate, at);
+        let restored = saved.map(|saved| Account::restored(&saved, rate, at));
+        let bucket = match restored {
+            Some(Account::Bucket(bucket)) => bucket,
+            _ => Bucket::new(),
+        };
+        // Some of those who wait leave, and a turn that is not used is given back.
+        let mut now = at;
+        let mut given_back = Vec::new();
+        for ((is_leaving, gap), number) in leaves.iter().zip(&waiting) {
+            now = now + Duration::from_nanos(*gap);
+            take(&mut old, &mut passed, now);
+            if *is_leaving {
+                old.leave(Ticket(*number));
+            } else if let Some((due, cost, Some(charge))) = passed.pop() {
+                old.refund(charge, now);
+                given_back.push((due, cost));
+            }
+        }
+        take(&mut old, &mut passed, now + Duration::from_secs(1_000_000));
+        let mut new = Queue::new(rate, bucket, at);
+        let mut now = at;
+        let mut left: Vec<_> = passed.into_iter().map(|(due, cost, _)| (due, cost)).collect();
+        for (number, (gap, cost)) in (0..).zip(newcomers) {
+            now = now + Duration::from_nanos(gap);
+            while new.take_due(now).is_some() {}
+            match new.join(costing(cost), Ticket(number), now, || cost).0 {
+                Verdict::Pass { .. } => left.push((now, cost)),
+                Verdict::Delay { until, .. } => left.push((until, cost)),
+                Verdict::Reject(_) => {}
+            }
+        }
+        // The level that they would make in one bucket, if nobody had left.
+        left.sort_unstable();
+        let mut one = Bucket::new();
+        let most = f64::from(free) + 1e-3;
+        for (due, cost) in left {
+            let limit = Limit { burst: 1_000_000, delay: Delay::Never, ..costing(cost) };
+            let Verdict::Pass { excess } = one.decide(rate, limit, due) else {
+                panic!("it passes");
+            };
+            let level = excess.requests() - f64::from(cost - 1);
+            prop_assert!(level <= most, "{} above {} at {:?}", level, most, due);
+        }
+    }
+
     #[test]
     fn no_number_in_a_file_overflows(
         ahead in any::<i128>(),

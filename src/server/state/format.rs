@@ -9,6 +9,8 @@ use crc32fast::Hasher;
 use thiserror::Error;
 
 use super::record::Record;
+use crate::limit::Moment;
+use crate::time::clock;
 
 /// Changes whenever an older or newer program would misread the lines.
 const VERSION: u32 = 1;
@@ -36,6 +38,8 @@ pub(super) enum Unusable {
     Line(usize),
     #[error("it was written in the future: the clock was set back")]
     Future,
+    #[error("reading it takes too long")]
+    Slow,
 }
 
 fn header(length: u64, checksum: u32) -> String {
@@ -140,8 +144,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Opens the file at `path` and checks all of it; `None` if there is none.
-    pub(super) fn open(path: &Path) -> Result<Option<Self>, Unusable> {
+    /// Opens the file at `path` and checks all of it by `deadline`; `None` if there is none.
+    pub(super) fn open(path: &Path, deadline: Moment) -> Result<Option<Self>, Unusable> {
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
@@ -160,6 +164,9 @@ impl Reader {
             let bytes = file.fill_buf()?;
             if bytes.is_empty() {
                 break;
+            }
+            if clock::now() > deadline {
+                return Err(Unusable::Slow);
             }
             let count = bytes.len();
             left = left.checked_sub(count as u64).ok_or(Unusable::Length)?;

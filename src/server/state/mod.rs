@@ -12,6 +12,7 @@ mod save;
 mod stamp;
 #[cfg(test)]
 mod tests;
+mod to_come;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,12 +21,20 @@ use std::time::Duration;
 use format::Reader;
 use lock::Lock;
 
+use crate::time::clock;
+
 /// Time that connections have for their first request after the signal to stop.
 const LAST_JOINS: Duration = Duration::from_millis(500);
 /// Most time for writing.
 const WRITING: Duration = Duration::from_secs(8);
 /// How long a start waits for the process before it, from the signal to the end of its writing.
 const PREDECESSOR: Duration = Duration::from_secs(10);
+/// Most time for checking what it has left, before this process listens.
+const CHECKING: Duration = Duration::from_secs(5);
+/// Most time for reading it, before the first request is served.
+const READING: Duration = Duration::from_secs(5);
+/// How long a second signal to stop waits until the state is written.
+pub(super) const WRITING_IN_HASTE: Duration = Duration::from_millis(500);
 
 /// The state file of this process, from its start to its stop.
 #[derive(Debug)]
@@ -56,7 +65,8 @@ impl StateFile {
                 "another process uses the state file: this one starts without it"
             );
         }
-        let left = match lock.as_ref().map(|_| Reader::open(path)) {
+        let deadline = clock::now() + CHECKING;
+        let left = match lock.as_ref().map(|_| Reader::open(path, deadline)) {
             Some(Ok(left)) => left,
             Some(Err(why)) => {
                 restore::tell_ignored(path, &why);

@@ -11,7 +11,7 @@ use super::stamp::Stamp;
 use crate::actors::SavedKey;
 use crate::config;
 use crate::http::upstream::SavedOriginGate;
-use crate::limit::{Percent, Rate, SavedAccount, SavedBackoff, SavedGate};
+use crate::limit::{Percent, Rate, SavedAccount, SavedBackoff, SavedGate, SavedPlaces};
 
 /// One line.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -37,11 +37,16 @@ pub(super) struct ZoneRecord {
     /// The rate of each key that names none.
     #[serde(with = "as_text")]
     pub(super) rate: Rate,
+    /// How much of the budget for new keys is used up: nanoseconds until none is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    new_keys: u64,
 }
 
 impl ZoneRecord {
-    pub(super) fn of(zone: &config::Zone) -> Self {
+    /// `new_keys`: how long until its budget for new keys is whole.
+    pub(super) fn of(zone: &config::Zone, new_keys: Duration) -> Self {
         Self {
+            new_keys: nanos(new_keys),
             name: zone.name.clone(),
             key: zone.key.to_string(),
             ipv6_prefix: zone.ipv6_prefix,
@@ -56,8 +61,13 @@ impl ZoneRecord {
         *self
             == Self {
                 rate,
-                ..Self::of(zone)
+                ..Self::of(zone, self.new_keys())
             }
+    }
+
+    /// How long after the first line the budget for new keys is whole.
+    pub(super) fn new_keys(&self) -> Duration {
+        Duration::from_nanos(self.new_keys)
     }
 }
 
@@ -117,6 +127,9 @@ pub(super) struct GateRecord {
     pub(super) origin: String,
     next: u64,
     opens: u64,
+    /// Times in which departures of the process before still take place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    reserved: Vec<(u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     backoff: Option<BackoffRecord>,
 }
@@ -129,6 +142,22 @@ struct BackoffRecord {
     bad: u64,
     held: u64,
     paused: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    places: Option<PlacesRecord>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct PlacesRecord(#[serde(with = "Places")] SavedPlaces);
+
+/// The form of [`SavedPlaces`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "SavedPlaces")]
+struct Places {
+    limit: u64,
+    of: u64,
+    answers: u64,
+    bad: u64,
 }
 
 impl GateRecord {
@@ -138,12 +167,18 @@ impl GateRecord {
             origin: origin.to_owned(),
             next: nanos(gate.next),
             opens: nanos(gate.opens),
+            reserved: gate
+                .reserved
+                .iter()
+                .map(|(from, to)| (nanos(*from), nanos(*to)))
+                .collect(),
             backoff: backoff.map(|backoff| BackoffRecord {
                 share: backoff.share.millionths(),
                 answers: backoff.answers,
                 bad: backoff.bad,
                 held: nanos(backoff.held),
                 paused: nanos(backoff.paused),
+                places: backoff.places.map(PlacesRecord),
             }),
         }
     }
@@ -154,6 +189,11 @@ impl GateRecord {
             gate: SavedGate {
                 next: span(self.next),
                 opens: span(self.opens),
+                reserved: self
+                    .reserved
+                    .iter()
+                    .map(|(from, to)| (span(*from), span(*to)))
+                    .collect(),
             },
             backoff: self.backoff.as_ref().map(|backoff| SavedBackoff {
                 share: Percent::from_millionths(backoff.share),
@@ -161,9 +201,15 @@ impl GateRecord {
                 bad: backoff.bad,
                 held: span(backoff.held),
                 paused: span(backoff.paused),
+                places: backoff.places.as_ref().map(|places| places.0),
             }),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(nanos: &u64) -> bool {
+    *nanos == 0
 }
 
 fn nanos(span: Duration) -> u64 {

@@ -2,13 +2,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::StateFile;
 use super::format::{Reader, Unusable};
 use super::record::{Record, ZoneRecord};
+use super::{READING, StateFile};
 use crate::actors::{SavedKey, Zone};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::Origin;
 use crate::limit::{Moment, Rate};
+use crate::time::clock;
 
 /// How many keys are handed to a zone at once.
 const BATCH: usize = 1000;
@@ -21,6 +22,8 @@ pub(super) struct Restored {
     pub(super) gates: usize,
     /// How long ago it was written.
     pub(super) age: Duration,
+    /// Whether reading it took too long, so that some keys start empty.
+    pub(super) is_cut_short: bool,
 }
 
 impl StateFile {
@@ -30,20 +33,29 @@ impl StateFile {
         let Some(left) = self.left.take() else {
             return;
         };
-        match restore(left, gateway) {
+        match restore(left, gateway, clock::now() + READING) {
             Ok(Restored {
                 keys,
                 zones,
                 gates,
                 age,
-            }) => tracing::info!(
-                file = %self.path.display(),
-                keys,
-                zones,
-                gates,
-                written_ago = ?age,
-                "the state of the process before is read"
-            ),
+                is_cut_short,
+            }) => {
+                tracing::info!(
+                    file = %self.path.display(),
+                    keys,
+                    zones,
+                    gates,
+                    written_ago = ?age,
+                    "the state of the process before is read"
+                );
+                if is_cut_short {
+                    tracing::warn!(
+                        file = %self.path.display(),
+                        "reading the state takes too long: the keys that are left start empty"
+                    );
+                }
+            }
             Err(why) => tell_ignored(&self.path, &why),
         }
     }
@@ -53,8 +65,8 @@ pub(super) fn tell_ignored(path: &Path, why: &Unusable) {
     tracing::warn!(file = %path.display(), %why, "the state file is ignored: all levels start empty");
 }
 
-/// Hands what was left to the zones that are still there.
-pub(super) fn restore(mut left: Reader, gateway: &Gateway) -> Result<Restored, Unusable> {
+/// Hands what was left to the zones that are still there, as far as it can be read by `deadline`.
+fn restore(mut left: Reader, gateway: &Gateway, deadline: Moment) -> Result<Restored, Unusable> {
     let Some(Record::Written(stamp)) = left.next()? else {
         return Err(Unusable::Other);
     };
@@ -64,6 +76,7 @@ pub(super) fn restore(mut left: Reader, gateway: &Gateway) -> Result<Restored, U
         ..Restored::default()
     };
     let mut batch: Option<Batch> = None;
+    let mut lines = 0;
     while let Some(record) = left.next()? {
         match record {
             Record::Written(_) => return Err(Unusable::Other),
@@ -80,11 +93,19 @@ pub(super) fn restore(mut left: Reader, gateway: &Gateway) -> Result<Restored, U
                 let is_same = |zone: &&Arc<Zone>| zone.is_in_memory() && record.is(zone.settings());
                 let zone = gateway.zones().iter().find(is_same);
                 restored.zones += usize::from(zone.is_some());
+                if let Some(zone) = zone {
+                    zone.restore_new_keys(at + record.new_keys());
+                }
                 batch = zone.map(|zone| Batch::of(zone, &record, at));
             }
             Record::Key(key) => {
                 if let Some(batch) = &mut batch {
                     batch.add(key.into_key(batch.rate));
+                }
+                lines += 1;
+                if lines % BATCH == 0 && clock::now() > deadline {
+                    restored.is_cut_short = true;
+                    break;
                 }
             }
         }

@@ -9,6 +9,7 @@ use super::format::Writer;
 use super::lock::Lock;
 use super::record::{GateRecord, KeyRecord, Record, ZoneRecord};
 use super::stamp::Stamp;
+use super::to_come::GateArrivals;
 use super::{LAST_JOINS, StateFile, WRITING, tell_unusable_folder};
 use crate::http::gateway::Gateway;
 use crate::time::clock;
@@ -35,15 +36,22 @@ struct Saved {
 impl StateFile {
     /// Accepts no more requests, and writes the state for the next process.
     ///
-    /// Open connections have a moment for their first request before, at most until `all_gone`.
-    /// Once this completes, the next process may read the state, while those that wait here still
+    /// Open connections have a moment for their first request before, at most until `all_gone` or
+    /// `in_haste`. Once this completes, the next process may read the state, while those that wait here still
     /// leave.
     pub(in crate::server) async fn hand_over(
         mut self,
         gateway: &Gateway,
         all_gone: impl Future<Output = ()>,
+        in_haste: impl Future<Output = ()>,
     ) {
-        let _last_joins = timeout(LAST_JOINS, all_gone).await;
+        let _last_joins = timeout(LAST_JOINS, async {
+            tokio::select! {
+                () = all_gone => {}
+                () = in_haste => {}
+            }
+        })
+        .await;
         if self.lock.is_none() {
             self.lock = Lock::try_take(&self.path).unwrap_or_default();
         }
@@ -77,6 +85,8 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
         .collect();
     // All at once: no zone accepts what another one no longer accepts.
     join_all(zones.iter().map(|zone| zone.hand_over())).await;
+    // Who joins a gate in between is counted twice: a slot stays unused.
+    let arrivals = GateArrivals::of(gateway).await;
     let (at, stamp) = (clock::now(), Stamp::now());
     let (to_disk, records) = mpsc::channel(AHEAD);
     let file = PathBuf::from(path);
@@ -84,7 +94,8 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
     // If writing fails, its error says why.
     let mut first = vec![Record::Written(stamp)];
     first.extend(gateway.origins().iter().filter_map(|origin| {
-        let saved = origin.gate()?.hand_over(at);
+        let gate = origin.gate()?;
+        let saved = gate.hand_over(at, arrivals.at(gate));
         Some(Record::Gate(GateRecord::of(
             &origin.settings().name,
             &saved,
@@ -96,7 +107,7 @@ async fn save(path: &Path, gateway: &Gateway) -> io::Result<Saved> {
             break;
         }
         let settings = zone.settings();
-        let record = Record::Zone(ZoneRecord::of(settings));
+        let record = Record::Zone(ZoneRecord::of(settings, zone.new_keys_used(at)));
         open = to_disk.send(Part::Records(vec![record])).await.is_ok();
         let take = async |keys: Vec<_>| {
             let keys = keys.into_iter();

@@ -9,7 +9,8 @@ use super::lock::Lock;
 use super::record::{KeyRecord, Record};
 use super::stamp::Stamp;
 use crate::actors::SavedKey;
-use crate::limit::{Rate, SavedAccount};
+use crate::limit::{Moment, Rate, SavedAccount};
+use crate::time::clock;
 
 fn key(bytes: &[u8], rate: &str, account: Option<SavedAccount>) -> SavedKey {
     SavedKey {
@@ -40,8 +41,12 @@ fn write(path: &Path, records: &[Record]) {
     writer.finish().unwrap();
 }
 
+fn later() -> Moment {
+    clock::now() + std::time::Duration::from_secs(600)
+}
+
 fn read(path: &Path) -> Result<Vec<Record>, Unusable> {
-    let mut reader = Reader::open(path)?.expect("a file");
+    let mut reader = Reader::open(path, later())?.expect("a file");
     let mut records = Vec::new();
     while let Some(record) = reader.next()? {
         records.push(record);
@@ -53,7 +58,7 @@ fn read(path: &Path) -> Result<Vec<Record>, Unusable> {
 fn what_is_written_is_read_and_only_this_user_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drip.state");
-    assert!(Reader::open(&path).unwrap().is_none());
+    assert!(Reader::open(&path, later()).unwrap().is_none());
     let records = records();
     for _twice in 0..2 {
         write(&path, &records);
@@ -99,6 +104,15 @@ fn a_file_with_any_other_byte_or_length_is_ignored() {
 }
 
 #[test]
+fn a_file_whose_check_takes_too_long_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drip.state");
+    write(&path, &records());
+    let late = Reader::open(&path, Moment::default());
+    assert!(matches!(late, Err(Unusable::Slow)));
+}
+
+#[test]
 fn what_is_no_state_file_of_this_version_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drip.state");
@@ -116,8 +130,8 @@ fn what_is_no_state_file_of_this_version_is_told() {
     assert_eq!(why(""), "it is not a state file");
     let huge = format!("drip-state 0001 {:016x} 00000000\n", u64::MAX);
     assert_eq!(why(&huge), "it is cut short, or longer than it was written");
-    assert!(Reader::open(folder.path()).is_err());
-    assert!(Reader::open(Path::new("/dev/null")).is_err());
+    assert!(Reader::open(folder.path(), later()).is_err());
+    assert!(Reader::open(Path::new("/dev/null"), later()).is_err());
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use super::super::key;
 use super::super::request_info::RequestInfo;
 use super::verdict::LimitVerdict;
-use crate::actors::{Joining, Key, Outlook, Probing, Rejection, Turn};
+use crate::actors::{Joining, Key, Outlook, Probing, Rejection, RequestTicket, Turn};
 use crate::config::{Route, RouteLimit};
 use crate::http::gateway::Gateway;
 use crate::limit::Cost;
@@ -17,6 +17,7 @@ pub(super) struct PendingLimit {
     pub(super) plan: Option<usize>,
     /// Decide, charge and count, but let it pass.
     pub(super) dry_run: bool,
+    request: RequestTicket,
 }
 
 /// Returns the limits that count the request, the first one separately.
@@ -27,6 +28,8 @@ pub(super) fn pending(
     cost: Cost,
 ) -> (Option<PendingLimit>, Vec<PendingLimit>) {
     let held = info.held(&gateway.settings().server);
+    let gate = route.origin().and_then(|it| gateway.origin(it).gate());
+    let request = RequestTicket::new(gate.and_then(|gate| gate.onward()));
     let mut pending = route.limits.iter().filter_map(|wanted| {
         let zone = gateway.zone(wanted.zone).settings();
         let key = key::take(zone, info)?;
@@ -46,6 +49,7 @@ pub(super) fn pending(
             key,
             plan,
             dry_run,
+            request,
         })
     });
     (pending.next(), pending.collect())
@@ -55,7 +59,8 @@ impl PendingLimit {
     /// Asks the zone for a turn.
     pub(super) fn join<'r>(&self, gateway: &'r Gateway) -> Joining<'r> {
         let (zone, limit) = (gateway.zone(self.wanted.zone), self.wanted.limit);
-        zone.join(Key::clone(&self.key), self.plan, limit, self.dry_run)
+        let key = Key::clone(&self.key);
+        zone.join_as(self.request, key, self.plan, limit, self.dry_run)
     }
 
     /// Asks the zone whether it would reject the request, which it does not charge.

@@ -1,11 +1,14 @@
 //! What a gate leaves to the next process, and takes from the one before.
 
+use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicU16, Ordering};
+
 use super::OriginGate;
-use crate::limit::{Moment, SavedBackoff, SavedGate};
+use crate::limit::{Moment, Onward, SavedBackoff, SavedGate, ToCome};
 use crate::time::clock;
 
 /// The state of an origin's gate at the end of its process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedOriginGate {
     /// Its schedule.
     pub gate: SavedGate,
@@ -13,16 +16,32 @@ pub struct SavedOriginGate {
     pub backoff: Option<SavedBackoff>,
 }
 
+/// The name of a gate for those that wait in a zone before it; `None` if this process has had too
+/// many gates.
+pub(super) fn next_onward() -> Option<Onward> {
+    static LAST: AtomicU16 = AtomicU16::new(0);
+    let next = |last: u16| last.checked_add(1);
+    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    NonZeroU16::new(last.ok()?.checked_add(1)?).map(Onward)
+}
+
 impl OriginGate {
+    /// What those are told by who go on to this gate.
+    #[must_use]
+    pub fn onward(&self) -> Option<Onward> {
+        self.onward
+    }
+
     /// Accepts only requests that have waited in a zone from now on. Those that wait here leave.
     ///
-    /// Returns its state at `at`, a moment not long ago.
-    pub fn hand_over(&self, at: Moment) -> SavedOriginGate {
+    /// Returns its state at `at`, a moment not long ago. `to_come` are those that still wait in a
+    /// zone.
+    pub fn hand_over(&self, at: Moment, to_come: &[ToCome]) -> SavedOriginGate {
         let mut state = self.lock();
         state.is_handed_over = true;
         let backing_off = state.backing_off.as_ref();
         SavedOriginGate {
-            gate: state.gate.save(at),
+            gate: state.gate.save(at, to_come),
             backoff: backing_off.and_then(|it| it.save(at)),
         }
     }

@@ -22,7 +22,8 @@ use tokio::sync::watch;
 use crate::actors::Key;
 use crate::config;
 use crate::limit::{
-    self, Class, Cost, Full, GateLimits, GatePosition, Lowered, Moment, Rate, Release, Share,
+    self, Class, Cost, Full, GateLimits, GatePosition, Lowered, Moment, Onward, Rate, Release,
+    Share,
 };
 use crate::observe::events::GateEvents;
 use crate::observe::metrics::{GateMetrics, GateRejected};
@@ -49,6 +50,7 @@ pub struct OriginGate {
     changes: watch::Sender<()>,
     /// Tells those who wait for the origin's sake about its outages. It changes under the lock.
     outage: watch::Sender<Option<GateOutage>>,
+    onward: Option<Onward>,
 }
 
 /// The turn of a request that waited.
@@ -122,6 +124,7 @@ impl OriginGate {
             events: GateEvents::default(),
             changes: watch::Sender::new(()),
             outage: watch::Sender::new(None),
+            onward: handover::next_onward(),
         }))
     }
 
@@ -180,9 +183,14 @@ impl OriginGate {
         share: impl FnOnce() -> Share<Key>,
         most: Option<Duration>,
     ) -> Option<GateRejection> {
-        if self.lock().gate.is_free(clock::now()) {
+        let state = self.lock();
+        if let Err(too_late) = state.check_takes(false) {
+            return Some(too_late);
+        }
+        if state.gate.is_free(clock::now()) {
             return None;
         }
+        drop(state);
         let share = share();
         let state = self.lock();
         let now = clock::now();
@@ -291,6 +299,8 @@ impl OriginGate {
         let now = clock::now();
         let mut released = state.release(&self.metrics, now);
         match cost.checked_sub(charged) {
+            // The next process counts on the slots of those who wait.
+            Some(_) if state.is_handed_over => {}
             Some(more) => state.gate.bill(more, now),
             None => state.gate.credit(charged - cost, now),
         }

@@ -151,7 +151,8 @@ impl State {
         self.check_takes(true)
     }
 
-    fn check_takes(&self, has_turn: bool) -> Result<(), GateRejection> {
+    /// Returns an error if a request is [too late](Self::takes_no_more).
+    pub(super) fn check_takes(&self, has_turn: bool) -> Result<(), GateRejection> {
         if self.takes_no_more(has_turn) {
             return Err(GateRejection {
                 reason: GateRejected::Stopping,

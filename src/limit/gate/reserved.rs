@@ -1,0 +1,144 @@
+//! Slots that another process gives out at the same origin, so that this one leaves them free.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Moment, Rate, Ticks, moment, ticks};
+
+/// Time in which the departures of another process take place, and their intervals.
+///
+/// A departure here comes an interval before such a time or after it, and the time itself does not
+/// count as waited. Almost always there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reserved {
+    /// In order, and apart from each other.
+    spans: VecDeque<(Moment, Moment)>,
+}
+
+impl Reserved {
+    /// From spans in any order, which may overlap.
+    pub(super) fn of(mut spans: Vec<(Moment, Moment)>) -> Self {
+        spans.sort_unstable();
+        let mut reserved = Self::default();
+        for (from, to) in spans {
+            reserved.add(from, to);
+        }
+        reserved
+    }
+
+    /// Adds a span that begins no earlier than the others.
+    fn add(&mut self, from: Moment, to: Moment) {
+        match self.spans.back_mut() {
+            Some((_, last)) if from <= *last => *last = to.max(*last),
+            _ if from < to => self.spans.push_back((from, to)),
+            _ => {}
+        }
+    }
+
+    pub(super) fn spans(&self) -> impl Iterator<Item = (Moment, Moment)> {
+        self.spans.iter().copied()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Forgets what is over at `now`.
+    pub(super) fn forget(&mut self, now: Moment) {
+        while self.spans.front().is_some_and(|(_, to)| *to <= now) {
+            self.spans.pop_front();
+        }
+    }
+
+    /// The first time from `ready` on at which a departure has an interval of its own.
+    pub(super) fn fit(&self, rate: Rate, ready: Ticks) -> Ticks {
+        let mut due = ready;
+        for (from, to) in &self.spans {
+            if due + rate.ticks_per_request() <= ticks(rate, *from) {
+                break;
+            }
+            due = due.max(ticks(rate, *to));
+        }
+        due
+    }
+
+    /// When a departure at `due` is over that costs so much: what is reserved meanwhile is not its
+    /// own time.
+    pub(super) fn after(&self, rate: Rate, due: Ticks, cost: u64) -> Ticks {
+        let mut end = due + Ticks::from(cost) * rate.ticks_per_request();
+        for (from, to) in &self.spans {
+            let (from, to) = (ticks(rate, *from).max(due), ticks(rate, *to));
+            if from >= end {
+                break;
+            }
+            end += (to - from).max(0);
+        }
+        end
+    }
+
+    /// How much longer departures from `first` on take that cost so much, because of what is
+    /// reserved meanwhile.
+    pub(super) fn delay(&self, rate: Rate, first: Ticks, costs: u64) -> Duration {
+        if self.is_empty() {
+            return Duration::ZERO;
+        }
+        let end = moment(rate, self.after(rate, first, costs));
+        let alone = moment(rate, first) + rate.time_for(costs);
+        end.since(alone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Moment {
+        Moment::from_nanos(millis * 1_000_000)
+    }
+
+    fn reserved(spans: &[(u64, u64)]) -> Reserved {
+        Reserved::of(
+            spans
+                .iter()
+                .map(|(from, to)| (at(*from), at(*to)))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn spans_that_touch_are_one_and_what_is_over_is_forgotten() {
+        let mut known = reserved(&[(300, 400), (100, 200), (150, 250), (250, 260), (500, 500)]);
+        assert_eq!(known, reserved(&[(100, 260), (300, 400)]));
+        known.forget(at(260));
+        assert_eq!(known, reserved(&[(300, 400)]));
+        known.forget(at(400));
+        assert!(known.is_empty());
+    }
+
+    #[test]
+    fn a_departure_has_an_interval_of_its_own() {
+        let rate: Rate = "10r/s".parse().unwrap();
+        let known = reserved(&[(200, 300), (350, 450), (600, 700)]);
+        let fit = |millis| moment(rate, known.fit(rate, ticks(rate, at(millis))));
+        assert_eq!([0, 100].map(fit), [at(0), at(100)]);
+        // From 300 to 350 there is no room.
+        assert_eq!(
+            [101, 250, 330, 500].map(fit),
+            [at(450), at(450), at(450), at(500)]
+        );
+        assert_eq!([501, 700].map(fit), [at(700), at(700)]);
+    }
+
+    #[test]
+    fn what_is_reserved_is_not_time_of_ones_own() {
+        let rate: Rate = "10r/s".parse().unwrap();
+        let known = reserved(&[(200, 300), (350, 450)]);
+        let after = |millis, cost| moment(rate, known.after(rate, ticks(rate, at(millis)), cost));
+        assert_eq!(after(0, 2), at(200));
+        assert_eq!(after(100, 2), at(500));
+        assert_eq!(after(450, 3), at(750));
+        let delay = |millis, cost| known.delay(rate, ticks(rate, at(millis)), cost);
+        assert_eq!(delay(100, 2), Duration::from_millis(200));
+        assert_eq!(delay(450, 9), Duration::ZERO);
+    }
+}
