@@ -171,6 +171,13 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
         named.map(|lane| (&lane.class, lane.queue.len()))
     }
 
+    /// The classes that have waiters: each with the weights of all its keys that wait together, and
+    /// with its number of waiters.
+    pub fn weights(&self) -> impl Iterator<Item = (&Class, u64, usize)> {
+        let waiting = self.lanes.iter().filter(|lane| !lane.queue.is_empty());
+        waiting.map(|lane| (&lane.class, lane.queue.weights(), lane.queue.len()))
+    }
+
     /// Number of waiters of a key, in all classes.
     #[must_use]
     pub fn depth(&self, key: &K) -> usize {

@@ -18,10 +18,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Those that wait leave in their slots, which are not for others.
     #[must_use]
     pub fn save(&self, at: Moment) -> SavedGate {
-        let next = self.limits.rate.map_or(Duration::ZERO, |rate| {
+        let next = self.rate.map_or(Duration::ZERO, |_| {
             let costs = self.outage.costs() + self.waiting.costs();
-            let (_, first) = self.slot(self.opens.max(at));
-            (first + rate.time_for(costs)).since(at)
+            self.leaves_behind(costs, self.opens.max(at)).since(at)
         });
         SavedGate {
             next,
@@ -33,7 +32,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn restore(&mut self, saved: &SavedGate, at: Moment) {
         self.before = None;
         self.last = self
-            .limits
             .rate
             .map(|rate| (ticks(rate, at + saved.next), 0));
         self.opens = self.opens.max(at + saved.opens);
