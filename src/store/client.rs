@@ -10,9 +10,7 @@ use super::connection::RedisConnection;
 use super::operation::{ForgetBehind, Operation};
 use super::reply::{Done, KeyReply, Reply};
 use super::script::By;
-use super::{
-    Claim, Error, Grant, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script,
-};
+use super::{Claim, Error, Grant, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
 use crate::limit::Moment;
 
 /// One thread's connection to the Redis that all gateways share.

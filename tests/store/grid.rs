@@ -118,7 +118,9 @@ fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
         ("20r/s", 50_000, [2, 1, 1]),
     ] {
         let waiting = (0..).zip(keys).filter(|(_, keys)| *keys > 0);
-        let all: Vec<_> = waiting.map(|(nth, keys)| Waiting::with(nth, keys)).collect();
+        let all: Vec<_> = waiting
+            .map(|(nth, keys)| Waiting::with(nth, keys))
+            .collect();
         let slots = simulate(rate, &all, 3000);
         assert_even(&slots, interval);
         let weights: u64 = keys.iter().sum();
@@ -128,7 +130,10 @@ fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
                 let wanted = 1_000_000.0 / interval as f64 * one.keys as f64 / weights as f64;
                 let got = count(&slots, one.gateway, from, from + 1000) as f64;
                 let slack = (wanted * 0.02).max(2.0);
-                assert!((got - wanted).abs() <= slack, "{rate} {keys:?}: {got}, not {wanted}");
+                assert!(
+                    (got - wanted).abs() <= slack,
+                    "{rate} {keys:?}: {got}, not {wanted}"
+                );
             }
         }
     }
@@ -136,7 +141,12 @@ fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
 
 #[test]
 fn ten_gateways_that_wait_at_a_slow_pace_take_turns() {
-    let all: Vec<_> = (0..10).map(|nth| Waiting { every: 25, ..Waiting::with(nth, 1) }).collect();
+    let all: Vec<_> = (0..10)
+        .map(|nth| Waiting {
+            every: 25,
+            ..Waiting::with(nth, 1)
+        })
+        .collect();
     let slots = simulate("10r/s", &all, 10_000);
     assert_even(&slots, 100_000);
     for one in &all {
@@ -149,7 +159,11 @@ fn ten_gateways_that_wait_at_a_slow_pace_take_turns() {
 fn one_who_comes_gets_its_part_within_two_spans_and_one_who_ends_leaves_no_hole() {
     let all = [
         Waiting::with(1, 1),
-        Waiting { from: 1000, until: 2000, ..Waiting::with(2, 1) },
+        Waiting {
+            from: 1000,
+            until: 2000,
+            ..Waiting::with(2, 1)
+        },
     ];
     let slots = simulate("400r/s", &all, 3000);
     assert_even(&slots, 2500);
@@ -167,7 +181,11 @@ fn what_one_does_not_want_goes_to_the_other() {
     let all = [
         Waiting::with(1, 1),
         // Half of the rate is its part; it wants a tenth.
-        Waiting { wants: 1, every: 50, ..Waiting::with(2, 1) },
+        Waiting {
+            wants: 1,
+            every: 50,
+            ..Waiting::with(2, 1)
+        },
     ];
     let slots = simulate("200r/s", &all, 3000);
     assert_even(&slots, 5000);
@@ -192,7 +210,10 @@ fn classes_have_their_parts_first_and_keys_within_them() {
         let part = ask(2, &other, 1).await.part;
         assert!((part - 8.0 / 9.0 / 4.0).abs() < 1e-9, "{part}");
         let part = ask(1, &one, 2).await.part;
-        assert!((part - 8.0 / 9.0 * 3.0 / 4.0 - 1.0 / 9.0).abs() < 1e-9, "{part}");
+        assert!(
+            (part - 8.0 / 9.0 * 3.0 / 4.0 - 1.0 / 9.0).abs() < 1e-9,
+            "{part}"
+        );
         // The first class waits nowhere.
         let part = ask(2, &[], 3).await;
         assert_eq!(part.gateways.get(), 2);
@@ -328,7 +349,10 @@ fn another_use_of_the_key_is_refused_and_left_alone() {
         let store: Store = server.store();
         let pace = pace("100r/s", LEAKY, 0);
         let name = format!("{}.{GRID_FORM}", String::from_utf8_lossy(&grid));
-        let claim = Claim { at: None, ..claim(name.as_bytes(), 1, &pace, 1, &[], 0) };
+        let claim = Claim {
+            at: None,
+            ..claim(name.as_bytes(), 1, &pace, 1, &[], 0)
+        };
         let key = format!("drip:{name}");
         server.ask::<()>(&format!("SET {key} mine"), &[]);
         let refused = store.claim(&claim).await;

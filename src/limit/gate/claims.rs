@@ -77,8 +77,10 @@ pub struct Claims {
     last: Moment,
     /// When another one is granted more.
     again: Moment,
-    /// Whether something waited at the last claim, and whether it was granted all that it wanted.
+    /// Whether something waited at the last claim, and how many slots it was for.
     waited: bool,
+    wanted: u64,
+    /// Whether it was granted all of them.
     is_satisfied: bool,
 }
 
@@ -96,6 +98,7 @@ impl Claims {
             last: Moment::default(),
             again: Moment::default(),
             waited: false,
+            wanted: 0,
             is_satisfied: true,
         }
     }
@@ -145,27 +148,19 @@ impl Claims {
             let is_waiting = self.waited || gate.depth() > 0;
             return after(if is_waiting { WAITING } else { IDLE });
         }
-        let (_, held) = gate.held_slots();
-        let Some(held) = held else {
-            // Nothing to live on. Who was granted all it wanted may ask at once.
-            let from = self.last + LEAST;
-            return Some(if self.is_satisfied {
-                now.min(from)
-            } else {
-                self.again.clamp(from, self.last + WAITING)
-            });
-        };
+        let has_slots = gate.held_slots() > 0;
         if self.is_satisfied {
-            return after(LEAST);
+            // Who came since then; the first one does not wait for others.
+            return after(if has_slots { LEAST } else { Duration::ZERO });
         }
-        let half = self.last + held.since(self.last) / 2;
-        let again = self.again.max(self.last + HUNGRY).min(half);
-        Some(again.clamp(self.last + LEAST, self.last + WAITING))
+        let least = if has_slots { HUNGRY } else { LEAST };
+        Some(self.again.clamp(self.last + least, self.last + WAITING))
     }
 
-    /// Notes that a claim is sent. `waits`: whether it tells that something waits.
-    pub fn sent(&mut self, waits: bool, now: Moment) {
-        (self.is_under_way, self.last, self.waited) = (true, now, waits);
+    /// Notes that a claim is sent for so many slots. `waits`: whether it tells that something waits.
+    pub fn sent(&mut self, wanted: u64, waits: bool, now: Moment) {
+        (self.is_under_way, self.last) = (true, now);
+        (self.wanted, self.waited) = (wanted, waits);
     }
 
     /// Whether the slots of the next claim could be used.
@@ -198,7 +193,7 @@ impl Claims {
             gate.share_grid();
             gate.grant(&answer.slots, answer.free, answer.part, now);
         }
-        self.is_satisfied = gate.wanted_slots(now) == 0;
+        self.is_satisfied = answer.slots.len() as u64 >= self.wanted;
     }
 
     /// The store does not answer: the gate goes on alone.
@@ -217,7 +212,6 @@ impl Claims {
         if let Mode::Out(parts) = self.mode {
             self.mode = Mode::Settling(parts, now);
             self.last = Moment::default();
-            self.is_satisfied = true;
         }
     }
 }

@@ -60,10 +60,6 @@ impl Granted {
         self.debt
     }
 
-    pub(super) fn last(&self) -> Option<Moment> {
-        self.slots.back().copied()
-    }
-
     /// Adds slots that were granted, and what was told with them.
     pub(super) fn add(&mut self, slots: &[Moment], free: Moment, interval: Duration, now: Moment) {
         (self.free, self.interval) = (free, interval);
@@ -135,9 +131,8 @@ impl Granted {
             held += 1;
         }
         let next = self.free.max(ready);
-        let next = self
-            .last()
-            .map_or(next, |last| next.max(last + self.interval));
+        let last = self.slots.back();
+        let next = last.map_or(next, |last| next.max(*last + self.interval));
         let nanos = u64::try_from(self.interval.as_nanos()).unwrap_or(u64::MAX);
         next + Duration::from_nanos(nanos.saturating_mul(ahead - held))
     }

@@ -31,9 +31,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Continues what was saved at `at`. Nothing has left yet.
     pub fn restore(&mut self, saved: &SavedGate, at: Moment) {
         self.before = None;
-        self.last = self
-            .rate
-            .map(|rate| (ticks(rate, at + saved.next), 0));
+        self.last = self.rate.map(|rate| (ticks(rate, at + saved.next), 0));
         self.opens = self.opens.max(at + saved.opens);
     }
 }

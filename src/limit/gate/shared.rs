@@ -91,12 +91,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             .map_or(self.slot_counts, |granted| granted.counts())
     }
 
-    /// The slots that it holds, and the last of them.
+    /// The slots that it holds.
     #[must_use]
-    pub fn held_slots(&self) -> (u64, Option<Moment>) {
-        self.granted
-            .as_ref()
-            .map_or((0, None), |granted| (granted.held(), granted.last()))
+    pub fn held_slots(&self) -> u64 {
+        self.granted.as_ref().map_or(0, |granted| granted.held())
     }
 
     /// How many slots of the grid it could use, beyond those that it holds.
@@ -137,7 +135,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// What could leave within a span: what waits, as far as places come free.
     fn usable_costs(&self, now: Moment) -> u64 {
-        if self.is_out() || self.opens > now + SPAN {
+        if self.is_out() || self.opens > now {
             return 0;
         }
         let costs = self.outage.costs() + self.waiting.costs();

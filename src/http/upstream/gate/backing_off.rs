@@ -3,9 +3,7 @@ use std::time::Duration;
 
 use super::place::{OriginResult, Unreported};
 use crate::config::{self, BackoffMode, Trouble};
-use crate::limit::{
-    Answer, Backoff, Gate, GateLimits, Lowered, Moment, Rate, SavedBackoff, Sent,
-};
+use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Rate, SavedBackoff, Sent};
 use crate::observe::metrics::{GateMetrics, Outcome};
 
 /// How often a gate with waiters looks whether the back-off has changed something.

@@ -145,11 +145,7 @@ impl OriginGate {
         if let Some(before) = before {
             before.wake.notify_one();
         }
-        let (gate, store, name) = (
-            Arc::downgrade(self),
-            Arc::clone(store),
-            origin.name.clone(),
-        );
+        let (gate, store, name) = (Arc::downgrade(self), Arc::clone(store), origin.name.clone());
         worker.spawn_fn(move || {
             actix_rt::spawn(async move {
                 let link = GridLink::new(&store, &name);
@@ -174,11 +170,11 @@ impl OriginGate {
             return Step::Wait(due);
         }
         let mut demand = gate.demand(now);
-        let is_paused = gate.opens() > now || gate.is_out();
-        if !grid.claims.takes_slots() || is_paused {
+        if !grid.claims.takes_slots() {
             demand.slots = 0;
         }
-        grid.claims.sent(!demand.classes.is_empty(), now);
+        grid.claims
+            .sent(demand.slots, !demand.classes.is_empty(), now);
         grid.looks = None;
         Step::Claim {
             demand,
@@ -215,10 +211,16 @@ impl OriginGate {
         self.tell(released, is_told);
         match (before, after) {
             (Sharing::Grid, Sharing::Alone(parts)) if known.is_none() => {
-                tracing::warn!(origin, "the store does not answer, and has not told how many gateways share the rate: this one goes on alone with 1/{parts} of it; gateways in [origins.{origin}] says how many there are");
+                tracing::warn!(
+                    origin,
+                    "the store does not answer, and has not told how many gateways share the rate: this one goes on alone with 1/{parts} of it; gateways in [origins.{origin}] says how many there are"
+                );
             }
             (Sharing::Grid, Sharing::Alone(parts)) => {
-                tracing::warn!(origin, "the store does not answer: this gateway goes on alone with 1/{parts} of the rate");
+                tracing::warn!(
+                    origin,
+                    "the store does not answer: this gateway goes on alone with 1/{parts} of the rate"
+                );
             }
             (Sharing::Alone(_), Sharing::Grid) => {
                 tracing::info!(origin, "the gateways share the rate again");
@@ -243,12 +245,7 @@ impl OriginGate {
 }
 
 /// Claims slots for a gate until it is dropped or another task does. `wake` tells them apart.
-async fn claim_slots(
-    gate: Weak<OriginGate>,
-    mut link: GridLink,
-    wake: Arc<Notify>,
-    origin: &str,
-) {
+async fn claim_slots(gate: Weak<OriginGate>, mut link: GridLink, wake: Arc<Notify>, origin: &str) {
     loop {
         let Some(step) = gate.upgrade().map(|gate| gate.next_step(&wake)) else {
             return;
@@ -280,11 +277,7 @@ async fn claim_slots(
 }
 
 /// Waits until the store takes writes again. Returns whether the gate still needs it.
-async fn wait_until_back(
-    gate: &Weak<OriginGate>,
-    link: &mut GridLink,
-    wake: &Arc<Notify>,
-) -> bool {
+async fn wait_until_back(gate: &Weak<OriginGate>, link: &mut GridLink, wake: &Arc<Notify>) -> bool {
     const AFTER_PANIC: Duration = Duration::from_millis(250);
     loop {
         let tried = AssertUnwindSafe(link.is_back()).catch_unwind().await;

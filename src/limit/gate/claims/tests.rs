@@ -53,39 +53,43 @@ fn the_first_who_waits_claims_at_once_and_one_claim_is_under_way() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(0));
     // It is told that this gateway is there.
     assert_eq!(due(&claims, &gate, 0), Some(0));
-    claims.sent(false, at(0));
+    claims.sent(0, false, at(0));
     claims.answered(&mut gate, &answer(1, &[], 0), at(1));
     assert_eq!(due(&claims, &gate, 1), Some(1000));
     add(&mut gate, 1, at(300));
     assert!(due(&claims, &gate, 300) <= Some(300));
-    claims.sent(true, at(300));
+    claims.sent(1, true, at(300));
     add(&mut gate, 1, at(301));
     assert_eq!(due(&claims, &gate, 301), None);
     claims.answered(&mut gate, &answer(1, &[301], 310), at(301));
     // The second one was not there when the claim was sent.
-    assert_eq!(due(&claims, &gate, 301), Some(310));
+    assert_eq!(due(&claims, &gate, 301), Some(302));
 }
 
 #[test]
-fn a_hungry_gate_claims_when_there_is_more_or_half_of_what_it_has_is_used() {
+fn a_hungry_gate_claims_when_there_is_more_and_often_enough_for_others_to_know() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(20));
-    claims.sent(true, at(100));
+    claims.sent(20, true, at(100));
     claims.answered(&mut gate, &answer(2, &[110, 130], 102), at(101));
     assert_eq!(due(&claims, &gate, 101), Some(110), "not more often");
-    claims.sent(true, at(110));
-    claims.answered(&mut gate, &answer(2, &[150], 170), at(111));
-    assert_eq!(due(&claims, &gate, 111), Some(130), "half of 40 ms");
-    claims.sent(true, at(130));
-    claims.answered(&mut gate, &answer(2, &[900], 800), at(131));
-    assert_eq!(due(&claims, &gate, 131), Some(155), "others must hear of it");
+    claims.sent(18, true, at(110));
+    claims.answered(&mut gate, &answer(2, &[150], 124), at(111));
+    assert_eq!(due(&claims, &gate, 111), Some(124));
+    claims.sent(17, true, at(124));
+    claims.answered(&mut gate, &answer(2, &[900], 800), at(125));
+    assert_eq!(
+        due(&claims, &gate, 125),
+        Some(149),
+        "others must hear of it"
+    );
 }
 
 #[test]
 fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(5));
-    claims.sent(true, at(0));
+    claims.sent(20, true, at(0));
     claims.answered(&mut gate, &answer(3, &[10], 0), at(1));
-    claims.sent(true, at(10));
+    claims.sent(20, true, at(10));
     claims.failed(&mut gate);
     assert_eq!(claims.sharing(), Sharing::Alone(count(3)));
     assert!(!gate.shares_grid());
@@ -93,11 +97,11 @@ fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
     claims.found(at(500));
     assert!(due(&claims, &gate, 500) <= Some(500));
     assert!(!claims.takes_slots());
-    claims.sent(true, at(500));
+    claims.sent(20, true, at(500));
     claims.answered(&mut gate, &answer(1, &[], 0), at(501));
     assert_eq!(claims.sharing(), Sharing::Alone(count(3)));
     assert_eq!(due(&claims, &gate, 501), Some(525));
-    claims.sent(true, at(525));
+    claims.sent(20, true, at(525));
     claims.answered(&mut gate, &answer(3, &[], 0), at(526));
     assert_eq!(claims.sharing(), Sharing::Grid);
     assert!(gate.shares_grid());
@@ -106,16 +110,20 @@ fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
 #[test]
 fn who_waits_in_vain_for_others_goes_on_after_a_second() {
     let (mut claims, mut gate) = (Claims::new(Some(count(4))), waiting(5));
-    claims.sent(true, at(0));
+    claims.sent(20, true, at(0));
     claims.failed(&mut gate);
-    assert_eq!(claims.sharing(), Sharing::Alone(count(4)), "as the file says");
+    assert_eq!(
+        claims.sharing(),
+        Sharing::Alone(count(4)),
+        "as the file says"
+    );
     claims.found(at(500));
     for millis in (500..1500).step_by(25) {
         assert_eq!(claims.sharing(), Sharing::Alone(count(4)));
-        claims.sent(true, at(millis));
+        claims.sent(20, true, at(millis));
         claims.answered(&mut gate, &answer(1, &[], 0), at(millis));
     }
-    claims.sent(true, at(1500));
+    claims.sent(20, true, at(1500));
     claims.answered(&mut gate, &answer(1, &[], 0), at(1500));
     assert_eq!(claims.sharing(), Sharing::Grid);
 }

@@ -245,7 +245,7 @@ proptest! {
                 }
             }
             let counts = gate.slot_counts();
-            let (held, _) = gate.held_slots();
+            let held = gate.held_slots();
             prop_assert_eq!(counts.used + counts.lapsed + held, granted);
             // What has left beyond its slots is owed, and nothing leaves meanwhile.
             prop_assert!(counts.used <= cost_left);
