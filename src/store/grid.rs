@@ -47,6 +47,8 @@ pub struct Grant {
     pub free: Moment,
     /// When another claim would be granted more.
     pub again: Moment,
+    /// Which part of each of its classes waits at this gateway, in the order of the claim.
+    pub classes: Vec<f64>,
     /// The slots that were granted.
     pub slots: Vec<Moment>,
 }
@@ -100,6 +102,9 @@ impl Grant {
             let each = |piece: u32| first + rate.time_for(piece.into());
             slots.extend((0..pieces).map(each));
         }
+        let [count] = rest.take()?;
+        let classes = (0..count).map(|_| number(&mut rest));
+        let classes = classes.collect::<Option<_>>()?;
         let is_part = part > 0.0 && part <= 1.0;
         if !is_part || !rest.0.is_empty() {
             return None;
@@ -113,6 +118,7 @@ impl Grant {
             rate,
             free,
             again,
+            classes,
             slots,
         }))
     }

@@ -209,7 +209,9 @@ fn classes_have_their_parts_first_and_keys_within_them() {
         assert!((ask(1, &one, 0).await.part - 1.0).abs() < 1e-9);
         let part = ask(2, &other, 1).await.part;
         assert!((part - 8.0 / 9.0 / 4.0).abs() < 1e-9, "{part}");
-        let part = ask(1, &one, 2).await.part;
+        let granted = ask(1, &one, 2).await;
+        assert_eq!(granted.classes, [0.75, 1.0]);
+        let part = granted.part;
         assert!(
             (part - 8.0 / 9.0 * 3.0 / 4.0 - 1.0 / 9.0).abs() < 1e-9,
             "{part}"

@@ -88,6 +88,10 @@ impl GridLink {
             rate: granted.rate,
             free: own(granted.free),
             again: own(granted.again),
+            classes: {
+                let named = demand.classes.iter().map(|it| it.class);
+                named.zip(granted.classes).collect()
+            },
             slots: granted.slots.iter().map(|slot| own(*slot)).collect(),
         })
     }

@@ -37,7 +37,9 @@ pub struct GridAnswer {
     pub free: Moment,
     /// When another claim would be granted more.
     pub again: Moment,
-    /// The slots that were granted, in order of time.
+    /// Which part of each of its classes waits here, by the [class](super::ClassDemand)'s hash.
+    pub classes: Vec<(u32, f64)>,
+    /// The slots that were granted.
     pub slots: Vec<Moment>,
 }
 
@@ -148,7 +150,7 @@ impl Claims {
             let is_waiting = self.waited || gate.depth() > 0;
             return after(if is_waiting { WAITING } else { IDLE });
         }
-        let has_slots = gate.held_slots() > 0;
+        let has_slots = gate.held_slots(now) > 0;
         if self.is_satisfied {
             // Who came since then; the first one does not wait for others.
             return after(if has_slots { LEAST } else { Duration::ZERO });
@@ -191,6 +193,7 @@ impl Claims {
         }
         if self.mode == Mode::Grid {
             gate.share_grid();
+            gate.set_class_parts(&answer.classes);
             gate.grant(&answer.slots, answer.free, answer.part, now);
         }
         self.is_satisfied = answer.slots.len() as u64 >= self.wanted;

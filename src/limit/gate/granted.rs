@@ -22,6 +22,8 @@ pub(super) struct Granted {
     slots: VecDeque<Moment>,
     /// What has left beyond the slots that it has used.
     debt: u64,
+    /// Slots before this are of no use.
+    from: Moment,
     /// The first free slot of the grid, as last told.
     free: Moment,
     /// The time between two slots of this gate, as its part was last told.
@@ -39,10 +41,11 @@ pub struct SlotCounts {
 }
 
 impl Granted {
-    /// With the counts of an earlier time.
-    pub(super) fn counting(counts: SlotCounts) -> Self {
+    /// With the counts of an earlier time. Slots before `from` are of no use.
+    pub(super) fn new(counts: SlotCounts, from: Moment) -> Self {
         Self {
             counts,
+            from,
             ..Self::default()
         }
     }
@@ -51,9 +54,15 @@ impl Granted {
         self.counts
     }
 
-    /// Slots whose time has not passed.
-    pub(super) fn held(&self) -> u64 {
+    /// The slots that it holds.
+    pub(super) fn all(&self) -> u64 {
         self.slots.len() as u64
+    }
+
+    /// The slots that it holds and that what is ready at `ready` could use.
+    pub(super) fn held(&self, ready: Moment) -> u64 {
+        let passed = self.slots.iter().take_while(|slot| **slot + LATE < ready);
+        (self.slots.len() - passed.count()) as u64
     }
 
     pub(super) fn debt(&self) -> u64 {
@@ -64,7 +73,10 @@ impl Granted {
     pub(super) fn add(&mut self, slots: &[Moment], free: Moment, interval: Duration, now: Moment) {
         (self.free, self.interval) = (free, interval);
         let room = MOST_SLOTS.saturating_sub(self.slots.len());
-        let in_time = slots.iter().filter(|slot| **slot + LATE >= now);
+        let from = self.from;
+        let in_time = slots
+            .iter()
+            .filter(|slot| **slot >= from && **slot + LATE >= now);
         let before = self.slots.len();
         self.slots.extend(in_time.take(room));
         self.counts.lapsed += (before + slots.len() - self.slots.len()) as u64;

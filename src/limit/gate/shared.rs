@@ -34,10 +34,13 @@ pub struct ClassDemand {
 
 impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// From now on requests leave in the slots that it is [granted](Self::grant).
+    ///
+    /// Slots that are sooner than one interval behind the last departure are lost.
     pub fn share_grid(&mut self) {
         if self.granted.is_none() {
+            let (_, from) = self.slot(Moment::default());
             self.divide(NonZeroU32::MIN);
-            self.granted = Some(Box::new(Granted::counting(self.slot_counts)));
+            self.granted = Some(Box::new(Granted::new(self.slot_counts, from)));
         }
     }
 
@@ -48,13 +51,14 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if let Some(granted) = self.granted.take() {
             let counts = granted.counts();
             self.slot_counts = SlotCounts {
-                lapsed: counts.lapsed + granted.held(),
+                lapsed: counts.lapsed + granted.all(),
                 ..counts
             };
             if let Some((_, cost)) = &mut self.last {
                 *cost += granted.debt();
             }
         }
+        self.waiting.set_parts(&[]);
         self.divide(parts);
     }
 
@@ -91,10 +95,20 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             .map_or(self.slot_counts, |granted| granted.counts())
     }
 
-    /// The slots that it holds.
+    /// The slots that it holds and could use from `now` on.
     #[must_use]
-    pub fn held_slots(&self) -> u64 {
-        self.granted.as_ref().map_or(0, |granted| granted.held())
+    pub fn held_slots(&self, now: Moment) -> u64 {
+        let ready = self.opens.max(now);
+        self.granted
+            .as_ref()
+            .map_or(0, |granted| granted.held(ready))
+    }
+
+    /// Counts only these parts of the classes' weights: see [`ClassQueue::set_parts`].
+    ///
+    /// [`ClassQueue::set_parts`]: crate::limit::ClassQueue::set_parts
+    pub fn set_class_parts(&mut self, parts: &[(u32, f64)]) {
+        self.waiting.set_parts(parts);
     }
 
     /// How many slots of the grid it could use, beyond those that it holds.
@@ -104,7 +118,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             return 0;
         };
         let usable = self.usable_costs(now).saturating_add(granted.debt());
-        usable.saturating_sub(granted.held())
+        usable.saturating_sub(self.held_slots(now))
     }
 
     /// What waits here, for the gates that share the grid.
@@ -117,7 +131,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         let is_fair = self.limits.queue.is_some();
         let waiting = self.waiting.weights().take(MOST_CLASSES);
         let waiting = waiting.map(|(class, keys, depth)| ClassDemand {
-            class: hash(&class.name),
+            class: class.hash(),
             weight: class.weight,
             keys: if is_fair { keys } else { depth as u64 },
         });
@@ -125,7 +139,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if classes.is_empty() {
             // What could not be sent, or what is owed.
             classes.push(ClassDemand {
-                class: hash(""),
+                class: 0,
                 weight: 1,
                 keys: 1,
             });
@@ -154,11 +168,4 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.last = self.rate.map(|rate| (ticks(rate, due), cost));
         Some(due)
     }
-}
-
-/// FNV-1a: a short name for a name, the same in all versions.
-fn hash(name: &str) -> u32 {
-    name.bytes().fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
 }

@@ -23,17 +23,20 @@
 --   I4       how many slots of the rate each slot here stands for
 --   I2       how many slots were granted, and each of them:
 --   d        its time in us
+--   B        how many classes were told, and for each of them:
+--   d        which part of the class waits at this gateway
 --
 -- Whose turn it is: W is the weight of all gateways that wait, w that of one. Its turns are W / w slots apart, so the
 -- turns of all fill the grid. It is granted its turns up to SPAN ahead; what it skips stays free for the others. What is
--- still free NEAR its time goes to whoever asks: nobody whose turn it was has come. Both are longer by a round trip where
--- answers take long. A turn that comes late is not made up but for one.
+-- still free NEAR its time goes to whoever asks: nobody whose turn it was has come. NEAR is longer by a round trip for who
+-- is away, and SPAN for all by as much as for the one that is furthest. A turn that comes late is not made up but for one.
 --
 -- Weights are those of classes first: each class that has waiters anywhere has its part of the rate, and in it each
 -- gateway has the part that its keys have of all keys of the class.
 --
 -- State: B FORM; d time of a slot and d its index; d index of the first slot that was never granted or skipped; d since;
--- I2 c0 rate; I2 d... indices of free slots before it; I2 gateways: c8 id, d heard of, d its next turn (an index), B I4 d d ...
+-- I2 c0 rate; I2 d... indices of free slots before it; I2 gateways: c8 id, d heard of, d its lead, d its next turn (an
+-- index), B I4 d d ...
 local FORM = 1
 local SPAN, NEAR = 50000, 15000
 -- After this time without a claim, what waits at a gateway does not count; then the gateway does not.
@@ -51,6 +54,7 @@ if not is_test then
     local time = call("TIME")
     now = time[1] * 1000000 + time[2]
 end
+lead = min(lead, 100000)
 
 local function classes(from, count, at)
     local all = {}
@@ -62,7 +66,7 @@ local function classes(from, count, at)
     return all, at
 end
 
-local own = { id = id, heard = now, classes = classes(args, count, pos) }
+local own = { id = id, heard = now, lead = lead, classes = classes(args, count, pos) }
 
 -- How long a slot is here, and how many of the rate it stands for: fast grids are shared in pieces.
 local function slots_of(packed)
@@ -86,7 +90,7 @@ if stored then
     many, at = read("<I2", stored, at)
     for nth = 1, many do
         local gateway, counted = {}, nil
-        gateway.id, gateway.heard, gateway.turn, counted, at = read("<c8ddB", stored, at)
+        gateway.id, gateway.heard, gateway.lead, gateway.turn, counted, at = read("<c8dddB", stored, at)
         gateway.classes, at = classes(stored, counted, at)
         gateways[nth] = gateway
     end
@@ -134,8 +138,11 @@ end
 living[#living + 1] = own
 
 -- This gateway's part of what all that wait are due.
-local keys, weights, all_weights = {}, {}, 0
+local keys, weights, all_weights, furthest = {}, {}, 0, 0
 for _, gateway in ipairs(living) do
+    if #gateway.classes > 0 then
+        furthest = max(furthest, gateway.lead)
+    end
     for _, class in ipairs(gateway.classes) do
         local name, weight = class[1], class[2]
         keys[name] = (keys[name] or 0) + class[3]
@@ -228,7 +235,8 @@ while units > 0 do
     end
 end
 -- Turns to come.
-local most = floor((start + SPAN + 2 * lead - base) / slot + 1e-6) + base_index
+local span = SPAN + 3 * furthest - lead
+local most = floor((start + span - base) / slot + 1e-6) + base_index
 while units > 0 and #free < MOST_FREE do
     local index = take(max(current, floor(turn)), most)
     if not index then
@@ -243,9 +251,14 @@ own.turn = turn
 -- When there is more: when the next turn is within the span, or what is free then is near.
 local open = first_free(current)
 local coming = max(first_free(max(current, floor(turn))), open)
-local again = time(coming) - SPAN / 2 - lead
+local again = time(coming) - span / 2 - lead
 if part_taken >= 1 then
     again = min(again, time(open) - NEAR - lead)
+end
+
+local parts = {}
+for nth, class in ipairs(own.classes) do
+    parts[nth] = pack("<d", class[3] / keys[class[1]])
 end
 
 local head = { pack("<BddddI2c0", FORM, base, base_index, next_index, rate_since, #in_force, in_force) }
@@ -259,7 +272,7 @@ head[#head + 1] = pack("<I2", #kept)
 head[#head + 1] = concat(kept)
 head[#head + 1] = pack("<I2", #living)
 for _, gateway in ipairs(living) do
-    head[#head + 1] = pack("<c8ddB", gateway.id, gateway.heard, gateway.turn, #gateway.classes)
+    head[#head + 1] = pack("<c8dddB", gateway.id, gateway.heard, gateway.lead, gateway.turn, #gateway.classes)
     for _, class in ipairs(gateway.classes) do
         head[#head + 1] = pack("<I4dd", class[1], class[2], class[3])
     end
@@ -284,4 +297,5 @@ reply[3] = pack("<I4I2", pieces, #granted)
 for _, index in ipairs(granted) do
     reply[#reply + 1] = pack("<d", time(index))
 end
+reply[#reply + 1] = pack("<B", #parts) .. concat(parts)
 return concat(reply)

@@ -38,6 +38,7 @@ fn answer(gateways: u32, slots: &[u64], again: u64) -> GridAnswer {
         rate: "100r/s".parse().unwrap(),
         free: slots.last().map_or(START, |last| *last),
         again: at(again),
+        classes: Vec::new(),
         slots,
     }
 }
