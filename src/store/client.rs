@@ -7,6 +7,7 @@ use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::calls::{Calls, MOST_KEYS, Place};
 use super::connection::RedisConnection;
+use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
 use super::reply::{Done, KeyReply, Reply};
 use super::script::By;
@@ -126,8 +127,8 @@ impl Store {
             return Err(Error::InvalidReply);
         };
         match Grant::read(&packed, claim.pace.rate()) {
-            Some(Some(grant)) => Ok(grant),
-            Some(None) => Err(Error::Refused(TAKEN.to_owned())),
+            Some(GridReply::Granted(grant)) => Ok(grant),
+            Some(GridReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
             None => Err(Error::InvalidReply),
         }
     }

@@ -53,6 +53,14 @@ pub struct Grant {
     pub slots: Vec<Moment>,
 }
 
+/// What the script replies to a claim.
+#[derive(Debug)]
+pub(super) enum GridReply {
+    /// Something else has the key, and nothing was done.
+    Taken,
+    Granted(Grant),
+}
+
 impl Claim<'_> {
     pub(super) fn packed(&self) -> Vec<u8> {
         let rate = self.pace.packed();
@@ -78,9 +86,8 @@ impl Claim<'_> {
 }
 
 impl Grant {
-    /// Reads a reply; `None` if it is not one of the script, `Some(None)` if something else has the
-    /// key. `own`: the rate of the claim.
-    pub(super) fn read(packed: &[u8], own: Rate) -> Option<Option<Self>> {
+    /// Reads a reply; `None` if it is not one of the script. `own`: the rate of the claim.
+    pub(super) fn read(packed: &[u8], own: Rate) -> Option<GridReply> {
         let mut rest = Packed(packed);
         let now = rest.moment()?;
         let gateways = number(&mut rest)?.max(1.0);
@@ -88,7 +95,7 @@ impl Grant {
         let (free, again) = (moment(&mut rest)?, moment(&mut rest)?);
         let [state] = rest.take()?;
         let rate = match state {
-            0 => return Some(None),
+            0 => return Some(GridReply::Taken),
             1 => own,
             2 => rest.text()?.parse().ok()?,
             _ => return None,
@@ -111,7 +118,7 @@ impl Grant {
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let gateways = NonZeroU32::new(gateways as u32)?;
-        Some(Some(Self {
+        Some(GridReply::Granted(Self {
             now,
             gateways,
             part,

@@ -110,6 +110,7 @@ fn assert_even(slots: &BTreeMap<u128, u64>, interval: u128) {
 }
 
 #[test]
+#[allow(clippy::cast_precision_loss)]
 fn the_slots_of_all_gateways_are_one_even_stream_shared_by_weight() {
     for (rate, interval, keys) in [
         ("200r/s", 5000, [5, 1, 0]),

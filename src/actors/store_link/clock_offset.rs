@@ -16,6 +16,8 @@ pub(super) struct ClockOffset {
     present: Option<Sample>,
     before: Option<Sample>,
     began: Moment,
+    /// How long answers take to arrive, most of them.
+    lead: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +49,9 @@ impl ClockOffset {
         if self.present.is_none_or(|best| trip < best.trip) {
             self.present = Some(sample);
         }
+        // Up at once, and down slowly: an answer that takes longer brings slots that have passed.
+        let took = received.since(self.own(told));
+        self.lead = took.max((self.lead * 7 + took) / 8);
     }
 
     /// The moment on the gateway's clock at which the store's clock shows `told`.
@@ -56,9 +61,9 @@ impl ClockOffset {
         Moment::from_nanos(u64::try_from(own.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// How long an answer takes to arrive; zero before the first one.
+    /// How long an answer takes to arrive, as the last ones did; zero before the first one.
     pub(super) fn lead(&self) -> Duration {
-        self.best().map_or(Duration::ZERO, |best| best.trip / 2)
+        self.lead
     }
 
     fn best(&self) -> Option<Sample> {
@@ -89,7 +94,13 @@ mod tests {
         offset.note(at(5_001_000), at(1100), at(5_001_200));
         offset.note(at(5_002_000), at(2100), at(5_003_000));
         assert_eq!(offset.own(at(10_000)), at(5_010_000));
-        assert_eq!(offset.lead(), Duration::from_micros(100));
+        // The last answer took 900, and counts for a while.
+        assert_eq!(offset.lead(), Duration::from_micros(900));
+        for nth in 1..100 {
+            let now = nth * 10_000;
+            offset.note(at(5_000_000 + now), at(now + 100), at(5_000_200 + now));
+        }
+        assert!(offset.lead() < Duration::from_micros(102));
     }
 
     #[test]
@@ -100,7 +111,7 @@ mod tests {
             let now = seconds * 1_000_000;
             offset.note(at(now), at(now + 300), at(now + 600));
         }
-        assert_eq!(offset.lead(), Duration::from_micros(300));
+        assert_eq!(offset.own(at(23_000_000)), at(23_000_000));
         // The store's clock is set far back.
         offset.note(at(23_000_000), at(1_000_250), at(23_000_500));
         assert_eq!(offset.own(at(1_000_000)), at(23_000_000));

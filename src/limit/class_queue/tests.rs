@@ -207,25 +207,25 @@ fn a_part_of_a_weight_counts_as_a_weight_of_its_own() {
         name: name.into(),
         weight,
     });
-    let mut queue = ClassQueue::<u8, u32>::default();
+    let mut queue = ClassQueue::<char, u32>::default();
     queue.set_classes(&classes);
     queue.set_parts(&[(classes[1].hash(), 0.25)]);
     for class in &classes {
         let share = Share {
             class: class.name.clone(),
-            ..Share::of(class.name.as_bytes()[0])
+            ..Share::of(class.name.chars().next().unwrap())
         };
         for number in 0..200 {
             queue.join(&share, 1, number);
         }
         assert!(queue.ahead_of_new(&share) >= 200);
     }
-    let left: Vec<u8> = (0..170).map(|_| queue.take().unwrap().key).collect();
-    let of_b = left.iter().filter(|key| **key == b'b').count();
+    let left: Vec<char> = (0..170).map(|_| queue.take().unwrap().key).collect();
+    let of_b = left.iter().filter(|key| **key == 'b').count();
     assert!((9..=11).contains(&of_b), "{of_b} of 170, not 10: 16 to 1");
     // All of it counts again.
     queue.set_parts(&[]);
-    let left: Vec<u8> = (0..50).map(|_| queue.take().unwrap().key).collect();
-    let of_b = left.iter().filter(|key| **key == b'b').count();
+    let left: Vec<char> = (0..50).map(|_| queue.take().unwrap().key).collect();
+    let of_b = left.iter().filter(|key| **key == 'b').count();
     assert!((8..=11).contains(&of_b), "{of_b} of 50, not 10");
 }

@@ -42,16 +42,25 @@ pub struct SlotCounts {
 
 impl Granted {
     /// With the counts of an earlier time. Slots before `from` are of no use.
-    pub(super) fn new(counts: SlotCounts, from: Moment) -> Self {
+    ///
+    /// `interval`: the time between two of its slots, until its part is told.
+    pub(super) fn new(counts: SlotCounts, from: Moment, interval: Duration) -> Self {
         Self {
             counts,
             from,
+            free: from,
+            interval,
             ..Self::default()
         }
     }
 
     pub(super) fn counts(&self) -> SlotCounts {
         self.counts
+    }
+
+    /// Slots before this are of no use.
+    pub(super) fn from(&self) -> Moment {
+        self.from
     }
 
     /// The slots that it holds.

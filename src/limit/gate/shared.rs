@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::granted::{Granted, SlotCounts};
-use super::{Gate, Moment, ticks};
+use super::{Gate, Moment, Rate, ticks};
 
 /// How far ahead slots are granted.
 const SPAN: Duration = Duration::from_millis(50);
@@ -40,7 +40,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if self.granted.is_none() {
             let (_, from) = self.slot(Moment::default());
             self.divide(NonZeroU32::MIN);
-            self.granted = Some(Box::new(Granted::new(self.slot_counts, from)));
+            let interval = self.rate.map_or(Duration::ZERO, Rate::interval);
+            let granted = Granted::new(self.slot_counts, from, interval);
+            self.granted = Some(Box::new(granted));
         }
     }
 
@@ -149,7 +151,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// What could leave within a span: what waits, as far as places come free.
     fn usable_costs(&self, now: Moment) -> u64 {
-        if self.is_out() || self.opens > now {
+        let begins = self.granted.as_ref().map_or(now, |granted| granted.from());
+        if self.is_out() || self.opens.max(begins) > now {
             return 0;
         }
         let costs = self.outage.costs() + self.waiting.costs();

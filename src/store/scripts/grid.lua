@@ -286,7 +286,7 @@ elseif not call("SET", key, concat(head), "PX", expires, "NX") then
     return pack("<dddddB", now, 1, 1, now, now, 0)
 end
 
-local reply = { pack("<ddddd", now, #living, part * part_taken, time(open), again) }
+local reply = { pack("<ddddd", now, #living, part, time(open), again) }
 if in_force == rate then
     reply[2] = pack("<B", 1)
 else

@@ -54,6 +54,8 @@ struct Crowd {
     at: SocketAddr,
     target: String,
     clients: usize,
+    /// What every answer must be.
+    status: u16,
 }
 
 impl Crowd {
@@ -62,7 +64,12 @@ impl Crowd {
             at: at.address(),
             target: target.to_owned(),
             clients,
+            status: 200,
         }
+    }
+
+    fn answered(self, status: u16) -> Self {
+        Self { status, ..self }
     }
 
     fn ask(&self, stop: &AtomicBool) {
@@ -71,7 +78,7 @@ impl Crowd {
             client.get(&self.target);
             // A gateway that is killed answers nobody.
             match client.try_answer() {
-                Ok(answer) => assert_eq!(answer.status, 200, "{}", self.target),
+                Ok(answer) => assert_eq!(answer.status, self.status, "{}", self.target),
                 Err(_) => return,
             }
         }

@@ -187,7 +187,7 @@ impl OriginGate {
         self: &Arc<Self>,
         wake: &Arc<Notify>,
         origin: &str,
-        answer: Result<GridAnswer, NoGrant>,
+        answer: &Result<GridAnswer, NoGrant>,
     ) {
         let mut state = self.lock();
         let now = clock::now();
@@ -197,12 +197,12 @@ impl OriginGate {
             return;
         };
         let (before, known) = (grid.claims.sharing(), grid.claims.gateways());
-        match &answer {
+        match answer {
             Ok(answer) => grid.claims.answered(gate, answer, now),
             Err(NoGrant) => grid.claims.failed(gate),
         }
         let (after, own) = (grid.claims.sharing(), grid.rate);
-        if let Ok(answer) = &answer {
+        if let Ok(answer) = answer {
             state.follow_rate(origin, answer.rate, own, now);
         }
         let released = state.release(&self.metrics, now);
@@ -266,7 +266,7 @@ async fn claim_slots(gate: Weak<OriginGate>, mut link: GridLink, wake: Arc<Notif
                 let Some(open) = gate.upgrade() else {
                     return;
                 };
-                open.claimed(&wake, origin, answer);
+                open.claimed(&wake, origin, &answer);
                 drop(open);
                 if is_out && !wait_until_back(&gate, &mut link, &wake).await {
                     return;
