@@ -24,6 +24,8 @@ pub struct GridLink {
     /// What tells this gateway from others.
     gateway: [u8; 8],
     clocks: ClockOffset,
+    /// Why the last claim was not answered.
+    error: Option<Error>,
     out: Option<Out>,
 }
 
@@ -44,6 +46,7 @@ impl GridLink {
             grid: format!("gate:{origin}.{GRID_FORM}").into_bytes(),
             gateway: RandomState::default().hash_one(seed).to_le_bytes(),
             clocks: ClockOffset::default(),
+            error: None,
             out: None,
         }
     }
@@ -55,7 +58,8 @@ impl GridLink {
     ///
     /// # Errors
     ///
-    /// Returns an error if the store granted nothing in time; then it must be [tried](Self::is_back).
+    /// Returns an error if the store granted nothing in time. Then another claim may be, or the gate
+    /// goes on alone until the store [is back](Self::is_back).
     pub async fn claim(
         &mut self,
         demand: &Demand,
@@ -97,20 +101,27 @@ impl GridLink {
     }
 
     fn note(&mut self, error: &Error) -> NoGrant {
-        if !error.is_outage() {
+        if error.is_outage() {
+            self.error = Some(error.clone());
+        } else {
             self.store_health.refused(&self.origin, error);
-        } else if self.out.is_none() {
-            self.store_health.lost(error);
-            self.out = Some(Out {
-                store_health: Arc::clone(&self.store_health),
-                is_back: false,
-            });
         }
         NoGrant
     }
 
     /// Waits a moment, and tries whether the store takes writes again.
+    ///
+    /// Until then, the store is shown as out.
     pub async fn is_back(&mut self) -> bool {
+        if let Some(error) = self.error.take()
+            && self.out.is_none()
+        {
+            self.store_health.lost(&error);
+            self.out = Some(Out {
+                store_health: Arc::clone(&self.store_health),
+                is_back: false,
+            });
+        }
         sleep(TRY_EVERY).await;
         let is_back = self.store.probe().await.is_ok();
         if is_back && let Some(mut out) = self.out.take() {

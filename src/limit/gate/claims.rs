@@ -19,6 +19,11 @@ const HUNGRY: Duration = Duration::from_millis(10);
 const LEAST: Duration = Duration::from_millis(2);
 /// Time between two claims while nothing waits, so that others know how many share the grid.
 const IDLE: Duration = Duration::from_secs(1);
+/// How long a gate goes on asking a store that does not answer.
+///
+/// A gate that goes on alone sends its part on top of what others send that reach the store. So one
+/// late answer is no reason to.
+const PATIENT: Duration = Duration::from_millis(150);
 /// How long a gate that is back waits until the others are back, too.
 const SETTLED: Duration = Duration::from_secs(1);
 /// The part that a gate takes alone if nobody has told how many share the rate: a tenth.
@@ -75,6 +80,8 @@ pub struct Claims {
     expected: Option<NonZeroU32>,
     part: f64,
     is_under_way: bool,
+    /// Since when the store has not answered.
+    silent: Option<Moment>,
     /// When the last claim was sent.
     last: Moment,
     /// When another one is granted more.
@@ -97,6 +104,7 @@ impl Claims {
             expected,
             part: 1.0,
             is_under_way: false,
+            silent: None,
             last: Moment::default(),
             again: Moment::default(),
             waited: false,
@@ -178,7 +186,7 @@ impl Claims {
         answer: &GridAnswer,
         now: Moment,
     ) {
-        self.is_under_way = false;
+        (self.is_under_way, self.silent) = (false, None);
         self.told = Some(answer.gateways);
         (self.part, self.again) = (answer.part, answer.again);
         match self.mode {
@@ -199,9 +207,15 @@ impl Claims {
         self.is_satisfied = answer.slots.len() as u64 >= self.wanted;
     }
 
-    /// The store does not answer: the gate goes on alone.
-    pub fn failed<K: Hash + Eq + Clone, W>(&mut self, gate: &mut Gate<K, W>) {
+    /// The store did not answer a claim: the gate tries again, and then goes on alone.
+    pub fn failed<K: Hash + Eq + Clone, W>(&mut self, gate: &mut Gate<K, W>, now: Moment) {
         self.is_under_way = false;
+        let since = *self.silent.get_or_insert(self.last);
+        if self.mode == Mode::Grid && now.since(since) < PATIENT {
+            (self.again, self.is_satisfied) = (now, false);
+            return;
+        }
+        self.silent = None;
         let parts = match self.mode {
             Mode::Grid => self.gateways().unwrap_or(UNKNOWN),
             Mode::Out(parts) | Mode::Settling(parts, _) => parts,

@@ -183,23 +183,24 @@ impl OriginGate {
         }
     }
 
+    /// Hands the answer to a claim to the gate. Returns how it goes on.
     fn claimed(
         self: &Arc<Self>,
         wake: &Arc<Notify>,
         origin: &str,
         answer: &Result<GridAnswer, NoGrant>,
-    ) {
+    ) -> Sharing {
         let mut state = self.lock();
         let now = clock::now();
         let State { grid, gate, .. } = &mut *state;
         let grid = grid.as_mut().filter(|grid| Arc::ptr_eq(&grid.wake, wake));
         let Some(grid) = grid else {
-            return;
+            return Sharing::Grid;
         };
         let (before, known) = (grid.claims.sharing(), grid.claims.gateways());
         match answer {
             Ok(answer) => grid.claims.answered(gate, answer, now),
-            Err(NoGrant) => grid.claims.failed(gate),
+            Err(NoGrant) => grid.claims.failed(gate, now),
         }
         let (after, own) = (grid.claims.sharing(), grid.rate);
         if let Ok(answer) = answer {
@@ -227,6 +228,7 @@ impl OriginGate {
             }
             _ => {}
         }
+        after
     }
 
     fn found(&self, wake: &Arc<Notify>) {
@@ -262,11 +264,11 @@ async fn claim_slots(gate: Weak<OriginGate>, mut link: GridLink, wake: Arc<Notif
                 // A panic counts as no answer: nothing else would give the gate its slots.
                 let asked = AssertUnwindSafe(link.claim(&demand, part, rate)).catch_unwind();
                 let answer = asked.await.unwrap_or(Err(NoGrant));
-                let is_out = answer.is_err();
                 let Some(open) = gate.upgrade() else {
                     return;
                 };
-                open.claimed(&wake, origin, &answer);
+                let is_alone = open.claimed(&wake, origin, &answer) != Sharing::Grid;
+                let is_out = is_alone && answer.is_err();
                 drop(open);
                 if is_out && !wait_until_back(&gate, &mut link, &wake).await {
                     return;

@@ -91,10 +91,18 @@ fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
     claims.sent(20, true, at(0));
     claims.answered(&mut gate, &answer(3, &[10], 0), at(1));
     claims.sent(20, true, at(10));
-    claims.failed(&mut gate);
+    // One late answer is no reason to.
+    claims.failed(&mut gate, at(60));
+    assert_eq!(claims.sharing(), Sharing::Grid);
+    assert!(due(&claims, &gate, 60) <= Some(60));
+    claims.sent(20, true, at(60));
+    claims.failed(&mut gate, at(159));
+    assert_eq!(claims.sharing(), Sharing::Grid);
+    claims.sent(20, true, at(160));
+    claims.failed(&mut gate, at(161));
     assert_eq!(claims.sharing(), Sharing::Alone(count(3)));
     assert!(!gate.shares_grid());
-    assert_eq!(due(&claims, &gate, 50), None);
+    assert_eq!(due(&claims, &gate, 170), None);
     claims.found(at(500));
     assert!(due(&claims, &gate, 500) <= Some(500));
     assert!(!claims.takes_slots());
@@ -112,7 +120,7 @@ fn alone_it_takes_an_equal_part_and_comes_back_when_the_others_do() {
 fn who_waits_in_vain_for_others_goes_on_after_a_second() {
     let (mut claims, mut gate) = (Claims::new(Some(count(4))), waiting(5));
     claims.sent(20, true, at(0));
-    claims.failed(&mut gate);
+    claims.failed(&mut gate, at(150));
     assert_eq!(
         claims.sharing(),
         Sharing::Alone(count(4)),
@@ -132,7 +140,8 @@ fn who_waits_in_vain_for_others_goes_on_after_a_second() {
 #[test]
 fn without_any_word_it_takes_a_tenth() {
     let (mut claims, mut gate) = (Claims::new(None), waiting(1));
-    claims.failed(&mut gate);
+    claims.sent(1, true, at(0));
+    claims.failed(&mut gate, at(200));
     assert_eq!(claims.sharing(), Sharing::Alone(count(10)));
     assert!((claims.part() - 0.1).abs() < 1e-9);
 }
