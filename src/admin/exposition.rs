@@ -15,13 +15,15 @@ use super::Recorder;
 use crate::actors::{Zone, ZoneStats};
 use crate::config::Route;
 use crate::http::gateway::Gateway;
-use crate::http::upstream::BlockedBy;
+use crate::http::upstream::{BlockedBy, GateSharing};
 use crate::observe::escape::short_name;
 use crate::observe::metrics::{
     GATEWAY, GATEWAY_HELP, NO_ROUTE, ORIGIN_BLOCKED, ORIGIN_BLOCKED_HELP, ORIGIN_CLASS_DEPTH,
-    ORIGIN_CLASS_DEPTH_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_IN_FLIGHT_LIMIT,
-    ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP, ZONE_DEPTH_MAX,
-    ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT, ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
+    ORIGIN_CLASS_DEPTH_HELP, ORIGIN_DEPTH, ORIGIN_DEPTH_HELP, ORIGIN_GATEWAYS,
+    ORIGIN_GATEWAYS_HELP, ORIGIN_IN_FLIGHT_LIMIT, ORIGIN_IN_FLIGHT_LIMIT_HELP, ORIGIN_PART,
+    ORIGIN_PART_HELP, ORIGIN_RATE, ORIGIN_RATE_HELP, ORIGIN_SHARED, ORIGIN_SHARED_HELP,
+    ORIGIN_SLOTS, ORIGIN_SLOTS_HELP, ZONE_DEPTH_MAX, ZONE_DEPTH_MAX_HELP, ZONE_OLDEST_WAIT,
+    ZONE_OLDEST_WAIT_HELP, ZONE_TOP_KEY, ZONE_TOP_KEY_HELP,
 };
 
 /// How many keys of a zone have a series of their own.
@@ -107,6 +109,11 @@ impl Exposition {
                 sample(out, ORIGIN_BLOCKED, &labels, time.as_secs_f64());
             }
         }
+        let shared = gates.iter().filter_map(|(origin, state)| {
+            let sharing = state.sharing?;
+            Some((origin.name.as_str(), sharing))
+        });
+        write_sharing(out, &shared.collect::<Vec<_>>());
     }
 
     fn write_zones(&self, out: &mut String) {
@@ -130,6 +137,36 @@ impl Exposition {
                     sample(out, ZONE_TOP_KEY, &labels, state.depth);
                 }
             }
+        }
+    }
+}
+
+/// Writes how the rates of these origins are shared.
+fn write_sharing(out: &mut String, origins: &[(&str, GateSharing)]) {
+    if origins.is_empty() {
+        return;
+    }
+    family(out, ORIGIN_SHARED, ORIGIN_SHARED_HELP);
+    for (origin, sharing) in origins {
+        let is_shared = u8::from(!sharing.is_alone);
+        sample(out, ORIGIN_SHARED, &[("origin", origin)], is_shared);
+    }
+    family(out, ORIGIN_GATEWAYS, ORIGIN_GATEWAYS_HELP);
+    for (origin, sharing) in origins {
+        if let Some(gateways) = sharing.gateways {
+            sample(out, ORIGIN_GATEWAYS, &[("origin", origin)], gateways);
+        }
+    }
+    family(out, ORIGIN_PART, ORIGIN_PART_HELP);
+    for (origin, sharing) in origins {
+        sample(out, ORIGIN_PART, &[("origin", origin)], sharing.part);
+    }
+    typed(out, ORIGIN_SLOTS, ORIGIN_SLOTS_HELP, "counter");
+    for (origin, sharing) in origins {
+        let slots = sharing.slots;
+        for (result, count) in [("used", slots.used), ("lapsed", slots.lapsed)] {
+            let labels = [("origin", *origin), ("result", result)];
+            sample(out, ORIGIN_SLOTS, &labels, count);
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct Gateway {
     no_route: Arc<RouteMetrics>,
     classes: ClassTable,
     access: Option<AccessLog>,
-    /// The health of the store of shared zones.
+    /// The health of the store of shared zones and origins.
     store_health: Option<Arc<StoreHealth>>,
     lifecycle: Arc<Lifecycle>,
 }
@@ -60,10 +60,11 @@ impl Lifecycle {
     }
 }
 
-/// The store of these settings' shared zones. Reuses the known one if its settings are the same.
+/// The store of these settings' shared zones and origins. Reuses the known one if its settings are the same.
 fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
-    let mut zones = settings.zones.iter();
-    if zones.all(|zone| zone.store == StoreKind::Memory) {
+    let zones = settings.zones.iter().map(|zone| zone.store);
+    let mut stores = zones.chain(settings.origins.iter().map(|origin| origin.store));
+    if stores.all(|store| store == StoreKind::Memory) {
         return None;
     }
     let same = known.filter(|known| *known.settings() == settings.redis);
@@ -99,7 +100,19 @@ impl Gateway {
         let origin =
             |origin: &config::Origin| Origin::new(origin.clone(), lifecycle.dialer.clone());
         let origins = settings.origins.iter().map(origin).collect();
-        Self::new(settings, origins, zones, access, store_health, lifecycle)
+        let gateway = Self::new(settings, origins, zones, access, store_health, lifecycle);
+        gateway.share_gates(workers, since);
+        gateway
+    }
+
+    /// Shares the rates of the origins whose settings say so. `since`: when the file got new rates.
+    fn share_gates(&self, workers: &[ArbiterHandle], since: Moment) {
+        let store = self.store_health.as_ref();
+        let gated = self.origins.iter().filter_map(|it| Some((it, it.gate()?)));
+        for (nth, (origin, gate)) in gated.enumerate() {
+            let worker = workers.get(nth % workers.len().max(1));
+            gate.share(origin.settings(), store, worker, since);
+        }
     }
 
     /// The gateway under new settings.
@@ -175,6 +188,7 @@ impl Gateway {
         );
         (gateway.retired, gateway.retired_gates) = (retired, retired_gates);
         gateway.follow_events_of(self);
+        gateway.share_gates(workers, now);
         gateway
     }
 
@@ -240,7 +254,7 @@ impl Gateway {
         }
     }
 
-    /// The store that zones share; `None` if no zone is shared.
+    /// The store that zones and origins share; `None` if none is shared.
     #[must_use]
     pub fn store_health(&self) -> Option<&StoreHealth> {
         self.store_health.as_deref()

@@ -57,8 +57,8 @@ pub use duration::{parse_duration, show_duration};
 pub use external_schedule::ExternalSchedule;
 pub use fair_queue::{FairQueue, MAX_WEIGHT, Next, Position};
 pub use gate::{
-    Admission, Full, Gate, GateLimits, GatePosition, GivesUp, Patience, Release, SavedGate,
-    WaitLimits,
+    Admission, Claims, ClassDemand, Demand, Full, Gate, GateLimits, GatePosition, GivesUp,
+    GridAnswer, Patience, Release, SavedGate, Sharing, SlotCounts, WaitLimits,
 };
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};
 pub use meter::{Allowance, Meter};

@@ -7,10 +7,11 @@ use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::calls::{Calls, MOST_KEYS, Place};
 use super::connection::RedisConnection;
+use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
 use super::reply::{Done, KeyReply, Reply};
 use super::script::By;
-use super::{Error, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
+use super::{Claim, Error, Grant, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
 use crate::limit::Moment;
 
 /// One thread's connection to the Redis that all gateways share.
@@ -111,6 +112,25 @@ impl Store {
             .operate(&[ForgetBehind(last)], |_, _, _, _| Ok(()))
             .await;
         done.into_iter().collect()
+    }
+
+    /// Claims slots of the grid of an origin, in one round trip.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error in the same cases as [`forget`](Self::forget). Slots of a claim that was
+    /// [late](Error::Late) may be lost.
+    pub async fn claim(&self, claim: &Claim<'_>) -> Result<Grant, Error> {
+        let command = |_, by| script::claim(claim, &self.prefix, by);
+        let reply = self.run(1, command).await.pop();
+        let Value::BulkString(packed) = reply.ok_or(Error::InvalidReply)?? else {
+            return Err(Error::InvalidReply);
+        };
+        match Grant::read(&packed, claim.pace.rate()) {
+            Some(GridReply::Granted(grant)) => Ok(grant),
+            Some(GridReply::Taken) => Err(Error::Refused(TAKEN.to_owned())),
+            None => Err(Error::InvalidReply),
+        }
     }
 
     /// Connects if there is no connection, and tests whether a write succeeds in time.

@@ -36,6 +36,9 @@
 //! schedule. The waiters of its gateway take these, and leave as many of their first ones unused.
 //! So no departure is added, and those of other gateways keep their times.
 //!
+//! **The grid of an origin** is one more key, with a script of its own: gateways [claim](Claim) the
+//! slots of one stream of departures, in turns by the weight of what waits at each.
+//!
 //! **The rate in force** is the rate of the gateway whose file changed last ([`Pace::new`]'s
 //! `since`). A join with an older rate does not change it: the join is decided by the rate in
 //! force, and the answer says so. The answer also says since when, in Redis's time. Waiters from
@@ -46,6 +49,7 @@ mod answer;
 mod calls;
 mod client;
 mod connection;
+mod grid;
 mod operation;
 mod pace;
 mod reply;
@@ -55,8 +59,9 @@ mod url;
 
 pub use answer::{Charge, InForce, Retuned, StoreAnswer};
 pub use client::Store;
+pub use grid::{Claim, Grant};
 pub use pace::{Pace, UnsupportedRate};
-pub use script::FORM;
+pub use script::{FORM, GRID_FORM};
 pub use url::{BadUrl, Url};
 
 use crate::limit::{Algorithm, Limit, Moment};

@@ -58,16 +58,16 @@ impl Reply {
 }
 
 /// What is left to read, little-endian.
-struct Packed<'a>(&'a [u8]);
+pub(super) struct Packed<'a>(pub(super) &'a [u8]);
 
 impl Packed<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*taken)
     }
 
-    fn length(&mut self) -> Option<usize> {
+    pub(super) fn length(&mut self) -> Option<usize> {
         self.take().map(u16::from_le_bytes).map(usize::from)
     }
 
@@ -80,12 +80,12 @@ impl Packed<'_> {
         is_whole.then_some(double as u64)
     }
 
-    fn moment(&mut self) -> Option<Moment> {
+    pub(super) fn moment(&mut self) -> Option<Moment> {
         let micros = self.whole()?;
         Some(Moment::from_nanos(micros.saturating_mul(1000)))
     }
 
-    fn text(&mut self) -> Option<String> {
+    pub(super) fn text(&mut self) -> Option<String> {
         let length = self.length()?;
         let (text, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

@@ -2,6 +2,7 @@ use std::sync::LazyLock;
 
 use redis::{Cmd, Script};
 
+use super::Claim;
 use super::calls::Call;
 use crate::limit::Algorithm;
 
@@ -52,6 +53,9 @@ static SOURCES: LazyLock<[Source; 4]> = LazyLock::new(|| {
 /// Gateways of another version keep other states under other names.
 pub const FORM: u8 = 2;
 
+/// As [`FORM`], for the grid of an origin.
+pub const GRID_FORM: u8 = 1;
+
 /// How a script is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
@@ -61,17 +65,27 @@ pub(super) enum By {
     Code,
 }
 
+/// The grid's script.
+static GRID: LazyLock<Source> = LazyLock::new(|| Source::new(include_str!("scripts/grid.lua")));
+
+/// The command that makes a claim.
+pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], by: By) -> Cmd {
+    let mut command = called(&GRID, by);
+    command.arg(1).arg([prefix, claim.grid].concat());
+    command.arg(claim.packed());
+    command
+}
+
+fn called(source: &Source, by: By) -> Cmd {
+    match by {
+        By::Hash => redis::cmd("EVALSHA").arg(&source.hash).take(),
+        By::Code => redis::cmd("EVAL").arg(source.code).take(),
+    }
+}
+
 /// The command that makes a call.
 pub(super) fn command(call: &Call<'_>, prefix: &[u8], by: By) -> Cmd {
-    let source = Source::of(call.algorithm());
-    let mut command = match by {
-        By::Hash => redis::cmd("EVALSHA"),
-        By::Code => redis::cmd("EVAL"),
-    };
-    command.arg(match by {
-        By::Hash => &source.hash,
-        By::Code => source.code,
-    });
+    let mut command = called(Source::of(call.algorithm()), by);
     command.arg(call.keys().len());
     let mut name = prefix.to_vec();
     for key in call.keys() {

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use crate::prometheus::server::missing;
+use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, eventually, fetch};
 
 /// Fails if the text is not valid, or a name is against Prometheus' conventions.
@@ -25,6 +26,29 @@ fn check(text: &str) {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+#[test]
+fn promtool_takes_the_metrics_of_a_gate_that_gateways_share() {
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let gateway = Gateway::start(&format!(
+        "[origins.app]\nservers = [\"http://{}\"]\nrate = \"100r/s\"\nstore = \"redis\"\n\
+         [redis]\nurl = \"{}\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\n",
+        origin.address,
+        redis.url()
+    ));
+    assert_eq!(fetch(gateway.address(), "/").status, 200);
+    let labels = [("origin", "app")];
+    eventually("it is told that it is alone", || {
+        gateway.metrics().value("drip_origin_gateways", &labels) == Some(1.0)
+    });
+    let metrics = gateway.metrics();
+    assert_eq!(metrics.value("drip_origin_part", &labels), Some(1.0));
+    for (result, count) in [("used", 1), ("lapsed", 0)] {
+        let labels = [("origin", "app"), ("result", result)];
+        assert_eq!(metrics.count("drip_origin_slots_total", &labels), count);
+    }
+    check(&metrics.0);
 }
 
 #[test]

@@ -15,8 +15,9 @@ pub struct Relay {
 
 struct State {
     to: Mutex<SocketAddr>,
-    /// How long each byte takes towards the server, in milliseconds.
+    /// How long each byte takes towards the server, and back, in microseconds.
     latency: AtomicU64,
+    latency_back: AtomicU64,
     open: Mutex<Vec<TcpStream>>,
 }
 
@@ -27,6 +28,7 @@ impl Relay {
         let state = Arc::new(State {
             to: Mutex::new(server),
             latency: AtomicU64::new(0),
+            latency_back: AtomicU64::new(0),
             open: Mutex::default(),
         });
         let accepting = Arc::clone(&state);
@@ -45,8 +47,15 @@ impl Relay {
     }
 
     pub fn slow_down(&self, latency: Duration) {
-        let millis = u64::try_from(latency.as_millis()).expect("short");
-        self.state.latency.store(millis, Ordering::SeqCst);
+        let micros = u64::try_from(latency.as_micros()).expect("short");
+        self.state.latency.store(micros, Ordering::SeqCst);
+    }
+
+    /// Like a network: each byte takes that long, each way.
+    pub fn move_away(&self, latency: Duration) {
+        self.slow_down(latency);
+        let micros = u64::try_from(latency.as_micros()).expect("short");
+        self.state.latency_back.store(micros, Ordering::SeqCst);
     }
 
     /// From now on connections go there; those that are open end.
@@ -69,7 +78,7 @@ impl State {
         self.carry(far, near, false);
     }
 
-    fn carry(self: &Arc<Self>, from: &TcpStream, to: &TcpStream, is_late: bool) {
+    fn carry(self: &Arc<Self>, from: &TcpStream, to: &TcpStream, is_there: bool) {
         let mut from = from.try_clone().expect("a second handle");
         let mut to = to.try_clone().expect("a second handle");
         let (sender, receiver) = mpsc::channel::<(_, Vec<u8>)>();
@@ -86,8 +95,12 @@ impl State {
         thread::spawn(move || {
             let mut bytes = vec![0; 1 << 16];
             while let Ok(read @ 1..) = from.read(&mut bytes) {
-                let millis = state.latency.load(Ordering::SeqCst);
-                let latency = Duration::from_millis(if is_late { millis } else { 0 });
+                let latency = if is_there {
+                    &state.latency
+                } else {
+                    &state.latency_back
+                };
+                let latency = Duration::from_micros(latency.load(Ordering::SeqCst));
                 if sender
                     .send((now() + latency, bytes[..read].to_vec()))
                     .is_err()

@@ -27,7 +27,7 @@ const MOST: usize = 256;
 /// Most refunds, and most retunes, that wait for their batch. More are given up.
 const MOST_WAITING: usize = 65_536;
 /// How often a store that is unavailable is tried.
-const TRY_EVERY: Duration = Duration::from_millis(250);
+pub(super) const TRY_EVERY: Duration = Duration::from_millis(250);
 
 /// Carries a worker's operations to the store. Operations of the same moment share a batch.
 ///
@@ -361,9 +361,9 @@ fn some_of<T>(gathered: &RefCell<Vec<T>>) -> Vec<T> {
 /// A worker's part in an outage.
 ///
 /// It ends when this is dropped, also when the store is no longer used.
-struct Out {
-    store_health: Arc<StoreHealth>,
-    is_back: bool,
+pub(super) struct Out {
+    pub(super) store_health: Arc<StoreHealth>,
+    pub(super) is_back: bool,
 }
 
 impl Drop for Out {

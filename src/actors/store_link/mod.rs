@@ -6,11 +6,15 @@
 //!            └────────StoreReply────────┘
 //! ```
 //!
+//! The gate of an origin that gateways share has a [`GridLink`] of its own.
+//!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
 //! the gateway's clock.
 
 mod ask;
 mod batcher;
+mod clock_offset;
+mod grid_link;
 mod offset;
 mod paces;
 mod rate_divergence;
@@ -31,6 +35,7 @@ use crate::store;
 use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
+pub use grid_link::{GridLink, NoGrant};
 pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;

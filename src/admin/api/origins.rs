@@ -4,7 +4,9 @@ use actix_web::web::Data;
 use crate::admin::counts::Labelled;
 use crate::admin::minute::{Minute, Of, latency};
 use crate::admin::timestamp::timestamp;
-use crate::admin::views::{Check, Event, FileAndNow, Gate, GateKey, Origins, Out, Plain, Server};
+use crate::admin::views::{
+    Check, Event, FileAndNow, Gate, GateKey, Origins, Out, Plain, Server, Sharing,
+};
 use crate::admin::{Admin, counts, gates, reply, views};
 use crate::http::gateway::Gateway;
 use crate::http::upstream::{
@@ -113,6 +115,11 @@ fn gate(gateway: &Gateway, origin: &Origin, gate: &OriginGate, now: Moment) -> G
             file: settings.max_in_flight.map(|most| most.get() as u64),
             now: state.max_in_flight.map(|most| most as u64),
         },
+        sharing: state.sharing.map(|sharing| Sharing {
+            alone: sharing.is_alone,
+            part: sharing.part,
+            gateways: sharing.gateways,
+        }),
         share: share.map(|zone| Plain::new(&zone.name)),
         queue: settings.share.map(|_| settings.queue.get() as u64),
         max_queue: settings.max_queue.get() as u64,

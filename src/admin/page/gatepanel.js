@@ -1,6 +1,6 @@
 // The panel of an origin's gate: what waits there, and why.
 
-import { gateSettings, placesOf, rateOf, whyLess } from "./gates.js";
+import { gateSettings, partOf, placesOf, rateOf, whyLess } from "./gates.js";
 import { Plot, seen } from "./plot.js";
 import { drawSoon, last } from "./state.js";
 import { axisSeconds, clone, code, count, make, pace, percent, planMark, say, seconds, setText, showPlan, stats, visible, whole } from "./text.js";
@@ -78,6 +78,7 @@ export class GatePanel {
     const chips = [
       rate && ["rate ", ...rate],
       places && ["places ", ...places],
+      settings?.sharing && partOf(settings.sharing),
       settings && (settings.share ? ["share ", { bold: settings.share }, "  queue ", { bold: count(settings.queue) }] : ["one queue for all"]),
       settings && ["max_queue ", { bold: count(settings.max_queue) }],
       ...(gate.classes ?? []).map((it) => ["class ", { bold: it.class }, ` weight ${it.weight}, ${whole(it.queue_depth)} waiting`]),

@@ -39,6 +39,13 @@ export function rateOf(gate) {
   return gate.rate.file !== null && gate.rate.now < gate.rate.file ? [{ bold: pace(gate.rate.now) }, " of ", file] : [file];
 }
 
+/** This gateway's part of a rate that several share. */
+export const partOf = ({ alone, part, gateways }) => [
+  alone ? "alone with " : "part ",
+  { bold: `${Math.round(100 * part)} %` },
+  gateways ? ` of ${count(gateways)} gateways` : "",
+];
+
 /** The places now, and those of the file if these are others; null without a limit. */
 export function placesOf(gate) {
   const file = gate.max_in_flight.file;

@@ -14,6 +14,9 @@ pub struct Gate {
     pub rate: FileAndNow<Plain>,
     /// Requests at the origin at once; `None`: no limit.
     pub max_in_flight: FileAndNow<u64>,
+    /// How gateways share the rate; left out if they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<Sharing>,
     /// The zone whose keys share the gate; `None`: one queue for all.
     pub share: Option<Plain>,
     /// Requests of one key that may wait; `None` without `share`.
@@ -32,6 +35,18 @@ pub struct Gate {
     pub outage: Option<GateOutage>,
     /// The keys with the most waiting requests, deepest first.
     pub deepest: Vec<GateKey>,
+}
+
+/// How gateways share the rate of an origin.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sharing {
+    /// Whether this gateway goes on alone, because the store does not answer.
+    pub alone: bool,
+    /// Its part of the rate, from 0 to 1.
+    pub part: f64,
+    /// How many gateways share the rate, as far as is known.
+    pub gateways: Option<u32>,
 }
 
 /// A setting as the file has it, and as it is now in force.

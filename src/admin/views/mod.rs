@@ -17,6 +17,7 @@ mod zone;
 pub use config::{Broken, Change, Config, Problem};
 pub use gate::{
     BackingOff, FileAndNow, Gate, GateClass, GateKey, GateKeySample, GateOutage, GateSample,
+    Sharing,
 };
 pub use headline::{Headline, Headlines, PastHeadline};
 pub use origin::{Check, Event, Origin, Origins, Out, Server};

@@ -1,11 +1,12 @@
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
 use super::{Fields, Names, Node, backoff, index, is_name, named, url, values};
-use crate::config::{Health, HostRule, Http2, Origin, schema};
-use crate::limit::{Class, MAX_CLASS_WEIGHT};
+use crate::config::{Health, HostRule, Http2, Origin, StoreKind, schema};
+use crate::limit::{Algorithm, Class, MAX_CLASS_WEIGHT, Moment, Rate};
+use crate::store::Pace;
 
 /// Largest `max_in_flight`, far above what a machine can have open.
 const MOST_IN_FLIGHT: usize = 1_000_000_000;
@@ -13,6 +14,8 @@ const MOST_IN_FLIGHT: usize = 1_000_000_000;
 const MOST_WAITING: NonZeroUsize = NonZeroUsize::new(10_000_000).unwrap();
 const QUEUE: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 const MAX_QUEUE: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+/// Most gateways that share an origin.
+const MOST_GATEWAYS: u32 = 1024;
 /// Most classes of an origin. A departure looks at each.
 const MOST_CLASSES: usize = 8;
 const MAX_HEADER_SIZE: usize = 64 * 1024;
@@ -34,6 +37,10 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
     let title = format!("[origins.{name}.health]");
     let backoff_title = format!("[origins.{name}.backoff]");
     let queue_timeout = fields.or("queue_timeout", timeout(5), values::duration);
+    let rate = fields.get("rate").and_then(values::rate_or_none);
+    let store = fields.or("store", StoreKind::Memory, |node| {
+        store(node, rate, queue_timeout)
+    });
     let origin = Origin {
         name,
         servers: servers.unwrap_or_default(),
@@ -42,7 +49,11 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
         body_timeout: fields.or("body_timeout", timeout(5 * 60), values::timeout),
         tunnel_timeout: fields.or("tunnel_timeout", timeout(60 * 60), values::timeout),
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
-        rate: fields.get("rate").and_then(values::rate_or_none),
+        rate,
+        store,
+        gateways: fields
+            .get("gateways")
+            .and_then(|node| gateways(node, store)),
         max_in_flight: NonZeroUsize::new(fields.or(
             "max_in_flight",
             0,
@@ -74,6 +85,36 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
     };
     fields.finish();
     origin
+}
+
+/// Reads `store`. What is shared is the rate, and each request waits for Redis.
+fn store(node: Node, rate: Option<Rate>, queue_timeout: Duration) -> Option<StoreKind> {
+    let store = values::choice(&StoreKind::NAMED)(node)?;
+    if store == StoreKind::Memory {
+        return Some(store);
+    }
+    match rate.map(|rate| Pace::new(rate, Algorithm::LeakyBucket, Moment::default())) {
+        None => node.wrong(
+            "gateways share the rate of an origin; give it one such as rate = \"200r/s\", or remove store",
+        ),
+        Some(Err(unkept)) => node.wrong(&unkept.to_string()),
+        Some(Ok(_)) => {}
+    }
+    if queue_timeout.is_zero() {
+        node.wrong(
+            "a request waits until Redis has given it a slot; raise queue_timeout above \"0\", or remove store",
+        );
+    }
+    Some(store)
+}
+
+/// Reads `gateways`, which says something only where they share a rate.
+fn gateways(node: Node, store: StoreKind) -> Option<NonZeroU32> {
+    let gateways = values::whole(1..=MOST_GATEWAYS)(node)?;
+    if store == StoreKind::Memory {
+        node.wrong("only gateways that share a rate are counted; add store = \"redis\", or remove gateways");
+    }
+    NonZeroU32::new(gateways)
 }
 
 /// Reads `hold`. Where no request waits, none can be held.

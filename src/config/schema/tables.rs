@@ -147,6 +147,8 @@ pub(in crate::config) const ORIGIN: Table = Table {
         Field::new("tunnel_timeout", TIMEOUT, "Longest silence in both directions on an upgraded connection, such as a WebSocket.").or("\"1h\""),
         Field::new("max_header_size", HEAD_SIZE, "Largest response head: \"1KB\" to \"1MB\".").or("\"64KB\""),
         Field::new("rate", RATE_OR_NONE, "The gate: requests that leave for the origin, all clients together; \"none\": no pace.").or("\"none\""),
+        Field::new("store", Form::Word(&STORES), "The gate: where its schedule is; with \"redis\" all gateways together keep to rate.").or("\"memory\""),
+        Field::new("gateways", Form::Whole(1, 1024), "The gate: how many gateways share rate in Redis, until Redis has told."),
         Field::new("max_in_flight", Form::Whole(0, 1_000_000_000), "The gate: requests at the origin at once; 0: no limit.").or("0"),
         Field::new("classes", Form::ByName(&Form::Whole(1, MAX_CLASS_WEIGHT as u64), 8), "The gate: classes of traffic and their weights; the first is that of every route that names none."),
         Field::new("share", Form::Text, "The gate: the zone whose keys share it fairly."),

@@ -1,13 +1,13 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::num::{NonZeroU16, NonZeroUsize};
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
 
-use super::Backoff;
+use super::{Backoff, StoreKind};
 use crate::limit::{Class, GateLimits, Rate};
 
 /// `[origins.NAME]`.
@@ -32,6 +32,11 @@ pub struct Origin {
     pub max_header_size: usize,
     /// The pace of all departures to the origin together; `None`: no pace.
     pub rate: Option<Rate>,
+    /// Where its schedule is: if in Redis, all gateways that use it share `rate`, which is not
+    /// `None` then.
+    pub store: StoreKind,
+    /// How many gateways share the rate, until Redis has told; `None`: not known.
+    pub gateways: Option<NonZeroU32>,
     /// Most requests at the origin at once, over all keys and workers; `None`: no limit.
     pub max_in_flight: Option<NonZeroUsize>,
     /// Classes of traffic that share the gate by weight, in the order of the file.
@@ -91,6 +96,12 @@ impl Origin {
     #[must_use]
     pub fn holds(&self) -> bool {
         !self.hold.is_zero()
+    }
+
+    /// The rate that it shares with other gateways; `None` if it shares none.
+    #[must_use]
+    pub fn shared_rate(&self) -> Option<Rate> {
+        self.rate.filter(|_| self.store == StoreKind::Redis)
     }
 
     fn is_limited(&self) -> bool {

@@ -168,6 +168,10 @@ fn show_origin(out: &mut Page, origin: &Origin, zones: &[Zone]) {
         .rate
         .map_or("none".to_owned(), |rate| rate.to_string());
     out.field("rate", toml_text(&rate));
+    out.field("store", toml_text(origin.store.name()));
+    if let Some(gateways) = origin.gateways {
+        out.field("gateways", gateways);
+    }
     out.field(
         "max_in_flight",
         origin.max_in_flight.map_or(0, NonZeroUsize::get),

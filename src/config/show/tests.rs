@@ -196,6 +196,7 @@ body_timeout = "1500ms"
 tunnel_timeout = "1d"
 max_header_size = "128KB"
 rate = "0.5r/250ms"
+store = "memory"
 max_in_flight = 7
 share = "z"
 queue = 1
@@ -235,6 +236,7 @@ body_timeout = "5m"
 tunnel_timeout = "1h"
 max_header_size = "64KB"
 rate = "none"
+store = "memory"
 max_in_flight = 0
 queue = 100
 max_queue = 10000
@@ -408,6 +410,29 @@ fn what_is_shown_reads_back_as_the_same_settings() {
     let again = parse(SHOWN, Path::new("/elsewhere/gateway.toml"), false).unwrap();
     let warnings = settings.warnings.clone();
     assert_eq!(Settings { warnings, ..again }, settings);
+}
+
+#[test]
+fn an_origin_that_gateways_share_is_shown_and_reads_back() {
+    let text = r#"
+[origins.app]
+servers = ["http://127.0.0.1:9000"]
+rate = "200r/s"
+store = "redis"
+gateways = 3
+
+[[routes]]
+path = "/"
+origin = "app"
+"#;
+    let read = |text: &str| parse(text, Path::new("/etc/drip/gateway.toml"), false).unwrap();
+    let settings = read(text);
+    let shown = show(&settings);
+    assert!(
+        shown.contains("rate = \"200r/s\"\nstore = \"redis\"\ngateways = 3\n"),
+        "{shown}"
+    );
+    assert_eq!(read(&shown), settings);
 }
 
 #[test]

@@ -23,6 +23,19 @@ pub struct Class {
     pub weight: u32,
 }
 
+impl Class {
+    /// A short name for its name, the same in all gateways and versions: FNV-1a.
+    #[must_use]
+    pub fn hash(&self) -> u32 {
+        self.name.bytes().fold(0x811c_9dc5, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        })
+    }
+}
+
+/// In how many steps a class may have a part of its weight.
+const STEPS: u32 = 1000;
+
 /// Whose share of a gate a request takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share<K> {
@@ -66,6 +79,8 @@ pub struct ClassQueue<K, W> {
 #[derive(Debug)]
 struct Lane<K, W> {
     class: Class,
+    /// Its weight here in [`STEPS`]: all of it, or the part that other gateways leave.
+    weight: Tag,
     queue: FairQueue<K, W>,
     /// The tag of its first waiter, and when it was set.
     first: (Tag, u64),
@@ -83,6 +98,7 @@ pub struct ClassPosition {
 impl<K: Hash + Eq + Clone, W> Lane<K, W> {
     fn new(class: Class) -> Self {
         Self {
+            weight: Tag::from(class.weight) * Tag::from(STEPS),
             class,
             queue: FairQueue::default(),
             first: (0, 0),
@@ -92,7 +108,7 @@ impl<K: Hash + Eq + Clone, W> Lane<K, W> {
 
     /// What a cost is in tags.
     fn span(&self, cost: u64) -> Tag {
-        UNIT * Tag::from(cost) / Tag::from(self.class.weight)
+        UNIT * Tag::from(cost) * Tag::from(STEPS) / self.weight
     }
 
     /// Whole costs that leave by `tag`, if nobody else comes.
@@ -100,7 +116,7 @@ impl<K: Hash + Eq + Clone, W> Lane<K, W> {
         let Some(ahead) = tag.checked_sub(self.first.0) else {
             return 0;
         };
-        let costs = ahead * Tag::from(self.class.weight) / UNIT + 1;
+        let costs = ahead.saturating_mul(self.weight) / (UNIT * Tag::from(STEPS)) + 1;
         let costs = u64::try_from(costs).unwrap_or(u64::MAX);
         costs.min(self.queue.costs())
     }
@@ -140,11 +156,30 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
                 None => Lane::new(class.clone()),
             };
             lane.class.weight = class.weight;
+            lane.weight = Tag::from(class.weight) * Tag::from(STEPS);
             self.lanes.push(lane);
         }
         self.named = self.lanes.len();
         self.lanes.append(&mut before);
         self.forget();
+    }
+
+    /// Counts only these parts of the classes' weights from now on, by their [hashes](Class::hash).
+    ///
+    /// Where gateways share an origin, a class has the part of its weight that its keys here have
+    /// of all its keys. A class that is not named has all of it.
+    pub fn set_parts(&mut self, parts: &[(u32, f64)]) {
+        for lane in &mut self.lanes {
+            let hash = lane.class.hash();
+            let part = parts.iter().find(|(class, _)| *class == hash);
+            let steps = part.map_or(STEPS, |(_, part)| {
+                // From 1 to all: a double becomes the nearest number that fits.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                let steps = (part * f64::from(STEPS)).round() as u32;
+                steps.clamp(1, STEPS)
+            });
+            lane.weight = Tag::from(lane.class.weight) * Tag::from(steps);
+        }
     }
 
     /// Number of waiters.
@@ -169,6 +204,13 @@ impl<K: Hash + Eq + Clone, W> ClassQueue<K, W> {
     pub fn classes(&self) -> impl Iterator<Item = (&Class, usize)> {
         let named = self.lanes.iter().take(self.named);
         named.map(|lane| (&lane.class, lane.queue.len()))
+    }
+
+    /// The classes that have waiters: each with the weights of all its keys that wait together, and
+    /// with its number of waiters.
+    pub fn weights(&self) -> impl Iterator<Item = (&Class, u64, usize)> {
+        let waiting = self.lanes.iter().filter(|lane| !lane.queue.is_empty());
+        waiting.map(|lane| (&lane.class, lane.queue.weights(), lane.queue.len()))
     }
 
     /// Number of waiters of a key, in all classes.

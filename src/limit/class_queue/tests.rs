@@ -199,3 +199,33 @@ proptest! {
         prop_assert!((ahead..=ahead + 14).contains(&told), "{} told, {} were ahead", told, ahead);
     }
 }
+
+/// Where gateways share an origin, a class has only a part of its weight at each.
+#[test]
+fn a_part_of_a_weight_counts_as_a_weight_of_its_own() {
+    let classes = [("a", 4), ("b", 1)].map(|(name, weight)| Class {
+        name: name.into(),
+        weight,
+    });
+    let mut queue = ClassQueue::<char, u32>::default();
+    queue.set_classes(&classes);
+    queue.set_parts(&[(classes[1].hash(), 0.25)]);
+    for class in &classes {
+        let share = Share {
+            class: class.name.clone(),
+            ..Share::of(class.name.chars().next().unwrap())
+        };
+        for number in 0..200 {
+            queue.join(&share, 1, number);
+        }
+        assert!(queue.ahead_of_new(&share) >= 200);
+    }
+    let left: Vec<char> = (0..170).map(|_| queue.take().unwrap().key).collect();
+    let of_b = left.iter().filter(|key| **key == 'b').count();
+    assert!((9..=11).contains(&of_b), "{of_b} of 170, not 10: 16 to 1");
+    // All of it counts again.
+    queue.set_parts(&[]);
+    let left: Vec<char> = (0..50).map(|_| queue.take().unwrap().key).collect();
+    let of_b = left.iter().filter(|key| **key == 'b').count();
+    assert!((8..=11).contains(&of_b), "{of_b} of 50, not 10");
+}

@@ -58,6 +58,8 @@ pub struct FairQueue<K, W> {
     waiting: usize,
     /// What the waiters cost together.
     costs: u64,
+    /// The weights of all keys with waiters together.
+    weights: u64,
     next_ticket: u64,
     ends: Ends,
 }
@@ -113,6 +115,7 @@ impl<K, W> Default for FairQueue<K, W> {
             now: 0,
             waiting: 0,
             costs: 0,
+            weights: 0,
             next_ticket: 0,
             ends: Ends::default(),
         }
@@ -136,6 +139,12 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
     #[must_use]
     pub fn costs(&self) -> u64 {
         self.costs
+    }
+
+    /// The weights of all keys that have waiters together.
+    #[must_use]
+    pub fn weights(&self) -> u64 {
+        self.weights
     }
 
     /// Number of waiters of a key.
@@ -186,6 +195,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         let is_over = flow.waiters.is_empty();
         if is_over {
             self.ends.remove(flow.weight, flow.end);
+            self.weights -= u64::from(flow.weight);
         }
         self.ends.advance(tag);
         let lines = if is_over {
@@ -221,6 +231,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         if is_over {
             // What the key's last departure left is its tag, or less than the present tag.
             self.ends.remove(weight, end);
+            self.weights -= u64::from(weight);
             self.ready.remove(&mut self.flows, index);
             self.resting.push(&mut self.flows, index);
         } else {
@@ -338,6 +349,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
             flow.end = flow.tag + (end - flow.tag) * u128::from(before) / u128::from(weight);
             self.ends.remove(before, end);
             self.ends.add(weight, flow.end);
+            self.weights = self.weights - u64::from(before) + u64::from(weight);
         }
         lines.push(&mut self.flows, index);
     }
@@ -349,6 +361,7 @@ impl<K: Hash + Eq + Clone, W> FairQueue<K, W> {
         flow.tag = flow.tag.max(self.now);
         flow.end = flow.tag;
         self.ends.add(flow.weight, flow.end);
+        self.weights += u64::from(flow.weight);
         self.ready.push(&mut self.flows, index);
     }
 

@@ -5,26 +5,37 @@
 //! place came free. The next slot is then one interval later for each whole cost. Time in which
 //! nobody was ready, or no place was free, is lost: no burst makes it up. A pause is a time in
 //! which no place is free. An [outage](Gate::begin_outage) is a pause of unknown end.
+//!
+//! Gates of several gateways can [share](Gate::share_grid) one grid of slots: then the slots are
+//! those that this gate was granted.
 
+mod claims;
+mod granted;
 mod outage;
 mod patience;
 #[cfg(test)]
 mod properties;
 mod reserved;
 mod saved;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod turnover;
 
 use std::hash::Hash;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::fair_queue::Next;
 use super::{Class, ClassPosition, ClassQueue, Cost, Moment, Rate, Share};
+pub use claims::{Claims, GridAnswer, Sharing};
+use granted::Granted;
+pub use granted::SlotCounts;
 use outage::{Outage, Unsent};
 pub use patience::{GivesUp, Patience, WaitLimits};
 use reserved::Reserved;
 pub use saved::SavedGate;
+pub use shared::{ClassDemand, Demand};
 use turnover::Turnover;
 
 /// What a gate lets through and how many may wait.
@@ -56,6 +67,14 @@ impl GateLimits {
 #[derive(Debug)]
 pub struct Gate<K, W> {
     limits: GateLimits,
+    /// The pace of this gate's own schedule: the rate, or an equal part of it.
+    rate: Option<Rate>,
+    /// How many gates share the rate while this one stands alone.
+    parts: NonZeroU32,
+    /// The slots that it was granted; `None`: it has a schedule of its own.
+    granted: Option<Box<Granted>>,
+    /// What became of slots that it was granted before.
+    slot_counts: SlotCounts,
     waiting: ClassQueue<K, Ready<W>>,
     in_flight: usize,
     /// The last departure with a pace.
@@ -136,6 +155,10 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn new(limits: GateLimits) -> Self {
         Self {
             limits,
+            rate: limits.rate,
+            parts: NonZeroU32::MIN,
+            granted: None,
+            slot_counts: SlotCounts::default(),
             waiting: ClassQueue::default(),
             in_flight: 0,
             last: None,
@@ -159,14 +182,20 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// The next slot is one new interval behind the last departure, or now if that is later. All
     /// requests that are due by `now` must have been [taken](Self::take) before.
     pub fn set_limits(&mut self, limits: GateLimits, now: Moment) {
-        if let (Some((due, cost)), Some(before)) = (self.last, self.limits.rate) {
-            let due = moment(before, due);
-            self.last = limits.rate.map(|rate| (ticks(rate, due), cost));
-        }
-        self.before = None;
+        self.set_rate(limits.rate);
         self.limits = limits;
         // Under the new limits more might have left before, but they did not.
         self.opens = self.opens.max(now);
+    }
+
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        let rate = rate.map(|rate| rate.divided(self.parts));
+        if let (Some((due, cost)), Some(before)) = (self.last, self.rate) {
+            let due = moment(before, due);
+            self.last = rate.map(|rate| (ticks(rate, due), cost));
+        }
+        self.before = None;
+        self.rate = rate;
     }
 
     /// Shares the gate between these classes from now on: see [`ClassQueue::set_classes`].
@@ -219,6 +248,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     pub fn pass(&mut self, cost: Cost, now: Moment) -> bool {
         let passes = self.is_free(now);
         if passes {
+            self.lapse(now);
             self.departures += 1;
             self.depart(self.departures, now, cost.get().into());
         }
@@ -239,6 +269,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if self.pass(cost, now) {
             return Admission::Passed;
         }
+        if self.waiting.is_empty() {
+            self.lapse(now);
+        }
         if let Err(full) = self.predict(share, now) {
             return Admission::Rejected(full);
         }
@@ -255,6 +288,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         if self.due()? > until {
             return None;
         }
+        self.lapse(self.opens);
         let (number, Next { key, cost, waiter }) = self.next()?;
         let due = self.depart(number, waiter.since.max(self.opens), cost.into());
         self.outage.left(self.waiting.is_empty());
@@ -282,7 +316,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     #[must_use]
     pub fn due(&self) -> Option<Moment> {
         let is_ready = self.depth() > 0 && self.has_place() && !self.is_out();
-        is_ready.then(|| self.slot(self.opens).1)
+        is_ready.then(|| self.departs(self.opens)).flatten()
     }
 
     /// A request that waits leaves. Those behind it move up.
@@ -309,9 +343,12 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// It delays those who leave later, from `now` on.
     pub fn bill(&mut self, extra: u32, now: Moment) {
-        let Some(rate) = self.limits.rate else {
+        let Some(rate) = self.rate else {
             return;
         };
+        if let Some(granted) = &mut self.granted {
+            return granted.bill(extra.into());
+        }
         let next = self.next_slot(rate);
         self.before = None;
         let charged = self
@@ -325,6 +362,9 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     ///
     /// Those who leave later move up, but not before `now`: time that has passed is lost.
     pub fn credit(&mut self, less: u32, now: Moment) {
+        if let Some(granted) = &mut self.granted {
+            return granted.credit(less.into());
+        }
         self.before = None;
         if let Some((_, cost)) = &mut self.last {
             *cost = cost.saturating_sub(less.into());
@@ -371,7 +411,8 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     #[must_use]
     pub fn is_free(&self, now: Moment) -> bool {
         let is_open = self.waiting.is_empty() && self.has_place() && self.opens <= now;
-        is_open && self.outage.is_over() && self.slot(now).1 <= now
+        let departs = || self.departs(now).is_some_and(|at| at <= now);
+        is_open && self.outage.is_over() && departs()
     }
 
     /// Whether a place at the origin is free.
@@ -387,9 +428,24 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         }
     }
 
-    /// The next slot for a request that is ready at `ready`.
+    /// Drops granted slots that were too early for what is ready at `ready`.
+    fn lapse(&mut self, ready: Moment) {
+        if let Some(granted) = &mut self.granted {
+            granted.lapse(ready);
+        }
+    }
+
+    /// When a request leaves that is ready at `ready`; `None` while it has no slot.
+    fn departs(&self, ready: Moment) -> Option<Moment> {
+        match &self.granted {
+            None => Some(self.slot(ready).1),
+            Some(granted) => granted.first(ready),
+        }
+    }
+
+    /// The next slot of its own schedule for a request that is ready at `ready`.
     fn slot(&self, ready: Moment) -> (Ticks, Moment) {
-        let Some(rate) = self.limits.rate else {
+        let Some(rate) = self.rate else {
             return (0, ready);
         };
         let ready = ticks(rate, ready);
@@ -406,26 +462,36 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// The request of this number leaves, which was ready at `ready`. Returns when it was due.
     fn depart(&mut self, number: u64, ready: Moment, cost: u64) -> Moment {
+        self.in_flight += 1;
+        if let Some(due) = self.depart_granted(ready, cost) {
+            return due;
+        }
         let (ticks, due) = self.slot(ready);
         self.before = Some((number, self.last));
-        self.last = self.limits.rate.map(|_| (ticks, cost));
+        self.last = self.rate.map(|_| (ticks, cost));
         self.reserved.forget(due);
-        self.in_flight += 1;
         due
     }
 
     fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
-        let (slot, at) = self.slot(now.max(self.opens));
-        let to_slot = at.since(now);
-        let behind = self.limits.rate.map(|rate| {
-            let delay = self.reserved.delay(rate, slot, costs);
-            rate.time_for(costs).saturating_add(delay)
-        });
-        let by_pace = to_slot.saturating_add(behind.unwrap_or_default());
+        let by_pace = self.leaves_behind(costs, now.max(self.opens)).since(now);
         if self.has_place() {
             return by_pace;
         }
         by_pace.max(self.turnover.time_for(costs.saturating_add(1)))
+    }
+
+    /// When one leaves that is ready at `ready` and has so many costs ahead, by the pace alone.
+    fn leaves_behind(&self, costs: u64, ready: Moment) -> Moment {
+        if let Some(granted) = &self.granted {
+            return granted.predict(ready, costs);
+        }
+        let (slot, at) = self.slot(ready);
+        let behind = self.rate.map(|rate| {
+            let delay = self.reserved.delay(rate, slot, costs);
+            rate.time_for(costs).saturating_add(delay)
+        });
+        at + behind.unwrap_or_default()
     }
 
     /// Requests of the key of this share that may wait.

@@ -28,10 +28,15 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             opens: opens.since(at),
             ..SavedGate::default()
         };
-        let Some(rate) = self.limits.rate else {
+        let Some(rate) = self.rate else {
             return rest;
         };
         let costs = self.outage.costs() + self.waiting.costs();
+        if self.shares_grid() {
+            // Those that come later claim their slots of the grid themselves.
+            let next = self.leaves_behind(costs, opens).since(at);
+            return SavedGate { next, ..rest };
+        }
         let (first, _) = self.slot(opens);
         let next = self.reserved.after(rate, first, costs);
         let mut to_come = to_come.to_vec();
@@ -58,10 +63,7 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
     /// Continues what was saved at `at`. Nothing has left yet.
     pub fn restore(&mut self, saved: &SavedGate, at: Moment) {
         self.before = None;
-        self.last = self
-            .limits
-            .rate
-            .map(|rate| (ticks(rate, at + saved.next), 0));
+        self.last = self.rate.map(|rate| (ticks(rate, at + saved.next), 0));
         self.opens = self.opens.max(at + saved.opens);
         let spans = saved.reserved.iter();
         self.reserved = Reserved::of(spans.map(|(from, to)| (at + *from, at + *to)).collect());

@@ -26,6 +26,12 @@ impl Turnover {
         }
     }
 
+    /// How many places come free in such a time; none if it is not known yet.
+    pub(super) fn places_in(&self, span: Duration) -> u64 {
+        let gap = self.gap.map_or(u128::MAX, |gap| gap.as_nanos().max(1));
+        u64::try_from(span.as_nanos() / gap).unwrap_or(u64::MAX)
+    }
+
     /// The time in which so many places come free; zero if it is not known yet.
     pub(super) fn time_for(&self, places: u64) -> Duration {
         let nanos = self.gap.map_or(0, |gap| gap.as_nanos());

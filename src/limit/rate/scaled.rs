@@ -1,6 +1,6 @@
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
-use super::Rate;
+use super::{Rate, Unit};
 use crate::limit::Percent;
 
 /// Ten to the power of the most decimals a count may have.
@@ -24,6 +24,19 @@ impl Rate {
         Self {
             digits: nonzero(digits).unwrap_or(self.digits),
             scale: nonzero(scale.into()).unwrap_or(self.scale),
+            ..self
+        }
+    }
+
+    /// An equal part of this rate where so many share it: the same count in a longer period.
+    #[must_use]
+    pub fn divided(self, parts: NonZeroU32) -> Self {
+        if parts.get() == 1 {
+            return self;
+        }
+        Self {
+            period_nanos: self.period_nanos.saturating_mul(parts.get().into()),
+            unit: Unit::Spelled,
             ..self
         }
     }

@@ -39,6 +39,26 @@ pub const ORIGIN_BLOCKED: &str = "drip_origin_blocked_seconds_total";
 pub const ORIGIN_BLOCKED_HELP: &str =
     "How long any request waited at the origin's gate, by what the first one waited for.";
 
+/// Whether gateways share an origin's rate now.
+pub const ORIGIN_SHARED: &str = "drip_origin_shared";
+/// Help text of [`ORIGIN_SHARED`].
+pub const ORIGIN_SHARED_HELP: &str =
+    "1 while the gate takes its slots from the grid in Redis, 0 while it goes on alone.";
+/// How many gateways share an origin's rate.
+pub const ORIGIN_GATEWAYS: &str = "drip_origin_gateways";
+/// Help text of [`ORIGIN_GATEWAYS`].
+pub const ORIGIN_GATEWAYS_HELP: &str =
+    "Gateways that share the origin's rate, as this one was last told.";
+/// This gateway's part of an origin's rate.
+pub const ORIGIN_PART: &str = "drip_origin_part";
+/// Help text of [`ORIGIN_PART`].
+pub const ORIGIN_PART_HELP: &str = "This gateway's part of the origin's rate, from 0 to 1.";
+/// What became of slots that a gate was granted.
+pub const ORIGIN_SLOTS: &str = "drip_origin_slots_total";
+/// Help text of [`ORIGIN_SLOTS`].
+pub const ORIGIN_SLOTS_HELP: &str =
+    "Slots of the grid in Redis that the gate was granted, by what became of them.";
+
 /// Registers the help texts.
 pub(super) fn describe() {
     describe_histogram!(

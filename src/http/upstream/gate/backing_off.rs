@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::place::{OriginResult, Unreported};
 use crate::config::{self, BackoffMode, Trouble};
-use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, SavedBackoff, Sent};
+use crate::limit::{Answer, Backoff, Gate, GateLimits, Lowered, Moment, Rate, SavedBackoff, Sent};
 use crate::observe::metrics::{GateMetrics, Outcome};
 
 /// How often a gate with waiters looks whether the back-off has changed something.
@@ -43,6 +43,13 @@ impl BackingOff {
             backoff,
             limits: *limits,
         }
+    }
+
+    /// Follows another rate, as if it were that of the file.
+    pub(super) fn set_rate(&mut self, rate: Rate, now: Moment) {
+        self.limits.rate = Some(rate);
+        let (limits, most) = (self.settings.limits, self.limits.max_in_flight);
+        self.backoff.set_limits(limits, Some(rate), most, now);
     }
 
     /// What has to be kept of it for the next process.

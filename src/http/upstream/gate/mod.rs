@@ -8,6 +8,7 @@
 mod alarms;
 mod backing_off;
 mod blocked;
+mod claims;
 mod handover;
 mod outage;
 mod place;
@@ -32,6 +33,7 @@ use alarms::Alarms;
 use backing_off::BackingOff;
 use blocked::Blocked;
 pub use blocked::{BlockedBy, BlockedTimes};
+pub use claims::GateSharing;
 pub use handover::SavedOriginGate;
 pub(super) use outage::Begun;
 pub use outage::GateOutage;
@@ -85,8 +87,10 @@ pub struct GateState {
     pub depth: usize,
     /// Requests at the origin.
     pub in_flight: usize,
-    /// The pace now in force.
+    /// The pace now in force, of all gateways that share it.
     pub rate: Option<Rate>,
+    /// How it is shared with other gateways; `None`: it is not.
+    pub sharing: Option<GateSharing>,
     /// The places now in force.
     pub max_in_flight: Option<usize>,
     /// What is lower than in the file, and why.
@@ -113,6 +117,8 @@ impl OriginGate {
             state: Mutex::new(State {
                 gate,
                 backing_off,
+                grid: None,
+                whole_rate: limits.rate,
                 blocked: Blocked::default(),
                 armed: 0,
                 is_closed: false,
@@ -360,6 +366,7 @@ impl OriginGate {
         state.back_off(&self.metrics, now);
         state.note_blocked(now);
         let (limits, lowered) = state.shown();
+        let sharing = state.sharing();
         let blocked = state.blocked.times();
         let (depth, in_flight) = (state.gate.depth(), state.gate.in_flight());
         let classes = state.gate.classes();
@@ -370,6 +377,7 @@ impl OriginGate {
             depth,
             in_flight,
             rate: limits.rate,
+            sharing,
             max_in_flight: limits.max_in_flight,
             lowered,
             blocked,

@@ -5,12 +5,13 @@ use tokio::sync::oneshot;
 
 use super::backing_off::BackingOff;
 use super::blocked::{Blocked, BlockedBy};
+use super::claims::SharedGrid;
 use super::place::Unreported;
 use super::{GateRejection, Granted};
 use crate::actors::Key;
 use crate::config;
 use crate::limit::{
-    self, Class, Cost, GateLimits, GatePosition, Lowered, Moment, Release, Sent, Share,
+    self, Class, Cost, GateLimits, GatePosition, Lowered, Moment, Rate, Release, Sent, Share,
 };
 use crate::observe::metrics::{GateMetrics, GateRejected};
 
@@ -26,6 +27,10 @@ pub(super) struct State {
     pub(super) gate: limit::Gate<Key, oneshot::Sender<Granted>>,
     /// `None` if the file has no `backoff`.
     pub(super) backing_off: Option<BackingOff>,
+    /// How it shares its rate with other gateways; `None`: it does not.
+    pub(super) grid: Option<SharedGrid>,
+    /// The rate while nothing is lowered.
+    pub(super) whole_rate: Option<Rate>,
     pub(super) blocked: Blocked,
     /// How many threads have set their alarm for the next departure.
     pub(super) armed: usize,
@@ -88,6 +93,7 @@ impl State {
         self.gate.set_classes(classes);
         let known = self.backing_off.take();
         self.gate.set_limits(limits, now);
+        self.whole_rate = limits.rate;
         self.gate.resume(now);
         self.backing_off = backoff.map(|backoff| match known {
             Some(known) => known.reload(backoff, &limits, now),
@@ -112,6 +118,30 @@ impl State {
 
     pub(super) fn note_blocked(&mut self, now: Moment) {
         self.blocked.note(BlockedBy::of(&self.gate, now), now);
+        if let Some(grid) = &mut self.grid {
+            grid.note(&self.gate, now);
+        }
+    }
+
+    /// Follows the rate in force where gateways share it. `own`: that of this gateway's file.
+    pub(super) fn follow_rate(&mut self, origin: &str, rate: Rate, own: Rate, now: Moment) {
+        if self.whole_rate == Some(rate) {
+            return;
+        }
+        let limits = GateLimits {
+            rate: Some(rate),
+            ..*self.gate.limits()
+        };
+        if let Some(backing_off) = &mut self.backing_off {
+            backing_off.set_rate(rate, now);
+        }
+        self.whole_rate = Some(rate);
+        self.gate.set_limits(limits, now);
+        if rate == own {
+            tracing::info!(origin, in_force = %rate, "all gateways that share the origin have the same rate again");
+        } else {
+            tracing::warn!(origin, %own, in_force = %rate, "another gateway that shares the origin has another rate, from a newer file: that rate is in force here too");
+        }
     }
 
     /// Lets a request pass (`None`) or wait.

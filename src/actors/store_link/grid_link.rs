@@ -1,0 +1,132 @@
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use tokio::time::sleep;
+
+use super::StoreHealth;
+use super::batcher::{Out, TRY_EVERY};
+use super::clock_offset::ClockOffset;
+use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
+use crate::store::{Claim, Error, GRID_FORM, Pace, Store};
+use crate::time::clock;
+
+/// A gate's link to the grid that gateways share before its origin.
+///
+/// One task of one worker has it. When the store fails, it is not asked again until a write
+/// succeeds.
+pub struct GridLink {
+    store_health: Arc<StoreHealth>,
+    store: Store,
+    origin: String,
+    /// The grid's name in the store.
+    grid: Vec<u8>,
+    /// What tells this gateway from others.
+    gateway: [u8; 8],
+    clocks: ClockOffset,
+    /// Why the last claim was not answered.
+    error: Option<Error>,
+    out: Option<Out>,
+}
+
+/// The store granted nothing: the gate goes on alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoGrant;
+
+impl GridLink {
+    /// A link for the gate of this origin. Does not connect.
+    #[must_use]
+    pub fn new(store_health: &Arc<StoreHealth>, origin: &str) -> Self {
+        let settings = store_health.settings();
+        let seed = (clock::wall().as_nanos(), std::process::id(), origin);
+        Self {
+            store: Store::new(settings.url.clone(), &settings.prefix, settings.timeout),
+            store_health: Arc::clone(store_health),
+            origin: origin.to_owned(),
+            grid: format!("gate:{origin}.{GRID_FORM}").into_bytes(),
+            gateway: RandomState::default().hash_one(seed).to_le_bytes(),
+            clocks: ClockOffset::default(),
+            error: None,
+            out: None,
+        }
+    }
+
+    /// Claims slots, and tells what waits.
+    ///
+    /// `rate`: that of this gateway's file, and since when. `part`: which part of its turns the gate
+    /// may take.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store granted nothing in time. Then another claim may be, or the gate
+    /// goes on alone until the store [is back](Self::is_back).
+    pub async fn claim(
+        &mut self,
+        demand: &Demand,
+        part: f64,
+        (rate, since): (Rate, Moment),
+    ) -> Result<GridAnswer, NoGrant> {
+        let pace = Pace::new(rate, Algorithm::LeakyBucket, since);
+        // The file is refused with such a rate.
+        let pace = pace.map_err(|_| NoGrant)?;
+        let claim = Claim {
+            grid: &self.grid,
+            gateway: self.gateway,
+            pace: &pace,
+            slots: demand.slots,
+            part,
+            lead: self.clocks.lead(),
+            classes: &demand.classes,
+            at: None,
+        };
+        let sent = clock::now();
+        let granted = self.store.claim(&claim).await;
+        let received = clock::now();
+        self.store_health.asked(received.since(sent));
+        let granted = granted.map_err(|error| self.note(&error))?;
+        self.clocks.note(sent, granted.now, received);
+        let own = |told: Moment| self.clocks.own(told);
+        Ok(GridAnswer {
+            gateways: granted.gateways,
+            part: granted.part,
+            rate: granted.rate,
+            free: own(granted.free),
+            again: own(granted.again),
+            classes: {
+                let named = demand.classes.iter().map(|it| it.class);
+                named.zip(granted.classes).collect()
+            },
+            slots: granted.slots.iter().map(|slot| own(*slot)).collect(),
+        })
+    }
+
+    fn note(&mut self, error: &Error) -> NoGrant {
+        if error.is_outage() {
+            self.error = Some(error.clone());
+        } else {
+            self.store_health.refused(&self.origin, error);
+        }
+        NoGrant
+    }
+
+    /// Waits a moment, and tries whether the store takes writes again.
+    ///
+    /// Until then, the store is shown as out.
+    pub async fn is_back(&mut self) -> bool {
+        if let Some(error) = self.error.take()
+            && self.out.is_none()
+        {
+            self.store_health.lost(&error);
+            self.out = Some(Out {
+                store_health: Arc::clone(&self.store_health),
+                is_back: false,
+            });
+        }
+        sleep(TRY_EVERY).await;
+        let is_back = self.store.probe().await.is_ok();
+        if is_back && let Some(mut out) = self.out.take() {
+            out.is_back = true;
+        }
+        is_back
+    }
+}

@@ -1,0 +1,255 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::limit::{Admission, Cost, GateLimits, Share};
+use crate::testing::config;
+
+type Gate = crate::limit::Gate<u8, u32>;
+
+const START: Moment = Moment::from_nanos(1_700_000_000_000_000_000);
+const MS: Duration = Duration::from_millis(1);
+
+fn at(millis: u32) -> Moment {
+    START + MS * millis
+}
+
+fn shared(rate: &str) -> Gate {
+    let mut gate = Gate::new(GateLimits {
+        rate: Some(rate.parse().unwrap()),
+        queue: Some(100),
+        max_queue: 1000,
+        ..GateLimits::NONE
+    });
+    gate.share_grid();
+    gate
+}
+
+fn join(gate: &mut Gate, number: u32, cost: u32, now: Moment) -> bool {
+    let admission = gate.join(&Share::of(1), Cost::new(cost).unwrap(), now, || number);
+    matches!(admission, Admission::Waiting(_))
+}
+
+fn grant(gate: &mut Gate, millis: &[u32], now: Moment) {
+    let slots: Vec<Moment> = millis.iter().map(|it| at(*it)).collect();
+    let free = slots.last().map_or(now, |last| *last + 10 * MS);
+    gate.grant(&slots, free, 0.5, now);
+}
+
+/// Who leaves by then, and when, in milliseconds.
+fn leave(gate: &mut Gate, until: u32) -> Vec<(u32, u128)> {
+    let take = || gate.take(at(until));
+    let left = std::iter::from_fn(take);
+    left.map(|it| (it.waiter, it.due.since(START).as_millis()))
+        .collect()
+}
+
+#[test]
+fn requests_leave_in_the_slots_that_were_granted_and_in_no_other() {
+    let mut gate = shared("100r/s");
+    for number in 0..3 {
+        assert!(join(&mut gate, number, 1, START), "there is no slot yet");
+    }
+    assert_eq!(gate.due(), None);
+    assert_eq!(gate.wanted_slots(START), 3);
+    grant(&mut gate, &[10, 30], at(1));
+    assert_eq!(gate.wanted_slots(at(1)), 1);
+    assert_eq!(gate.due(), Some(at(10)));
+    assert_eq!(leave(&mut gate, 100), [(0, 10), (1, 30)]);
+    // What is granted later may be sooner.
+    grant(&mut gate, &[60], at(31));
+    join(&mut gate, 3, 1, at(32));
+    grant(&mut gate, &[40], at(33));
+    assert_eq!(leave(&mut gate, 100), [(2, 40), (3, 60)]);
+    assert_eq!(gate.slot_counts(), SlotCounts { used: 4, lapsed: 0 });
+}
+
+#[test]
+fn a_slot_that_nobody_could_use_in_time_is_lost() {
+    let mut gate = shared("100r/s");
+    grant(&mut gate, &[0, 10, 20], START);
+    // At most 5 ms late.
+    assert!(gate.pass(Cost::ONE, at(4)));
+    assert!(!gate.pass(Cost::ONE, at(5)), "the next one has not come");
+    assert!(join(&mut gate, 1, 1, at(16)));
+    assert_eq!(leave(&mut gate, 20), [(1, 20)]);
+    assert_eq!(gate.slot_counts(), SlotCounts { used: 2, lapsed: 1 });
+    // An answer that comes too late.
+    join(&mut gate, 2, 1, at(30));
+    grant(&mut gate, &[31, 41], at(40));
+    assert_eq!(leave(&mut gate, 100), [(2, 41)]);
+    assert_eq!(gate.slot_counts(), SlotCounts { used: 3, lapsed: 2 });
+}
+
+#[test]
+fn a_cost_uses_up_the_slots_that_follow_also_those_that_come_later() {
+    let mut gate = shared("100r/s");
+    join(&mut gate, 0, 3, START);
+    join(&mut gate, 1, 1, START);
+    assert_eq!(gate.wanted_slots(START), 4);
+    grant(&mut gate, &[0, 10], START);
+    assert_eq!(leave(&mut gate, 9), [(0, 0)]);
+    assert_eq!(gate.wanted_slots(at(9)), 2, "one is owed");
+    grant(&mut gate, &[20, 30], at(10));
+    assert_eq!(leave(&mut gate, 100), [(1, 30)]);
+    // What it cost more is owed, what it cost less is not.
+    gate.bill(2, at(31));
+    assert_eq!(gate.wanted_slots(at(31)), 2);
+    gate.credit(1, at(31));
+    join(&mut gate, 2, 1, at(32));
+    grant(&mut gate, &[40, 50], at(33));
+    assert_eq!(leave(&mut gate, 100), [(2, 50)]);
+}
+
+#[test]
+fn what_is_owed_is_claimed_with_nobody_waiting() {
+    let mut gate = shared("100r/s");
+    join(&mut gate, 0, 3, START);
+    grant(&mut gate, &[0], START);
+    assert_eq!(leave(&mut gate, 0), [(0, 0)]);
+    let demand = gate.demand(at(1));
+    assert_eq!((demand.slots, demand.classes.len()), (2, 1));
+    grant(&mut gate, &[10, 20], at(1));
+    assert_eq!(gate.demand(at(2)), crate::limit::Demand::default());
+}
+
+#[test]
+fn slots_in_a_pause_or_while_no_place_is_free_are_lost_and_not_wanted() {
+    let mut gate = shared("100r/s");
+    gate.set_limits(
+        GateLimits {
+            max_in_flight: Some(1),
+            ..*gate.limits()
+        },
+        START,
+    );
+    for number in 0..4 {
+        join(&mut gate, number, 1, START);
+    }
+    assert_eq!(gate.wanted_slots(START), 1, "one place is free");
+    grant(&mut gate, &[0, 10, 20], START);
+    assert_eq!(leave(&mut gate, 15), [(0, 0)]);
+    gate.give_back(at(18));
+    assert_eq!(leave(&mut gate, 100), [(1, 20)], "that at 10 ms is over");
+    gate.give_back(at(21));
+    gate.pause(at(200));
+    assert_eq!(gate.wanted_slots(at(21)), 0);
+    grant(&mut gate, &[30, 200], at(21));
+    assert_eq!(leave(&mut gate, 300), [(2, 200)]);
+}
+
+#[test]
+fn waits_are_predicted_from_the_slots_it_has_and_then_from_its_part() {
+    let mut gate = shared("100r/s");
+    let predicted = |gate: &Gate, millis| {
+        let wait = gate.predict(&Share::of(1), at(millis)).unwrap();
+        wait.as_millis()
+    };
+    assert_eq!(predicted(&gate, 0), 0);
+    for number in 0..3 {
+        join(&mut gate, number, 1, START);
+    }
+    // Half of 100r/s.
+    gate.grant(&[at(10), at(30)], at(40), 0.5, START);
+    assert_eq!(predicted(&gate, 0), 70);
+    join(&mut gate, 3, 1, START);
+    assert_eq!(predicted(&gate, 0), 90);
+    assert_eq!(leave(&mut gate, 40).len(), 2);
+    // The first free slot is at 40 ms.
+    assert_eq!(predicted(&gate, 35), 45);
+}
+
+#[test]
+fn alone_it_goes_on_behind_its_last_departure_at_a_part_of_the_rate() {
+    let mut gate = shared("100r/s");
+    for number in 0..5 {
+        join(&mut gate, number, 1, START);
+    }
+    grant(&mut gate, &[0, 10, 20], START);
+    assert_eq!(leave(&mut gate, 12), [(0, 0), (1, 10)]);
+    gate.stand_alone(4.try_into().unwrap());
+    assert_eq!(leave(&mut gate, 100), [(2, 50), (3, 90)]);
+    // A new rate is divided as well.
+    gate.set_limits(
+        GateLimits {
+            rate: "200r/s".parse().ok(),
+            ..*gate.limits()
+        },
+        at(100),
+    );
+    assert_eq!(gate.due(), Some(at(110)));
+    gate.share_grid();
+    assert_eq!(gate.due(), None);
+    grant(&mut gate, &[115], at(100));
+    assert_eq!(leave(&mut gate, 200), [(4, 115)]);
+    assert_eq!(gate.slot_counts(), SlotCounts { used: 3, lapsed: 1 });
+}
+
+#[test]
+fn demand_tells_the_weights_of_keys_by_class_or_without_keys_the_requests() {
+    let mut gate = shared("100r/s");
+    for (key, weight) in [(1, 3), (1, 3), (2, 1)] {
+        let share = Share {
+            weight,
+            ..Share::of(key)
+        };
+        gate.join(&share, Cost::ONE, START, || 0);
+    }
+    let keys = |gate: &Gate| -> Vec<u64> {
+        let demand = gate.demand(START);
+        demand.classes.iter().map(|class| class.keys).collect()
+    };
+    assert_eq!(keys(&gate), [4]);
+    gate.set_limits(
+        GateLimits {
+            queue: None,
+            ..*gate.limits()
+        },
+        START,
+    );
+    assert_eq!(keys(&gate), [3]);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Whatever is granted and asked: a departure uses slots that were granted, as many as it
+    /// costs, none twice; so in any time at most as many costs leave as there are slots in it, and
+    /// in the 5 ms before it, and what is owed.
+    #[test]
+    fn nothing_leaves_without_slots(
+        steps in prop::collection::vec((0..4_u8, 1..4_u32, 0..15_u32), 1..150),
+    ) {
+        let (mut gate, mut now) = (shared("100r/s"), 0);
+        let (mut next, mut granted, mut cost_left, mut number) = (0, 0_u64, 0_u64, 0);
+        let mut costs = Vec::new();
+        for (step, count, pause) in steps {
+            now += pause;
+            while let Some(release) = gate.take(at(now)) {
+                cost_left += u64::from(release.cost);
+                prop_assert!(release.due <= at(now));
+            }
+            match step {
+                0 | 1 => {
+                    number += 1;
+                    costs.push(count);
+                    let cost = Cost::new(count).unwrap();
+                    if gate.join(&Share::of(1), cost, at(now), || number) == Admission::Passed {
+                        cost_left += u64::from(count);
+                    }
+                }
+                _ => {
+                    let slots: Vec<u32> = (0..count).map(|nth| next.max(now) + 5 * nth).collect();
+                    next = slots[slots.len() - 1] + 5;
+                    granted += u64::from(count);
+                    grant(&mut gate, &slots, at(now));
+                }
+            }
+            let counts = gate.slot_counts();
+            let held = granted - counts.used - counts.lapsed;
+            prop_assert!(gate.held_slots(at(now)) <= held);
+            // What has left beyond its slots is owed, and nothing leaves meanwhile.
+            prop_assert!(counts.used <= cost_left);
+            prop_assert!(cost_left - counts.used < 3 || held == 0);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A gate that shares one grid of slots with the gates of other gateways.
+
+use std::hash::Hash;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::granted::{Granted, SlotCounts};
+use super::{Gate, Moment, Rate, ticks};
+
+/// How far ahead slots are granted.
+const SPAN: Duration = Duration::from_millis(50);
+/// Most classes that are told.
+const MOST_CLASSES: usize = 16;
+
+/// What waits at a gate, as the others need to know it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// Slots that it could use now, beyond those that it holds.
+    pub slots: u64,
+    /// What waits there, by class; empty if nothing does.
+    pub classes: Vec<ClassDemand>,
+}
+
+/// What waits at a gate in one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassDemand {
+    /// What its name hashes to.
+    pub class: u32,
+    /// Its weight against other classes.
+    pub weight: u32,
+    /// The weights of the keys that wait together; without fair keys, the number of requests.
+    pub keys: u64,
+}
+
+impl<K: Hash + Eq + Clone, W> Gate<K, W> {
+    /// From now on requests leave in the slots that it is [granted](Self::grant).
+    ///
+    /// Slots that are sooner than one interval behind the last departure are lost.
+    pub fn share_grid(&mut self) {
+        if self.granted.is_none() {
+            let (_, from) = self.slot(Moment::default());
+            self.divide(NonZeroU32::MIN);
+            let interval = self.rate.map_or(Duration::ZERO, Rate::interval);
+            let granted = Granted::new(self.slot_counts, from, interval);
+            self.granted = Some(Box::new(granted));
+        }
+    }
+
+    /// From now on requests leave at an equal part of the rate, where so many gates share it.
+    ///
+    /// The first leaves one interval behind the last departure. Slots that it was granted are lost.
+    pub fn stand_alone(&mut self, parts: NonZeroU32) {
+        if let Some(granted) = self.granted.take() {
+            let counts = granted.counts();
+            self.slot_counts = SlotCounts {
+                lapsed: counts.lapsed + granted.all(),
+                ..counts
+            };
+            if let Some((_, cost)) = &mut self.last {
+                *cost += granted.debt();
+            }
+        }
+        self.waiting.set_parts(&[]);
+        self.divide(parts);
+    }
+
+    fn divide(&mut self, parts: NonZeroU32) {
+        self.parts = parts;
+        self.set_rate(self.limits.rate);
+    }
+
+    /// Whether it takes its slots from a shared grid.
+    #[must_use]
+    pub fn shares_grid(&self) -> bool {
+        self.granted.is_some()
+    }
+
+    /// Adds slots of the shared grid.
+    ///
+    /// `free`: the first slot that nobody has. `part`: this gate's part of the rate, above 0 and at
+    /// most 1; predictions count with it.
+    pub fn grant(&mut self, slots: &[Moment], free: Moment, part: f64, now: Moment) {
+        let interval = self.limits.rate.map_or(Duration::ZERO, |rate| {
+            let whole = rate.interval().as_secs_f64();
+            Duration::try_from_secs_f64(whole / part).unwrap_or(Duration::MAX)
+        });
+        if let Some(granted) = &mut self.granted {
+            granted.add(slots, free, interval, now);
+        }
+    }
+
+    /// What became of the slots that it was granted.
+    #[must_use]
+    pub fn slot_counts(&self) -> SlotCounts {
+        self.granted
+            .as_ref()
+            .map_or(self.slot_counts, |granted| granted.counts())
+    }
+
+    /// The slots that it holds and could use from `now` on.
+    #[must_use]
+    pub fn held_slots(&self, now: Moment) -> u64 {
+        let ready = self.opens.max(now);
+        self.granted
+            .as_ref()
+            .map_or(0, |granted| granted.held(ready))
+    }
+
+    /// Counts only these parts of the classes' weights: see [`ClassQueue::set_parts`].
+    ///
+    /// [`ClassQueue::set_parts`]: crate::limit::ClassQueue::set_parts
+    pub fn set_class_parts(&mut self, parts: &[(u32, f64)]) {
+        self.waiting.set_parts(parts);
+    }
+
+    /// How many slots of the grid it could use, beyond those that it holds.
+    #[must_use]
+    pub fn wanted_slots(&self, now: Moment) -> u64 {
+        let Some(granted) = &self.granted else {
+            return 0;
+        };
+        let usable = self.usable_costs(now).saturating_add(granted.debt());
+        usable.saturating_sub(self.held_slots(now))
+    }
+
+    /// What waits here, for the gates that share the grid.
+    #[must_use]
+    pub fn demand(&self, now: Moment) -> Demand {
+        let slots = self.wanted_slots(now);
+        if slots == 0 && self.usable_costs(now) == 0 {
+            return Demand::default();
+        }
+        let is_fair = self.limits.queue.is_some();
+        let waiting = self.waiting.weights().take(MOST_CLASSES);
+        let waiting = waiting.map(|(class, keys, depth)| ClassDemand {
+            class: class.hash(),
+            weight: class.weight,
+            keys: if is_fair { keys } else { depth as u64 },
+        });
+        let mut classes: Vec<ClassDemand> = waiting.collect();
+        if classes.is_empty() {
+            // What could not be sent, or what is owed.
+            classes.push(ClassDemand {
+                class: 0,
+                weight: 1,
+                keys: 1,
+            });
+        }
+        Demand { slots, classes }
+    }
+
+    /// What could leave within a span: what waits, as far as places come free.
+    fn usable_costs(&self, now: Moment) -> u64 {
+        let begins = self.granted.as_ref().map_or(now, |granted| granted.from());
+        if self.is_out() || self.opens.max(begins) > now {
+            return 0;
+        }
+        let costs = self.outage.costs() + self.waiting.costs();
+        let Some(most) = self.limits.max_in_flight else {
+            return costs;
+        };
+        let free = most.saturating_sub(self.in_flight) as u64;
+        let places = free.saturating_add(self.turnover.places_in(SPAN));
+        let requests = (self.depth() as u64).max(1);
+        costs.min(places.saturating_mul(costs.div_ceil(requests)))
+    }
+
+    pub(super) fn depart_granted(&mut self, ready: Moment, cost: u64) -> Option<Moment> {
+        let due = self.granted.as_mut()?.depart(ready, cost);
+        self.before = None;
+        self.last = self.rate.map(|rate| (ticks(rate, due), cost));
+        Some(due)
+    }
+}

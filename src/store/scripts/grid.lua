@@ -1,0 +1,301 @@
+-- The grid of slots of an origin, which several gateways share. Slots are one interval apart, so whoever has which, the
+-- origin gets one even stream. One call is one gateway's claim.
+--
+-- KEYS[1]: the grid. ARGV[1], packed, little-endian (`struct`):
+--   d        the time in microseconds since the Unix epoch; -1: Redis's own clock. Others are for tests alone
+--   d        since when, in microseconds on the gateways' clocks, the gateway's file has had its rate
+--   I2 c0    its rate: dddd ticks a request, ticks a microsecond, and two numbers that are not used; as written
+--   c8       which gateway it is
+--   d        how many slots it wants
+--   d        which part of its turns it may take, above 0 and at most 1: less while it backs off
+--   d        how long an answer takes to it, in microseconds: slots that are sooner are of no use to it
+--   B        how many classes have requests that wait there, and each of them:
+--   I4 d d   its name's hash, its weight, the weights of its keys that wait
+--
+-- The reply, packed as well:
+--   d        now in us
+--   d        how many gateways were heard of lately
+--   d        the gateway's part of the rate
+--   d        the first free slot, in us
+--   d        when another claim would be granted more, in us
+--   B        1: the gateway's rate is in force; 2: another one; 0: something else has this key, and nothing follows
+--   I2 c0    the rate in force as written, if it is another one
+--   I4       how many slots of the rate each slot here stands for
+--   I2       how many slots were granted, and each of them:
+--   d        its time in us
+--   B        how many classes were told, and for each of them:
+--   d        which part of the class waits at this gateway
+--
+-- Whose turn it is: W is the weight of all gateways that wait, w that of one. Its turns are W / w slots apart, so the
+-- turns of all fill the grid. It is granted its turns up to SPAN ahead; what it skips stays free for the others. What is
+-- still free NEAR its time goes to whoever asks: nobody whose turn it was has come. NEAR is longer by a round trip for who
+-- is away, and SPAN for all by as much as for the one that is furthest. A turn that comes late is not made up but for one.
+--
+-- Weights are those of classes first: each class that has waiters anywhere has its part of the rate, and in it each
+-- gateway has the part that its keys have of all keys of the class.
+--
+-- State: B FORM; d time of a slot and d its index; d index of the first slot that was never granted or skipped; d since;
+-- I2 c0 rate; I2 d... indices of free slots before it; I2 gateways: c8 id, d heard of, d its lead, d its next turn (an
+-- index), B I4 d d ...
+local FORM = 1
+local SPAN, NEAR = 50000, 15000
+-- After this time without a claim, what waits at a gateway does not count; then the gateway does not.
+local SILENT, GONE = 200000, 5000000
+-- No slot was granted so far ahead.
+local MOST_AHEAD = 10000000
+local MOST_GATEWAYS, MOST_FREE, MOST_IN_SPAN = 1024, 512, 250
+local ceil, floor, max, min = math.ceil, math.floor, math.max, math.min
+local read, pack, concat, call = struct.unpack, struct.pack, table.concat, redis.call
+
+local key, args = KEYS[1], ARGV[1]
+local now, since, rate, id, wanted, part_taken, lead, count, pos = read("<ddI2c0c8dddB", args)
+local is_test = now >= 0
+if not is_test then
+    local time = call("TIME")
+    now = time[1] * 1000000 + time[2]
+end
+lead = min(lead, 100000)
+
+local function classes(from, count, at)
+    local all = {}
+    for nth = 1, count do
+        local class, weight, keys
+        class, weight, keys, at = read("<I4dd", from, at)
+        all[nth] = { class, weight, keys }
+    end
+    return all, at
+end
+
+local own = { id = id, heard = now, lead = lead, classes = classes(args, count, pos) }
+
+-- How long a slot is here, and how many of the rate it stands for: fast grids are shared in pieces.
+local function slots_of(packed)
+    local request, leak = read("<dd", packed)
+    local interval = request / leak
+    local pieces = max(1, ceil(SPAN / interval / MOST_IN_SPAN))
+    return interval * pieces, pieces
+end
+
+local base, base_index, next_index, rate_since, in_force, free, gateways = now, 0, 0, since, rate, {}, {}
+local stored = call("GET", key)
+if stored then
+    if #stored < 37 or stored:byte() ~= FORM then
+        return pack("<dddddB", now, 1, 1, now, now, 0)
+    end
+    local _, frees, many, at
+    _, base, base_index, next_index, rate_since, in_force, frees, at = read("<BddddI2c0I2", stored)
+    for nth = 1, frees do
+        free[nth], at = read("<d", stored, at)
+    end
+    many, at = read("<I2", stored, at)
+    for nth = 1, many do
+        local gateway, counted = {}, nil
+        gateway.id, gateway.heard, gateway.lead, gateway.turn, counted, at = read("<c8dddB", stored, at)
+        gateway.classes, at = classes(stored, counted, at)
+        gateways[nth] = gateway
+    end
+end
+
+local slot, pieces = slots_of(in_force)
+if in_force == rate then
+    rate_since = max(rate_since, since)
+elseif since > rate_since then
+    -- One new interval behind the last slot that was granted.
+    local last = base + (next_index - 1 - base_index) * slot
+    slot, pieces = slots_of(rate)
+    in_force, rate_since, free = rate, since, {}
+    base, base_index = last + slot, next_index
+end
+
+local function time(index)
+    return base + (index - base_index) * slot
+end
+
+if time(next_index - 1) > now + MOST_AHEAD then
+    -- The clock was set back.
+    base, base_index, free = now + slot, next_index, {}
+end
+
+-- Who is there: those that were heard of, and this one. A clock that was set back makes nobody old.
+local living, oldest = {}, nil
+for _, gateway in ipairs(gateways) do
+    if gateway.id == id then
+        own.turn = gateway.turn
+    elseif now - gateway.heard < GONE then
+        if now - gateway.heard >= SILENT then
+            gateway.classes = {}
+        end
+        gateway.heard = min(gateway.heard, now)
+        living[#living + 1] = gateway
+        if not oldest or gateway.heard < living[oldest].heard then
+            oldest = #living
+        end
+    end
+end
+if #living >= MOST_GATEWAYS then
+    table.remove(living, oldest)
+end
+living[#living + 1] = own
+
+-- This gateway's part of what all that wait are due.
+local keys, weights, all_weights, furthest = {}, {}, 0, 0
+for _, gateway in ipairs(living) do
+    if #gateway.classes > 0 then
+        furthest = max(furthest, gateway.lead)
+    end
+    for _, class in ipairs(gateway.classes) do
+        local name, weight = class[1], class[2]
+        keys[name] = (keys[name] or 0) + class[3]
+        if weight > (weights[name] or 0) then
+            all_weights = all_weights + weight - (weights[name] or 0)
+            weights[name] = weight
+        end
+    end
+end
+local part = 0
+for _, class in ipairs(own.classes) do
+    part = part + weights[class[1]] / all_weights * class[3] / keys[class[1]]
+end
+if part <= 0 then
+    part = 1
+end
+part = min(part, 1)
+local stride = 1 / (part * part_taken)
+
+-- The first slot that is of use, and what of the free ones has passed.
+local start = now + lead
+if wanted > 0 and time(next_index) <= start then
+    -- Nothing is granted ahead: the grid begins anew, and this slot is behind the last one.
+    base, base_index, free = start, next_index, {}
+end
+local function index_at(moment)
+    return ceil((moment - base) / slot - 1e-6) + base_index
+end
+local passed = 0
+local first = index_at(min(start, now))
+while free[passed + 1] and free[passed + 1] < first do
+    passed = passed + 1
+end
+local current = index_at(start)
+local left = {}
+for nth = passed + 1, #free do
+    left[#left + 1] = free[nth]
+end
+free = left
+
+local granted, taken, at = {}, {}, 1
+-- Takes the first free slot from this index on, up to the last one of `most`; they only go up.
+local function take(index, most)
+    while free[at] and (taken[at] or free[at] < index) do
+        at = at + 1
+    end
+    if free[at] then
+        if free[at] > most then
+            return nil
+        end
+        taken[at] = true
+        return free[at]
+    end
+    local new = max(next_index, index)
+    if new > most then
+        return nil
+    end
+    for skipped = max(next_index, current), new - 1 do
+        free[#free + 1] = skipped
+        at = #free + 1
+    end
+    next_index = new + 1
+    return new
+end
+
+local function first_free(index)
+    for nth = 1, #free do
+        if not taken[nth] and free[nth] >= index then
+            return free[nth]
+        end
+    end
+    return max(next_index, index)
+end
+
+local units = min(ceil(wanted / pieces), 1024)
+local turn = own.turn
+local begin = first_free(current)
+turn = max(turn or begin, begin - stride)
+-- What nobody took in time, and turns that are near.
+local near = floor((start + NEAR + 2 * lead - base) / slot + 1e-6) + base_index
+while units > 0 do
+    local index = take(part_taken < 1 and max(current, floor(turn)) or current, near)
+    if not index then
+        break
+    end
+    granted[#granted + 1] = index
+    units = units - 1
+    if index >= floor(turn) then
+        turn = turn + stride
+    end
+end
+-- Turns to come.
+local span = SPAN + 3 * furthest - lead
+local most = floor((start + span - base) / slot + 1e-6) + base_index
+while units > 0 and #free < MOST_FREE do
+    local index = take(max(current, floor(turn)), most)
+    if not index then
+        break
+    end
+    granted[#granted + 1] = index
+    units = units - 1
+    turn = turn + stride
+end
+own.turn = turn
+
+-- When there is more: when the next turn is within the span, or what is free then is near.
+local open = first_free(current)
+local coming = max(first_free(max(current, floor(turn))), open)
+local again = time(coming) - span / 2 - lead
+if part_taken >= 1 then
+    again = min(again, time(open) - NEAR - lead)
+end
+
+local parts = {}
+for nth, class in ipairs(own.classes) do
+    parts[nth] = pack("<d", class[3] / keys[class[1]])
+end
+
+local head = { pack("<BddddI2c0", FORM, base, base_index, next_index, rate_since, #in_force, in_force) }
+local kept = {}
+for nth = 1, #free do
+    if not taken[nth] then
+        kept[#kept + 1] = pack("<d", free[nth])
+    end
+end
+head[#head + 1] = pack("<I2", #kept)
+head[#head + 1] = concat(kept)
+head[#head + 1] = pack("<I2", #living)
+for _, gateway in ipairs(living) do
+    head[#head + 1] = pack("<c8dddB", gateway.id, gateway.heard, gateway.lead, gateway.turn, #gateway.classes)
+    for _, class in ipairs(gateway.classes) do
+        head[#head + 1] = pack("<I4dd", class[1], class[2], class[3])
+    end
+end
+-- It counts until the first slot that was never granted, and as long as gateways do.
+local lifetime = min(max(time(next_index) - now, 0) + 2 * GONE + (is_test and 60000000 or 0), 1e18)
+local expires = string.format("%.0f", ceil(lifetime / 1000))
+if stored then
+    call("SET", key, concat(head), "PX", expires)
+elseif not call("SET", key, concat(head), "PX", expires, "NX") then
+    return pack("<dddddB", now, 1, 1, now, now, 0)
+end
+
+local reply = { pack("<ddddd", now, #living, part, time(open), again) }
+if in_force == rate then
+    reply[2] = pack("<B", 1)
+else
+    local written = in_force:sub(33)
+    reply[2] = pack("<BI2c0", 2, #written, written)
+end
+reply[3] = pack("<I4I2", pieces, #granted)
+for _, index in ipairs(granted) do
+    reply[#reply + 1] = pack("<d", time(index))
+end
+reply[#reply + 1] = pack("<B", #parts) .. concat(parts)
+return concat(reply)

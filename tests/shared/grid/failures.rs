@@ -1,0 +1,145 @@
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::redis::Redis;
+use crate::support::{Gateway, Origin, alone, best_of_three, eventually};
+
+use super::{
+    Crowd, busy, check_rate, check_windows, file, gauge, millis, pass, rate_of, shared, within,
+};
+
+const RATE: f64 = 200.0;
+
+#[test]
+fn a_gateway_that_is_killed_holds_up_nobody() {
+    let _machine = alone();
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let text = file(&origin, &redis.url(), &shared("200r/s"));
+    let one = Gateway::start(&text);
+    best_of_three(|attempt| {
+        let other = Gateway::start(&text);
+        let crowds = [
+            Crowd::of(&one, &format!("/{attempt}?key=a"), 20),
+            Crowd::of(&other, &format!("/{attempt}?key=b"), 20),
+        ];
+        let (before, after) = busy(&crowds, || {
+            pass(millis(500));
+            let before = pass(millis(1000));
+            other.signal(Signal::KILL);
+            // What it was granted ahead lapses.
+            pass(millis(250));
+            (before, pass(millis(1500)))
+        });
+        check_rate(&within(&origin, "key=", before), before, RATE)?;
+        let of_a = within(&origin, "key=a", after);
+        check_rate(&of_a, after, RATE)?;
+        check_windows(&of_a, RATE, millis(15))
+    });
+}
+
+/// Redis dies and comes back empty: alone each has its part, and no surge follows.
+#[test]
+fn without_redis_each_goes_on_with_its_part_and_then_they_share_again() {
+    let _machine = alone();
+    best_of_three(|_| {
+        let (origin, mut redis) = (Origin::start(), Redis::start());
+        let text = file(&origin, &redis.url(), &shared("200r/s"));
+        let (one, other) = (Gateway::start(&text), Gateway::start(&text));
+        eventually("both are known", || {
+            [&one, &other]
+                .iter()
+                .all(|it| gauge(it, "drip_origin_gateways") == Some(2.0))
+        });
+        let crowds = [
+            Crowd::of(&one, "/?key=a", 20),
+            Crowd::of(&one, "/?key=b", 10),
+            Crowd::of(&other, "/?key=c", 20),
+        ];
+        let (all, alone, after) = busy(&crowds, || {
+            let began = pass(millis(1000)).0;
+            redis.kill();
+            pass(millis(500));
+            let alone = pass(millis(2000));
+            for gateway in [&one, &other] {
+                assert_eq!(gauge(gateway, "drip_origin_shared"), Some(0.0));
+                assert_eq!(gauge(gateway, "drip_origin_part"), Some(0.5));
+            }
+            redis.restart();
+            eventually("they share again", || {
+                [&one, &other]
+                    .iter()
+                    .all(|it| gauge(it, "drip_origin_shared") == Some(1.0))
+            });
+            pass(millis(300));
+            let after = pass(millis(1500));
+            ((began, after.1), alone, after)
+        });
+        check_rate(&within(&origin, "key=", alone), alone, RATE)?;
+        for keys in [&["key=a", "key=b"][..], &["key=c"]] {
+            let of_one: f64 = keys
+                .iter()
+                .map(|key| rate_of(&within(&origin, key, alone), alone))
+                .sum();
+            if (of_one - RATE / 2.0).abs() > 2.0 {
+                return Err(format!("{keys:?} had {of_one:.1}r/s alone"));
+            }
+        }
+        let moments = within(&origin, "key=", after);
+        check_rate(&moments, after, RATE)?;
+        // Alone, both may send in the same moment; a span of old slots may meet the new ones.
+        check_windows(&within(&origin, "key=", all), RATE, millis(80))
+    });
+}
+
+#[test]
+fn a_gateway_that_never_reached_redis_takes_the_part_that_the_file_says() {
+    let _machine = alone();
+    let (origin, mut redis) = (Origin::start(), Redis::start());
+    redis.kill();
+    let text = file(&origin, &redis.url(), &shared("200r/s"));
+    let counted = text.replace("store = \"redis\"", "store = \"redis\"\ngateways = 4");
+    let (tenth, quarter) = (Gateway::start(&text), Gateway::start(&counted));
+    tenth.wait_for_line("goes on alone with 1/10 of it; gateways in [origins.app] says how many");
+    quarter.wait_for_line("goes on alone with 1/4 of the rate");
+    best_of_three(|_| {
+        let crowds = [
+            Crowd::of(&tenth, "/?key=a", 5),
+            Crowd::of(&quarter, "/?key=b", 5),
+        ];
+        let span = busy(&crowds, || {
+            pass(millis(300));
+            pass(Duration::from_secs(2))
+        });
+        for (key, rate) in [("key=a", 20.0), ("key=b", 50.0)] {
+            let found = rate_of(&within(&origin, key, span), span);
+            if (found - rate).abs() > 1.5 {
+                return Err(format!("{key} had {found:.1}r/s, not {rate}"));
+            }
+        }
+        Ok(())
+    });
+    redis.restart();
+    quarter.wait_for_line("the gateways share the rate again");
+}
+
+#[test]
+fn what_redis_forgets_costs_at_most_a_span() {
+    let _machine = alone();
+    let (origin, redis) = (Origin::start(), Redis::start());
+    let text = file(&origin, &redis.url(), &shared("200r/s"));
+    let (one, other) = (Gateway::start(&text), Gateway::start(&text));
+    best_of_three(|_| {
+        let crowds = [
+            Crowd::of(&one, "/?key=a", 20),
+            Crowd::of(&other, "/?key=b", 20),
+        ];
+        let span = busy(&crowds, || {
+            pass(millis(500));
+            let from = pass(millis(500)).0;
+            redis.ask("FLUSHALL");
+            (from, pass(millis(1000)).1)
+        });
+        check_windows(&within(&origin, "key=", span), RATE, millis(70))
+    });
+}
