@@ -10,6 +10,7 @@ mod plans;
 mod relay;
 mod retune;
 mod stream;
+mod ten_gateways;
 mod verdicts;
 
 use std::collections::BTreeMap;
