@@ -4,6 +4,7 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisResult, Value};
 
+use super::unanswered::UnansweredKey;
 use super::url::{Place, Url};
 
 /// A connection to one server, or to all nodes of a cluster.
@@ -35,8 +36,12 @@ impl RedisConnection {
     /// Sends all commands at once. Returns a reply or an error for each.
     ///
     /// Commands for a single server go in one write. In a cluster each command goes to its own
-    /// node.
-    pub(super) async fn send(&self, commands: Vec<Cmd>) -> RedisResult<Vec<RedisResult<Value>>> {
+    /// node, and `unanswered` notes a key whose node failed.
+    pub(super) async fn send(
+        &self,
+        commands: Vec<Cmd>,
+        unanswered: &UnansweredKey,
+    ) -> RedisResult<Vec<RedisResult<Value>>> {
         match self {
             Self::Server(connection) => {
                 let mut pipeline = Pipeline::with_capacity(commands.len());
@@ -47,9 +52,16 @@ impl RedisConnection {
                 pipeline.query_async(&mut connection.clone()).await
             }
             Self::Cluster(connection) => {
-                let replies = commands.into_iter().map(|command| {
+                let replies = commands.iter().map(|command| {
                     let mut connection = connection.clone();
-                    async move { command.query_async(&mut connection).await }
+                    async move {
+                        let mut under_way = unanswered.watch(command);
+                        let reply = command.query_async(&mut connection).await;
+                        if reply.is_ok() {
+                            under_way.is_answered();
+                        }
+                        reply
+                    }
                 });
                 Ok(join_all(replies).await)
             }

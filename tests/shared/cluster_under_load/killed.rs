@@ -13,8 +13,8 @@ fn a_master_is_killed_and_its_replica_goes_on_with_its_keys() {
         let mut spans = Vec::new();
         let mut took = Duration::ZERO;
         let seen = scene.under_load(|| {
-            span(Duration::from_millis(700));
-            spans.push(span(Duration::from_millis(1500)));
+            span(Duration::from_millis(500));
+            spans.push(span(Duration::from_millis(1200)));
             let killed = now();
             cluster.nodes[0].redis.borrow_mut().kill();
             cluster.wait_for_takeover(0);

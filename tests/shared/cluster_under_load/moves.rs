@@ -35,6 +35,13 @@ fn slots_that_move_under_load_change_nothing() {
         let measured = measured.expect("it ran");
         seen.check_limit(measured, 1.0, 1.0)?;
         seen.check_pace(measured, 0.05)?;
+        // It was as hard as it should be.
+        for code in ["ASK", "MOVED", "NOSCRIPT"] {
+            let count: usize = cluster.nodes.iter().map(|node| node.errors(code)).sum();
+            if count < moved / 2 {
+                return Err(format!("only {count} times {code}"));
+            }
+        }
         let failed = scene.failed_operations();
         if failed > 0 || !scene.are_up() {
             return Err(format!("{failed} operations failed"));

@@ -13,7 +13,7 @@ use crate::support::{eventually, free_address, now};
 pub const GATEWAYS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// How long a node may be silent before the others take it for dead.
-const NODE_TIMEOUT: Duration = Duration::from_secs(1);
+const NODE_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Longest time for a replica to notice that its master is gone, to be elected, and for all to hear of it.
 const TAKEN_OVER: Duration = Duration::from_secs(15);
 const SLOTS: usize = 16_384;
@@ -87,6 +87,15 @@ impl Node {
         asked.query(&mut connection)
     }
 
+    /// How often it has answered with this error.
+    pub fn errors(&self, code: &str) -> usize {
+        let told: String = self.ask("INFO errorstats");
+        let line = told
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("errorstat_{code}:count=")));
+        line.map_or(0, |count| count.trim().parse().expect("a count"))
+    }
+
     pub fn is_master(&self) -> bool {
         let told: RedisResult<String> = self.try_ask("INFO replication");
         told.is_ok_and(|told| told.contains("role:master"))
@@ -128,10 +137,13 @@ impl Cluster {
         cluster
     }
 
-    /// Its URL with the three first masters.
+    /// Its URL with all nodes.
     pub fn url(&self) -> String {
-        let nodes = self.nodes.iter().take(MASTERS);
-        let nodes: Vec<String> = nodes.map(|node| node.clients.address.to_string()).collect();
+        let nodes: Vec<String> = self
+            .nodes
+            .iter()
+            .map(|node| node.clients.address.to_string())
+            .collect();
         format!("redis+cluster://{}", nodes.join(","))
     }
 

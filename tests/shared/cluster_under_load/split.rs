@@ -1,8 +1,9 @@
+use std::thread;
 use std::time::Duration;
 
-use crate::shared::cluster_under_load::load::{BACK_WITHIN, Scene, span};
+use crate::shared::cluster_under_load::load::{BACK_WITHIN, BURSTS, Scene, span};
 use crate::shared::cluster_under_load::nodes::GATEWAYS;
-use crate::support::{alone, best_of_three, now};
+use crate::support::{Gateway, alone, best_of_three, fetch, now};
 
 /// Gateways no longer reach a master that the other nodes reach, so no replica takes over.
 #[test]
@@ -13,11 +14,11 @@ fn gateways_that_are_split_from_a_master_go_on_alone() {
         let cluster = &scene.cluster;
         let mut spans = Vec::new();
         let seen = scene.under_load(|| {
-            span(Duration::from_millis(700));
-            spans.push(span(Duration::from_millis(1500)));
+            span(Duration::from_millis(500));
+            spans.push(span(Duration::from_millis(1200)));
             let split = now();
             cluster.split_from_clients(0, GATEWAYS);
-            span(Duration::from_secs(4));
+            span(Duration::from_secs(3));
             cluster.heal();
             span(BACK_WITHIN);
             spans.push((split, now()));
@@ -39,8 +40,8 @@ fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
         let mut spans = Vec::new();
         let mut took = Duration::ZERO;
         let seen = scene.under_load(|| {
-            span(Duration::from_millis(700));
-            spans.push(span(Duration::from_millis(1500)));
+            span(Duration::from_millis(500));
+            spans.push(span(Duration::from_millis(1200)));
             let split = now();
             cluster.split_from_nodes(0);
             cluster.wait_for_takeover(0);
@@ -62,4 +63,21 @@ fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
         seen.check_limit(spans[3], 1.0, 1.0)?;
         seen.check_pace(spans[3], 0.05)
     });
+}
+
+/// A silent replica is in the way of nobody: not of a gateway that knows all nodes, nor of one that starts.
+#[test]
+fn a_gateway_that_is_split_from_a_replica_starts_and_shares_its_keys() {
+    let scene = Scene::new();
+    scene.cluster.split_from_clients(3, GATEWAYS);
+    let third = scene.another_gateway();
+    let passed = |gateway: &Gateway| {
+        let ask = |_| fetch(gateway.address(), &format!("{BURSTS}?key=one")).status;
+        (0..12).map(ask).filter(|status| *status == 200).count()
+    };
+    // It counts as up until it has tried, which takes as long as it waits for a silent node.
+    thread::sleep(Duration::from_millis(2500));
+    assert_eq!(third.metrics().count("drip_store_up", &[]), 1);
+    let all = passed(&scene.gateways[0]) + passed(&third);
+    assert!((11..=13).contains(&all), "{all} passed of a burst of 11");
 }
