@@ -21,7 +21,7 @@ fn a_master_is_killed_and_its_replica_goes_on_with_its_keys() {
             took = killed.elapsed();
             span(BACK_WITHIN);
             spans.push((killed, now()));
-            spans.push(span(Duration::from_millis(2000)));
+            spans.push(span(Duration::from_secs(2)));
             cluster.nodes[0].redis.borrow_mut().restart();
             cluster.wait_until("the old master is a replica", |cluster| {
                 !cluster.nodes[0].is_master() && cluster.is_whole()

@@ -22,7 +22,7 @@ fn gateways_that_are_split_from_a_master_go_on_alone() {
             cluster.heal();
             span(BACK_WITHIN);
             spans.push((split, now()));
-            spans.push(span(Duration::from_millis(2000)));
+            spans.push(span(Duration::from_secs(2)));
         });
         seen.tell("with gateways split from a master");
         seen.check_answers(true)?;
@@ -48,7 +48,7 @@ fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
             took = split.elapsed();
             span(BACK_WITHIN);
             spans.push((split, now()));
-            spans.push(span(Duration::from_millis(2000)));
+            spans.push(span(Duration::from_secs(2)));
             cluster.heal();
             cluster.wait_until("the old master is a replica", |cluster| {
                 !cluster.nodes[0].is_master() && cluster.is_whole()
