@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
 use redis::cluster::ClusterClient;
@@ -6,6 +8,13 @@ use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisResult, Value};
 
 use super::unanswered::UnansweredKey;
 use super::url::{Place, Url};
+
+/// Timeout for connecting to a node of a cluster.
+///
+/// Connecting to a cluster connects to the nodes of its URL, then to all that these tell of. A
+/// silent node, even a replica, delays both steps by this, and both have to fit into the time that
+/// the store takes for connecting.
+const NODE_CONNECTED: Duration = Duration::from_millis(800);
 
 /// A connection to one server, or to all nodes of a cluster.
 #[derive(Clone)]
@@ -27,7 +36,9 @@ impl RedisConnection {
                 Ok(Self::Server(opened.await?))
             }
             Place::Cluster(nodes) => {
-                let client = ClusterClient::new(nodes.iter().map(String::as_str))?;
+                let client = ClusterClient::builder(nodes.iter().map(String::as_str))
+                    .connection_timeout(NODE_CONNECTED)
+                    .build()?;
                 Ok(Self::Cluster(client.get_async_connection().await?))
             }
         }

@@ -195,7 +195,10 @@ limits = [{{ zone = "closed", burst = 4 }}]
         // It does not come and go while one node is out: each time requests would wait for its answer. Another node may
         // hear of the new master later, and that is once more.
         for gateway in &self.gateways {
-            let outages = gateway.log().matches("the store is out").count();
+            let outages = gateway.log_lines().into_iter();
+            let outages =
+                outages.filter(|(at, line)| *at > before.1 && line.contains("the store is out"));
+            let outages = outages.count();
             if !(1..=2).contains(&outages) {
                 return Err(format!("{outages} outages: {}", gateway.log()));
             }

@@ -101,6 +101,13 @@ impl Node {
         told.is_ok_and(|told| told.contains("role:master"))
     }
 
+    /// Whether it tells clients of a replica of each master.
+    pub fn tells_of_replicas(&self) -> bool {
+        let slots: Vec<Vec<redis::Value>> = self.ask("CLUSTER SLOTS");
+        // The first and the last slot, the master and a replica.
+        slots.iter().all(|range| range.len() == 4)
+    }
+
     fn is_up(&self) -> bool {
         let info: RedisResult<String> = self.try_ask("CLUSTER INFO");
         info.is_ok_and(|info| info.contains("cluster_state:ok"))
