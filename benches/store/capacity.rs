@@ -21,6 +21,9 @@ const MORE: usize = 99;
 /// Connections that ask at once among those that are open.
 const BUSY: usize = 100;
 
+/// After this time Redis has given the buffers of a connection back that it does not use.
+const IDLE: Duration = Duration::from_secs(6);
+
 /// What a measurement of decisions counted.
 struct Counted {
     decisions: f64,
@@ -148,6 +151,8 @@ impl Counted {
 /// For each algorithm: the memory of a key, and what decisions on `keys` of them cost.
 pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Result<String> {
     let cluster = RedisServer::start_cluster()?;
+    let followed = RedisServer::start()?;
+    let _replica = followed.start_replica()?;
     let mut rows = Vec::new();
     for (_, algorithm) in Algorithm::NAMED {
         server.forget_all()?;
@@ -184,6 +189,14 @@ pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Resu
         let in_batches = measure(server, BATCH)?;
         let alone = measure(server, 1)?;
         let spread = measure(&cluster, BATCH)?;
+        let sent = || {
+            followed
+                .info("replication", "master_repl_offset")
+                .map(float)
+        };
+        let before = sent()?;
+        let copied = measure(&followed, BATCH)?;
+        let copied = copied.each(sent()? - before);
         let bytes = |counted: &Counted| {
             let [to, from] = counted.bytes.map(|bytes| counted.each(bytes));
             format!("{to:.0} + {from:.0}")
@@ -199,6 +212,7 @@ pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Resu
             format!("{:.1}", spread.each(spread.processor)),
             bytes(&in_batches),
             bytes(&alone),
+            format!("{copied:.0}"),
         ]);
     }
     server.forget_all()?;
@@ -213,6 +227,7 @@ pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Resu
         "in a cluster, µs",
         "network in + out, bytes each",
         "alone, bytes",
+        "to a replica, bytes",
     ];
     Ok(page::table(&head, &rows))
 }
@@ -237,11 +252,12 @@ pub fn connections_table(
                 asker.store.probe().await.map_err(io::Error::other)?;
             }
             let full = server.info("memory", "used_memory")?;
-            let clients = server.info("memory", "mem_clients_normal")?;
+            tokio::time::sleep(IDLE).await;
+            let idle = server.info("memory", "used_memory")?;
             let each = |bytes: u64| format!("{:.1}", float(bytes) / float(*count as u64) / 1e3);
             let memory = [
                 each(full.saturating_sub(empty)),
-                each(clients),
+                each(idle.saturating_sub(empty)),
                 each(server.memory().saturating_sub(resident)),
             ];
             let busy = &stores[..BUSY.min(stores.len())];
@@ -257,8 +273,8 @@ pub fn connections_table(
     }
     let head = [
         "connections",
-        "`used_memory`, kB each",
-        "of it in buffers, kB",
+        "just opened, kB each",
+        "idle, kB each",
         "resident, kB each",
         "that ask",
         "decisions a second",

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use crate::support::place::{Side, free_address};
 use crate::support::process::{Running, find};
 use crate::support::usage;
+use crate::support::within;
 
 /// A Redis server that stores nothing on disk. It runs until this is dropped.
 pub struct RedisServer {
@@ -36,7 +37,28 @@ impl RedisServer {
         slots
             .exec(&mut server.connection()?)
             .map_err(io::Error::other)?;
-        Ok(server)
+        let is_up = || {
+            let mut info = redis::cmd("CLUSTER");
+            let told: Option<String> = info.arg("INFO").query(&mut server.connection().ok()?).ok();
+            told.filter(|told| told.contains("cluster_state:ok"))
+        };
+        if within(Duration::from_secs(10), || is_up().is_some()) {
+            Ok(server)
+        } else {
+            Err(io::Error::other("the cluster does not come up"))
+        }
+    }
+
+    /// A replica that follows this server.
+    pub fn start_replica(&self) -> io::Result<Self> {
+        let port = self.address.port().to_string();
+        let replica = Self::with(&["--replicaof", "127.0.0.1", &port])?;
+        let follows = || self.info("replication", "connected_slaves").unwrap_or(0) == 1;
+        if within(Duration::from_secs(20), follows) {
+            Ok(replica)
+        } else {
+            Err(io::Error::other("the replica does not follow"))
+        }
     }
 
     fn with(arguments: &[&str]) -> io::Result<Self> {
