@@ -3,9 +3,10 @@
 //! It is compared with a Redis round trip, a plain INCR/EXPIRE limiter and a script that decides
 //! nothing, and measured through gateways too.
 //!
-//! `cargo bench --bench store` starts its own redis-server, runs for two minutes, and writes the
+//! `cargo bench --bench store` starts its own redis-server, runs for five minutes, and writes the
 //! tables of benches/README.md. `-- --quick` is shorter and writes nothing.
 
+mod capacity;
 mod decisions;
 mod distance;
 mod gateways;
@@ -34,10 +35,18 @@ fn measure(quick: bool) -> io::Result<()> {
     println!("{decisions}");
     let gateways = gateways::table(&server, span)?;
     println!("{gateways}");
+    let keys = if quick { 10_000 } else { 1_000_000 };
+    let keys = capacity::keys_table(&server, keys, span)?;
+    println!("{keys}");
+    let counts: &[usize] = if quick { &[1000] } else { &[100, 1000, 8000] };
+    let connections = capacity::connections_table(&server, counts, span)?;
+    println!("{connections}");
     if quick {
         println!("a quick run: benches/README.md stays as it is");
         return Ok(());
     }
     page::replace(&page::here("README.md"), "decisions", &decisions)?;
-    page::replace(&page::here("README.md"), "gateways", &gateways)
+    page::replace(&page::here("README.md"), "gateways", &gateways)?;
+    page::replace(&page::here("README.md"), "keys", &keys)?;
+    page::replace(&page::here("README.md"), "connections", &connections)
 }

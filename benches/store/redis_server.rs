@@ -9,16 +9,59 @@ use tempfile::TempDir;
 use crate::support::place::{Side, free_address};
 use crate::support::process::{Running, find};
 use crate::support::usage;
+use crate::support::within;
 
 /// A Redis server that stores nothing on disk. It runs until this is dropped.
 pub struct RedisServer {
     pub address: SocketAddr,
     _folder: TempDir,
     running: Running,
+    is_cluster: bool,
 }
 
 impl RedisServer {
     pub fn start() -> io::Result<Self> {
+        Self::with(&[])
+    }
+
+    /// A cluster of one node: each key is a call of its own, as in a larger one.
+    pub fn start_cluster() -> io::Result<Self> {
+        let bus = free_address().port().to_string();
+        let arguments = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+        let server = Self {
+            is_cluster: true,
+            ..Self::with(&arguments)?
+        };
+        let mut slots = redis::cmd("CLUSTER");
+        let slots = slots.arg("ADDSLOTSRANGE").arg(0).arg(16_383);
+        slots
+            .exec(&mut server.connection()?)
+            .map_err(io::Error::other)?;
+        let is_up = || {
+            let mut info = redis::cmd("CLUSTER");
+            let told: Option<String> = info.arg("INFO").query(&mut server.connection().ok()?).ok();
+            told.filter(|told| told.contains("cluster_state:ok"))
+        };
+        if within(Duration::from_secs(10), || is_up().is_some()) {
+            Ok(server)
+        } else {
+            Err(io::Error::other("the cluster does not come up"))
+        }
+    }
+
+    /// A replica that follows this server.
+    pub fn start_replica(&self) -> io::Result<Self> {
+        let port = self.address.port().to_string();
+        let replica = Self::with(&["--replicaof", "127.0.0.1", &port])?;
+        let follows = || self.info("replication", "connected_slaves").unwrap_or(0) == 1;
+        if within(Duration::from_secs(20), follows) {
+            Ok(replica)
+        } else {
+            Err(io::Error::other("the replica does not follow"))
+        }
+    }
+
+    fn with(arguments: &[&str]) -> io::Result<Self> {
         let program = find("redis-server")
             .ok_or_else(|| io::Error::other("there is no redis-server; install it"))?;
         let (folder, address) = (TempDir::new()?, free_address());
@@ -26,17 +69,23 @@ impl RedisServer {
         command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
         command.arg("--port").arg(address.port().to_string());
         command.arg("--dir").arg(folder.path());
+        command.args(arguments);
         let log = folder.path().join("log");
         let running = Running::start(command, Side::Anywhere, address, &log)?;
         Ok(Self {
             address,
             _folder: folder,
             running,
+            is_cluster: false,
         })
     }
 
     pub fn url(&self) -> String {
-        format!("redis://{}/0", self.address)
+        if self.is_cluster {
+            format!("redis+cluster://{}", self.address)
+        } else {
+            format!("redis://{}/0", self.address)
+        }
     }
 
     pub fn client(&self) -> io::Result<Client> {
@@ -45,7 +94,7 @@ impl RedisServer {
 
     /// Makes a script known to it, and returns its hash.
     pub fn load(&self, script: &str) -> io::Result<String> {
-        let mut connection = self.client()?.get_connection().map_err(io::Error::other)?;
+        let mut connection = self.connection()?;
         let mut load = redis::cmd("SCRIPT");
         let load = load.arg("LOAD").arg(script);
         load.query(&mut connection).map_err(io::Error::other)
@@ -53,7 +102,7 @@ impl RedisServer {
 
     /// Forgets all keys, so that those of one measurement do not expire during the next.
     pub fn forget_all(&self) -> io::Result<()> {
-        let mut connection = self.client()?.get_connection().map_err(io::Error::other)?;
+        let mut connection = self.connection()?;
         let forget = redis::cmd("FLUSHALL").exec(&mut connection);
         forget.map_err(io::Error::other)
     }
@@ -65,17 +114,44 @@ impl RedisServer {
 
     /// How often it has read from connections. Each batch that came alone is one read.
     pub fn reads(&self) -> io::Result<u64> {
-        let mut connection: Connection =
-            self.client()?.get_connection().map_err(io::Error::other)?;
+        self.info("stats", "total_reads_processed")
+    }
+
+    /// A number that it tells of itself.
+    pub fn info(&self, section: &str, field: &str) -> io::Result<u64> {
+        let mut connection = self.connection()?;
         let mut info = redis::cmd("INFO");
-        let stats: String = info
-            .arg("stats")
+        let told: String = info
+            .arg(section)
             .query(&mut connection)
             .map_err(io::Error::other)?;
-        let line = stats
-            .lines()
-            .find_map(|line| line.strip_prefix("total_reads_processed:"));
-        let count = line.and_then(|count| count.trim().parse().ok());
-        count.ok_or_else(|| io::Error::other("this Redis does not tell how often it reads"))
+        let named = |line: &str| {
+            line.strip_prefix(field)?
+                .strip_prefix(':')
+                .map(str::to_owned)
+        };
+        let number = told.lines().find_map(named);
+        let number = number.and_then(|number| number.trim().parse().ok());
+        number.ok_or_else(|| io::Error::other(format!("this Redis does not tell its {field}")))
+    }
+
+    /// The memory of a key as Redis tells it, in bytes, with its name and its part of the tables.
+    pub fn memory_of(&self, key: &str) -> io::Result<u64> {
+        let mut usage = redis::cmd("MEMORY");
+        let usage = usage.arg("USAGE").arg(key).arg("SAMPLES").arg(0);
+        usage
+            .query(&mut self.connection()?)
+            .map_err(io::Error::other)
+    }
+
+    /// The memory of its process, in bytes.
+    pub fn memory(&self) -> u64 {
+        usage::memory(&self.running.processes())
+    }
+
+    fn connection(&self) -> io::Result<Connection> {
+        let client = Client::open(format!("redis://{}/0", self.address));
+        let client = client.map_err(io::Error::other)?;
+        client.get_connection().map_err(io::Error::other)
     }
 }

@@ -11,6 +11,7 @@ use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
 use super::reply::{Done, KeyReply, Reply};
 use super::script::By;
+use super::unanswered::UnansweredKey;
 use super::{Claim, Error, Grant, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
 use crate::limit::Moment;
 
@@ -27,6 +28,8 @@ pub struct Store {
     opened: Cell<u64>,
     /// Held by the task that connects.
     opening: Mutex<()>,
+    /// Of a cluster: what the next probe asks for.
+    unanswered: UnansweredKey,
     /// How many keys a call may have: one, once a node of a cluster has refused several.
     most_keys: Cell<usize>,
 }
@@ -55,6 +58,7 @@ impl Store {
             connection: RefCell::new(None),
             opened: Cell::new(0),
             opening: Mutex::new(()),
+            unanswered: UnansweredKey::default(),
             most_keys: Cell::new(most_keys),
         }
     }
@@ -135,6 +139,8 @@ impl Store {
 
     /// Connects if there is no connection, and tests whether a write succeeds in time.
     ///
+    /// In a cluster it writes to the node that failed last, as far as the key tells.
+    ///
     /// Connecting may take longer than the timeout.
     ///
     /// # Errors
@@ -142,7 +148,15 @@ impl Store {
     /// Returns an error if there is no connection or the write fails.
     pub async fn probe(&self) -> Result<(), Error> {
         match tokio::time::timeout(CONNECTED, self.connection()).await {
-            Ok(Ok(_)) => self.alone(script::probe(&self.prefix)).await,
+            Ok(Ok(_)) => {
+                let beside = self.unanswered.take();
+                let probe = script::probe(&self.prefix, beside.as_deref());
+                let probed = self.alone(probe).await;
+                if let (Err(_), Some(key)) = (&probed, beside) {
+                    self.unanswered.note(key);
+                }
+                probed
+            }
             Ok(Err(error)) => Err(Error::Unreachable(error.to_string())),
             Err(_) => Err(Error::Late),
         }
@@ -246,7 +260,7 @@ impl Store {
         let (number, connection) = self.connection().await?;
         used.set(number);
         let commands: Vec<Cmd> = (0..count).map(|index| command(index, By::Hash)).collect();
-        let mut replies = connection.send(commands).await?;
+        let mut replies = connection.send(commands, &self.unanswered).await?;
         // Redis forgets scripts when it restarts. Send the commands with unknown scripts again in
         // full.
         let forgotten: Vec<usize> = (0..replies.len())
@@ -255,7 +269,7 @@ impl Store {
         if !forgotten.is_empty() {
             let again = forgotten.iter().map(|index| command(*index, By::Code));
             let again: Vec<Cmd> = again.collect();
-            let known = connection.send(again).await?;
+            let known = connection.send(again, &self.unanswered).await?;
             for (index, reply) in forgotten.into_iter().zip(known) {
                 replies[index] = reply;
             }

@@ -1,10 +1,20 @@
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisResult, Value};
 
+use super::unanswered::UnansweredKey;
 use super::url::{Place, Url};
+
+/// Timeout for connecting to a node of a cluster.
+///
+/// Connecting to a cluster connects to the nodes of its URL, then to all that these tell of. A
+/// silent node, even a replica, delays both steps by this, and both have to fit into the time that
+/// the store takes for connecting.
+const NODE_CONNECTED: Duration = Duration::from_millis(800);
 
 /// A connection to one server, or to all nodes of a cluster.
 #[derive(Clone)]
@@ -26,7 +36,9 @@ impl RedisConnection {
                 Ok(Self::Server(opened.await?))
             }
             Place::Cluster(nodes) => {
-                let client = ClusterClient::new(nodes.iter().map(String::as_str))?;
+                let client = ClusterClient::builder(nodes.iter().map(String::as_str))
+                    .connection_timeout(NODE_CONNECTED)
+                    .build()?;
                 Ok(Self::Cluster(client.get_async_connection().await?))
             }
         }
@@ -35,8 +47,12 @@ impl RedisConnection {
     /// Sends all commands at once. Returns a reply or an error for each.
     ///
     /// Commands for a single server go in one write. In a cluster each command goes to its own
-    /// node.
-    pub(super) async fn send(&self, commands: Vec<Cmd>) -> RedisResult<Vec<RedisResult<Value>>> {
+    /// node, and `unanswered` notes a key whose node failed.
+    pub(super) async fn send(
+        &self,
+        commands: Vec<Cmd>,
+        unanswered: &UnansweredKey,
+    ) -> RedisResult<Vec<RedisResult<Value>>> {
         match self {
             Self::Server(connection) => {
                 let mut pipeline = Pipeline::with_capacity(commands.len());
@@ -47,9 +63,16 @@ impl RedisConnection {
                 pipeline.query_async(&mut connection.clone()).await
             }
             Self::Cluster(connection) => {
-                let replies = commands.into_iter().map(|command| {
+                let replies = commands.iter().map(|command| {
                     let mut connection = connection.clone();
-                    async move { command.query_async(&mut connection).await }
+                    async move {
+                        let mut under_way = unanswered.watch(command);
+                        let reply = command.query_async(&mut connection).await;
+                        if reply.is_ok() {
+                            under_way.is_answered();
+                        }
+                        reply
+                    }
                 });
                 Ok(join_all(replies).await)
             }

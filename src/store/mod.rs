@@ -55,6 +55,7 @@ mod pace;
 mod reply;
 mod script;
 mod stored_state;
+mod unanswered;
 mod url;
 
 pub use answer::{Charge, InForce, Retuned, StoreAnswer};

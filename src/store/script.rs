@@ -98,15 +98,64 @@ pub(super) fn command(call: &Call<'_>, prefix: &[u8], by: By) -> Cmd {
 }
 
 /// A write with no other effect, to test whether Redis accepts writes.
-pub(super) fn probe(prefix: &[u8]) -> Cmd {
+///
+/// In a cluster it goes to the slot of the key `beside`.
+pub(super) fn probe(prefix: &[u8], beside: Option<&[u8]>) -> Cmd {
+    let name = match beside.map(hashed_part) {
+        // Such a key cannot be written as a tag.
+        Some(part) if !part.contains(&b'}') => [prefix, b"probe:{", part, b"}"].concat(),
+        _ => [prefix, b"probe"].concat(),
+    };
     let mut command = redis::cmd("SET");
-    command.arg([prefix, b"probe"].concat()).arg("1");
+    command.arg(name).arg("1");
     command.arg("PX").arg(1000);
     command
+}
+
+/// What the slot of a key is computed from: its tag in braces, or all of it.
+///
+/// Source: Redis cluster specification, "Hash tags".
+fn hashed_part(key: &[u8]) -> &[u8] {
+    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
+        let behind = &key[open + 1..];
+        let close = behind.iter().position(|byte| *byte == b'}')?;
+        Some(&behind[..close])
+    });
+    tag.filter(|tag| !tag.is_empty()).unwrap_or(key)
 }
 
 pub(super) fn forget(key: &[u8], prefix: &[u8]) -> Cmd {
     let mut command = redis::cmd("UNLINK");
     command.arg([prefix, key].concat());
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::Arg;
+
+    use super::*;
+
+    #[test]
+    fn a_probe_is_in_the_slot_of_the_key_beside_it() {
+        let probed = |beside: Option<&str>| {
+            let command = probe(b"drip:", beside.map(str::as_bytes));
+            match command.args_iter().nth(1) {
+                Some(Arg::Simple(name)) => String::from_utf8_lossy(name).into_owned(),
+                _ => panic!("no key"),
+            }
+        };
+        for (beside, name) in [
+            (None, "drip:probe"),
+            (Some("drip:z:a"), "drip:probe:{drip:z:a}"),
+            (Some("drip:z:{a}b"), "drip:probe:{a}"),
+            (Some("drip:z:{}b"), "drip:probe"),
+            (Some("drip:z:{a"), "drip:probe:{drip:z:{a}"),
+            (Some("drip:z:a}"), "drip:probe"),
+            // A probe that fails is what the next one is beside.
+            (Some("drip:probe:{a}"), "drip:probe:{a}"),
+        ] {
+            assert_eq!(probed(beside), name, "{beside:?}");
+        }
+    }
 }

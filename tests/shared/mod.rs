@@ -2,6 +2,7 @@
 
 mod bills;
 mod cluster;
+mod cluster_under_load;
 mod failures;
 mod grid;
 mod new_keys;
@@ -10,6 +11,7 @@ mod plans;
 mod relay;
 mod retune;
 mod stream;
+mod ten_gateways;
 mod verdicts;
 
 use std::collections::BTreeMap;
@@ -117,4 +119,17 @@ fn count_within(moments: &[Instant], from: Instant, until: Instant) -> usize {
         .iter()
         .filter(|at| (from..until).contains(*at))
         .count()
+}
+
+/// How far the count of arrivals is above `rate` a second at most, counted from any of them on: 1 for an even stream at the
+/// rate, and one more for each request of a burst.
+fn most_above(moments: &[Instant], rate: f64) -> f64 {
+    let (mut level, mut most, mut last) = (0.0, 0.0, None::<Instant>);
+    for at in moments {
+        let since = last.map_or(0.0, |last| (*at - last).as_secs_f64());
+        level = f64::max(level - since * rate, 0.0) + 1.0;
+        most = f64::max(most, level);
+        last = Some(*at);
+    }
+    most
 }

@@ -1,5 +1,6 @@
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use crate::support::now;
 
-/// A relay to a server that a test can slow down and redirect.
+/// A relay to a server that a test can slow down, redirect and split from its clients.
 pub struct Relay {
     pub address: SocketAddr,
     state: Arc<State>,
@@ -19,7 +20,12 @@ struct State {
     latency: AtomicU64,
     latency_back: AtomicU64,
     open: Mutex<Vec<TcpStream>>,
+    /// The clients that are split from the server.
+    split: Mutex<BTreeSet<IpAddr>>,
 }
+
+/// How often held bytes look whether the split is over.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 impl Relay {
     pub fn to(server: SocketAddr) -> Self {
@@ -30,6 +36,7 @@ impl Relay {
             latency: AtomicU64::new(0),
             latency_back: AtomicU64::new(0),
             open: Mutex::default(),
+            split: Mutex::default(),
         });
         let accepting = Arc::clone(&state);
         // It ends with the test.
@@ -65,30 +72,53 @@ impl Relay {
             let _closed = stream.shutdown(Shutdown::Both);
         }
     }
+
+    /// From now on nothing arrives from `client` at the server, nor the other way. It arrives after [`Relay::heal`].
+    pub fn split_from(&self, client: IpAddr) {
+        let mut split = self.state.split.lock().expect("no panic");
+        split.insert(client);
+    }
+
+    pub fn heal(&self) {
+        self.state.split.lock().expect("no panic").clear();
+    }
 }
 
 impl State {
+    fn wait_out_a_split(&self, client: IpAddr) {
+        while self.split.lock().expect("no panic").contains(&client) {
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
     fn join(self: &Arc<Self>, near: &TcpStream, far: &TcpStream) {
         for stream in [near, far] {
             stream.set_nodelay(true).expect("no delay");
             let handle = stream.try_clone().expect("a second handle");
             self.open.lock().expect("no panic").push(handle);
         }
-        self.carry(near, far, true);
-        self.carry(far, near, false);
+        // A client that has left already is split from nothing.
+        let client = near
+            .peer_addr()
+            .map_or(IpAddr::from([0; 4]), |peer| peer.ip());
+        self.carry(near, far, client, true);
+        self.carry(far, near, client, false);
     }
 
-    fn carry(self: &Arc<Self>, from: &TcpStream, to: &TcpStream, is_there: bool) {
+    fn carry(self: &Arc<Self>, from: &TcpStream, to: &TcpStream, client: IpAddr, is_there: bool) {
         let mut from = from.try_clone().expect("a second handle");
         let mut to = to.try_clone().expect("a second handle");
         let (sender, receiver) = mpsc::channel::<(_, Vec<u8>)>();
+        let state = Arc::clone(self);
         thread::spawn(move || {
             for (due, bytes) in receiver {
                 thread::sleep(due - now());
+                state.wait_out_a_split(client);
                 if to.write_all(&bytes).is_err() {
                     break;
                 }
             }
+            state.wait_out_a_split(client);
             let _closed = to.shutdown(Shutdown::Both);
         });
         let state = Arc::clone(self);

@@ -224,3 +224,56 @@ fn what_meters_give_back_can_be_taken_again() {
         }
     });
 }
+
+#[test]
+fn a_redis_that_is_too_small_drops_keys_and_goes_on_deciding() {
+    const MANY: usize = 40_000;
+    let server = Server::start();
+    let used: String = server.ask("INFO memory", &[]);
+    let used = used
+        .lines()
+        .find_map(|line| line.strip_prefix("used_memory:"));
+    let used: usize = used.expect("a line").trim().parse().expect("a number");
+    // Room for a third of the keys.
+    let most = used + MANY * 240 / 3;
+    server.ask::<()>(&format!("CONFIG SET maxmemory {most}"), &[]);
+    server.ask::<()>("CONFIG SET maxmemory-policy volatile-ttl", &[]);
+    run(async {
+        let store = server.store();
+        let pace = pace("100r/h", Algorithm::LeakyBucket, 0);
+        let limit = nodelay(99);
+        let join = |key| Join {
+            key,
+            algorithm: Algorithm::LeakyBucket,
+            pace: &pace,
+            limit,
+            at: None,
+        };
+        // This one takes an hour to drain, and the others half a minute.
+        let busy = server.key();
+        let passed = store.decide(&vec![join(&busy); 200]).await;
+        let passed = passed.iter().flatten().filter(|it| passes(it.verdict));
+        assert_eq!(passed.count(), 100);
+        let names = (0..MANY).map(|nth| format!("flood:{nth}").into_bytes());
+        let names: Vec<Vec<u8>> = names.collect();
+        for names in names.chunks(256) {
+            let joins: Vec<Join> = names.iter().map(|name| join(name)).collect();
+            for answer in store.decide(&joins).await {
+                assert!(passes(answer.expect("a decision").verdict));
+            }
+        }
+        let left: usize = server.ask("DBSIZE", &[]);
+        assert!((1000..MANY * 2 / 3).contains(&left), "{left}");
+        let again = store.decide(&[join(&busy)]).await;
+        assert!(!passes(again[0].as_ref().expect("a decision").verdict));
+
+        // Where nothing may be dropped, a full Redis is out.
+        server.ask::<()>("CONFIG SET maxmemory-policy noeviction", &[]);
+        server.ask::<()>("CONFIG SET maxmemory 1000000", &[]);
+        let refused = store.decide(&[join(b"one more")]).await;
+        assert!(
+            refused[0].as_ref().is_err_and(Error::is_outage),
+            "{refused:?}"
+        );
+    });
+}

@@ -49,6 +49,13 @@ impl Client {
             .expect("the gateway reads");
     }
 
+    /// Sends a request and reads the response: its status.
+    pub fn try_get(&mut self, target: &str) -> io::Result<u16> {
+        let request = format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n");
+        self.0.get_mut().write_all(request.as_bytes())?;
+        Ok(self.try_answer()?.status)
+    }
+
     pub fn answer(&mut self) -> Answer {
         self.try_answer().expect("an answer")
     }

@@ -1,0 +1,284 @@
+//! Measures what the capacity of a Redis is computed from: a key's memory, a decision's network, a connection.
+
+use std::cell::Cell;
+use std::io;
+use std::time::Duration;
+
+use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
+use drip::store::{FORM, Join, Pace, Store};
+use drip::time::clock;
+
+use crate::decisions::run;
+use crate::redis_server::RedisServer;
+use crate::support::figures::float;
+use crate::support::page;
+
+/// As many askers as in the table of decisions, or as many as there are connections.
+const ASKERS: usize = 3;
+const BATCH: usize = 64;
+/// Requests of the key whose memory is measured again after them.
+const MORE: usize = 99;
+/// Connections that ask at once among those that are open.
+const BUSY: usize = 100;
+
+/// After this time Redis has given the buffers of a connection back that it does not use.
+const IDLE: Duration = Duration::from_secs(6);
+
+/// What a measurement of decisions counted.
+struct Counted {
+    decisions: f64,
+    seconds: f64,
+    /// Processor time of Redis, in microseconds.
+    processor: f64,
+    /// Bytes to and from Redis.
+    bytes: [f64; 2],
+}
+
+/// Asks for decisions of one algorithm on many keys with realistic names.
+struct Asker {
+    store: Store,
+    algorithm: Algorithm,
+    pace: Pace,
+    limit: Limit,
+}
+
+impl Asker {
+    fn new(server: &RedisServer, algorithm: Algorithm) -> io::Result<Self> {
+        let url = server.url().parse().map_err(io::Error::other)?;
+        // So slow that no key expires while it is measured, and each key's first hundred requests pass.
+        let rate = "100r/h".parse().map_err(io::Error::other)?;
+        let limit = Limit {
+            burst: 99,
+            delay: Delay::Never,
+            max_wait: None,
+            cost: Cost::ONE,
+            in_flight: None,
+            held: 0,
+        };
+        Ok(Self {
+            store: Store::new(url, "drip:", Duration::from_secs(5)),
+            algorithm,
+            pace: Pace::new(rate, algorithm, Moment::default()).map_err(io::Error::other)?,
+            limit,
+        })
+    }
+
+    /// The name of a key as a zone has it whose key is `$remote_addr`.
+    fn name(&self, nth: usize) -> String {
+        let [_, a, b, c] = u32::try_from(nth).unwrap_or_default().to_be_bytes();
+        format!(
+            "per_client:{}.{FORM}:203.{a}.{b}.{c}",
+            self.algorithm.name()
+        )
+    }
+
+    async fn decide(&self, keys: impl Iterator<Item = usize>) -> io::Result<()> {
+        let names: Vec<String> = keys.map(|nth| self.name(nth)).collect();
+        let joins = names.iter().map(|name| Join {
+            key: name.as_bytes(),
+            algorithm: self.algorithm,
+            pace: &self.pace,
+            limit: self.limit,
+            at: None,
+        });
+        let joins: Vec<Join> = joins.collect();
+        for answer in self.store.decide(&joins).await {
+            answer.map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+}
+
+/// Has `askers` decide on random keys of `keys` for `span`, `batch` at once.
+async fn decisions(
+    server: &RedisServer,
+    askers: &[Asker],
+    (keys, batch): (usize, usize),
+    span: Duration,
+) -> io::Result<Counted> {
+    let traffic = || -> io::Result<[f64; 2]> {
+        let bytes = |field| server.info("stats", field).map(float);
+        Ok([
+            bytes("total_net_input_bytes")?,
+            bytes("total_net_output_bytes")?,
+        ])
+    };
+    let (used, before) = (server.processor_time(), traffic()?);
+    let (count, began) = (Cell::new(0), clock::now());
+    let asked = askers.iter().enumerate().map(|(nth, asker)| {
+        let count = &count;
+        async move {
+            // Xorshift: each run asks for the same keys.
+            let mut random = 0x9E37_79B9_7F4A_7C15_u64 + nth as u64;
+            let mut next = move || {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                usize::try_from(random % keys as u64).unwrap_or_default()
+            };
+            while clock::now() < began + span {
+                asker.decide((0..batch).map(|_| next())).await?;
+                count.set(count.get() + batch as u64);
+            }
+            Ok::<_, io::Error>(())
+        }
+    });
+    futures_util::future::try_join_all(asked).await?;
+    let seconds = clock::now().since(began).as_secs_f64();
+    let processor = server.processor_time().saturating_sub(used).as_secs_f64() * 1e6;
+    let after = traffic()?;
+    Ok(Counted {
+        decisions: float(count.get()),
+        seconds,
+        processor,
+        bytes: [after[0] - before[0], after[1] - before[1]],
+    })
+}
+
+impl Counted {
+    fn each(&self, of: f64) -> f64 {
+        of / self.decisions
+    }
+
+    fn a_second(&self) -> String {
+        format!(
+            "{:.0}",
+            (self.decisions / self.seconds / 1000.0).round() * 1000.0
+        )
+    }
+}
+
+/// For each algorithm: the memory of a key, and what decisions on `keys` of them cost.
+pub fn keys_table(server: &RedisServer, keys: usize, span: Duration) -> io::Result<String> {
+    let cluster = RedisServer::start_cluster()?;
+    let followed = RedisServer::start()?;
+    let _replica = followed.start_replica()?;
+    let mut rows = Vec::new();
+    for (_, algorithm) in Algorithm::NAMED {
+        server.forget_all()?;
+        cluster.forget_all()?;
+        let askers = (0..ASKERS).map(|_| Asker::new(server, algorithm));
+        let askers: Vec<Asker> = askers.collect::<io::Result<_>>()?;
+        let empty = server.info("memory", "used_memory")?;
+        run(async {
+            let filled = askers.iter().enumerate().map(|(nth, asker)| async move {
+                let (first, end) = (keys * nth / ASKERS, keys * (nth + 1) / ASKERS);
+                for from in (first..end).step_by(BATCH) {
+                    asker.decide(from..end.min(from + BATCH)).await?;
+                }
+                Ok::<_, io::Error>(())
+            });
+            futures_util::future::try_join_all(filled).await.map(drop)
+        })?;
+        let full = server.info("memory", "used_memory")?;
+        // Rust's askers have connections of their own; they are a few kilobytes of it all.
+        let each = float(full.saturating_sub(empty)) / float(keys as u64);
+        // A key that random decisions do not ask for.
+        let name = format!("drip:{}", askers[0].name(keys));
+        let mut of_key = [0; 2];
+        for (memory, requests) in of_key.iter_mut().zip([1, MORE]) {
+            let asker = Asker::new(server, algorithm)?;
+            run(asker.decide(std::iter::repeat_n(keys, requests)))?;
+            *memory = server.memory_of(&name)?;
+        }
+        let measure = |server: &RedisServer, batch| {
+            let askers = (0..ASKERS).map(|_| Asker::new(server, algorithm));
+            let askers: Vec<Asker> = askers.collect::<io::Result<_>>()?;
+            run(decisions(server, &askers, (keys, batch), span))
+        };
+        let in_batches = measure(server, BATCH)?;
+        let alone = measure(server, 1)?;
+        let spread = measure(&cluster, BATCH)?;
+        let sent = || {
+            followed
+                .info("replication", "master_repl_offset")
+                .map(float)
+        };
+        let before = sent()?;
+        let copied = measure(&followed, BATCH)?;
+        let copied = copied.each(sent()? - before);
+        let bytes = |counted: &Counted| {
+            let [to, from] = counted.bytes.map(|bytes| counted.each(bytes));
+            format!("{to:.0} + {from:.0}")
+        };
+        rows.push(vec![
+            format!("`{}`", algorithm.name()),
+            format!("{each:.0}"),
+            of_key[0].to_string(),
+            of_key[1].to_string(),
+            in_batches.a_second(),
+            format!("{:.1}", in_batches.each(in_batches.processor)),
+            format!("{:.1}", alone.each(alone.processor)),
+            format!("{:.1}", spread.each(spread.processor)),
+            bytes(&in_batches),
+            bytes(&alone),
+            format!("{copied:.0}"),
+        ]);
+    }
+    server.forget_all()?;
+    let head = [
+        "algorithm",
+        "bytes a key",
+        "`MEMORY USAGE`",
+        "after 100 requests",
+        "decisions a second",
+        "Redis, µs each",
+        "alone, µs",
+        "in a cluster, µs",
+        "network in + out, bytes each",
+        "alone, bytes",
+        "to a replica, bytes",
+    ];
+    Ok(page::table(&head, &rows))
+}
+
+/// What connections cost Redis, and whether many of them slow down decisions.
+pub fn connections_table(
+    server: &RedisServer,
+    counts: &[usize],
+    span: Duration,
+) -> io::Result<String> {
+    const KEYS: usize = 100_000;
+    let algorithm = Algorithm::LeakyBucket;
+    let mut rows = Vec::new();
+    for count in counts {
+        server.forget_all()?;
+        let empty = server.info("memory", "used_memory")?;
+        let resident = server.memory();
+        let row = run(async {
+            let stores = (0..*count).map(|_| Asker::new(server, algorithm));
+            let stores: Vec<Asker> = stores.collect::<io::Result<_>>()?;
+            for asker in &stores {
+                asker.store.probe().await.map_err(io::Error::other)?;
+            }
+            let full = server.info("memory", "used_memory")?;
+            tokio::time::sleep(IDLE).await;
+            let idle = server.info("memory", "used_memory")?;
+            let each = |bytes: u64| format!("{:.1}", float(bytes) / float(*count as u64) / 1e3);
+            let memory = [
+                each(full.saturating_sub(empty)),
+                each(idle.saturating_sub(empty)),
+                each(server.memory().saturating_sub(resident)),
+            ];
+            let busy = &stores[..BUSY.min(stores.len())];
+            let counted = decisions(server, busy, (KEYS, BATCH / 8), span).await?;
+            let mut row = vec![count.to_string()];
+            row.extend(memory);
+            row.push(busy.len().to_string());
+            row.push(counted.a_second());
+            row.push(format!("{:.1}", counted.each(counted.processor)));
+            Ok(row)
+        })?;
+        rows.push(row);
+    }
+    let head = [
+        "connections",
+        "just opened, kB each",
+        "idle, kB each",
+        "resident, kB each",
+        "that ask",
+        "decisions a second",
+        "Redis, µs each",
+    ];
+    Ok(page::table(&head, &rows))
+}

@@ -1,0 +1,91 @@
+//! Which node of a cluster is out: that of a key that was not answered.
+
+use std::cell::RefCell;
+
+use redis::{Arg, Cmd};
+
+/// The name in Redis of the key that was last asked for in vain, until it is taken.
+///
+/// Nodes of a cluster fail one by one, so a probe has to ask the one that failed.
+#[derive(Default)]
+pub(super) struct UnansweredKey(RefCell<Option<Vec<u8>>>);
+
+/// A command that is under way. Dropped without an answer, its key is noted.
+pub(super) struct UnderWay<'a> {
+    command: &'a Cmd,
+    unanswered: Option<&'a UnansweredKey>,
+}
+
+impl UnansweredKey {
+    pub(super) fn watch<'a>(&'a self, command: &'a Cmd) -> UnderWay<'a> {
+        UnderWay {
+            command,
+            unanswered: Some(self),
+        }
+    }
+
+    pub(super) fn note(&self, key: Vec<u8>) {
+        *self.0.borrow_mut() = Some(key);
+    }
+
+    pub(super) fn take(&self) -> Option<Vec<u8>> {
+        self.0.borrow_mut().take()
+    }
+}
+
+impl UnderWay<'_> {
+    pub(super) fn is_answered(&mut self) {
+        self.unanswered = None;
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let (Some(unanswered), Some(key)) = (self.unanswered, key_of(self.command)) {
+            unanswered.note(key.to_owned());
+        }
+    }
+}
+
+/// The first key of a command.
+fn key_of(command: &Cmd) -> Option<&[u8]> {
+    let mut words = command.args_iter();
+    let nth = match words.next() {
+        // Behind the script and the number of keys.
+        Some(Arg::Simple(b"EVALSHA" | b"EVAL")) => 2,
+        _ => 0,
+    };
+    match words.nth(nth) {
+        Some(Arg::Simple(key)) => Some(key),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(words: &[&str]) -> Cmd {
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(word);
+        }
+        command
+    }
+
+    #[test]
+    fn the_key_of_a_command_that_is_given_up_is_noted_once() {
+        let unanswered = UnansweredKey::default();
+        let script = command(&["EVALSHA", "hash", "1", "drip:z:a", "packed"]);
+        let probe = command(&["SET", "drip:probe", "1"]);
+        let mut answered = unanswered.watch(&script);
+        answered.is_answered();
+        drop(answered);
+        assert_eq!(unanswered.take(), None);
+        for (asked, key) in [(&script, "drip:z:a"), (&probe, "drip:probe")] {
+            drop(unanswered.watch(asked));
+            assert_eq!(unanswered.take(), Some(key.into()));
+            assert_eq!(unanswered.take(), None);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! A cluster of real Redis servers under the load of two gateways: slots move, a master is killed, the network splits.
+
+mod killed;
+mod load;
+mod moves;
+mod nodes;
+mod split;

@@ -1,0 +1,349 @@
+//! Ten gateways on one Redis: one stream, the same for each key, also while gateways die.
+
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::shared::most_above;
+use crate::support::redis::Redis;
+use crate::support::{Client, Gateway, Origin, alone, best_of_three, gaps, longest_pause, now};
+
+const GATEWAYS: usize = 10;
+/// Requests a second of the one key.
+const RATE: f64 = 500.0;
+/// Keys that come in by several gateways, and requests a second of each.
+const KEYS: usize = 20;
+const RATE_OF_KEY: f64 = 25.0;
+
+/// How the gateways of a test share: further fields of the zone and of the origin.
+struct Case {
+    name: &'static str,
+    zone: &'static str,
+    origin: &'static str,
+}
+
+/// Each test runs with all of them: another way to share is another entry.
+const CASES: &[Case] = &[Case {
+    name: "each join asks",
+    zone: "",
+    origin: "",
+}];
+
+/// Ten gateways, each with one worker; some may be replaced by others.
+struct Scene {
+    origin: Origin,
+    text: String,
+    gateways: Mutex<Vec<Gateway>>,
+    _redis: Redis,
+}
+
+/// What a client saw of one request.
+struct Asked {
+    key: usize,
+    took: Duration,
+    /// `None`: the gateway died.
+    status: Option<u16>,
+    gateway: usize,
+}
+
+impl Scene {
+    fn new(case: &Case, rate: f64) -> Self {
+        let (origin, redis) = (Origin::start(), Redis::start());
+        let text = format!(
+            r#"
+workers = 1
+
+[origins.app]
+servers = ["http://{}"]
+{}
+
+[redis]
+url = "{}"
+timeout = "2s"
+
+[zones.z]
+key = "$arg_key"
+rate = "{rate}r/s"
+store = "redis"
+{}
+
+[[routes]]
+path = "/"
+origin = "app"
+limits = [{{ zone = "z", burst = 200 }}]
+"#,
+            origin.address,
+            case.origin,
+            redis.url(),
+            case.zone
+        );
+        let gateways = (0..GATEWAYS).map(|_| Gateway::start(&text)).collect();
+        Self {
+            origin,
+            text,
+            gateways: Mutex::new(gateways),
+            _redis: redis,
+        }
+    }
+
+    /// Clients, each a gateway and a key, that ask for one request after another while `meanwhile` runs. One whose gateway
+    /// dies goes on with the one in its place.
+    fn under_load(&self, clients: &[(usize, usize)], meanwhile: impl FnOnce()) -> Vec<Asked> {
+        let (stop, all) = (AtomicBool::default(), Mutex::new(Vec::new()));
+        let gateways = &self.gateways;
+        let ask = |gateway: usize, key: usize| {
+            let address = || gateways.lock().expect("no panic")[gateway].address();
+            let mut client = Client::connect(address());
+            while !stop.load(Ordering::SeqCst) {
+                let began = now();
+                let status = client.try_get(&format!("/?key=k{key}.")).ok();
+                let took = began.elapsed();
+                let asked = Asked {
+                    key,
+                    took,
+                    status,
+                    gateway,
+                };
+                all.lock().expect("no panic").push(asked);
+                if status.is_none() {
+                    client = Client::connect(address());
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for (gateway, key) in clients {
+                let ask = &ask;
+                scope.spawn(move || ask(*gateway, *key));
+            }
+            meanwhile();
+            stop.store(true, Ordering::SeqCst);
+        });
+        all.into_inner().expect("no panic")
+    }
+
+    /// Ends a gateway like a crash, once another one is ready to take its place.
+    fn replace(&self, nth: usize) {
+        let new = Gateway::start(&self.text);
+        let old = std::mem::replace(&mut self.gateways.lock().expect("no panic")[nth], new);
+        // Killed, not stopped.
+        drop(old);
+    }
+
+    fn moments(&self, key: usize) -> Vec<Instant> {
+        self.origin.moments(&format!("key=k{key}."))
+    }
+}
+
+fn span(length: Duration) -> (Instant, Instant) {
+    let began = now();
+    thread::sleep(length);
+    (began, now())
+}
+
+/// Requests a second, of a stream that should have `wanted`.
+///
+/// A busy machine makes requests late, and never early. So it is measured between the two that are least late, one of the
+/// first quarter and one of the last.
+fn rate(moments: &[Instant], wanted: f64) -> f64 {
+    let quarter = moments.len() / 4;
+    let least_late = |range: Range<usize>| {
+        let late = |nth: usize| {
+            let count = f64::from(u32::try_from(nth).expect("few"));
+            (moments[nth] - moments[0]).as_secs_f64() - count / wanted
+        };
+        range.min_by(|one, other| late(*one).total_cmp(&late(*other)))
+    };
+    let ends = least_late(0..quarter).zip(least_late(moments.len() - quarter..moments.len()));
+    ends.map_or(0.0, |(first, last)| {
+        let count = u32::try_from(last - first).expect("few");
+        f64::from(count) / (moments[last] - moments[first]).as_secs_f64()
+    })
+}
+
+fn within(moments: &[Instant], (from, until): (Instant, Instant)) -> Vec<Instant> {
+    let within = moments.iter().filter(|at| (from..until).contains(*at));
+    within.copied().collect()
+}
+
+/// The median of the coefficients of variation of each half second, so that a pause of the machine counts once.
+fn evenness(moments: &[Instant], (from, until): (Instant, Instant)) -> f64 {
+    const PART: Duration = Duration::from_millis(500);
+    let mut parts = Vec::new();
+    let mut begin = from;
+    while begin + PART <= until {
+        parts.push(coefficient_of_variation(&within(
+            moments,
+            (begin, begin + PART),
+        )));
+        begin += PART;
+    }
+    parts.sort_by(f64::total_cmp);
+    parts[parts.len() / 2]
+}
+
+/// The standard deviation of the gaps beside their mean.
+fn coefficient_of_variation(moments: &[Instant]) -> f64 {
+    let gaps: Vec<f64> = gaps(moments).iter().map(Duration::as_secs_f64).collect();
+    let count = f64::from(u32::try_from(gaps.len()).expect("few"));
+    let mean = gaps.iter().sum::<f64>() / count;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
+    variance.sqrt() / mean
+}
+
+fn tell(text: &str) {
+    // Written past the test harness, which captures output.
+    let _nobody_listens = writeln!(std::io::stderr(), "ten gateways, {text}");
+}
+
+#[test]
+fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
+    const CLIENTS: usize = 12;
+    let _machine = alone();
+    for case in CASES {
+        best_of_three(|_| {
+            let scene = Scene::new(case, RATE);
+            let clients: Vec<_> = (0..GATEWAYS * CLIENTS)
+                .map(|nth| (nth % GATEWAYS, 0))
+                .collect();
+            let mut measured = None;
+            let all = scene.under_load(&clients, || {
+                thread::sleep(Duration::from_millis(500));
+                measured = Some(span(Duration::from_secs(4)));
+            });
+            let measured = measured.expect("it ran");
+            let moments = scene.moments(0);
+            let rate = rate(&within(&moments, measured), RATE);
+            let cv = evenness(&moments, measured);
+            let parts = |nth| all.iter().filter(|asked| asked.gateway == nth).count();
+            let parts: Vec<usize> = (0..GATEWAYS).map(parts).collect();
+            let longest = all.iter().map(|asked| asked.took).max().unwrap_or_default();
+            tell(&format!(
+                "{}: {rate:.1}r/s, cv {cv:.2}, longest {longest:?}, parts {parts:?}",
+                case.name
+            ));
+            if all.iter().any(|asked| asked.status != Some(200)) {
+                return Err("not all passed".to_owned());
+            }
+            if (rate / RATE - 1.0).abs() > 0.01 {
+                return Err(format!("{rate:.2}r/s, not {RATE}r/s within 1 %"));
+            }
+            // Streams that know nothing of each other have 1.
+            if cv > 0.6 {
+                return Err(format!("a cv of {cv:.2}"));
+            }
+            let (least, most) = (parts.iter().min(), parts.iter().max());
+            let ratio = |(least, most): (&usize, &usize)| least * 2 >= *most;
+            if !least.zip(most).is_some_and(ratio) {
+                return Err(format!("parts {parts:?}"));
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn each_of_twenty_keys_has_its_rate_whichever_gateways_it_comes_in_by() {
+    let _machine = alone();
+    for case in CASES {
+        best_of_three(|_| {
+            let scene = Scene::new(case, RATE_OF_KEY);
+            // The first keys come in by one gateway, others by two to five, with four clients at each.
+            let clients: Vec<_> = (0..KEYS)
+                .flat_map(|key| (0..=key % 5).map(move |nth| ((key + 3 * nth) % GATEWAYS, key)))
+                .flat_map(|client| [client; 4])
+                .collect();
+            let mut measured = None;
+            let all = scene.under_load(&clients, || {
+                thread::sleep(Duration::from_millis(500));
+                measured = Some(span(Duration::from_secs(4)));
+            });
+            let measured = measured.expect("it ran");
+            let moments = |key| within(&scene.moments(key), measured);
+            let rates = (0..KEYS).map(|key| rate(&moments(key), RATE_OF_KEY));
+            let rates: Vec<f64> = rates.collect();
+            let pause = longest_pause(measured.0, measured.1).as_secs_f64();
+            tell(&format!("{}: rates {rates:.1?}", case.name));
+            if all.iter().any(|asked| asked.status != Some(200)) {
+                return Err("not all passed".to_owned());
+            }
+            let even = |rate: &f64| (rate / RATE_OF_KEY - 1.0).abs() < 0.01;
+            if !rates.iter().all(even) {
+                return Err(format!("rates {rates:.2?}"));
+            }
+            for key in 0..KEYS {
+                let above = most_above(&moments(key), RATE_OF_KEY);
+                if above > 2.0 + RATE_OF_KEY * pause {
+                    return Err(format!("key {key} is {above:.1} above the rate"));
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Gateways die one after the other, and new ones take their places. The times of those who waited at a dead one lapse; all
+/// others have theirs.
+#[test]
+fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_else() {
+    const CLIENTS: usize = 10;
+    const KILLED: usize = 5;
+    let _machine = alone();
+    for case in CASES {
+        best_of_three(|_| {
+            let scene = Scene::new(case, RATE);
+            let clients: Vec<_> = (0..GATEWAYS * CLIENTS)
+                .map(|nth| (nth % GATEWAYS, 0))
+                .collect();
+            let mut measured = None;
+            let all = scene.under_load(&clients, || {
+                thread::sleep(Duration::from_millis(500));
+                let began = now();
+                for nth in 0..KILLED {
+                    scene.replace(nth);
+                    thread::sleep(Duration::from_secs(1));
+                }
+                measured = Some((began, now()));
+            });
+            let measured = measured.expect("it ran");
+            let moments = within(&scene.moments(0), measured);
+            let seconds = (measured.1 - measured.0).as_secs_f64();
+            let rate = f64::from(u32::try_from(moments.len()).expect("few")) / seconds;
+            let pause = longest_pause(measured.0, measured.1);
+            let above = most_above(&moments, RATE);
+            let lost = all.iter().filter(|asked| asked.status.is_none()).count();
+            let answered = all.iter().filter(|asked| asked.status.is_some());
+            let longest = answered.map(|asked| asked.took).max().unwrap_or_default();
+            tell(&format!(
+                "{}, {KILLED} killed: {rate:.1}r/s, {above:.1} above the rate at most, {lost} lost with them, longest {longest:?}",
+                case.name
+            ));
+            let odd = |asked: &&Asked| asked.status.is_some_and(|status| status != 200);
+            if let Some(odd) = all.iter().find(odd) {
+                return Err(format!("key {} got {:?}", odd.key, odd.status));
+            }
+            // Only the clients of those that were killed lost a request, each one.
+            if lost > KILLED * CLIENTS {
+                return Err(format!("{lost} requests got no answer"));
+            }
+            // 100 requests wait for 200 ms. What a dead gateway held is among them.
+            if longest > Duration::from_millis(300) + pause {
+                return Err(format!("one waited {longest:?}"));
+            }
+            let unused = f64::from(u32::try_from(KILLED * CLIENTS).expect("few"));
+            let least = RATE - unused / seconds;
+            // A pause of the machine is over within the span, but for its ends.
+            let slack = RATE * (0.01 + pause.as_secs_f64() / seconds);
+            if rate > RATE + slack || rate < least - slack {
+                return Err(format!("{rate:.1}r/s, not {least:.1} to {RATE}"));
+            }
+            // What is late comes together.
+            if above > 1.0 + RATE * (0.02 + pause.as_secs_f64()) {
+                return Err(format!("{above:.1} above the rate"));
+            }
+            Ok(())
+        });
+    }
+}
