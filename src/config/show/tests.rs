@@ -90,6 +90,7 @@ ipv6_prefix  = 128
 exempt       = ["192.0.2.0/24"]
 store        = "redis"
 on_store_failure = "closed"
+lease = "20ms"
 
 [zones.a]
 key  = "$remote_addr"
@@ -272,6 +273,7 @@ ipv6_prefix = 128
 exempt = ["192.0.2.0/24"]
 store = "redis"
 on_store_failure = "closed"
+lease = "20ms"
 
 [zones.a]
 key = "$remote_addr"
@@ -284,6 +286,7 @@ ipv6_prefix = 64
 exempt = []
 store = "memory"
 on_store_failure = "local"
+lease = "0s"
 
 [zones.a.plans.gold]
 # 2 keys
@@ -309,6 +312,7 @@ ipv6_prefix = 64
 exempt = []
 store = "memory"
 on_store_failure = "local"
+lease = "0s"
 
 [redis]
 url = "rediss://:secret@cache.internal:6380/3"
