@@ -108,6 +108,11 @@ proptest! {
         let rate: Rate = format!("{}r/s", run.rate).parse().unwrap();
         for (algorithm, delay) in delays(run.burst) {
             let simulation = simulated(&run, algorithm, rate, delay, false);
+            for gateway in &simulation.gateways {
+                for (at, place) in gateway.went_on.iter().zip(&gateway.used) {
+                    prop_assert!(at <= place, "{:?} after {:?}", at, place);
+                }
+            }
             let excess = excess(&simulation.went_on(), rate, run.burst);
             prop_assert_eq!(excess, None, "{} {:?}", algorithm, delay);
             let gateways = simulation.gateways.iter();
@@ -145,11 +150,8 @@ proptest! {
 /// The bound above finds places that are used after their time has passed.
 #[test]
 fn a_place_that_did_not_lapse_would_be_found() {
-    let mut joins = Vec::new();
-    // Much comes, then little: places are left, and used when the bucket has drained.
-    for _ in 0..400 {
-        joins.push((0, 100));
-    }
+    // Steady requests, then none until the bucket has drained, then many at once.
+    let mut joins = vec![(0, 1250); 103];
     joins.push((0, 100_000));
     joins.extend([(0, 10); 100]);
     let run = Run {
@@ -160,7 +162,7 @@ fn a_place_that_did_not_lapse_would_be_found() {
         joins,
     };
     let rate: Rate = "1000r/s".parse().unwrap();
-    let went_on = |never_lapses| {
+    let went_on = |never_lapses: bool| {
         simulated(
             &run,
             Algorithm::TokenBucket,

@@ -46,6 +46,8 @@ pub(super) struct Gateway {
     waiting: VecDeque<Moment>,
     /// When its requests went on, on the clock of the store.
     pub(super) went_on: Vec<Moment>,
+    /// The places that they used.
+    pub(super) used: Vec<Moment>,
     pub(super) refused: usize,
 }
 
@@ -135,7 +137,7 @@ impl Store {
                 }
                 match bucket.decide(rate, limit, now) {
                     Verdict::Reject(refusal) => (Place::Refused, Some(refusal)),
-                    _ => given(bucket.drained_at(rate)),
+                    _ => given(last_place(bucket, rate)),
                 }
             }
             Kept::Meter(meter) => {
@@ -154,9 +156,9 @@ impl Store {
         };
         match &mut self.kept {
             Kept::Bucket(bucket, free) if until > now => {
-                if bucket.drained_at(self.rate) == until {
+                if last_place(bucket, self.rate) == until {
                     bucket.take_back(self.rate, 1);
-                    while free.last() == Some(&bucket.drained_at(self.rate)) {
+                    while free.last() == Some(&last_place(bucket, self.rate)) {
                         free.pop_last();
                         bucket.take_back(self.rate, 1);
                     }
@@ -168,6 +170,11 @@ impl Store {
             Kept::Meter(meter) => meter.refund(self.rate, Cost::ONE, at, now),
         }
     }
+}
+
+/// The place that a bucket has given out last.
+fn last_place(bucket: &Bucket, rate: Rate) -> Moment {
+    bucket.drained_at(rate).before(rate.interval())
 }
 
 pub(super) fn end_of_window(rate: Rate, now: Moment) -> Moment {
@@ -184,13 +191,17 @@ impl Gateway {
             is_asking: false,
             waiting: VecDeque::new(),
             went_on: Vec::new(),
+            used: Vec::new(),
             refused: 0,
         }
     }
 
     fn use_place(&mut self, place: Place, now: Moment) {
         match place {
-            Place::Given { due, .. } => self.went_on.push(due.max(now)),
+            Place::Given { due, until, .. } => {
+                self.used.push(until);
+                self.went_on.push(due.max(now));
+            }
             Place::Refused => self.refused += 1,
         }
     }
@@ -306,7 +317,7 @@ impl Simulation {
     }
 
     fn reply(&mut self, nth: usize, sent: Moment, first: usize, given: Vec<Given>) {
-        let (now, length, limit) = (self.now, self.length, self.store.limit);
+        let (length, limit) = (self.length, self.store.limit);
         let terms = LeaseTerms {
             length,
             rate: self.store.rate,
@@ -317,7 +328,8 @@ impl Simulation {
         gateway.is_asking = false;
         for (index, (place, refusal, decided)) in given.into_iter().enumerate() {
             if index < first {
-                gateway.use_place(place, now);
+                // As without leases: the limit is that of the store, whose answer takes a while.
+                gateway.use_place(place, decided);
             }
             if let Some(refusal) = refusal {
                 let drains_in = refusal.excess.requests() - 1.0;
