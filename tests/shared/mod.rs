@@ -3,6 +3,7 @@
 mod bills;
 mod cluster;
 mod failures;
+mod leases;
 mod new_keys;
 mod others;
 mod plans;

@@ -1,6 +1,7 @@
 //! The store against a real Redis: the same verdicts as in memory, for many gateways at once.
 
 mod batches;
+mod leases;
 mod live;
 mod replay;
 mod schedule;
