@@ -9,6 +9,7 @@
 mod decisions;
 mod distance;
 mod gateways;
+mod leases;
 mod redis_server;
 // Shared with the comparison, which uses other parts of it.
 #[allow(dead_code)]
@@ -34,10 +35,13 @@ fn measure(quick: bool) -> io::Result<()> {
     println!("{decisions}");
     let gateways = gateways::table(&server, span)?;
     println!("{gateways}");
+    let leases = leases::table(&server, span)?;
+    println!("{leases}");
     if quick {
         println!("a quick run: benches/README.md stays as it is");
         return Ok(());
     }
     page::replace(&page::here("README.md"), "decisions", &decisions)?;
-    page::replace(&page::here("README.md"), "gateways", &gateways)
+    page::replace(&page::here("README.md"), "gateways", &gateways)?;
+    page::replace(&page::here("README.md"), "leases", &leases)
 }

@@ -63,15 +63,27 @@ impl RedisServer {
         usage::processor_time(&self.running.processes())
     }
 
-    /// How often it has read from connections. Each batch that came alone is one read.
-    pub fn reads(&self) -> io::Result<u64> {
+    /// How many scripts it was asked to run.
+    pub fn calls(&self) -> io::Result<u64> {
+        let stats = self.info("commandstats")?;
+        let calls = stats
+            .lines()
+            .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        let calls = calls.and_then(|line| line.split(',').next());
+        Ok(calls.and_then(|count| count.parse().ok()).unwrap_or(0))
+    }
+
+    fn info(&self, section: &str) -> io::Result<String> {
         let mut connection: Connection =
             self.client()?.get_connection().map_err(io::Error::other)?;
         let mut info = redis::cmd("INFO");
-        let stats: String = info
-            .arg("stats")
-            .query(&mut connection)
-            .map_err(io::Error::other)?;
+        let info = info.arg(section).query(&mut connection);
+        info.map_err(io::Error::other)
+    }
+
+    /// How often it has read from connections. Each batch that came alone is one read.
+    pub fn reads(&self) -> io::Result<u64> {
+        let stats = self.info("stats")?;
         let line = stats
             .lines()
             .find_map(|line| line.strip_prefix("total_reads_processed:"));

@@ -231,8 +231,17 @@ fn who_came_first_to_a_gateway_leaves_first() {
         for nth in 0..2 {
             let arrivals = origin.arrivals().into_iter();
             let of_it = arrivals.filter(|it| number(&it.target, "gateway") == nth);
-            let order: Vec<_> = of_it.map(|it| number(&it.target, "number")).collect();
-            let wrong = order.windows(2).filter(|pair| pair[0] > pair[1]).count();
+            let order: Vec<_> = of_it
+                .map(|it| (number(&it.target, "number"), it.at))
+                .collect();
+            // Places are 3.3 ms apart. Threads of a busy machine may be late by less.
+            let is_wrong = |pair: &&[(usize, Instant)]| {
+                let [(one, at), (next, later)] = pair else {
+                    return false;
+                };
+                one > next && *later - *at > 2 * MS
+            };
+            let wrong = order.windows(2).filter(is_wrong).count();
             if wrong > 0 {
                 return Err(format!("{wrong} left before one that came earlier"));
             }
