@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::shared::file;
+use crate::shared::relay::Relay;
 use crate::support::redis::Redis;
 use crate::support::{Client, Gateway, Origin, alone, best_of_three, eventually, now};
 
@@ -203,18 +204,23 @@ fn what_others_leave_a_gateway_has_soon() {
     });
 }
 
-/// Requests that wait in a queue leave in their order, although most of them never asked Redis.
+/// Requests that wait in a queue leave in their order, although most of them never asked Redis, and others come while an
+/// ask is under way.
 #[test]
 fn who_came_first_to_a_gateway_leaves_first() {
     let _machine = alone();
     best_of_three(|_| {
         let (origin, redis) = (Origin::start(), Redis::start());
-        let more = "lease = \"100ms\"";
-        let text = file(&origin, &redis.url(), "300r/s", more, ", burst = 2000");
+        // Ten requests come while Redis is asked.
+        let relay = Relay::to(redis.address);
+        relay.slow_down(20 * MS);
+        let url = format!("redis://{}/0", relay.address);
+        let more = "lease = \"200ms\"";
+        let text = file(&origin, &url, "300r/s", more, ", burst = 2000");
         let gateways = [Gateway::start(&text), Gateway::start(&text)];
         let ask = |gateway: &Gateway, nth: usize| {
             let mut clients = Vec::new();
-            for number in 0..500 {
+            for number in 0..600 {
                 let target = format!("/?key=a&gateway={nth}&number={number}");
                 clients.push(Client::ask(gateway.address(), &target));
                 thread::sleep(4 * MS);
@@ -231,24 +237,21 @@ fn who_came_first_to_a_gateway_leaves_first() {
         for nth in 0..2 {
             let arrivals = origin.arrivals().into_iter();
             let of_it = arrivals.filter(|it| number(&it.target, "gateway") == nth);
-            let order: Vec<_> = of_it
-                .map(|it| (number(&it.target, "number"), it.at))
-                .collect();
-            // Places are 3.3 ms apart. Threads of a busy machine may be late by less.
-            let is_wrong = |pair: &&[(usize, Instant)]| {
-                let [(one, at), (next, later)] = pair else {
-                    return false;
-                };
-                one > next && *later - *at > 2 * MS
+            let order: Vec<_> = of_it.map(|it| number(&it.target, "number")).collect();
+            // Neighbours may change their places between a gateway and the origin: each is at most some places late.
+            let mut last = 0;
+            let is_late = |number: &&usize| {
+                last = last.max(**number);
+                **number + 4 <= last
             };
-            let wrong = order.windows(2).filter(is_wrong).count();
-            if wrong > 0 {
-                return Err(format!("{wrong} left before one that came earlier"));
+            let late = order.iter().filter(is_late).count();
+            if late > 6 {
+                return Err(format!("{late} of 600 left behind others that came later"));
             }
         }
         let leased = gateways.each_ref().map(leased);
-        if leased.iter().any(|count| *count < 150) {
-            return Err(format!("leases decided on {leased:?} of 500"));
+        if leased.iter().any(|count| *count < 200) {
+            return Err(format!("leases decided on {leased:?} of 600"));
         }
         Ok(())
     });
