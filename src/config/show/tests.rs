@@ -286,7 +286,7 @@ ipv6_prefix = 64
 exempt = []
 store = "memory"
 on_store_failure = "local"
-lease = "0s"
+lease = "0"
 
 [zones.a.plans.gold]
 # 2 keys
@@ -312,7 +312,7 @@ ipv6_prefix = 64
 exempt = []
 store = "memory"
 on_store_failure = "local"
-lease = "0s"
+lease = "0"
 
 [redis]
 url = "rediss://:secret@cache.internal:6380/3"

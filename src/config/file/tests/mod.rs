@@ -137,7 +137,7 @@ const CASES: &[Case] = &[
     ("\"10r/s\"", "\"1r/s\"\nlease = \"20ms\"",
      r#"7:9: lease: a zone in memory has all its places here; remove lease, or set store = "redis""#),
     ("\"10r/s\"", "\"1r/s\"\nlease = \"20ms\"\nstore = \"redis\"\nalgorithm = \"sliding_window_log\"",
-     "7:9: lease: sliding_window_log counts each request at its own moment, and a place that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter"),
+     "7:9: lease: sliding_window_log counts each request at its own moment, and a place that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter\n14:42: burst: the zone counts by sliding_window_log, which allows the 1 requests of its rate in each period and no burst; remove burst"),
     ("\"10r/s\"", "\"1r/s\"\nlease = \"1001ms\"\nstore = \"redis\"",
      r#"7:9: lease: a lease is at most 1s, because places that it leaves unused are lost for so long; found "1001ms""#),
     ("\"10r/s\"", "\"1r/s\"\nlease = 20\nstore = \"redis\"",
