@@ -28,14 +28,15 @@ const LATENCY: Duration = Duration::from_millis(5);
 /// Each row is measured so often, in turn with the others.
 const ROUNDS: usize = 3;
 
-struct Gateway {
-    address: SocketAddr,
+pub struct Gateway {
+    pub address: SocketAddr,
     _folder: TempDir,
-    running: Running,
+    pub running: Running,
 }
 
 impl Gateway {
-    fn start(origin: &Origin, redis: SocketAddr, store: &str) -> io::Result<Self> {
+    /// `zone` has the fields of the zone but its key, `limit` those of the limit but its zone.
+    pub fn start(origin: &Origin, redis: SocketAddr, zone: &str, limit: &str) -> io::Result<Self> {
         let (folder, address) = (TempDir::new()?, free_address());
         let text = format!(
             r#"
@@ -53,13 +54,12 @@ timeout = "1s"
 
 [zones.z]
 key = "$http_x_key"
-rate = "1000000r/s"
-store = "{store}"
+{zone}
 
 [[routes]]
 path = "/"
 origin = "app"
-limits = [{{ zone = "z", burst = 1000 }}]
+limits = [{{ zone = "z", {limit} }}]
 "#,
             origin.address
         );
@@ -131,7 +131,9 @@ pub fn table(server: &RedisServer, span: Duration) -> io::Result<String> {
             4,
         ),
     ] {
-        let gateways = (0..count).map(|_| Gateway::start(&origin, address, store));
+        let zone = format!("rate = \"1000000r/s\"\nstore = \"{store}\"");
+        let start = |_| Gateway::start(&origin, address, &zone, "burst = 1000");
+        let gateways = (0..count).map(start);
         rows.push(Row {
             name,
             gateways: gateways.collect::<io::Result<_>>()?,

@@ -10,6 +10,7 @@ mod capacity;
 mod decisions;
 mod distance;
 mod gateways;
+mod leases;
 mod redis_server;
 // Shared with the comparison, which uses other parts of it.
 #[allow(dead_code)]
@@ -41,6 +42,8 @@ fn measure(quick: bool) -> io::Result<()> {
     let counts: &[usize] = if quick { &[1000] } else { &[100, 1000, 8000] };
     let connections = capacity::connections_table(&server, counts, span)?;
     println!("{connections}");
+    let leases = leases::table(&server, span)?;
+    println!("{leases}");
     if quick {
         println!("a quick run: benches/README.md stays as it is");
         return Ok(());
@@ -48,5 +51,6 @@ fn measure(quick: bool) -> io::Result<()> {
     page::replace(&page::here("README.md"), "decisions", &decisions)?;
     page::replace(&page::here("README.md"), "gateways", &gateways)?;
     page::replace(&page::here("README.md"), "keys", &keys)?;
-    page::replace(&page::here("README.md"), "connections", &connections)
+    page::replace(&page::here("README.md"), "connections", &connections)?;
+    page::replace(&page::here("README.md"), "leases", &leases)
 }

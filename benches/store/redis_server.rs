@@ -117,14 +117,19 @@ impl RedisServer {
         self.info("stats", "total_reads_processed")
     }
 
+    /// How many scripts it was asked to run.
+    pub fn calls(&self) -> io::Result<u64> {
+        let stats = self.told("commandstats")?;
+        let calls = stats
+            .lines()
+            .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+        let calls = calls.and_then(|line| line.split(',').next());
+        Ok(calls.and_then(|count| count.parse().ok()).unwrap_or(0))
+    }
+
     /// A number that it tells of itself.
     pub fn info(&self, section: &str, field: &str) -> io::Result<u64> {
-        let mut connection = self.connection()?;
-        let mut info = redis::cmd("INFO");
-        let told: String = info
-            .arg(section)
-            .query(&mut connection)
-            .map_err(io::Error::other)?;
+        let told = self.told(section)?;
         let named = |line: &str| {
             line.strip_prefix(field)?
                 .strip_prefix(':')
@@ -133,6 +138,12 @@ impl RedisServer {
         let number = told.lines().find_map(named);
         let number = number.and_then(|number| number.trim().parse().ok());
         number.ok_or_else(|| io::Error::other(format!("this Redis does not tell its {field}")))
+    }
+
+    fn told(&self, section: &str) -> io::Result<String> {
+        let mut info = redis::cmd("INFO");
+        let info = info.arg(section).query(&mut self.connection()?);
+        info.map_err(io::Error::other)
     }
 
     /// The memory of a key as Redis tells it, in bytes, with its name and its part of the tables.

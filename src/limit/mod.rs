@@ -16,6 +16,7 @@
 //! - [`Gate`] is what stands in front of an origin: its pace, its places, and whose turn it is.
 //! - [`Backoff`] lowers what a gate lets through while its origin is in trouble.
 //! - [`HeavyHitters`] finds the keys with the most requests, rejections and waiting time.
+//! - [`Lease`] keeps places of a key that were taken ahead from a store.
 //! - [`StoppableClock`] pauses what runs on it.
 //! - [`SavedAccount`] is what of an account outlives its process.
 //! - [`NewKeyBudget`] bounds how many unknown keys get buckets of their own.
@@ -33,6 +34,7 @@ mod external_schedule;
 mod fair_queue;
 mod gate;
 mod heavy_hitters;
+mod lease;
 mod meter;
 mod moment;
 mod new_keys;
@@ -61,6 +63,7 @@ pub use gate::{
     GridAnswer, Patience, Release, SavedGate, Sharing, SlotCounts, WaitLimits,
 };
 pub use heavy_hitters::{Heaviest, Heavy, HeavyHitters, Measure, Window};
+pub use lease::{FromLease, Lease, LeaseTerms, Leased};
 pub use meter::{Allowance, Meter};
 pub(crate) use meter::{FixedWindow, SlidingWindowCounter, SlidingWindowLog, TokenBucket};
 pub use moment::Moment;

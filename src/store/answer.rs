@@ -18,6 +18,9 @@ pub struct StoreAnswer {
     pub charge: Option<Charge>,
     /// The rate used for the decision.
     pub in_force: InForce,
+    /// Until when the place of the charge lasts: a request before this moment keeps the limit with
+    /// it. `None` if the request was rejected, and for `sliding_window_log`.
+    pub usable_until: Option<Moment>,
     pub(super) state: StoredState,
 }
 
@@ -149,6 +152,7 @@ pub(super) fn answer(
     let in_force = in_force(join.pace, done)?;
     let found = Found { entry, nth };
     let (verdict, state) = verdict(join, in_force, now, &found).ok_or(Error::InvalidReply)?;
+    let lasts = lasts_until(join, in_force.rate, now, &found);
     // The script has charged by its own decision, so this decision must be the same.
     if found.is_accepted() == matches!(verdict, Verdict::Reject(_)) {
         return Err(Error::InvalidReply);
@@ -169,6 +173,7 @@ pub(super) fn answer(
         now,
         charge: found.is_accepted().then(charge),
         in_force,
+        usable_until: lasts.filter(|_| found.is_accepted()),
         state,
     })
 }
@@ -200,6 +205,30 @@ impl Found<'_> {
         });
         (place, i128::from(place) - i128::from(end))
     }
+}
+
+/// When the place that a request was given has passed: its time on the schedule, or the end of
+/// its window.
+fn lasts_until(join: &Join<'_>, rate: Rate, now: Moment, found: &Found<'_>) -> Option<Moment> {
+    let [first, second, third, _] = found.entry.found;
+    let level = match join.algorithm {
+        Algorithm::LeakyBucket => {
+            let behind = found.place(join.limit.cost).1;
+            ticks(rate, third, second) + behind * rate.ticks_per_request()
+        }
+        Algorithm::TokenBucket => {
+            let before = first.checked_add(found.before(join.limit.cost))?;
+            ticks(rate, before, second)
+        }
+        Algorithm::FixedWindow | Algorithm::SlidingWindowCounter => {
+            let period = u64::try_from(rate.period().as_nanos()).ok()?;
+            return Some(Moment::from_nanos(
+                first.checked_add(1)?.checked_mul(period)?,
+            ));
+        }
+        Algorithm::SlidingWindowLog => return None,
+    };
+    Some(Bucket::next_at_level(rate, level, now).drained_at(rate))
 }
 
 /// Computes the verdict from the script's findings with `limit`, and the key's state after it.

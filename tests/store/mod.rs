@@ -2,6 +2,7 @@
 
 mod batches;
 mod grid;
+mod leases;
 mod live;
 mod replay;
 mod schedule;

@@ -2,6 +2,7 @@
 
 use actix::Recipient;
 
+use super::leases::Refill;
 use super::{Bill, Billed, Decision, InForce, NoReply, Placed, Retuned, SharedKey, StoreReply};
 use crate::actors::messages::Join;
 use crate::limit::{Limit, Moment};
@@ -15,6 +16,8 @@ pub(super) struct Ask {
     pub(super) since: Moment,
     /// `None` once it is answered.
     reply_to: Option<ReplyTo>,
+    /// Dropped, and so told, after the reply.
+    refill: Option<Refill>,
 }
 
 /// Receives the store's decision.
@@ -45,7 +48,25 @@ impl Ask {
             limit,
             since,
             reply_to: Some(reply_to),
+            refill: None,
         }
+    }
+
+    /// The same with what its key's lease is told.
+    pub(super) fn with(mut self, refill: Option<Refill>) -> Self {
+        self.refill = refill;
+        self
+    }
+
+    /// How many places it takes together.
+    pub(super) fn places(&self) -> usize {
+        let ahead = self.refill.as_ref().map_or(0, |refill| refill.ahead);
+        1 + usize::try_from(ahead).unwrap_or(0)
+    }
+
+    /// What is to be told of the places, after the answer.
+    pub(super) fn take_refill(&mut self) -> Option<Refill> {
+        self.refill.take()
     }
 
     pub(super) fn tell(mut self, decision: Result<Decision, NoReply>) {

@@ -1,5 +1,6 @@
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::iter;
 use std::panic::AssertUnwindSafe;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use super::ask::{Ask, PendingRefund, Retuning};
+use super::leases::{Refilled, Told};
 use super::offset::Offset;
 use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink};
 use crate::limit::Moment;
@@ -24,6 +26,8 @@ const ENOUGH_UNDER_WAY: usize = 4;
 const GATHERED: Duration = Duration::from_millis(1);
 /// Most operations of one kind in a batch, so that it does not hold up Redis for others.
 const MOST: usize = 256;
+/// Most places that a batch takes, with those ahead.
+const MOST_PLACES: usize = 2048;
 /// Most refunds, and most retunes, that wait for their batch. More are given up.
 const MOST_WAITING: usize = 65_536;
 /// How often a store that is unavailable is tried.
@@ -185,14 +189,17 @@ impl Batcher {
     }
 
     async fn carry_joins(self: &Rc<Self>) {
-        let batch = some_of(&self.joins);
+        let batch = some_joins_of(&self.joins);
         self.gather();
         let Some(first) = batch.first() else {
             return;
         };
         let began = self.pacer.now();
         let left = self.timeout().saturating_sub(began.since(first.since));
-        let asked: Vec<store::Join> = batch.iter().map(Ask::to_store).collect();
+        let asked = batch
+            .iter()
+            .flat_map(|ask| iter::repeat_n(ask.to_store(), ask.places()));
+        let asked: Vec<store::Join> = asked.collect();
         let answers = self.within(timeout(left, self.store.decide(&asked))).await;
         let answers = answers.unwrap_or_else(|_| {
             self.store.hang_up();
@@ -200,11 +207,48 @@ impl Batcher {
         });
         drop(asked);
         let received = self.pacer.now();
-        for (ask, answer) in batch.into_iter().zip(answers) {
+        let mut answers = answers.into_iter();
+        for mut ask in batch {
+            let of_it: Vec<_> = answers.by_ref().take(ask.places()).collect();
+            let Some(answer) = of_it.first() else {
+                continue;
+            };
             self.tell_of(&ask.key.zone, answer.as_ref().err());
-            let decision = answer.map(|answer| self.decision(&ask.key, &answer, received));
-            let decision = decision.map_err(|_| NoReply);
+            let decision = answer.as_ref().map_err(|_| NoReply);
+            let decision = decision.map(|answer| self.decision(&ask.key, answer, received));
+            if let Ok(decision) = &decision {
+                let (zone, rate) = (&ask.key.zone, decision.in_force.rate);
+                zone.leases.follow(zone, ask.key.key(), rate);
+            }
+            let refill = ask.take_refill();
+            let refilled = refill.as_ref().and_then(|_| {
+                let told = of_it.iter().map_while(|it| it.as_ref().ok());
+                let told = told.map(|answer| self.told(&ask.key, answer, (began, received)));
+                decision.is_ok().then(|| Refilled {
+                    asked: began,
+                    decisions: told.collect(),
+                })
+            });
             ask.tell(decision);
+            if let Some(refill) = refill {
+                refill.tell(refilled);
+            }
+        }
+    }
+
+    /// A decision about a place that was asked for at `began`.
+    ///
+    /// The store decided after that, so its place is not over before what this counts with.
+    fn told(
+        &self,
+        key: &SharedKey,
+        answer: &StoreAnswer,
+        (began, received): (Moment, Moment),
+    ) -> Told {
+        let until = answer.usable_until;
+        Told {
+            decision: self.decision(key, answer, received),
+            usable_until: until.map(|until| began + until.since(answer.now)),
         }
     }
 
@@ -355,6 +399,23 @@ impl Batcher {
 fn some_of<T>(gathered: &RefCell<Vec<T>>) -> Vec<T> {
     let mut gathered = gathered.borrow_mut();
     let count = gathered.len().min(MOST);
+    gathered.drain(..count).collect()
+}
+
+/// As [`some_of`], with the places that are taken ahead.
+fn some_joins_of(gathered: &RefCell<Vec<Ask>>) -> Vec<Ask> {
+    let mut gathered = gathered.borrow_mut();
+    let mut places = 0;
+    let mut fits = |ask: &Ask| {
+        places += ask.places();
+        places <= MOST_PLACES
+    };
+    let count = gathered
+        .iter()
+        .take(MOST)
+        .take_while(|ask| fits(ask))
+        .count();
+    let count = count.clamp(1.min(gathered.len()), MOST);
     gathered.drain(..count).collect()
 }
 

@@ -6,7 +6,8 @@
 //!            └────────StoreReply────────┘
 //! ```
 //!
-//! The gate of an origin that gateways share has a [`GridLink`] of its own.
+//! Before a join is asked for, [`leases`] may decide it. The gate of an origin that gateways share
+//! has a [`GridLink`] of its own.
 //!
 //! The batcher and the actors of a worker run on one thread. Times from the store are converted to
 //! the gateway's clock.
@@ -15,14 +16,17 @@ mod ask;
 mod batcher;
 mod clock_offset;
 mod grid_link;
+mod leases;
 mod offset;
 mod paces;
 mod rate_divergence;
 mod shared_key;
 mod store_health;
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Message, Recipient};
 
@@ -36,6 +40,7 @@ use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
 pub use grid_link::{GridLink, NoGrant};
+use leases::{Leases, PendingJoin, Refill};
 pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
@@ -48,6 +53,8 @@ pub(super) struct Sharing {
     pub(super) store_health: Arc<StoreHealth>,
     pub(super) paces: Paces,
     pub(super) on_failure: OnStoreFailure,
+    /// How long places of busy keys are taken ahead.
+    pub(super) lease: Duration,
     /// Whether the store uses another rate than this gateway's file.
     pub(super) divergence: Arc<RateDivergence>,
 }
@@ -55,7 +62,8 @@ pub(super) struct Sharing {
 impl PartialEq for Sharing {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.store_health, &other.store_health)
-            && (&self.paces, self.on_failure) == (&other.paces, other.on_failure)
+            && (&self.paces, self.on_failure, self.lease)
+                == (&other.paces, other.on_failure, other.lease)
     }
 }
 
@@ -154,34 +162,72 @@ pub(super) struct StoreLink {
     algorithm: Algorithm,
     paces: Paces,
     pub(super) on_failure: OnStoreFailure,
+    lease: Duration,
+    leases: Rc<Leases>,
+    /// Which settings of the zone these are: its leases are taken under the last ones.
+    settings: u64,
+    /// Whether a task waits for the end of leases.
+    watches_leases: Cell<bool>,
     metrics: Arc<ZoneMetrics>,
     divergence: Arc<RateDivergence>,
 }
 
 impl StoreLink {
+    /// The zone with these settings. `before` is the zone as it was, whose leases end.
     pub(super) fn new(
         zone: &str,
         algorithm: Algorithm,
         sharing: &Sharing,
         metrics: &Arc<ZoneMetrics>,
         pacer: &Rc<Pacer>,
+        before: Option<&Rc<Self>>,
     ) -> Rc<Self> {
+        let batcher = Batcher::to(&sharing.store_health, pacer);
+        let leases = before.map_or_else(Rc::default, |before| {
+            before.release_leases();
+            Rc::clone(&before.leases)
+        });
         Rc::new(Self {
-            batcher: Batcher::to(&sharing.store_health, pacer),
+            batcher,
             zone: zone.to_owned(),
             name: format!("{zone}:{}.{}:", algorithm.name(), store::FORM).into_bytes(),
             algorithm,
             paces: sharing.paces.clone(),
             on_failure: sharing.on_failure,
+            lease: sharing.lease,
+            settings: leases.next_settings(),
+            leases,
+            watches_leases: Cell::default(),
             metrics: Arc::clone(metrics),
             divergence: Arc::clone(&sharing.divergence),
         })
     }
 
-    /// Asks the store to decide a join. `reply_to` receives the answer.
+    /// Has a join decided, by a lease or by the store. `reply_to` receives the answer.
     pub(super) fn ask(self: &Rc<Self>, join: Join, reply_to: Recipient<StoreReply>) {
-        let (key, limit) = (Key::clone(&join.key), join.limit);
-        self.charge(&key, limit, ReplyTo::Join(join, reply_to));
+        let since = self.batcher.now();
+        let pending = PendingJoin {
+            join,
+            since,
+            reply_to,
+        };
+        if self.lease().is_zero() && self.leases.are_none() {
+            self.charge_join(pending, None);
+        } else {
+            self.leases.join(self, pending);
+        }
+    }
+
+    /// Asks the store to decide a join, and for places behind it.
+    fn charge_join(self: &Rc<Self>, pending: PendingJoin, refill: Option<Refill>) {
+        let PendingJoin {
+            join,
+            since,
+            reply_to,
+        } = pending;
+        let (key, limit) = (SharedKey::new(self, &join.key), join.limit);
+        let ask = Ask::new(key, limit, since, ReplyTo::Join(join, reply_to));
+        self.batcher.ask(ask.with(refill));
     }
 
     /// Whether the store is unavailable and is not asked at present.
@@ -240,6 +286,7 @@ impl StoreLink {
     /// If requests wait here, forgets only what was charged behind `last`, the charge of the last
     /// waiter.
     pub(super) fn forget(self: &Rc<Self>, key: &Key, last: Option<store::Charge>) {
+        self.leases.forget(key);
         self.batcher.forget(SharedKey::new(self, key), last);
     }
 

@@ -22,6 +22,11 @@ impl SharedKey {
         }
     }
 
+    /// Its name in the zone.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.name[self.zone.name.len()..]
+    }
+
     /// The rate that this gateway's file has for the key.
     pub(super) fn pace(&self) -> &Pace {
         self.zone.paces.get(self.pace)

@@ -17,6 +17,7 @@ impl Handler<HandOver> for ZoneSupervisor {
     fn handle(&mut self, HandOver { done }: HandOver, _: &mut Context<Self>) {
         if self.phase == Phase::Open {
             self.phase = Phase::HandedOver;
+            self.release_leases();
         }
         // The caller may have gone.
         let _gone = done.send(());

@@ -190,6 +190,13 @@ impl ZoneSupervisor {
         }
     }
 
+    /// Gives back the places that were taken ahead from the store.
+    fn release_leases(&self) {
+        if let Some(zone) = self.shard.sharing() {
+            zone.release_leases();
+        }
+    }
+
     fn reject(&self, join: Join, reason: Rejected, now: Moment) {
         let rejection = Rejection {
             reason,
@@ -220,13 +227,14 @@ fn shard(
 
 /// How a zone with these settings is shared, if it is.
 fn shared(zone: &str, tuning: &Tuning, shard: &Shard) -> Option<Rc<StoreLink>> {
-    let sharing = tuning.sharing.as_ref()?;
+    let (sharing, before) = (tuning.sharing.as_ref()?, shard.sharing());
     Some(StoreLink::new(
         zone,
         tuning.algorithm,
         sharing,
         &shard.metrics,
         &shard.pacer,
+        before.as_ref(),
     ))
 }
 
@@ -270,6 +278,7 @@ impl Supervised for ZoneSupervisor {
         );
         let (alarm, bell) = pacer.alarm();
         (self.alarm, self.bell) = (alarm, Some(bell));
+        self.release_leases();
         self.end_all();
         let now = pacer.now();
         self.shard = shard(&self.zone, &self.tuning, pacer, metrics, now);
@@ -433,6 +442,7 @@ impl Handler<RejectAll> for ZoneSupervisor {
 
     fn handle(&mut self, _: RejectAll, _: &mut Context<Self>) {
         self.phase = Phase::Stopping;
+        self.release_leases();
         for active in self.keys.each_active() {
             active.tell(RejectAll);
         }

@@ -148,6 +148,7 @@ impl ZoneSupervisor {
         self.show_keys();
         self.shard.forget_old(now);
         if self.phase == Phase::Retiring && self.is_quiet() {
+            self.release_leases();
             self.end_all();
             ctx.stop();
         }

@@ -103,6 +103,7 @@ fn settings(rate: &str, max_keys: usize) -> (config::Zone, Tuning) {
         exempt: Vec::new(),
         store: config::StoreKind::Memory,
         on_store_failure: config::OnStoreFailure::Local,
+        lease: Duration::ZERO,
         plans: config::Plans::default(),
         new_keys: None,
     };

@@ -351,6 +351,7 @@ fn sharing(
         store_health: store_health?,
         paces: Paces::new(zone, since).ok()?,
         on_failure: zone.on_store_failure,
+        lease: zone.lease,
         divergence,
     })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Fields, Names, Node, named, plans, values};
 use crate::config::{KeyError, KeyTemplate, OnStoreFailure, Plans, StoreKind, Zone, schema};
-use crate::limit::{Algorithm, Moment, Rate};
+use crate::limit::{Algorithm, Moment, Rate, show_duration};
 use crate::store::Pace;
 
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
@@ -45,6 +45,9 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
         OnStoreFailure::default(),
         values::choice(&OnStoreFailure::NAMED),
     );
+    let lease = fields.or("lease", Duration::ZERO, |node| {
+        lease(node, store, algorithm)
+    });
     let can_count = |node: Node, rate: Rate| {
         let reason = unfit(algorithm, rate).or_else(|| unkept(store, algorithm, rate));
         reason.inspect(|reason| node.wrong(reason)).is_none()
@@ -76,9 +79,35 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
         exempt,
         store,
         on_store_failure,
+        lease,
         plans: plans?,
         new_keys: (!new_keys.is_unlimited()).then_some(new_keys),
     })
+}
+
+/// The longest lease: for so long places can stay unused after a gateway is killed.
+const LONGEST_LEASE: Duration = Duration::from_secs(1);
+
+/// Reads how long places are taken ahead from the store.
+fn lease(node: Node, store: StoreKind, algorithm: Algorithm) -> Option<Duration> {
+    let length = values::duration(node)?;
+    let wrong = if length.is_zero() {
+        return Some(length);
+    } else if store == StoreKind::Memory {
+        "a zone in memory has all its places here; remove lease, or set store = \"redis\""
+            .to_owned()
+    } else if algorithm == Algorithm::SlidingWindowLog {
+        "sliding_window_log counts each request at its own moment, and a place that is taken ahead would count too early and let more through; remove lease, or choose sliding_window_counter".to_owned()
+    } else if length > LONGEST_LEASE {
+        let (most, found) = (show_duration(LONGEST_LEASE), node.found());
+        format!(
+            "a lease is at most {most}, because places that it leaves unused are lost for so long; found {found}"
+        )
+    } else {
+        return Some(length);
+    };
+    node.wrong(&wrong);
+    None
 }
 
 fn key_template(text: &str) -> Result<KeyTemplate, String> {

@@ -239,6 +239,7 @@ pub(in crate::config) const ZONE: Table = Table {
         Field::new("algorithm", Form::Word(&ALGORITHMS), "How requests are counted.").or("\"leaky_bucket\""),
         Field::new("store", Form::Word(&STORES), "Where the buckets are.").or("\"memory\""),
         Field::new("on_store_failure", Form::Word(&ON_STORE_FAILURE), "What happens while Redis does not answer.").or("\"local\""),
+        Field::new("lease", DURATION_FORM, "How long ahead this gateway takes places of busy keys from Redis, up to 1s.").or("\"0\""),
         Field::new("max_keys", Form::Whole(1, U32), "Remembered keys, over all workers.").or("100000"),
         Field::new("new_keys", RATE_OR_NONE, "Unknown keys that get buckets of their own; past it they share one.").or("\"none\""),
         Field::new("idle_timeout", DURATION_FORM, "An idle key whose bucket has drained is forgotten after this time.").or("\"60s\""),

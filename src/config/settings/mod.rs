@@ -184,6 +184,8 @@ pub struct Zone {
     pub store: StoreKind,
     /// What happens when the store fails. Has no effect on a zone in memory.
     pub on_store_failure: OnStoreFailure,
+    /// How long places of busy keys are taken ahead from the store; zero for a zone in memory.
+    pub lease: Duration,
     /// Other numbers for some keys.
     pub plans: Plans,
     /// The most unknown keys that get buckets of their own; `None`: all.

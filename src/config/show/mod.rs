@@ -245,6 +245,7 @@ fn show_zone(out: &mut Page, zone: &Zone) {
     out.field("exempt", quoted(&zone.exempt));
     out.field("store", toml_text(zone.store.name()));
     out.field("on_store_failure", toml_text(zone.on_store_failure.name()));
+    out.field("lease", toml_text(&show_duration(zone.lease)));
     for (plan, count) in zone.plans.iter().zip(zone.plans.counts()) {
         show_plan(out, zone, plan, count);
     }

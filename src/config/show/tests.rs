@@ -90,6 +90,7 @@ ipv6_prefix  = 128
 exempt       = ["192.0.2.0/24"]
 store        = "redis"
 on_store_failure = "closed"
+lease = "20ms"
 
 [zones.a]
 key  = "$remote_addr"
@@ -274,6 +275,7 @@ ipv6_prefix = 128
 exempt = ["192.0.2.0/24"]
 store = "redis"
 on_store_failure = "closed"
+lease = "20ms"
 
 [zones.a]
 key = "$remote_addr"
@@ -286,6 +288,7 @@ ipv6_prefix = 64
 exempt = []
 store = "memory"
 on_store_failure = "local"
+lease = "0"
 
 [zones.a.plans.gold]
 # 2 keys
@@ -311,6 +314,7 @@ ipv6_prefix = 64
 exempt = []
 store = "memory"
 on_store_failure = "local"
+lease = "0"
 
 [redis]
 url = "rediss://:secret@cache.internal:6380/3"

@@ -18,16 +18,19 @@ pub enum StoreResult {
     Refused,
     /// It was not tried, because the store was out.
     Skipped,
+    /// It was not needed: a lease decided.
+    Leased,
 }
 
 impl StoreResult {
     /// All results.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Ok,
         Self::Late,
         Self::Unreachable,
         Self::Refused,
         Self::Skipped,
+        Self::Leased,
     ];
 
     /// The value of the label `result`.
@@ -39,6 +42,7 @@ impl StoreResult {
             Self::Unreachable => "unreachable",
             Self::Refused => "refused",
             Self::Skipped => "skipped",
+            Self::Leased => "leased",
         }
     }
 }

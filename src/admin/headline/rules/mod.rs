@@ -81,7 +81,7 @@ fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
     let operations = recent.operations();
     let failed: Vec<_> = operations
         .iter()
-        .filter(|(result, count)| result.as_str() != "ok" && **count > 0)
+        .filter(|(result, count)| !["ok", "leased"].contains(&result.as_str()) && **count > 0)
         .map(|(result, count)| format!("{} {result}", whole(*count)))
         .collect();
     let reason = store.reason.as_ref().map_or("no answer", Plain::as_str);

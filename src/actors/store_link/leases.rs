@@ -1,0 +1,500 @@
+//! Leases: places of busy keys that are taken ahead from the store, and decide without it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::Recipient;
+use foldhash::fast::RandomState;
+use tokio::time::sleep;
+
+use super::{Decision, NoReply, StoreLink, StoreReply};
+use crate::actors::answer::Key;
+use crate::actors::messages::Join;
+use crate::limit::{Algorithm, FromLease, Lease, LeaseTerms, Leased, Limit, Moment, Rate, Verdict};
+use crate::observe::metrics::StoreResult;
+
+/// Most keys of a zone on one worker whose requests are counted.
+///
+/// A busy key is soon among them, as those that are not used are forgotten.
+const MOST_KEYS: usize = 1024;
+/// Most places of a zone on one worker.
+const MOST_PLACES: usize = 32_768;
+/// After so many times the lease's length a key that was not used is forgotten.
+const FORGOTTEN_AFTER: u32 = 4;
+/// Least time between two looks for places whose lease is over.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// The leases of a zone on one worker, through all its settings.
+///
+/// While places are on their way here, the joins behind wait for them, in their order.
+#[derive(Default)]
+pub(super) struct Leases {
+    keys: RefCell<HashMap<Key, Held, RandomState>>,
+    places: Cell<usize>,
+    /// When unused keys were last looked for.
+    swept: Cell<Moment>,
+    /// Which settings of the zone are in force.
+    settings: Cell<u64>,
+}
+
+/// What is kept of a key.
+struct Held {
+    lease: Lease<Decision>,
+    used: Moment,
+    /// The rate under which the places were taken.
+    rate: Option<Rate>,
+    /// How many joins the store is deciding.
+    under_way: usize,
+    /// Whether places are on their way with one of them.
+    is_refilled: bool,
+    waiting: VecDeque<PendingJoin>,
+    /// Counts how often all places were taken from here.
+    version: u64,
+    /// The version since which what was charged before is forgotten.
+    forgotten: u64,
+}
+
+/// A join that is not decided.
+pub(super) struct PendingJoin {
+    pub(super) join: Join,
+    /// When the request joined.
+    pub(super) since: Moment,
+    pub(super) reply_to: Recipient<StoreReply>,
+}
+
+/// What goes with an ask whose key has a lease: the places to take ahead, and where they go.
+pub(super) struct Refill {
+    link: Rc<StoreLink>,
+    key: Key,
+    limit: Limit,
+    /// How many places to take ahead.
+    pub(super) ahead: u32,
+    version: u64,
+    is_told: bool,
+}
+
+/// What the store said to an ask: first to the request, then of each place that was asked for.
+pub(super) struct Refilled {
+    /// When it was asked.
+    pub(super) asked: Moment,
+    pub(super) decisions: Vec<Told>,
+}
+
+/// A decision, and until when its place may be used.
+pub(super) struct Told {
+    pub(super) decision: Decision,
+    pub(super) usable_until: Option<Moment>,
+}
+
+/// What is to be done once the leases are not borrowed any more.
+#[derive(Default)]
+struct Next {
+    decided: Vec<(PendingJoin, Decision)>,
+    asks: Vec<(PendingJoin, Refill)>,
+    given_back: Vec<Leased<Decision>>,
+}
+
+impl PendingJoin {
+    pub(super) fn tell(self, decision: Result<Decision, NoReply>) {
+        self.reply_to.do_send(StoreReply {
+            join: self.join,
+            since: self.since,
+            decision,
+        });
+    }
+}
+
+impl Held {
+    fn new(limit: Limit, now: Moment) -> Self {
+        Self {
+            lease: Lease::new(limit, now),
+            used: now,
+            rate: None,
+            under_way: 0,
+            is_refilled: false,
+            waiting: VecDeque::new(),
+            version: 0,
+            forgotten: 0,
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.under_way == 0 && self.waiting.is_empty() && self.lease.places() == 0
+    }
+
+    /// A decision that is made here at `now`.
+    fn take(&mut self, limit: Limit, now: Moment) -> Option<Decision> {
+        let decision = match self.lease.take(limit, now)? {
+            FromLease::Refused(decision) => return Some(decision),
+            FromLease::Place(decision) => decision,
+        };
+        let verdict = match decision.verdict {
+            Verdict::Delay { until, excess } if until <= now => Verdict::Pass { excess },
+            verdict => verdict,
+        };
+        Some(Decision {
+            verdict,
+            ..decision
+        })
+    }
+
+    /// Takes out all places. What is on its way does not come here any more.
+    fn clear(&mut self) -> Vec<Leased<Decision>> {
+        self.version += 1;
+        self.lease.clear()
+    }
+}
+
+impl Leases {
+    /// The number of the settings that are in force from now on.
+    pub(super) fn next_settings(&self) -> u64 {
+        self.settings.set(self.settings.get() + 1);
+        self.settings.get()
+    }
+
+    /// Whether no key is known here.
+    pub(super) fn are_none(&self) -> bool {
+        self.keys.borrow().is_empty()
+    }
+
+    /// Decides a join by a lease, lets it wait for one, or asks the store.
+    pub(super) fn join(&self, link: &Rc<StoreLink>, pending: PendingJoin) {
+        let (now, limit) = (pending.since, pending.join.limit);
+        let mut keys = self.keys.borrow_mut();
+        self.forget_unused(link, &mut keys, now);
+        if !link.lease().is_zero()
+            && keys.len() < MOST_KEYS
+            && !keys.contains_key(&pending.join.key)
+        {
+            let key = Key::clone(&pending.join.key);
+            keys.insert(key, Held::new(limit, now));
+        }
+        let Some(held) = keys.get_mut(&pending.join.key) else {
+            drop(keys);
+            return link.charge_join(pending, None);
+        };
+        held.used = now;
+        held.lease.arrive(link.lease(), limit, now);
+        if held.is_refilled {
+            return held.waiting.push_back(pending);
+        }
+        let before = held.lease.places();
+        // Behind others that the store is deciding, so that the first to come is the first to go.
+        let is_first = held.under_way == 0;
+        let decision = is_first.then(|| held.take(limit, now)).flatten();
+        self.counted(before, held.lease.places());
+        if let Some(decision) = decision {
+            drop(keys);
+            link.count(StoreResult::Leased);
+            return pending.tell(Ok(decision));
+        }
+        let refill = self.refill(link, held, &pending, now);
+        drop(keys);
+        link.charge_join(pending, Some(refill));
+    }
+
+    /// An ask for this join, and for places behind it.
+    fn refill(
+        &self,
+        link: &Rc<StoreLink>,
+        held: &mut Held,
+        pending: &PendingJoin,
+        now: Moment,
+    ) -> Refill {
+        let (key, limit) = (&pending.join.key, pending.join.limit);
+        let ahead = held.lease.ahead(&link.terms(key, held.rate), limit, now);
+        let room = MOST_PLACES.saturating_sub(self.places.get());
+        let ahead = ahead.min(u32::try_from(room).unwrap_or(u32::MAX));
+        held.under_way += 1;
+        held.is_refilled |= ahead > 0;
+        Refill {
+            link: Rc::clone(link),
+            key: Key::clone(key),
+            limit,
+            ahead,
+            version: held.version,
+            is_told: false,
+        }
+    }
+
+    fn counted(&self, before: usize, after: usize) {
+        self.places.set(self.places.get() + after - before);
+    }
+
+    /// Takes in what the store said, and decides on those who waited for it.
+    fn refilled(&self, refill: &Refill, told: Option<Refilled>) {
+        let (link, key) = (&refill.link, &refill.key);
+        let now = link.batcher.now();
+        let mut keys = self.keys.borrow_mut();
+        let Some(held) = keys.get_mut(key) else {
+            return;
+        };
+        let (before, mut next) = (held.lease.places(), Next::default());
+        held.under_way = held.under_way.saturating_sub(1);
+        if refill.ahead > 0 {
+            held.is_refilled = false;
+        }
+        if let Some(told) = told {
+            next.given_back = held.take_in(refill, told);
+        }
+        if !held.is_refilled {
+            while let Some(first) = held.waiting.pop_front() {
+                if let Some(decision) = held.take(first.join.limit, now) {
+                    next.decided.push((first, decision));
+                    continue;
+                }
+                held.waiting.push_front(first);
+                break;
+            }
+            // The last of them takes places ahead for all who come next.
+            for pending in std::mem::take(&mut held.waiting) {
+                if let Some((_, last)) = next.asks.last_mut() {
+                    last.ahead = 0;
+                }
+                let refill = self.refill(link, held, &pending, now);
+                next.asks.push((pending, refill));
+            }
+            held.is_refilled = next.asks.last().is_some_and(|(_, it)| it.ahead > 0);
+        }
+        self.counted(before, held.lease.places());
+        drop(keys);
+        for (pending, decision) in next.decided {
+            link.count(StoreResult::Leased);
+            pending.tell(Ok(decision));
+        }
+        for (pending, refill) in next.asks {
+            link.charge_join(pending, Some(refill));
+        }
+        link.give_back(key, next.given_back, now);
+        link.watch_leases();
+    }
+
+    /// The store has told which rate a key has: places that were taken under another one go back.
+    pub(super) fn follow(&self, link: &Rc<StoreLink>, key: &[u8], rate: Rate) {
+        let mut keys = self.keys.borrow_mut();
+        let Some((key, held)) = keys.get_key_value(key) else {
+            return;
+        };
+        if held.rate.is_none_or(|known| known == rate) {
+            return;
+        }
+        let key = Key::clone(key);
+        let Some(held) = keys.get_mut(&key) else {
+            return;
+        };
+        let before = held.lease.places();
+        let places = held.lease.clear();
+        held.rate = Some(rate);
+        self.counted(before, 0);
+        drop(keys);
+        link.give_back(&key, places, link.batcher.now());
+    }
+
+    /// What a key was charged is forgotten in the store, also for places that are here.
+    pub(super) fn forget(&self, key: &[u8]) {
+        if let Some(held) = self.keys.borrow_mut().get_mut(key) {
+            let before = held.lease.places();
+            held.clear();
+            held.forgotten = held.version;
+            self.counted(before, 0);
+        }
+    }
+
+    /// Gives all places back, also those that are on their way here.
+    pub(super) fn release(&self, link: &Rc<StoreLink>) {
+        let mut keys = self.keys.borrow_mut();
+        let held = keys.iter_mut();
+        let all: Vec<_> = held
+            .map(|(key, held)| (Key::clone(key), held.clear()))
+            .collect();
+        self.places.set(0);
+        drop(keys);
+        let now = link.batcher.now();
+        for (key, places) in all {
+            link.give_back(&key, places, now);
+        }
+    }
+
+    /// Gives back the places whose lease is over. Returns when the next one is, if there is one.
+    fn end(&self, link: &Rc<StoreLink>, now: Moment) -> Option<Moment> {
+        let mut keys = self.keys.borrow_mut();
+        let (mut all, mut next) = (Vec::new(), None::<Moment>);
+        for (key, held) in keys.iter_mut() {
+            let before = held.lease.places();
+            let ended = held.lease.end(now);
+            self.counted(before, held.lease.places());
+            if !ended.is_empty() {
+                all.push((Key::clone(key), ended));
+            }
+            next = next.into_iter().chain(held.lease.next_end()).min();
+        }
+        drop(keys);
+        for (key, places) in all {
+            link.give_back(&key, places, now);
+        }
+        next
+    }
+
+    fn forget_unused(
+        &self,
+        link: &StoreLink,
+        keys: &mut HashMap<Key, Held, RandomState>,
+        now: Moment,
+    ) {
+        let span = link.lease() * FORGOTTEN_AFTER;
+        if now.since(self.swept.get()) >= span {
+            keys.retain(|_, held| !held.is_idle() || now.since(held.used) < span);
+            self.swept.set(now);
+        }
+    }
+}
+
+impl Held {
+    /// Takes in the places that the store gave, and its refusal. Returns what is to go back.
+    fn take_in(&mut self, refill: &Refill, told: Refilled) -> Vec<Leased<Decision>> {
+        let (link, mut stale) = (&refill.link, Vec::new());
+        let is_stale = refill.version != self.version;
+        for (nth, told_of) in told.decisions.into_iter().enumerate() {
+            let Told {
+                decision,
+                usable_until,
+            } = told_of;
+            self.rate = Some(decision.in_force.rate);
+            let Some(usable_until) = usable_until else {
+                if let Verdict::Reject(_) = decision.verdict
+                    && !is_stale
+                {
+                    self.refuse(refill, decision, told.asked);
+                }
+                break;
+            };
+            if nth == 0 {
+                self.lease.reaches(usable_until);
+                continue;
+            }
+            // Tokens cannot be given back: others may have a later place, and count on this one.
+            let ends = match link.algorithm {
+                Algorithm::TokenBucket => usable_until,
+                _ => usable_until.min(told.asked + link.lease),
+            };
+            let place = Leased {
+                place: decision,
+                usable_until,
+                ends,
+            };
+            if is_stale {
+                stale.push(place);
+            } else {
+                self.lease.add(place);
+            }
+        }
+        if refill.version < self.forgotten {
+            return Vec::new();
+        }
+        stale.reverse();
+        stale
+    }
+
+    /// Refuses others as the store has refused one that it was asked for at `asked`.
+    fn refuse(&mut self, refill: &Refill, decision: Decision, asked: Moment) {
+        let Verdict::Reject(refusal) = decision.verdict else {
+            return;
+        };
+        let terms = refill.link.terms(&refill.key, self.rate);
+        // Its excess is the level with the request.
+        let interval = terms.rate.interval();
+        let drains_in = Duration::try_from_secs_f64(
+            interval.as_secs_f64() * (refusal.excess.requests() - 1.0).max(0.0),
+        );
+        let drains_in = drains_in.unwrap_or(Duration::MAX);
+        let (lease, retry_at) = (&mut self.lease, refusal.retry_at);
+        let until = lease.refuses_until(&terms, asked, retry_at, drains_in);
+        let told = Verdict::Reject(crate::limit::Refusal {
+            retry_at: retry_at.max(until),
+            ..refusal
+        });
+        let decision = Decision {
+            verdict: told,
+            ..decision
+        };
+        lease.refuse(refill.limit, decision, until);
+    }
+}
+
+impl Refill {
+    pub(super) fn tell(mut self, told: Option<Refilled>) {
+        self.is_told = true;
+        self.link.leases.refilled(&self, told);
+    }
+}
+
+/// Those who wait for the places never wait for nothing.
+impl Drop for Refill {
+    fn drop(&mut self) {
+        if !self.is_told {
+            self.link.leases.refilled(self, None);
+        }
+    }
+}
+
+impl StoreLink {
+    /// How a key's leases are taken, at the rate that is in force for it.
+    fn terms(&self, key: &Key, rate: Option<Rate>) -> LeaseTerms {
+        let of_file = || self.paces.get(self.paces.index_of(key)).rate();
+        LeaseTerms {
+            length: self.lease(),
+            rate: rate.unwrap_or_else(of_file),
+            algorithm: self.algorithm,
+        }
+    }
+
+    /// How long places are taken ahead. An actor may not know the last settings yet: it takes none.
+    pub(super) fn lease(&self) -> Duration {
+        if self.settings == self.leases.settings.get() {
+            self.lease
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Gives back the places of a key that are not used. Those whose time has passed are lost.
+    fn give_back(self: &Rc<Self>, key: &Key, places: Vec<Leased<Decision>>, now: Moment) {
+        for place in places {
+            let counts = match self.algorithm {
+                Algorithm::TokenBucket => false,
+                // What came in a window counts in the next one, too.
+                Algorithm::SlidingWindowCounter => true,
+                _ => now < place.usable_until,
+            };
+            if let Some(charge) = place.place.charge.filter(|_| counts) {
+                self.refund(key, charge);
+            }
+        }
+    }
+
+    /// Gives all leased places back.
+    pub(in crate::actors) fn release_leases(self: &Rc<Self>) {
+        self.leases.release(self);
+    }
+
+    /// Gives places back when their lease is over, for as long as there are any.
+    fn watch_leases(self: &Rc<Self>) {
+        if self.leases.places.get() == 0 || self.watches_leases.replace(true) {
+            return;
+        }
+        let link = Rc::downgrade(self);
+        actix_rt::spawn(async move {
+            while let Some(link) = link.upgrade() {
+                let now = link.batcher.now();
+                let Some(next) = link.leases.end(&link, now) else {
+                    return link.watches_leases.set(false);
+                };
+                let pause = next.since(now).max(link.lease / 8).max(LOOK_EVERY);
+                drop(link);
+                sleep(pause).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,64 @@
+use std::time::Duration;
+
+use crate::limit::Moment;
+
+/// How many requests came in each of the last spans of one length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Demand {
+    /// When the present span began.
+    began: Moment,
+    present: u32,
+    /// The two spans before it, the last one first.
+    before: [u32; 2],
+}
+
+impl Demand {
+    pub(super) fn new(now: Moment) -> Self {
+        Self {
+            began: now,
+            present: 0,
+            before: [0; 2],
+        }
+    }
+
+    /// Counts a request.
+    pub(super) fn add(&mut self, length: Duration, now: Moment) {
+        *self = self.at(length, now);
+        self.present = self.present.saturating_add(1);
+    }
+
+    /// The lesser of the last two whole spans.
+    pub(super) fn steady(&self, length: Duration, now: Moment) -> u32 {
+        let [last, earlier] = self.at(length, now).before;
+        last.min(earlier)
+    }
+
+    /// Whether nothing came in the last spans.
+    pub(super) fn is_none(&self, length: Duration, now: Moment) -> bool {
+        let here = self.at(length, now);
+        here.present == 0 && here.before == [0; 2]
+    }
+
+    /// The same, seen from the span that contains `now`.
+    fn at(&self, length: Duration, now: Moment) -> Self {
+        let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let since = now.since(self.began);
+        let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        let Some(passed) = since.checked_div(length) else {
+            return Self::new(now);
+        };
+        let [last, _] = self.before;
+        let (present, before) = match passed {
+            0 => return *self,
+            1 => (0, [self.present, last]),
+            2 => (0, [0, self.present]),
+            _ => (0, [0; 2]),
+        };
+        let began = self.began + Duration::from_nanos(passed.saturating_mul(length));
+        Self {
+            began,
+            present,
+            before,
+        }
+    }
+}

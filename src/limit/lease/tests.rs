@@ -1,0 +1,264 @@
+use std::time::Duration;
+
+use super::simulation::{Gateway, Simulation, Store};
+use super::{FromLease, Lease, LeaseTerms, Leased};
+use crate::limit::{Algorithm, Cost, Delay, Limit, Moment, Rate};
+
+const START: Moment = Moment::from_nanos(1_800_000_000_000_000_000);
+const MS: Duration = Duration::from_millis(1);
+
+fn at(millis: u64) -> Moment {
+    START + Duration::from_millis(millis)
+}
+
+fn nodelay(burst: u32) -> Limit {
+    Limit {
+        burst,
+        delay: Delay::Never,
+        max_wait: None,
+        cost: Cost::ONE,
+        in_flight: None,
+        held: 0,
+    }
+}
+
+fn terms(rate: &str) -> LeaseTerms {
+    LeaseTerms {
+        length: 20 * MS,
+        rate: rate.parse().unwrap(),
+        algorithm: Algorithm::LeakyBucket,
+    }
+}
+
+/// A lease whose key is asked for this often in each of its spans, for three spans.
+fn used(limit: Limit, each: u64) -> Lease<u32> {
+    let mut lease = Lease::new(limit, START);
+    for nth in 0..3 * each {
+        lease.arrive(
+            20 * MS,
+            limit,
+            START + 20 * MS * u32::try_from(nth).unwrap() / u32::try_from(each).unwrap(),
+        );
+    }
+    lease
+}
+
+#[test]
+fn half_of_what_two_spans_needed_is_taken_and_nothing_for_a_key_that_comes_once() {
+    let (limit, terms) = (nodelay(10_000), terms("1000r/s"));
+    assert_eq!(used(limit, 10).ahead(&terms, limit, at(60)), 5);
+    assert_eq!(used(limit, 1).ahead(&terms, limit, at(60)), 0);
+    let mut once = Lease::<u32>::new(limit, START);
+    for _ in 0..100 {
+        once.arrive(20 * MS, limit, at(30));
+    }
+    assert_eq!(once.ahead(&terms, limit, at(45)), 0);
+    // Two spans later nothing is known of it.
+    assert_eq!(used(limit, 10).ahead(&terms, limit, at(120)), 0);
+}
+
+#[test]
+fn no_more_is_taken_than_is_used_in_half_of_the_room() {
+    let terms = terms("1000r/s");
+    // The burst is 10 ms long.
+    assert_eq!(used(nodelay(10), 40).ahead(&terms, nodelay(10), at(60)), 10);
+    assert_eq!(used(nodelay(0), 40).ahead(&terms, nodelay(0), at(60)), 0);
+    let queue = Limit {
+        delay: Delay::Above(0),
+        ..nodelay(100)
+    };
+    let mut lease = used(queue, 40);
+    assert_eq!(
+        lease.ahead(&terms, queue, at(60)),
+        0,
+        "others would wait for it"
+    );
+    lease.reaches(at(65));
+    assert_eq!(lease.ahead(&terms, queue, at(60)), 5, "all wait for 5 ms");
+}
+
+#[test]
+fn other_limits_and_costs_have_no_part_in_it() {
+    let (limit, other, terms) = (nodelay(100), nodelay(99), terms("1000r/s"));
+    let costly = Limit {
+        cost: Cost::new(2).unwrap(),
+        ..limit
+    };
+    let mut lease = used(limit, 10);
+    assert_eq!(lease.ahead(&terms, other, at(60)), 0);
+    assert_eq!(used(costly, 10).ahead(&terms, costly, at(60)), 0);
+    lease.add(Leased {
+        place: 1,
+        usable_until: at(70),
+        ends: at(80),
+    });
+    assert_eq!(lease.take(other, at(60)), None);
+    assert_eq!(lease.take(limit, at(60)), Some(FromLease::Place(1)));
+    // Once it is not used any more, it gives way.
+    lease.arrive(20 * MS, other, at(61));
+    lease.arrive(20 * MS, other, at(200));
+    lease.add(Leased {
+        place: 2,
+        usable_until: at(300),
+        ends: at(300),
+    });
+    assert_eq!(lease.take(other, at(201)), Some(FromLease::Place(2)));
+}
+
+#[test]
+fn a_place_lapses_at_its_time_and_goes_back_when_the_lease_ends() {
+    let limit = nodelay(100);
+    let mut lease = Lease::new(limit, START);
+    for (place, usable_until) in [(1, 10), (2, 20), (3, 50), (4, 60)] {
+        let ends = at(usable_until.min(30));
+        lease.add(Leased {
+            place,
+            usable_until: at(usable_until),
+            ends,
+        });
+    }
+    assert_eq!(lease.next_end(), Some(at(10)));
+    assert_eq!(lease.take(limit, at(10)), Some(FromLease::Place(2)));
+    assert!(lease.end(at(29)).iter().map(|it| it.place).eq([1]));
+    assert!(
+        lease.end(at(30)).iter().map(|it| it.place).eq([4, 3]),
+        "the last one first"
+    );
+    assert_eq!((lease.places(), lease.next_end()), (0, None));
+}
+
+#[test]
+fn a_refusal_is_repeated_until_the_store_would_accept_and_no_longer_than_the_lease() {
+    let (limit, slow, fast) = (nodelay(100), terms("1r/s"), terms("10000r/s"));
+    let mut lease = Lease::new(limit, START);
+    let until = |lease: &Lease<u32>, terms, retry: u64, drains: u64| {
+        let retry_at = at(60 + retry);
+        let drains_in = Duration::from_millis(drains);
+        lease.refuses_until(terms, at(60), retry_at, drains_in)
+    };
+    assert_eq!(until(&lease, &slow, 500, 100_000), at(80));
+    assert_eq!(until(&lease, &slow, 7, 100_000), at(67));
+    lease.refuse(limit, 9, at(67));
+    assert_eq!(lease.take(limit, at(66)), Some(FromLease::Refused(9)));
+    assert_eq!(lease.take(nodelay(99), at(66)), None);
+    assert_eq!(lease.take(limit, at(67)), None);
+    // Of a busy key, a part of the time in which the bucket drains.
+    let until = until(&used(limit, 100), &fast, 0, 10);
+    assert!(
+        (at(60) + 5 * MS / 4..=at(60) + 5 * MS / 2).contains(&until),
+        "{until:?}"
+    );
+}
+
+/// `each` requests a second at each gateway for two seconds; gateways leave after some of it.
+fn simulated(rate: &str, limit: Limit, length: Duration, each: &[u32]) -> Simulation {
+    let gateways = (0..each.len()).map(|_| {
+        let away = Duration::from_micros(150);
+        Gateway::new(Duration::ZERO, away, limit, START)
+    });
+    let rate: Rate = rate.parse().unwrap();
+    let store = Store::new(Algorithm::LeakyBucket, rate, limit);
+    let mut simulation = Simulation::new(store, length, gateways.collect(), START);
+    for (gateway, each) in each.iter().enumerate() {
+        // Not in step with each other.
+        let first = Duration::from_micros(37 * gateway as u64);
+        for nth in 0..2 * *each {
+            simulation.join(
+                gateway,
+                START + first + Duration::from_secs(nth.into()) / *each,
+            );
+        }
+    }
+    simulation.run(at(5000));
+    simulation
+}
+
+#[test]
+fn a_flooded_key_keeps_its_rate_with_far_fewer_asks_and_all_have_their_part() {
+    for limit in [
+        nodelay(1000),
+        nodelay(200),
+        Limit {
+            delay: Delay::Above(0),
+            ..nodelay(1000)
+        },
+    ] {
+        let run = |length| simulated("6000r/s", limit, length, &[5000, 7000, 8000]);
+        let (with, without) = (run(20 * MS), run(Duration::from_nanos(1)));
+        let all = with.went_on().len();
+        assert!(all * 100 >= without.went_on().len() * 97, "{all} {limit:?}");
+        let asked = [with.store.asked, without.store.asked];
+        assert!(asked[0] * 5 <= asked[1], "{asked:?} {limit:?}");
+        for gateway in &with.gateways {
+            assert!(
+                gateway.went_on.len() * 5 > all,
+                "{} of {all} {limit:?}",
+                gateway.went_on.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn below_the_rate_nobody_is_refused_for_the_leases_of_others() {
+    for burst in [60, 200, 2000] {
+        let simulation = simulated("6000r/s", nodelay(burst), 20 * MS, &[1600, 1700, 1800]);
+        let refused: usize = simulation.gateways.iter().map(|it| it.refused).sum();
+        assert_eq!(
+            (refused, simulation.went_on().len()),
+            (0, 10_200),
+            "{burst}"
+        );
+        assert!(
+            simulation.store.asked < 10_200 / 2,
+            "{burst}: {}",
+            simulation.store.asked
+        );
+    }
+}
+
+#[test]
+fn below_the_rate_nobody_waits_for_the_leases_of_others() {
+    let limit = Limit {
+        delay: Delay::Above(0),
+        ..nodelay(1000)
+    };
+    let [with, without] = [20 * MS, Duration::from_nanos(1)].map(|length| {
+        let simulation = simulated("6000r/s", limit, length, &[1600, 1700, 1800]);
+        simulation.went_on()
+    });
+    let later: Duration = with
+        .iter()
+        .zip(&without)
+        .map(|(it, other)| it.since(*other))
+        .sum();
+    assert!(later < MS * 10_200 / 5, "{later:?} for all");
+}
+
+#[test]
+fn what_a_gateway_leaves_another_has_after_the_length_of_a_lease() {
+    for limit in [
+        nodelay(500),
+        Limit {
+            delay: Delay::Above(0),
+            ..nodelay(500)
+        },
+    ] {
+        let mut simulation = simulated("6000r/s", limit, 20 * MS, &[0, 8000]);
+        // After that, another one comes for a second, and leaves.
+        let micros = Duration::from_micros;
+        for nth in 0..8000 {
+            simulation.join(0, at(6000) + micros(125 * nth));
+        }
+        for nth in 0..16_000 {
+            simulation.join(1, at(6000) + micros(125 * nth + 60));
+        }
+        simulation.run(at(9000));
+        let moments = simulation.gateways[1].went_on.iter();
+        // Who waits in the queue then has joined before.
+        let from = 7000 + 84 + 21;
+        let count = moments.filter(|it| (at(from)..at(from + 500)).contains(*it));
+        let count = count.count();
+        assert!(count >= 3000 * 97 / 100, "{count} of 3000 {limit:?}");
+    }
+}
