@@ -221,7 +221,7 @@ impl Claims {
             Mode::Out(parts) | Mode::Settling(parts, _) => parts,
         };
         self.mode = Mode::Out(parts);
-        gate.stand_alone(parts);
+        gate.stand_alone(parts, now);
     }
 
     /// The store can be reached again, as a probe has found: the next claim is due at once.

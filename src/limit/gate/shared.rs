@@ -48,8 +48,11 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
 
     /// From now on requests leave at an equal part of the rate, where so many gates share it.
     ///
-    /// The first leaves one interval behind the last departure. Slots that it was granted are lost.
-    pub fn stand_alone(&mut self, parts: NonZeroU32) {
+    /// The first leaves one interval behind the last departure, or now if that is later. Slots that
+    /// it was granted are lost.
+    pub fn stand_alone(&mut self, parts: NonZeroU32, now: Moment) {
+        // Before, no slot had come.
+        self.opens = self.opens.max(now);
         if let Some(granted) = self.granted.take() {
             let counts = granted.counts();
             self.slot_counts = SlotCounts {

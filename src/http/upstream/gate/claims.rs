@@ -115,7 +115,8 @@ impl OriginGate {
         let mut state = self.lock();
         let Some(((rate, store), worker)) = wanted else {
             if let Some(grid) = state.grid.take() {
-                state.gate.stand_alone(std::num::NonZeroU32::MIN);
+                let now = clock::now();
+                state.gate.stand_alone(std::num::NonZeroU32::MIN, now);
                 grid.wake.notify_one();
                 drop(state);
                 self.changes.send_replace(());

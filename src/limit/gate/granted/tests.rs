@@ -166,7 +166,7 @@ fn alone_it_goes_on_behind_its_last_departure_at_a_part_of_the_rate() {
     }
     grant(&mut gate, &[0, 10, 20], START);
     assert_eq!(leave(&mut gate, 12), [(0, 0), (1, 10)]);
-    gate.stand_alone(4.try_into().unwrap());
+    gate.stand_alone(4.try_into().unwrap(), at(12));
     assert_eq!(leave(&mut gate, 100), [(2, 50), (3, 90)]);
     // A new rate is divided as well.
     gate.set_limits(
@@ -207,6 +207,18 @@ fn demand_tells_the_weights_of_keys_by_class_or_without_keys_the_requests() {
         START,
     );
     assert_eq!(keys(&gate), [3]);
+}
+
+#[test]
+fn the_time_before_it_goes_on_alone_is_not_made_up() {
+    let mut gate = shared("100r/s");
+    for number in 0..5 {
+        join(&mut gate, number, 1, START);
+    }
+    grant(&mut gate, &[0], START);
+    assert_eq!(leave(&mut gate, 12), [(0, 0)]);
+    gate.stand_alone(2.try_into().unwrap(), at(150));
+    assert_eq!(leave(&mut gate, 195), [(1, 150), (2, 170), (3, 190)]);
 }
 
 proptest! {
