@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::sync::LazyLock;
 
 use redis::{Cmd, Script};
@@ -26,15 +27,15 @@ impl Source {
         let hash = Script::new(code).get_hash().to_owned();
         Self { code, hash }
     }
+}
 
-    fn of(algorithm: Algorithm) -> &'static Self {
-        let index = match algorithm {
-            Algorithm::LeakyBucket | Algorithm::TokenBucket => 0,
-            Algorithm::FixedWindow => 1,
-            Algorithm::SlidingWindowLog => 2,
-            Algorithm::SlidingWindowCounter => 3,
-        };
-        &SOURCES[index]
+/// Which of [`SOURCES`] decides by an algorithm.
+fn index_of(algorithm: Algorithm) -> usize {
+    match algorithm {
+        Algorithm::LeakyBucket | Algorithm::TokenBucket => 0,
+        Algorithm::FixedWindow => 1,
+        Algorithm::SlidingWindowLog => 2,
+        Algorithm::SlidingWindowCounter => 3,
     }
 }
 
@@ -52,26 +53,22 @@ static SOURCES: LazyLock<[Source; 4]> = LazyLock::new(|| {
 /// Gateways of another version keep other states under other names.
 pub const FORM: u8 = 2;
 
-/// How a script is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
-    /// By its hash. Redis forgets scripts when it restarts.
-    Hash,
-    /// With its source code. Redis then knows its hash.
-    Code,
-}
+/// The scripts that were sent over a connection with their source code.
+///
+/// A server does what comes over a connection in order, so it then knows their hashes.
+#[derive(Debug, Default)]
+pub(super) struct SentScripts([Cell<bool>; 4]);
 
 /// The command that makes a call.
-pub(super) fn command(call: &Call<'_>, prefix: &[u8], by: By) -> Cmd {
-    let source = Source::of(call.algorithm());
-    let mut command = match by {
-        By::Hash => redis::cmd("EVALSHA"),
-        By::Code => redis::cmd("EVAL"),
-    };
-    command.arg(match by {
-        By::Hash => &source.hash,
-        By::Code => source.code,
-    });
+///
+/// The script goes by its hash if its source code was sent before. `None`: the server has forgotten
+/// it since.
+pub(super) fn command(call: &Call<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let index = index_of(call.algorithm());
+    let source = &SOURCES[index];
+    let is_known = sent.is_some_and(|SentScripts(sent)| sent[index].replace(true));
+    let mut command = redis::cmd(if is_known { "EVALSHA" } else { "EVAL" });
+    command.arg(if is_known { &source.hash } else { source.code });
     command.arg(call.keys().len());
     let mut name = prefix.to_vec();
     for key in call.keys() {
