@@ -50,6 +50,8 @@ mod operation;
 mod pace;
 mod reply;
 mod script;
+#[cfg(test)]
+pub(crate) mod simulated;
 mod stored_state;
 mod url;
 
