@@ -1,5 +1,7 @@
 //! The operations that a batcher carries to the store.
 
+use std::cell::Cell;
+
 use actix::Recipient;
 
 use super::{Bill, Billed, Decision, InForce, NoReply, Placed, Retuned, SharedKey, StoreReply};
@@ -14,7 +16,7 @@ pub(super) struct Ask {
     /// When the request joined.
     pub(super) since: Moment,
     /// `None` once it is answered.
-    reply_to: Option<ReplyTo>,
+    reply_to: Cell<Option<ReplyTo>>,
 }
 
 /// Receives the store's decision.
@@ -44,15 +46,12 @@ impl Ask {
             key,
             limit,
             since,
-            reply_to: Some(reply_to),
+            reply_to: Cell::new(Some(reply_to)),
         }
     }
 
-    pub(super) fn tell(mut self, decision: Result<Decision, NoReply>) {
-        self.answer(decision);
-    }
-
-    fn answer(&mut self, decision: Result<Decision, NoReply>) {
+    /// Answers it, unless it was answered before.
+    pub(super) fn tell(&self, decision: Result<Decision, NoReply>) {
         let since = self.since;
         match self.reply_to.take() {
             Some(ReplyTo::Join(join, reply_to)) => reply_to.do_send(StoreReply {
@@ -80,7 +79,7 @@ impl Ask {
 /// An actor that expects an answer always gets one.
 impl Drop for Ask {
     fn drop(&mut self) {
-        self.answer(Err(NoReply));
+        self.tell(Err(NoReply));
     }
 }
 

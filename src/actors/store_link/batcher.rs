@@ -39,6 +39,8 @@ pub(super) struct Batcher {
     pacer: Rc<Pacer>,
     offset: Cell<Offset>,
     joins: RefCell<Vec<Ask>>,
+    /// The batches of joins that are under way, in order.
+    carried: RefCell<Vec<Weak<[Ask]>>>,
     refunds: RefCell<Vec<PendingRefund>>,
     retunes: RefCell<Vec<Retuning>>,
     /// Whether refunds or retunes are under way.
@@ -79,6 +81,7 @@ impl Batcher {
             pacer,
             offset: Cell::default(),
             joins: RefCell::default(),
+            carried: RefCell::default(),
             refunds: RefCell::default(),
             retunes: RefCell::default(),
             tidying: Cell::default(),
@@ -185,11 +188,12 @@ impl Batcher {
     }
 
     async fn carry_joins(self: &Rc<Self>) {
-        let batch = some_of(&self.joins);
+        let batch: Rc<[Ask]> = some_of(&self.joins).into();
         self.gather();
         let Some(first) = batch.first() else {
             return;
         };
+        self.note_carried(&batch);
         let began = self.pacer.now();
         let left = self.timeout().saturating_sub(began.since(first.since));
         let asked: Vec<store::Join> = batch.iter().map(Ask::to_store).collect();
@@ -198,13 +202,35 @@ impl Batcher {
             self.store.hang_up();
             vec![Err(Error::Late); asked.len()]
         });
-        drop(asked);
         let received = self.pacer.now();
-        for (ask, answer) in batch.into_iter().zip(answers) {
-            self.tell_of(&ask.key.zone, answer.as_ref().err());
+        let mut errors = answers.iter().filter_map(|answer| answer.as_ref().err());
+        let outage = errors.find(|error| error.is_outage()).cloned();
+        // First in, first out: those before these fall back first, and those behind them last.
+        if outage.is_some() {
+            self.abandon(|other| !Rc::ptr_eq(other, &batch));
+        }
+        for (ask, answer) in batch.iter().zip(answers) {
+            self.count(&ask.key.zone, answer.as_ref().err());
             let decision = answer.map(|answer| self.decision(&ask.key, &answer, received));
-            let decision = decision.map_err(|_| NoReply);
-            ask.tell(decision);
+            ask.tell(decision.map_err(|_| NoReply));
+        }
+        if let Some(error) = outage {
+            self.give_up(&error);
+        }
+    }
+
+    fn note_carried(&self, batch: &Rc<[Ask]>) {
+        let mut carried = self.carried.borrow_mut();
+        carried.retain(|other| other.strong_count() > 0);
+        carried.push(Rc::downgrade(batch));
+    }
+
+    /// Tells the batches under way that there is no decision, in order, while `is_abandoned`.
+    fn abandon(&self, is_abandoned: impl Fn(&Rc<[Ask]>) -> bool) {
+        let carried = self.carried.borrow().clone();
+        let batches = carried.iter().filter_map(Weak::upgrade);
+        for batch in batches.take_while(is_abandoned) {
+            batch.iter().for_each(|ask| ask.tell(Err(NoReply)));
         }
     }
 
@@ -296,6 +322,13 @@ impl Batcher {
 
     /// Counts an operation, and notes if the store is unavailable.
     fn tell_of(self: &Rc<Self>, zone: &StoreLink, error: Option<&Error>) {
+        self.count(zone, error);
+        if let Some(error) = error.filter(|error| error.is_outage()) {
+            self.give_up(error);
+        }
+    }
+
+    fn count(&self, zone: &StoreLink, error: Option<&Error>) {
         zone.count(match error {
             None => StoreResult::Ok,
             Some(Error::Late) => StoreResult::Late,
@@ -304,19 +337,20 @@ impl Batcher {
                 StoreResult::Refused
             }
         });
-        match error {
-            None => {}
-            Some(error) if error.is_outage() => self.give_up(error),
-            Some(error) => self.store_health.refused(&zone.zone, error),
+        if let Some(error) = error.filter(|error| !error.is_outage()) {
+            self.store_health.refused(&zone.zone, error);
         }
     }
 
     /// Stops asking until the store is back.
+    ///
+    /// What is under way is not waited for: others that join meanwhile would be decided before it.
     fn give_up(self: &Rc<Self>, error: &Error) {
         if self.out.replace(true) {
             return;
         }
         self.store_health.lost(error);
+        self.abandon(|_| true);
         for ask in self.joins.take() {
             ask.key.zone.count(StoreResult::Skipped);
             ask.tell(Err(NoReply));
