@@ -48,7 +48,14 @@ pub(super) fn visit(
         let Some(zone) = gateway_there.zone(visit.zone) else {
             return;
         };
-        let plan = zone.settings().plans.index_of(visit.key.as_bytes());
+        let plans = &zone.settings().plans;
+        let (plan, mut visit) = (plans.index_of(visit.key.as_bytes()), visit);
+        if zone.settings().algorithm.has_windows() {
+            // The count is part of the rate.
+            let rate = plans.of(visit.key.as_bytes()).and_then(|plan| plan.rate);
+            let rate = rate.unwrap_or(zone.settings().rate);
+            visit.limit.burst = rate.whole_count().unwrap_or(1) - 1;
+        }
         let request = invariants.joined(&gateway_there, &visit);
         let joining = zone.join(Key::from(visit.key.as_bytes()), plan, visit.limit, false);
         stay(&world_there, &invariants, &visit, &request, joining).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 
+use super::random::Random;
 use super::world::World;
 use crate::limit::Moment;
 use crate::time::simulated::SimulatedTime;
@@ -31,6 +32,16 @@ pub(super) struct Skew {
 }
 
 impl Skew {
+    /// A clock that is up to ten seconds wrong.
+    pub(super) fn new(random: &mut Random, has_drift: bool) -> Self {
+        let ahead = random.number(0..20_000_000_000);
+        let ppm = if has_drift { random.number(0..101) } else { 50 };
+        Self {
+            ahead: i64::try_from(ahead).unwrap_or(0) - 10_000_000_000,
+            ppm: i32::try_from(ppm).unwrap_or(0) - 50,
+        }
+    }
+
     /// What the clock shows at a time of the simulation.
     fn shows(self, time: Duration) -> i128 {
         let time = i128::try_from(time.as_nanos()).unwrap_or(i128::MAX);

@@ -8,7 +8,7 @@ use super::clock::{Skew, SkewedClock};
 use super::network;
 use super::scenario::Scenario;
 use super::world::{HostId, World};
-use crate::actors::{StoreHealth, Zone};
+use crate::actors::{Key, StoreHealth, Waiters, Zone};
 use crate::config;
 use crate::limit::{Moment, Rate};
 use crate::time::pacer::Pacer;
@@ -81,6 +81,27 @@ impl Gateway {
         let store_health = Some(Arc::clone(&self.store_health));
         let zone = zone.retune_at(settings, Vec::new(), store_health, self.saved());
         self.zones.borrow_mut()[index] = Box::leak(Box::new(zone));
+    }
+
+    /// An operator has a zone forget a key. Those who wait keep their times.
+    pub(super) async fn forget(&self, index: usize, key: &str) {
+        if let Some(zone) = self.zone(index) {
+            zone.forget(Key::from(key.as_bytes()), Waiters::Stay).await;
+        }
+    }
+
+    /// What it has of keys: their zones.
+    pub(super) async fn remembers(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        let zones = self.zones.borrow().clone();
+        for zone in zones {
+            let stats = zone.stats(0).await;
+            if stats.active + stats.parked + stats.depth > 0 {
+                let (number, name) = (self.number, &zone.settings().name);
+                left.push(format!("a key of {name} at gateway {number}"));
+            }
+        }
+        left
     }
 
     /// Whether the gateway knows that it cannot reach the store.

@@ -24,7 +24,9 @@ mod random;
 mod redis;
 mod run;
 mod scenario;
+mod script_call;
 mod store;
+mod suffer;
 #[cfg(test)]
 mod tests;
 mod world;

@@ -234,7 +234,7 @@ impl Connection {
 }
 
 /// The words of a command.
-fn words(command: &Cmd) -> Vec<Vec<u8>> {
+pub(super) fn words(command: &Cmd) -> Vec<Vec<u8>> {
     let words = command.args_iter().map(|arg| match arg {
         Arg::Simple(word) => word.to_vec(),
         _ => Vec::new(),

@@ -1,7 +1,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-/// A source of random numbers that is the same for the same seed (SplitMix64).
+/// A source of random numbers that is the same for the same seed (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 

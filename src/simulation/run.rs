@@ -1,6 +1,6 @@
 //! Runs the scenario of a seed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -11,9 +11,10 @@ use super::gateway::Gateway;
 use super::invariants::Invariants;
 use super::network::Network;
 use super::random::Random;
-use super::redis::FakeRedis;
-use super::scenario::{Fault, Scenario};
+use super::redis::{Change, FakeRedis};
+use super::scenario::Scenario;
 use super::store::StoreServer;
+use super::suffer::suffer;
 use super::world::{HostId, World};
 use crate::limit::Cost;
 use crate::store::simulated;
@@ -30,55 +31,57 @@ pub(super) struct Outcome {
 }
 
 /// All parts of a running simulation.
-struct Simulation {
-    world: Rc<World>,
-    scenario: Rc<Scenario>,
-    store: Rc<StoreServer>,
-    network: Rc<Network>,
-    invariants: Rc<Invariants>,
-    gateways: RefCell<Vec<Rc<Gateway>>>,
+pub(super) struct Simulation {
+    pub(super) world: Rc<World>,
+    pub(super) scenario: Rc<Scenario>,
+    pub(super) store: Rc<StoreServer>,
+    pub(super) network: Rc<Network>,
+    pub(super) invariants: Rc<Invariants>,
+    pub(super) gateways: RefCell<Vec<Rc<Gateway>>>,
+    /// Whether all requests are answered, and some time has passed.
+    pub(super) is_over: Cell<bool>,
 }
 
-/// Runs a seed. `change` is what becomes of each script before it runs.
-pub(super) fn run(seed: u64, change: fn(&str) -> String) -> Outcome {
+/// Runs a seed.
+pub(super) fn run(seed: u64, change: Change) -> Outcome {
     let mut random = Random::new(seed);
-    let scenario = Rc::new(Scenario::new(&mut random));
-    let mut joins = 0;
-    let mut network = None;
-    let all = &mut joins;
+    let scenario = Scenario::new(&mut random);
+    let outcome = run_scenario(scenario, random, change);
+    let failure = outcome.failure.map(|failure| {
+        format!("seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation")
+    });
+    Outcome { failure, ..outcome }
+}
+
+/// Runs a scenario. `change` is what becomes of each script before it runs.
+pub(super) fn run_scenario(scenario: Scenario, mut random: Random, change: Change) -> Outcome {
+    let scenario = Rc::new(scenario);
     let known = Rc::new(RefCell::new(None));
-    let found = Rc::clone(&known);
-    let its = Rc::clone(&scenario);
+    let (found, its) = (Rc::clone(&known), Rc::clone(&scenario));
     let world = World::run(|world| {
         let invariants = Invariants::new(world, &its);
-        *found.borrow_mut() = Some(Rc::clone(&invariants));
         let store = Rc::new(StoreServer::new(world, &invariants, FakeRedis::new(change)));
-        let its_network = Network::new(world, &store, random.fork());
-        let guard = simulated::set_network(Rc::new(Rc::clone(&its_network)));
-        network = Some(guard);
+        let network = Network::new(world, &store, random.fork());
+        let guard = simulated::set_network(Rc::new(Rc::clone(&network)));
+        found.replace(Some((Rc::clone(&invariants), guard)));
         let simulation = Rc::new(Simulation {
             world: Rc::clone(world),
             scenario: its,
             store,
-            network: its_network,
+            network,
             invariants,
             gateways: RefCell::default(),
+            is_over: Cell::default(),
         });
         simulation.play(random).boxed_local()
     });
-    if let Some(invariants) = known.take() {
-        *all = invariants.joins();
-    }
     let failure = world.failure().map(|failure| {
-        let (scenario, last) = (&scenario, world.trace().last());
-        format!(
-            "seed {seed}: {failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n\
-             seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation"
-        )
+        let last = world.trace().last();
+        format!("{failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n{failure}")
     });
     Outcome {
         digest: world.trace().digest(),
-        joins,
+        joins: known.take().map_or(0, |(invariants, _)| invariants.joins()),
         failure,
     }
 }
@@ -97,14 +100,59 @@ impl Simulation {
             let simulation = Rc::clone(&self);
             self.world.spawn(HostId::FIRST, async move {
                 simulation.world.sleep_until(at).await;
-                simulation.suffer(fault).await;
+                suffer(&simulation, fault).await;
             });
         }
-        self.world.sleep_until(self.scenario.lasts).await;
+        if !self.scenario.is_calm() {
+            self.world.spawn(HostId::FIRST, Rc::clone(&self).watch());
+        }
+        self.world
+            .sleep_until(self.scenario.lasts.max(self.scenario.healed()))
+            .await;
         while self.invariants.waiting() > 0 {
             self.world.sleep(Duration::from_millis(100)).await;
             self.invariants.check_waiting();
         }
+        self.expect_nothing_left().await;
+    }
+
+    /// Notes when gateways go alone, until all is over.
+    async fn watch(self: Rc<Self>) {
+        let mut alone = vec![false; self.gateways.borrow().len()];
+        while !self.is_over.get() {
+            for (number, gateway) in self.gateways.borrow().iter().enumerate() {
+                let is_out = gateway.is_out();
+                if std::mem::replace(&mut alone[number], is_out) != is_out {
+                    self.invariants.goes_alone(number, is_out);
+                }
+            }
+            self.world.sleep(Duration::from_millis(3)).await;
+        }
+    }
+
+    /// Checks that all gateways reach the store again, and that keys are forgotten.
+    async fn expect_nothing_left(&self) {
+        let back = self.world.now().max(self.scenario.healed()) + Duration::from_secs(3);
+        self.world.sleep_until(back).await;
+        self.is_over.set(true);
+        self.invariants.over();
+        let gateways = self.gateways.borrow().clone();
+        for gateway in gateways.iter().filter(|gateway| gateway.is_out()) {
+            self.invariants
+                .stays(&format!("gateway {} is alone", gateway.number));
+        }
+        let mut left = Vec::new();
+        for _ in 0..200 {
+            left = self.store.names();
+            for gateway in &gateways {
+                left.extend(gateway.remembers().await);
+            }
+            if left.is_empty() {
+                return;
+            }
+            self.world.sleep(Duration::from_secs(5)).await;
+        }
+        self.invariants.stays(&left.join(", "));
     }
 
     async fn send_requests(self: Rc<Self>, gateway: usize, mut random: Random) {
@@ -134,7 +182,9 @@ impl Simulation {
         let key = random.pick(plan.keys);
         let limit = random.pick(&plan.limits);
         let [leaves, given_back, refunded, settled] = self.scenario.moods;
-        let leaves_after = random.chance(leaves).then(|| random.millis(0..400));
+        // Some leave while the store is being asked.
+        let soon = if random.chance(40) { 6 } else { 400 };
+        let leaves_after = random.chance(leaves).then(|| random.millis(0..soon));
         let then = if random.chance(given_back) {
             Then::GivenBack
         } else if random.chance(refunded) {
@@ -151,19 +201,6 @@ impl Simulation {
             limit,
             leaves_after,
             then,
-        }
-    }
-
-    async fn suffer(&self, fault: Fault) {
-        self.world.note(format_args!("{fault:?}"));
-        match fault {
-            Fault::Retune {
-                gateway,
-                zone,
-                rate,
-            } => {
-                self.gateways.borrow()[gateway].retune(zone, rate);
-            }
         }
     }
 }

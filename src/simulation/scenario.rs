@@ -38,15 +38,8 @@ impl Scenario {
             _ => random.number(1..6),
         };
         let has_drift = random.chance(50);
-        let clock = |random: &mut Random| Skew {
-            ahead: i64::try_from(random.number(0..20_000_000_000)).unwrap_or(0) - 10_000_000_000,
-            ppm: if has_drift {
-                i32::try_from(random.number(0..101)).unwrap_or(0) - 50
-            } else {
-                0
-            },
-        };
-        let clocks: Vec<_> = (0..gateways).map(|_| clock(random)).collect();
+        let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
+        let clocks: Vec<_> = clocks.collect();
         let zones: Vec<_> = (0..random.number(1..4))
             .map(|index| ZonePlan::new(index, random))
             .collect();
@@ -62,11 +55,11 @@ impl Scenario {
         };
         let moods = [(); 4].map(|()| percent(random));
         // So many requests, at so many times the rates together.
-        let (requests, load) = (random.number(100..400), random.number(5..40));
+        let (requests, load) = (random.number(60..220), random.number(5..40));
         let rates: f64 = zones.iter().map(ZonePlan::rates).sum();
         #[allow(clippy::cast_precision_loss)]
         let lasts = requests as f64 / (rates * load as f64 / 10.0);
-        let lasts = Duration::from_secs_f64(lasts.clamp(0.5, 20.0));
+        let lasts = Duration::from_secs_f64(lasts.clamp(0.5, 10.0));
         let pause = lasts * u32::try_from(gateways).unwrap_or(1)
             / u32::try_from(requests).unwrap_or(u32::MAX);
         let faults = Fault::plan(random, clocks.len(), zones.len(), lasts);
@@ -74,7 +67,7 @@ impl Scenario {
             clocks,
             zones,
             delay: (least, least + spread),
-            timeout: Duration::from_millis(random.number(20..80)),
+            timeout: Duration::from_millis(random.number(40..100)),
             lasts,
             pause,
             moods,
@@ -98,7 +91,41 @@ impl Scenario {
             .expect("one")
     }
 
-    fn rates(&self, zone: usize, key: &str) -> impl Iterator<Item = Rate> {
+    /// How many times the rate of a zone is changed in a file.
+    pub(super) fn retunes(&self, zone: usize) -> usize {
+        let retunes = self.faults.iter().filter(
+            |(_, fault)| matches!(fault, Fault::Retune { zone: other, .. } if *other == zone),
+        );
+        retunes.count()
+    }
+
+    /// When the last fault is over.
+    pub(super) fn healed(&self) -> Duration {
+        let ends = self.faults.iter().map(|(at, fault)| *at + fault.lasts());
+        ends.max().unwrap_or_default()
+    }
+
+    /// How long a request of a key may wait at most, once it was accepted.
+    ///
+    /// `billed` is what was billed to the key, in requests.
+    pub(super) fn longest_wait(&self, zone: usize, key: &str, billed: u32) -> Duration {
+        let bursts = self.zones[zone].limits.iter().map(|limit| limit.burst);
+        let places = u64::from(bursts.max().unwrap_or(0) + 1);
+        // A bill may move a request behind all others: to the end of the schedule.
+        let mut schedules = 1 + u64::from(billed);
+        if self.moods.iter().any(|percent| *percent > 0) {
+            // Places that were given back do not count for those who come behind them.
+            schedules += 1;
+        }
+        if !self.is_calm() {
+            // Those who were let in by gateways that went alone get times one behind the other.
+            schedules *= (self.clocks.len() as u64 + 1) * (self.faults.len() as u64 + 1);
+        }
+        self.slowest(zone, key).time_for(places * schedules)
+    }
+
+    /// All rates that a key has at any time.
+    pub(super) fn rates(&self, zone: usize, key: &str) -> impl Iterator<Item = Rate> {
         let retuned = self
             .faults
             .iter()

@@ -78,23 +78,11 @@ impl Answers {
         if !zone.algorithm.queues() {
             return decided;
         }
-        let billed = self.billed.get(&(request.zone, request.key));
-        let places = zone
-            .limits
-            .iter()
-            .map(|limit| limit.burst)
-            .max()
-            .unwrap_or(0);
-        // A bill may move a request behind all others: to the end of the schedule.
-        let moves = 1 + u64::from(billed.copied().unwrap_or(0));
-        let places = u64::from(places + 1) * moves;
-        let rate = self.scenario.slowest(request.zone, request.key);
-        if self.scenario.is_calm() {
-            return decided + rate.time_for(places);
-        }
-        // Those who were let in by gateways that went alone get times one behind the other.
-        let gateways = self.scenario.clocks.len() as u64;
-        let faults = self.scenario.faults.len() as u64;
-        decided + rate.time_for(places * (gateways + 1) * (faults + 1))
+        let billed = self.billed.get(&(request.zone, request.key)).copied();
+        let billed = billed.unwrap_or(0);
+        decided
+            + self
+                .scenario
+                .longest_wait(request.zone, request.key, billed)
     }
 }

@@ -1,9 +1,12 @@
 //! What must hold after each step, whatever the seed.
 
 mod answers;
+mod books;
+mod fallback;
 mod order;
 mod pace;
 mod places;
+mod sharing;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,14 +16,17 @@ use super::client::Visit;
 use super::gateway::Gateway;
 use super::redis::Reply;
 use super::scenario::Scenario;
+use super::script_call::ScriptCall;
 use super::world::{HostId, World};
 use crate::actors::{Charge, Grant, Rejection};
 use crate::limit::{Cost, Limit};
-use crate::observe::metrics::Rejected;
 use answers::Answers;
+use books::Books;
+use fallback::Fallback;
 use order::Order;
 use pace::Pace;
 use places::Places;
+use sharing::Sharing;
 
 /// A request of a client.
 #[derive(Clone, Debug)]
@@ -41,9 +47,12 @@ pub(super) struct Invariants {
     world: Rc<World>,
     next: Cell<u64>,
     answers: RefCell<Answers>,
+    fallback: Fallback,
     order: RefCell<Order>,
     pace: RefCell<Pace>,
     places: RefCell<Places>,
+    books: RefCell<Books>,
+    sharing: RefCell<Sharing>,
 }
 
 /// Whether an invariant holds, or what is wrong.
@@ -55,9 +64,12 @@ impl Invariants {
             world: Rc::clone(world),
             next: Cell::default(),
             answers: RefCell::new(Answers::new(scenario)),
+            fallback: Fallback::new(scenario),
             order: RefCell::new(Order::new(scenario)),
             pace: RefCell::new(Pace::new(scenario)),
             places: RefCell::default(),
+            books: RefCell::new(Books::new(scenario)),
+            sharing: RefCell::new(Sharing::new(scenario)),
         })
     }
 
@@ -84,8 +96,12 @@ impl Invariants {
         let now = self.world.now();
         self.note(request, format_args!("departs: {:?}", grant.charge));
         self.check(self.answers.borrow_mut().answered(request, now));
+        self.check(self.fallback.departed(request, grant.charge));
         self.check(self.order.borrow_mut().departed(request, grant));
         self.check(self.places.borrow_mut().departed(request, grant));
+        self.books.borrow_mut().departed(request);
+        let sharing = &mut *self.sharing.borrow_mut();
+        self.check(sharing.departed(request, grant.charge, now));
         self.check(self.pace.borrow_mut().departed(request, grant.charge, now));
     }
 
@@ -97,9 +113,7 @@ impl Invariants {
                 .borrow_mut()
                 .answered(request, self.world.now()),
         );
-        if rejection.reason == Rejected::Restart {
-            self.check(Err("an actor panicked".to_owned()));
-        }
+        self.check(self.fallback.rejected(request, rejection.reason));
     }
 
     /// Its client left while it waited.
@@ -113,15 +127,20 @@ impl Invariants {
         self.note(request, format_args!("costs {cost:?}"));
         self.answers.borrow_mut().settled(request, cost);
         self.places.borrow_mut().settled(request, cost);
-        self.pace.borrow_mut().settled(request, cost);
+        self.books.borrow_mut().settled(request, cost);
+        let now = self.world.now();
+        self.pace.borrow_mut().settled(request, cost, now);
     }
 
     /// The store has run a command.
     pub(super) fn store_ran(&self, command: &[Vec<u8>], reply: &Reply) {
-        let ran = self.places.borrow_mut().store_ran(command, reply);
-        match ran {
+        match ScriptCall::read(command, reply) {
             Ok(None) => {}
-            Ok(Some(what)) => self.world.note(format_args!("store: {what}")),
+            Ok(Some(call)) => {
+                self.world.note(format_args!("store:{call}"));
+                self.check(self.places.borrow_mut().store_ran(&call));
+                self.books.borrow_mut().store_ran(&call);
+            }
             Err(wrong) => self.check(Err(wrong)),
         }
     }
@@ -131,6 +150,40 @@ impl Invariants {
         self.world.note(format_args!("store: has forgotten"));
         self.places.borrow_mut().store_forgot();
         self.pace.borrow_mut().store_forgot(self.world.now());
+    }
+
+    /// An operator has the store forget a key.
+    pub(super) fn forgotten(&self) {
+        self.store_forgot();
+    }
+
+    /// The store's clock has jumped ahead.
+    pub(super) fn jumped(&self, ahead: Duration) {
+        self.pace.borrow_mut().jumped(ahead);
+    }
+
+    /// A gateway goes alone from now on, or not any more.
+    pub(super) fn goes_alone(&self, gateway: usize, is_alone: bool) {
+        self.world
+            .note(format_args!("gateway {gateway}: goes alone: {is_alone}"));
+        let now = self.world.now();
+        if is_alone {
+            self.pace.borrow_mut().goes_alone(gateway, now);
+            self.sharing.borrow_mut().goes_alone(gateway);
+        } else {
+            self.pace.borrow_mut().is_back(gateway, now);
+            self.sharing.borrow_mut().is_back(gateway);
+        }
+    }
+
+    /// All is over: nobody waits, and the store has what it was sent.
+    pub(super) fn over(&self) {
+        self.check(self.books.borrow().check());
+    }
+
+    /// Something does not go away.
+    pub(super) fn stays(&self, what: &str) {
+        self.check(Err(format!("{what} long after all is over")));
     }
 
     /// A gateway has died: its requests get no answer.

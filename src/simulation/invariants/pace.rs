@@ -16,8 +16,10 @@ pub(super) struct Pace {
     departures: BTreeMap<Stream, Vec<Departure>>,
     /// When the store has lost data.
     forgot: Vec<Duration>,
-    /// When a gateway began to go alone.
-    alone: Vec<(usize, Duration)>,
+    /// When a gateway began to go alone, and when it ended; for ever, if it has not.
+    alone: Vec<(usize, Duration, Duration)>,
+    /// How far the store's clock has jumped ahead.
+    jumped: Duration,
 }
 
 /// A zone and a key, and the gateway if that went alone.
@@ -26,8 +28,9 @@ type Stream = (usize, &'static str, Option<usize>);
 struct Departure {
     id: u64,
     at: Duration,
-    /// Less if it is given back.
     cost: u32,
+    /// What was given back of it, and when.
+    given_back: Option<(Duration, u32)>,
 }
 
 impl Pace {
@@ -37,6 +40,7 @@ impl Pace {
             departures: BTreeMap::new(),
             forgot: Vec::new(),
             alone: Vec::new(),
+            jumped: Duration::ZERO,
         }
     }
 
@@ -45,7 +49,19 @@ impl Pace {
     }
 
     pub(super) fn goes_alone(&mut self, gateway: usize, now: Duration) {
-        self.alone.push((gateway, now));
+        self.alone.push((gateway, now, Duration::MAX));
+    }
+
+    pub(super) fn is_back(&mut self, gateway: usize, now: Duration) {
+        let own = self
+            .alone
+            .iter_mut()
+            .filter(|(other, ..)| *other == gateway);
+        own.for_each(|(.., end)| *end = (*end).min(now));
+    }
+
+    pub(super) fn jumped(&mut self, ahead: Duration) {
+        self.jumped += ahead;
     }
 
     pub(super) fn departed(&mut self, request: &Request, charge: Charge, now: Duration) -> Checked {
@@ -58,16 +74,18 @@ impl Pace {
             id: request.id,
             at: now,
             cost: request.limit.cost.get(),
+            given_back: None,
         });
         self.check_windows(stream)?;
         self.check_distance(stream)
     }
 
-    pub(super) fn settled(&mut self, request: &Request, cost: Option<Cost>) {
-        let cost = cost.map_or(0, Cost::get);
+    pub(super) fn settled(&mut self, request: &Request, cost: Option<Cost>, now: Duration) {
+        let kept = cost.map_or(0, Cost::get);
         let all = self.departures.values_mut().flatten();
         for departure in all.filter(|it| it.id == request.id) {
-            departure.cost = departure.cost.min(cost);
+            let less = departure.cost.saturating_sub(kept);
+            departure.given_back = Some((now, less));
         }
     }
 
@@ -77,7 +95,10 @@ impl Pace {
         let Some(last) = departures.last() else {
             return Ok(());
         };
-        let mut sum = 0;
+        let (mut sum, mut given_back) = (0, Vec::new());
+        for departure in departures {
+            given_back.extend(departure.given_back);
+        }
         for (index, first) in departures.iter().enumerate().rev() {
             sum += first.cost;
             // Only the widest window that has these.
@@ -85,7 +106,11 @@ impl Pace {
             if before == Some(first.at) {
                 continue;
             }
-            let most = self.most(stream, first.at, last.at);
+            // What the store was told before the window cannot be used in it.
+            let since = first.at.saturating_sub(self.settling());
+            let within = given_back.iter().filter(|(at, _)| *at >= since);
+            let more: u32 = within.map(|(_, cost)| cost).sum();
+            let most = self.most(stream, first.at, last.at) + f64::from(more);
             if f64::from(sum) > most {
                 let (_, key, _) = stream;
                 let span = last.at.saturating_sub(first.at);
@@ -97,11 +122,20 @@ impl Pace {
         Ok(())
     }
 
+    /// How long it takes at most until the store has what is given back.
+    fn settling(&self) -> Duration {
+        if self.scenario.is_calm() {
+            8 * self.scenario.delay.1
+        } else {
+            Duration::from_secs(3)
+        }
+    }
+
     /// How many requests may depart from one time to another.
     fn most(&self, stream: Stream, from: Duration, to: Duration) -> f64 {
         let (index, key, gateway) = stream;
         let zone = &self.scenario.zones[index];
-        let span = (to.saturating_sub(from) + self.error()).as_secs_f64();
+        let span = (to.saturating_sub(from) + self.error() + self.jumped).as_secs_f64();
         let rate = self.scenario.fastest(index, key);
         let costs = zone.limits.iter().map(|limit| limit.cost.get());
         let cost = f64::from(costs.max().unwrap_or(1));
@@ -120,44 +154,46 @@ impl Pace {
             }
             Algorithm::TokenBucket => rate.per_second() * span + burst + 1.0,
             _ => {
-                let windows = span / rate.period().as_secs_f64();
+                let rates = || self.scenario.rates(index, key);
+                let period = rates().map(Rate::period).min().unwrap_or_default();
+                let count = rates().filter_map(Rate::whole_count).max();
+                let windows = span / period.as_secs_f64();
                 let touched = match zone.algorithm {
                     Algorithm::SlidingWindowLog => windows.floor() + 1.0,
                     _ => windows.floor() + 2.0,
                 };
-                (burst + 1.0) * touched
+                f64::from(count.unwrap_or(0)) * touched
             }
         };
         // What the store forgot is forgiven once, and what a gateway let in alone each time.
+        let waits = self.scenario.longest_wait(index, key, 0) + self.scenario.timeout;
+        let touches = |began: Duration, ended: Duration| {
+            began <= to + self.scenario.timeout && ended.saturating_add(waits) >= from
+        };
+        // Those who wait at other gateways learn of a new rate with the next request there.
+        let schedules = 1 + self.scenario.retunes(index);
         let times = match gateway {
-            None => {
-                1 + self
-                    .forgot
-                    .iter()
-                    .filter(|time| self.touches(**time, from, to))
-                    .count()
-            }
+            None => schedules + self.forgot.iter().filter(|at| touches(**at, **at)).count(),
             Some(gateway) => {
-                let own = self.alone.iter().filter(|(other, _)| *other == gateway);
-                own.filter(|(_, time)| self.touches(*time, from, to))
+                let own = self.alone.iter().filter(|(other, ..)| *other == gateway);
+                own.filter(|(_, began, ended)| touches(*began, *ended))
                     .count()
                     .max(1)
             }
         };
         #[allow(clippy::cast_precision_loss)]
         let times = times as f64;
+        let alone = if zone.algorithm.has_windows() {
+            once
+        } else {
+            rate.per_second() * span + burst + cost
+        };
         let most = if gateway.is_some() {
-            rate.per_second() * span + (burst + cost) * times
+            alone * times
         } else {
             once * times
         };
         most + 1e-6
-    }
-
-    /// Whether what was decided around a time may depart in a window.
-    fn touches(&self, time: Duration, from: Duration, to: Duration) -> bool {
-        let _ = from;
-        time <= to + self.scenario.timeout
     }
 
     /// How much nearer than on the schedule two departures may be: what the clocks are wrong by.
@@ -166,7 +202,8 @@ impl Pace {
         let spread = if self.scenario.is_calm() {
             most.saturating_sub(least)
         } else {
-            self.scenario.timeout + Duration::from_millis(2)
+            // Before or behind its time.
+            2 * (self.scenario.timeout + Duration::from_millis(2))
         };
         // A sample counts for up to twenty seconds.
         let drift = self
@@ -192,8 +229,10 @@ impl Pace {
         let [.., one, other] = departures.as_slice() else {
             return Ok(());
         };
-        let is_disturbed = gateway.is_some() || !self.forgot.is_empty();
-        if !is_spaced || is_disturbed || one.cost == 0 {
+        let has_jumped = self.jumped > Duration::ZERO;
+        let is_disturbed = gateway.is_some() || !self.forgot.is_empty() || has_jumped;
+        let is_disturbed = is_disturbed || self.scenario.retunes(index) > 0;
+        if !is_spaced || is_disturbed || one.given_back.is_some() {
             return Ok(());
         }
         let rate: Rate = self.scenario.fastest(index, key);

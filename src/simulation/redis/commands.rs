@@ -73,7 +73,9 @@ impl Database {
                 None => Reply::error("ERR index out of range"),
             },
             (b"LPUSH", values) => {
-                values.iter().for_each(|it| list.push_front(it.to_vec()));
+                for value in values {
+                    list.push_front(value.to_vec());
+                }
                 number(list.len())
             }
             (b"RPUSH", values) => {

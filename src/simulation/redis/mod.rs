@@ -17,6 +17,9 @@ use keys::Keys;
 pub(super) use reply::Reply;
 use scripts::Scripts;
 
+/// What becomes of a script before it runs: nothing, unless a test breaks it.
+pub(super) type Change = fn(&str) -> String;
+
 /// The data and the scripts of a Redis.
 pub(super) struct FakeRedis {
     database: Rc<RefCell<Database>>,
@@ -36,8 +39,8 @@ struct Database {
 pub(super) struct Snapshot(Keys);
 
 impl FakeRedis {
-    /// An empty one. `change` is what becomes of each script before it runs.
-    pub(super) fn new(change: fn(&str) -> String) -> Self {
+    /// An empty one.
+    pub(super) fn new(change: Change) -> Self {
         let database = Rc::<RefCell<Database>>::default();
         Self {
             scripts: Scripts::new(Rc::clone(&database), change),

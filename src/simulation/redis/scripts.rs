@@ -5,17 +5,17 @@ use std::rc::Rc;
 use mlua::{Error, Function, Lua, MultiValue, Table, Value, Variadic};
 use redis::Script;
 
-use super::{Database, Reply, struct_library};
+use super::{Change, Database, Reply, struct_library};
 
 /// The Lua of a Redis, and the scripts that it knows.
 pub(super) struct Scripts {
     lua: Lua,
     known: BTreeMap<Vec<u8>, Function>,
-    change: fn(&str) -> String,
+    change: Change,
 }
 
 impl Scripts {
-    pub(super) fn new(database: Rc<RefCell<Database>>, change: fn(&str) -> String) -> Self {
+    pub(super) fn new(database: Rc<RefCell<Database>>, change: Change) -> Self {
         let lua = Lua::new();
         prepare(&lua, database).expect("a Lua");
         Self {
@@ -77,13 +77,16 @@ impl Scripts {
         }
         Ok(match script.call(())? {
             Value::String(text) => Reply::text(&text.as_bytes()),
-            Value::Integer(number) => Reply::Number(number.into()),
+            Value::Integer(number) => Reply::Number(number),
             _ => Reply::Nothing,
         })
     }
 }
 
-fn keys_of(args: &[Vec<u8>]) -> Option<(&[Vec<u8>], &[Vec<u8>])> {
+type Words = [Vec<u8>];
+
+/// The keys and the other arguments of a call.
+fn keys_of(args: &Words) -> Option<(&Words, &Words)> {
     let (count, args) = args.split_first()?;
     let count = std::str::from_utf8(count).ok()?.parse().ok()?;
     args.split_at_checked(count)

@@ -68,11 +68,34 @@ impl ZonePlan {
         }
     }
 
+    /// A leaky bucket with one key, whose requests wait.
+    pub(in crate::simulation) fn of(rate: &str, burst: u32) -> Self {
+        Self {
+            name: "zone0".to_owned(),
+            algorithm: Algorithm::LeakyBucket,
+            rate: rate.parse().expect("a rate"),
+            plan: None,
+            keys: &KEYS[..1],
+            limits: vec![Limit {
+                burst,
+                ..Limit::unlimited(Delay::Above(0), Cost::ONE)
+            }],
+            on_failure: config::OnStoreFailure::Local,
+        }
+    }
+
     pub(in crate::simulation) fn rate_of(&self, key: &str) -> Rate {
         match self.plan {
             Some(rate) if key == self.keys[0] => rate,
             _ => self.rate,
         }
+    }
+
+    /// Whether not all requests cost the same.
+    pub(in crate::simulation) fn has_mixed_costs(&self) -> bool {
+        let mut costs = self.limits.iter().map(|limit| limit.cost);
+        let first = costs.next();
+        costs.any(|cost| Some(cost) != first)
     }
 
     /// The rates of all keys together, each second.

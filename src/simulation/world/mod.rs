@@ -53,8 +53,8 @@ impl World {
             let (main, runs) = (build(&world), Rc::clone(&over));
             world.hosts.add();
             world.spawn(HostId::FIRST, async move {
-                let _runs = runs;
                 main.await;
+                drop(runs);
             });
             while Rc::strong_count(&over) > 1 && world.failure.borrow().is_none() {
                 world.step().await;
@@ -72,9 +72,9 @@ impl World {
         match self.sleepers.next() {
             Some(due) if due <= now => self.sleepers.wake_first(),
             // No timer of tokio is due before the next tick.
-            Some(due) if due < tick => tokio::time::advance(due - now).await,
+            Some(due) if due < tick => tokio::time::advance(due.saturating_sub(now)).await,
             // The runtime goes on by whole milliseconds, so that must begin at a tick.
-            _ if now > whole_millis(now) => tokio::time::advance(tick - now).await,
+            _ if now > whole_millis(now) => tokio::time::advance(tick.saturating_sub(now)).await,
             next => {
                 let until = next.map_or(now + Duration::from_secs(1), whole_millis);
                 let sleep = pin!(tokio::time::sleep_until(self.began + until));

@@ -38,7 +38,9 @@ impl Trace {
 
     /// The last steps, one a line: milliseconds, and what happened.
     pub(in crate::simulation) fn last(&self) -> String {
-        Vec::from_iter(self.0.borrow().last.iter().map(String::as_str)).join("\n")
+        let steps = self.0.borrow();
+        let last = steps.last.iter().map(String::as_str);
+        last.collect::<Vec<_>>().join("\n")
     }
 }
 
