@@ -4,7 +4,7 @@ use std::rc::Rc;
 use super::{Checked, Request};
 use crate::actors::{Charge, Grant};
 use crate::limit::Delay;
-use crate::simulation::scenario::Scenario;
+use crate::simulation::scenario::{Fault, Scenario};
 use crate::simulation::world::HostId;
 
 /// First come, first served: at each gateway, among the requests of a key with the same `delay`.
@@ -28,7 +28,10 @@ impl Order {
             return Ok(());
         };
         let queues = self.scenario.zones[request.zone].algorithm.queues();
-        if !queues || grant.charge == Charge::Nothing {
+        // A script that is flushed while batches are under way is sent again, behind later ones.
+        let mut faults = self.scenario.faults.iter();
+        let is_flushed = faults.any(|(_, fault)| matches!(fault, Fault::Flush));
+        if !queues || is_flushed || grant.charge == Charge::Nothing {
             return Ok(());
         }
         let lane = (request.gateway, request.zone, request.key, delay);

@@ -142,6 +142,10 @@ impl Pace {
         let bursts = zone.limits.iter().map(|limit| limit.burst);
         let burst = f64::from(bursts.max().unwrap_or(0));
         let once = match zone.algorithm {
+            // A gateway that learns late of a higher rate lets those go whose time has passed.
+            Algorithm::LeakyBucket if self.scenario.retunes(index) > 0 => {
+                rate.per_second() * span + burst + 2.0 * cost
+            }
             Algorithm::LeakyBucket => {
                 // Those who wait depart at the rate; where costs are mixed, in another order.
                 let delay = zone.limits.iter().map(|limit| match limit.waits() {
