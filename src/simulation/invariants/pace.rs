@@ -186,7 +186,11 @@ impl Pace {
             }
         };
         #[allow(clippy::cast_precision_loss)]
-        let times = times as f64;
+        let mut times = times as f64;
+        if zone.has_mixed_costs() && !self.scenario.is_calm() {
+            // The first who waits takes the first time, also that of one who costs less.
+            times *= cost;
+        }
         let alone = if zone.algorithm.has_windows() {
             once
         } else {
