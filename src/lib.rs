@@ -30,6 +30,8 @@ pub mod limit;
 pub mod observe;
 pub mod replay;
 pub mod server;
+#[cfg(test)]
+mod simulation;
 pub mod store;
 #[cfg(test)]
 mod testing;

@@ -46,6 +46,12 @@ pub struct Charge {
 }
 
 impl Charge {
+    /// Its first place on the schedule.
+    #[cfg(test)]
+    pub(crate) fn place(&self) -> u64 {
+        self.place
+    }
+
     /// What was charged.
     #[must_use]
     pub fn cost(&self) -> Cost {

@@ -1,4 +1,5 @@
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -10,7 +11,7 @@ use super::connection::RedisConnection;
 use super::grid::GridReply;
 use super::operation::{ForgetBehind, Operation};
 use super::reply::{Done, KeyReply, Reply};
-use super::script::By;
+use super::script::SentScripts;
 use super::unanswered::UnansweredKey;
 use super::{Claim, Error, Grant, Join, Refund, Retune, Retuned, StoreAnswer, Url, answer, script};
 use crate::limit::Moment;
@@ -23,8 +24,7 @@ pub struct Store {
     url: Url,
     prefix: Vec<u8>,
     timeout: Duration,
-    /// With a number, so that the failure of an old connection does not end its successor.
-    connection: RefCell<Option<(u64, RedisConnection)>>,
+    connection: RefCell<Option<Opened>>,
     opened: Cell<u64>,
     /// Held by the task that connects.
     opening: Mutex<()>,
@@ -32,6 +32,15 @@ pub struct Store {
     unanswered: UnansweredKey,
     /// How many keys a call may have: one, once a node of a cluster has refused several.
     most_keys: Cell<usize>,
+}
+
+/// A connection that is open.
+#[derive(Clone)]
+struct Opened {
+    /// So that the failure of an old connection does not end its successor.
+    number: u64,
+    connection: RedisConnection,
+    sent: Rc<SentScripts>,
 }
 
 /// Timeout for connecting when no request waits for the connection.
@@ -125,7 +134,7 @@ impl Store {
     /// Returns an error in the same cases as [`forget`](Self::forget). Slots of a claim that was
     /// [late](Error::Late) may be lost.
     pub async fn claim(&self, claim: &Claim<'_>) -> Result<Grant, Error> {
-        let command = |_, by| script::claim(claim, &self.prefix, by);
+        let command = |_, sent: Option<&_>| script::claim(claim, &self.prefix, sent);
         let reply = self.run(1, command).await.pop();
         let Value::BulkString(packed) = reply.ok_or(Error::InvalidReply)?? else {
             return Err(Error::InvalidReply);
@@ -213,7 +222,8 @@ impl Store {
 
     async fn run_calls(&self, calls: &Calls<'_>) -> Vec<Result<Value, Error>> {
         let calls = calls.calls();
-        let command = |index: usize, by| script::command(&calls[index], &self.prefix, by);
+        let command =
+            |index: usize, sent: Option<&_>| script::command(&calls[index], &self.prefix, sent);
         self.run(calls.len(), command).await
     }
 
@@ -221,7 +231,7 @@ impl Store {
     async fn run(
         &self,
         count: usize,
-        command: impl Fn(usize, By) -> Cmd,
+        command: impl Fn(usize, Option<&SentScripts>) -> Cmd,
     ) -> Vec<Result<Value, Error>> {
         if count == 0 {
             return Vec::new();
@@ -248,26 +258,32 @@ impl Store {
 
     fn drop_connection(&self, number: u64) {
         let mut connection = self.connection.borrow_mut();
-        connection.take_if(|(known, _)| *known == number);
+        connection.take_if(|known| known.number == number);
     }
 
     async fn ask(
         &self,
         count: usize,
-        command: impl Fn(usize, By) -> Cmd,
+        command: impl Fn(usize, Option<&SentScripts>) -> Cmd,
         used: &Cell<u64>,
     ) -> RedisResult<Vec<Result<Value, Error>>> {
-        let (number, connection) = self.connection().await?;
+        let Opened {
+            number,
+            connection,
+            sent,
+        } = self.connection().await?;
         used.set(number);
-        let commands: Vec<Cmd> = (0..count).map(|index| command(index, By::Hash)).collect();
+        let commands: Vec<Cmd> = (0..count)
+            .map(|index| command(index, Some(&sent)))
+            .collect();
         let mut replies = connection.send(commands, &self.unanswered).await?;
-        // Redis forgets scripts when it restarts. Send the commands with unknown scripts again in
-        // full.
+        // Scripts can be flushed, and another node of a cluster may never have had them. Send the
+        // commands with unknown scripts again in full.
         let forgotten: Vec<usize> = (0..replies.len())
             .filter(|index| replies[*index].as_ref().is_err_and(is_forgotten))
             .collect();
         if !forgotten.is_empty() {
-            let again = forgotten.iter().map(|index| command(*index, By::Code));
+            let again = forgotten.iter().map(|index| command(*index, None));
             let again: Vec<Cmd> = again.collect();
             let known = connection.send(again, &self.unanswered).await?;
             for (index, reply) in forgotten.into_iter().zip(known) {
@@ -286,7 +302,7 @@ impl Store {
             .collect())
     }
 
-    async fn connection(&self) -> RedisResult<(u64, RedisConnection)> {
+    async fn connection(&self) -> RedisResult<Opened> {
         let known = || self.connection.borrow().clone();
         if let Some(known) = known() {
             return Ok(known);
@@ -295,9 +311,13 @@ impl Store {
         if let Some(known) = known() {
             return Ok(known);
         }
-        let new = RedisConnection::open(&self.url).await?;
+        let connection = RedisConnection::open(&self.url).await?;
         self.opened.set(self.opened.get() + 1);
-        let new = (self.opened.get(), new);
+        let new = Opened {
+            number: self.opened.get(),
+            connection,
+            sent: Rc::default(),
+        };
         *self.connection.borrow_mut() = Some(new.clone());
         Ok(new)
     }

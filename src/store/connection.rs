@@ -6,6 +6,8 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisResult, Value};
 
+#[cfg(test)]
+use super::simulated;
 use super::unanswered::UnansweredKey;
 use super::url::{Place, Url};
 
@@ -21,11 +23,17 @@ const NODE_CONNECTED: Duration = Duration::from_millis(800);
 pub(super) enum RedisConnection {
     Server(MultiplexedConnection),
     Cluster(ClusterConnection),
+    #[cfg(test)]
+    Simulated(simulated::Connection),
 }
 
 impl RedisConnection {
     /// Connects. Has no timeout: the caller must set one.
     pub(super) async fn open(url: &Url) -> RedisResult<Self> {
+        #[cfg(test)]
+        if let Some(dialed) = simulated::dial(url) {
+            return Ok(Self::Simulated(dialed.await?));
+        }
         match &url.place {
             Place::Server(url) => {
                 let config = AsyncConnectionConfig::new()
@@ -76,6 +84,8 @@ impl RedisConnection {
                 });
                 Ok(join_all(replies).await)
             }
+            #[cfg(test)]
+            Self::Simulated(connection) => connection.send(commands).await,
         }
     }
 }

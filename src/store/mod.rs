@@ -54,6 +54,8 @@ mod operation;
 mod pace;
 mod reply;
 mod script;
+#[cfg(test)]
+pub(crate) mod simulated;
 mod stored_state;
 mod unanswered;
 mod url;

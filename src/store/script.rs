@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::sync::LazyLock;
 
 use redis::{Cmd, Script};
@@ -27,24 +28,28 @@ impl Source {
         let hash = Script::new(code).get_hash().to_owned();
         Self { code, hash }
     }
+}
 
-    fn of(algorithm: Algorithm) -> &'static Self {
-        let index = match algorithm {
-            Algorithm::LeakyBucket | Algorithm::TokenBucket => 0,
-            Algorithm::FixedWindow => 1,
-            Algorithm::SlidingWindowLog => 2,
-            Algorithm::SlidingWindowCounter => 3,
-        };
-        &SOURCES[index]
+/// Which of [`SOURCES`] is the grid's.
+const GRID: usize = 4;
+
+/// Which of [`SOURCES`] decides by an algorithm.
+fn index_of(algorithm: Algorithm) -> usize {
+    match algorithm {
+        Algorithm::LeakyBucket | Algorithm::TokenBucket => 0,
+        Algorithm::FixedWindow => 1,
+        Algorithm::SlidingWindowLog => 2,
+        Algorithm::SlidingWindowCounter => 3,
     }
 }
 
-static SOURCES: LazyLock<[Source; 4]> = LazyLock::new(|| {
+static SOURCES: LazyLock<[Source; 5]> = LazyLock::new(|| {
     [
         source!("scripts/bucket.lua", "scripts/strings.lua"),
         source!("scripts/fixed_window.lua", "scripts/strings.lua"),
         source!("scripts/sliding_window_log.lua"),
         source!("scripts/sliding_window_counter.lua", "scripts/strings.lua"),
+        Source::new(include_str!("scripts/grid.lua")),
     ]
 });
 
@@ -56,36 +61,36 @@ pub const FORM: u8 = 2;
 /// As [`FORM`], for the grid of an origin.
 pub const GRID_FORM: u8 = 1;
 
-/// How a script is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
-    /// By its hash. Redis forgets scripts when it restarts.
-    Hash,
-    /// With its source code. Redis then knows its hash.
-    Code,
-}
+/// The scripts that were sent over a connection with their source code.
+///
+/// A server does what comes over a connection in order, so it then knows their hashes.
+#[derive(Debug, Default)]
+pub(super) struct SentScripts([Cell<bool>; 5]);
 
-/// The grid's script.
-static GRID: LazyLock<Source> = LazyLock::new(|| Source::new(include_str!("scripts/grid.lua")));
-
-/// The command that makes a claim.
-pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], by: By) -> Cmd {
-    let mut command = called(&GRID, by);
+/// The command that makes a claim; `sent` as for a [`command`].
+pub(super) fn claim(claim: &Claim<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let mut command = called(GRID, sent);
     command.arg(1).arg([prefix, claim.grid].concat());
     command.arg(claim.packed());
     command
 }
 
-fn called(source: &Source, by: By) -> Cmd {
-    match by {
-        By::Hash => redis::cmd("EVALSHA").arg(&source.hash).take(),
-        By::Code => redis::cmd("EVAL").arg(source.code).take(),
+fn called(index: usize, sent: Option<&SentScripts>) -> Cmd {
+    let source = &SOURCES[index];
+    let is_known = sent.is_some_and(|SentScripts(sent)| sent[index].replace(true));
+    if is_known {
+        redis::cmd("EVALSHA").arg(&source.hash).take()
+    } else {
+        redis::cmd("EVAL").arg(source.code).take()
     }
 }
 
 /// The command that makes a call.
-pub(super) fn command(call: &Call<'_>, prefix: &[u8], by: By) -> Cmd {
-    let mut command = called(Source::of(call.algorithm()), by);
+///
+/// The script goes by its hash if its source code was sent before. `None`: the server has forgotten
+/// it since.
+pub(super) fn command(call: &Call<'_>, prefix: &[u8], sent: Option<&SentScripts>) -> Cmd {
+    let mut command = called(index_of(call.algorithm()), sent);
     command.arg(call.keys().len());
     let mut name = prefix.to_vec();
     for key in call.keys() {

@@ -12,6 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+#[cfg(test)]
+use super::simulated::SimulatedTime;
 use crate::limit::Moment;
 
 /// A source of the present moment: the machine's monotonic clock, or one moved by a test.
@@ -25,6 +27,10 @@ pub enum Clock {
     Machine,
     /// A clock that stands still until it is set.
     Virtual(Rc<Cell<Moment>>),
+    /// A gateway's clock in a simulation.
+    #[cfg(test)]
+    #[allow(private_interfaces, reason = "it is there for unit tests alone")]
+    Simulated(Rc<dyn SimulatedTime>),
 }
 
 impl Clock {
@@ -40,6 +46,8 @@ impl Clock {
         match self {
             Self::Machine => Moment::from_nanos(epoch_nanos() + monotonic_nanos()),
             Self::Virtual(moment) => moment.get(),
+            #[cfg(test)]
+            Self::Simulated(time) => time.now(),
         }
     }
 }

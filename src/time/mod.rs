@@ -3,3 +3,5 @@
 pub mod clock;
 pub mod deadline;
 pub mod pacer;
+#[cfg(test)]
+pub(crate) mod simulated;

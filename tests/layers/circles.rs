@@ -93,8 +93,10 @@ fn modules() -> BTreeMap<Module, String> {
         let parts = below.with_extension("");
         let parts = parts.iter().map(|part| part.to_string_lossy().into_owned());
         let module: Module = parts.filter(|part| part != "mod").collect();
-        let is_test =
-            |part: &String| part.starts_with("test") || part == "properties" || part == "crash";
+        let is_test = |part: &String| {
+            part.starts_with("test")
+                || ["properties", "crash", "simulation"].contains(&part.as_str())
+        };
         if !module.iter().any(is_test) {
             modules.insert(module, fs::read_to_string(&file).expect("a text"));
         }

@@ -6,9 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first.
-const LAYERS: [&str; 12] = [
-    "limit", "time", "store", "config", "observe", "replay", "actors", "http", "admin", "server",
-    "tools", "cli",
+///
+/// The last one is for unit tests alone.
+const LAYERS: [&str; 13] = [
+    "limit",
+    "time",
+    "store",
+    "config",
+    "observe",
+    "replay",
+    "actors",
+    "http",
+    "admin",
+    "server",
+    "tools",
+    "cli",
+    "simulation",
 ];
 /// The layers of `src/http/`, lowest first.
 const HTTP: [&str; 7] = [

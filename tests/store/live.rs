@@ -98,6 +98,38 @@ fn scripts_that_redis_forgot_are_loaded_again() {
     });
 }
 
+/// A batch whose script Redis does not know yet is sent again. One that comes behind it could be decided before it.
+#[test]
+fn a_gateway_never_calls_a_script_before_it_has_sent_it() {
+    let server = Server::start();
+    run(async {
+        for _ in 0..2 {
+            let store = server.store();
+            for (_, algorithm) in Algorithm::NAMED {
+                let key = server.key();
+                let pace = pace("1r/s", algorithm, 0);
+                let join = Join {
+                    key: &key,
+                    algorithm,
+                    pace: &pace,
+                    limit: nodelay(1),
+                    at: None,
+                };
+                // They share the connection, so the second one is on its way before the first is answered.
+                let (one, other) = (&[join; 1], &[join; 2]);
+                let (one, other) = tokio::join!(store.decide(one), store.decide(other));
+                let passed = one.into_iter().chain(other);
+                let passed: Vec<_> = passed.map(|it| passes(it.unwrap().verdict)).collect();
+                assert_eq!(passed, [true, true, false], "{algorithm}");
+            }
+            // Also when the server is new to the gateway, but not the gateway to the server.
+            let () = server.ask("SCRIPT FLUSH", &[]);
+        }
+        let errors: String = server.ask("INFO", &[b"errorstats"]);
+        assert!(!errors.contains("NOSCRIPT"), "{errors}");
+    });
+}
+
 #[test]
 fn a_thousand_joins_are_one_round_trip() {
     let server = Server::start();

@@ -1,5 +1,7 @@
 //! The operations that a batcher carries to the store.
 
+use std::cell::Cell;
+
 use actix::Recipient;
 
 use super::leases::Refill;
@@ -15,9 +17,11 @@ pub(super) struct Ask {
     /// When the request joined.
     pub(super) since: Moment,
     /// `None` once it is answered.
-    reply_to: Option<ReplyTo>,
-    /// Dropped, and so told, after the reply.
-    refill: Option<Refill>,
+    reply_to: Cell<Option<ReplyTo>>,
+    /// How many places it takes together.
+    pub(super) places: usize,
+    /// Told after the reply.
+    refill: Cell<Option<Refill>>,
 }
 
 /// Receives the store's decision.
@@ -47,33 +51,27 @@ impl Ask {
             key,
             limit,
             since,
-            reply_to: Some(reply_to),
-            refill: None,
+            reply_to: Cell::new(Some(reply_to)),
+            places: 1,
+            refill: Cell::new(None),
         }
     }
 
     /// The same with what its key's lease is told.
     pub(super) fn with(mut self, refill: Option<Refill>) -> Self {
-        self.refill = refill;
+        let ahead = refill.as_ref().map_or(0, |refill| refill.ahead);
+        self.places = 1 + usize::try_from(ahead).unwrap_or(0);
+        self.refill = Cell::new(refill);
         self
     }
 
-    /// How many places it takes together.
-    pub(super) fn places(&self) -> usize {
-        let ahead = self.refill.as_ref().map_or(0, |refill| refill.ahead);
-        1 + usize::try_from(ahead).unwrap_or(0)
-    }
-
     /// What is to be told of the places, after the answer.
-    pub(super) fn take_refill(&mut self) -> Option<Refill> {
+    pub(super) fn take_refill(&self) -> Option<Refill> {
         self.refill.take()
     }
 
-    pub(super) fn tell(mut self, decision: Result<Decision, NoReply>) {
-        self.answer(decision);
-    }
-
-    fn answer(&mut self, decision: Result<Decision, NoReply>) {
+    /// Answers it, unless it was answered before. A refill that is still here gets no places.
+    pub(super) fn tell(&self, decision: Result<Decision, NoReply>) {
         let since = self.since;
         match self.reply_to.take() {
             Some(ReplyTo::Join(join, reply_to)) => reply_to.do_send(StoreReply {
@@ -85,6 +83,7 @@ impl Ask {
             Some(ReplyTo::Bill(bill, reply_to)) => reply_to.do_send(Billed { bill, decision }),
             Some(ReplyTo::Nobody) | None => {}
         }
+        drop(self.refill.take());
     }
 
     pub(super) fn to_store(&self) -> store::Join<'_> {
@@ -101,7 +100,7 @@ impl Ask {
 /// An actor that expects an answer always gets one.
 impl Drop for Ask {
     fn drop(&mut self) {
-        self.answer(Err(NoReply));
+        self.tell(Err(NoReply));
     }
 }
 

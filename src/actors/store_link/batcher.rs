@@ -43,6 +43,8 @@ pub(super) struct Batcher {
     pacer: Rc<Pacer>,
     offset: Cell<Offset>,
     joins: RefCell<Vec<Ask>>,
+    /// The batches of joins that are under way, in order.
+    carried: RefCell<Vec<Weak<[Ask]>>>,
     refunds: RefCell<Vec<PendingRefund>>,
     retunes: RefCell<Vec<Retuning>>,
     /// Whether refunds or retunes are under way.
@@ -83,6 +85,7 @@ impl Batcher {
             pacer,
             offset: Cell::default(),
             joins: RefCell::default(),
+            carried: RefCell::default(),
             refunds: RefCell::default(),
             retunes: RefCell::default(),
             tidying: Cell::default(),
@@ -189,50 +192,70 @@ impl Batcher {
     }
 
     async fn carry_joins(self: &Rc<Self>) {
-        let batch = some_joins_of(&self.joins);
+        let batch: Rc<[Ask]> = some_joins_of(&self.joins).into();
         self.gather();
         let Some(first) = batch.first() else {
             return;
         };
+        self.note_carried(&batch);
         let began = self.pacer.now();
         let left = self.timeout().saturating_sub(began.since(first.since));
         let asked = batch
             .iter()
-            .flat_map(|ask| iter::repeat_n(ask.to_store(), ask.places()));
+            .flat_map(|ask| iter::repeat_n(ask.to_store(), ask.places));
         let asked: Vec<store::Join> = asked.collect();
         let answers = self.within(timeout(left, self.store.decide(&asked))).await;
         let answers = answers.unwrap_or_else(|_| {
             self.store.hang_up();
             vec![Err(Error::Late); asked.len()]
         });
-        drop(asked);
         let received = self.pacer.now();
+        let mut errors = answers.iter().filter_map(|answer| answer.as_ref().err());
+        let outage = errors.find(|error| error.is_outage()).cloned();
+        // First in, first out: those before these fall back first, and those behind them last.
+        if outage.is_some() {
+            self.abandon(|other| !Rc::ptr_eq(other, &batch));
+        }
         let mut answers = answers.into_iter();
-        for mut ask in batch {
-            let of_it: Vec<_> = answers.by_ref().take(ask.places()).collect();
-            let Some(answer) = of_it.first() else {
-                continue;
-            };
-            self.tell_of(&ask.key.zone, answer.as_ref().err());
-            let decision = answer.as_ref().map_err(|_| NoReply);
-            let decision = decision.map(|answer| self.decision(&ask.key, answer, received));
-            if let Ok(decision) = &decision {
-                let (zone, rate) = (&ask.key.zone, decision.in_force.rate);
-                zone.leases.follow(zone, ask.key.key(), rate);
-            }
-            let refill = ask.take_refill();
-            let refilled = refill.as_ref().and_then(|_| {
-                let told = of_it.iter().map_while(|it| it.as_ref().ok());
-                let told = told.map(|answer| self.told(&ask.key, answer, (began, received)));
-                decision.is_ok().then(|| Refilled {
-                    asked: began,
-                    decisions: told.collect(),
-                })
-            });
-            ask.tell(decision);
-            if let Some(refill) = refill {
-                refill.tell(refilled);
-            }
+        for ask in batch.iter() {
+            let answers: Vec<_> = answers.by_ref().take(ask.places).collect();
+            self.tell(ask, &answers, (began, received));
+        }
+        if let Some(error) = outage {
+            self.give_up(&error);
+        }
+    }
+
+    /// Tells an ask what the store answered to it, and then its key's lease of the places ahead.
+    fn tell(
+        &self,
+        ask: &Ask,
+        answers: &[Result<StoreAnswer, Error>],
+        (began, received): (Moment, Moment),
+    ) {
+        let Some(answer) = answers.first() else {
+            return;
+        };
+        let zone = &ask.key.zone;
+        self.count(zone, answer.as_ref().err());
+        let decision = answer.as_ref().map_err(|_| NoReply);
+        let decision = decision.map(|answer| self.decision(&ask.key, answer, received));
+        if let Ok(decision) = &decision {
+            let rate = decision.in_force.rate;
+            zone.leases.follow(zone, ask.key.key(), rate);
+        }
+        let refill = ask.take_refill();
+        let refilled = refill.as_ref().and_then(|_| {
+            let told = answers.iter().map_while(|it| it.as_ref().ok());
+            let told = told.map(|answer| self.told(&ask.key, answer, (began, received)));
+            decision.is_ok().then(|| Refilled {
+                asked: began,
+                decisions: told.collect(),
+            })
+        });
+        ask.tell(decision);
+        if let Some(refill) = refill {
+            refill.tell(refilled);
         }
     }
 
@@ -249,6 +272,21 @@ impl Batcher {
         Told {
             decision: self.decision(key, answer, received),
             usable_until: until.map(|until| began + until.since(answer.now)),
+        }
+    }
+
+    fn note_carried(&self, batch: &Rc<[Ask]>) {
+        let mut carried = self.carried.borrow_mut();
+        carried.retain(|other| other.strong_count() > 0);
+        carried.push(Rc::downgrade(batch));
+    }
+
+    /// Tells the batches under way that there is no decision, in order, while `is_abandoned`.
+    fn abandon(&self, is_abandoned: impl Fn(&Rc<[Ask]>) -> bool) {
+        let carried = self.carried.borrow().clone();
+        let batches = carried.iter().filter_map(Weak::upgrade);
+        for batch in batches.take_while(is_abandoned) {
+            batch.iter().for_each(|ask| ask.tell(Err(NoReply)));
         }
     }
 
@@ -340,6 +378,13 @@ impl Batcher {
 
     /// Counts an operation, and notes if the store is unavailable.
     fn tell_of(self: &Rc<Self>, zone: &StoreLink, error: Option<&Error>) {
+        self.count(zone, error);
+        if let Some(error) = error.filter(|error| error.is_outage()) {
+            self.give_up(error);
+        }
+    }
+
+    fn count(&self, zone: &StoreLink, error: Option<&Error>) {
         zone.count(match error {
             None => StoreResult::Ok,
             Some(Error::Late) => StoreResult::Late,
@@ -348,19 +393,20 @@ impl Batcher {
                 StoreResult::Refused
             }
         });
-        match error {
-            None => {}
-            Some(error) if error.is_outage() => self.give_up(error),
-            Some(error) => self.store_health.refused(&zone.zone, error),
+        if let Some(error) = error.filter(|error| !error.is_outage()) {
+            self.store_health.refused(&zone.zone, error);
         }
     }
 
     /// Stops asking until the store is back.
+    ///
+    /// What is under way is not waited for: others that join meanwhile would be decided before it.
     fn give_up(self: &Rc<Self>, error: &Error) {
         if self.out.replace(true) {
             return;
         }
         self.store_health.lost(error);
+        self.abandon(|_| true);
         for ask in self.joins.take() {
             ask.key.zone.count(StoreResult::Skipped);
             ask.tell(Err(NoReply));
@@ -407,7 +453,7 @@ fn some_joins_of(gathered: &RefCell<Vec<Ask>>) -> Vec<Ask> {
     let mut gathered = gathered.borrow_mut();
     let mut places = 0;
     let mut fits = |ask: &Ask| {
-        places += ask.places();
+        places += ask.places;
         places <= MOST_PLACES
     };
     let count = gathered

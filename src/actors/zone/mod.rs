@@ -3,6 +3,8 @@ mod queries;
 mod tuning;
 
 use std::num::NonZeroU32;
+#[cfg(test)]
+use std::rc::Rc;
 use std::sync::Arc;
 
 #[cfg(test)]
@@ -106,6 +108,29 @@ impl Zone {
         }
     }
 
+    /// A zone with one supervisor, on this thread and on the clock of `pacer`.
+    ///
+    /// The other arguments are those of [`start`](Self::start).
+    #[cfg(test)]
+    pub(crate) fn start_here(
+        settings: config::Zone,
+        pacer: Rc<Pacer>,
+        since: Moment,
+        store_health: Option<Arc<StoreHealth>>,
+    ) -> Self {
+        let (metrics, new_keys) = (Arc::new(ZoneMetrics::of(&settings.name)), Arc::default());
+        let sharing = sharing(&settings, since, store_health, Arc::default());
+        let (overrides, name) = (Arc::default(), settings.name.clone());
+        let tuning = tuning(&settings, (0, 1), sharing.clone(), &new_keys, overrides);
+        let supervisor = ZoneSupervisor::new(name, tuning, metrics, pacer);
+        Self {
+            sharing: sharing.clone(),
+            steering: Arc::new(Steering::new(settings.clone(), sharing)),
+            new_keys,
+            ..Self::on_this_thread(settings, restart::start(supervisor))
+        }
+    }
+
     /// The same zone under new settings. It keeps its keys and waiters.
     ///
     /// `in_flight` pairs what a limit in this zone had with what it has now, where it has changed.
@@ -116,10 +141,21 @@ impl Zone {
         in_flight: Vec<(NonZeroU32, NonZeroU32)>,
         store_health: Option<Arc<StoreHealth>>,
     ) -> Self {
+        self.retune_at(settings, in_flight, store_health, clock::now())
+    }
+
+    /// [`retune`](Self::retune) with a file that was saved `now`.
+    pub(crate) fn retune_at(
+        &self,
+        settings: config::Zone,
+        in_flight: Vec<(NonZeroU32, NonZeroU32)>,
+        store_health: Option<Arc<StoreHealth>>,
+        now: Moment,
+    ) -> Self {
         let is_retuned = !self.settings.has_rates_of(&settings);
         let since = match &self.sharing {
             Some(known) if !is_retuned => known.paces.since(),
-            _ => clock::now(),
+            _ => now,
         };
         let known = self.sharing.as_ref().map(|known| &known.divergence);
         let divergence = known.cloned().unwrap_or_default();

@@ -8,6 +8,8 @@
 mod alarm;
 mod priority;
 #[cfg(test)]
+mod simulated_timer;
+#[cfg(test)]
 mod tests;
 mod timer;
 
@@ -24,6 +26,8 @@ use futures_util::FutureExt;
 
 use crate::limit::Moment;
 use crate::time::clock::Clock;
+#[cfg(test)]
+use crate::time::simulated::SimulatedTime;
 use alarm::Setting;
 pub use alarm::{Alarm, Bell};
 pub use priority::Priority;
@@ -85,7 +89,17 @@ impl Pacer {
     ///
     /// Returns an error if the kernel has no timer left for this process.
     pub fn start() -> io::Result<Rc<Self>> {
-        let pacer = Rc::new(Self::new(Clock::Machine, Some(Timer::new()?)));
+        Ok(Self::driven(Clock::Machine, Timer::new()?))
+    }
+
+    /// A pacer on a simulated clock, driven as on the machine's.
+    #[cfg(test)]
+    pub(crate) fn simulated(time: &Rc<dyn SimulatedTime>) -> Rc<Self> {
+        Self::driven(Clock::Simulated(Rc::clone(time)), Timer::simulated(time))
+    }
+
+    fn driven(clock: Clock, timer: Timer) -> Rc<Self> {
+        let pacer = Rc::new(Self::new(clock, Some(timer)));
         let driven = Rc::downgrade(&pacer);
         let timer = pacer.timer.clone();
         actix_rt::spawn(async move {
@@ -97,7 +111,7 @@ impl Pacer {
                 pacer.arm_for_next();
             }
         });
-        Ok(pacer)
+        pacer
     }
 
     /// This thread's pacer. The first call starts it.

@@ -1,0 +1,110 @@
+//! What a client does: it joins, waits or leaves, and uses its turn or gives it back.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+
+use super::gateway::Gateway;
+use super::invariants::{Invariants, Request};
+use super::world::World;
+use crate::actors::{Joining, Key, Turn};
+use crate::limit::{Cost, Limit};
+
+/// A request, and what its client will do.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    pub(super) zone: usize,
+    pub(super) key: &'static str,
+    pub(super) limit: Limit,
+    /// How long the client waits at most.
+    pub(super) leaves_after: Option<Duration>,
+    pub(super) then: Then,
+}
+
+/// What becomes of a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then {
+    Used,
+    /// It is dropped at once: another zone has rejected the request.
+    GivenBack,
+    /// It is used, and given back after a time.
+    Refunded(Duration),
+    /// It is used, and after a time the answer tells another cost.
+    Settled(Duration, Cost),
+}
+
+/// Joins. The task of the request then runs on the gateway's host.
+pub(super) fn visit(
+    world: &Rc<World>,
+    invariants: &Rc<Invariants>,
+    gateway: &Rc<Gateway>,
+    visit: &Visit,
+) {
+    let (world_there, invariants) = (Rc::clone(world), Rc::clone(invariants));
+    let (gateway_there, visit) = (Rc::clone(gateway), visit.clone());
+    world.spawn(gateway.host, async move {
+        let Some(zone) = gateway_there.zone(visit.zone) else {
+            return;
+        };
+        let plans = &zone.settings().plans;
+        let (plan, mut visit) = (plans.index_of(visit.key.as_bytes()), visit);
+        if zone.settings().algorithm.has_windows() {
+            // The count is part of the rate.
+            let rate = plans.of(visit.key.as_bytes()).and_then(|plan| plan.rate);
+            let rate = rate.unwrap_or(zone.settings().rate);
+            visit.limit.burst = rate.whole_count().unwrap_or(1) - 1;
+        }
+        let request = invariants.joined(&gateway_there, &visit);
+        let joining = zone.join(Key::from(visit.key.as_bytes()), plan, visit.limit, false);
+        stay(&world_there, &invariants, &visit, &request, joining).await;
+    });
+}
+
+async fn stay(
+    world: &Rc<World>,
+    invariants: &Invariants,
+    visit: &Visit,
+    request: &Request,
+    joining: Joining<'static>,
+) {
+    let answer = match visit.leaves_after {
+        None => joining.await,
+        Some(span) => match select(pin!(joining), pin!(world.sleep(span))).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right(_) => return invariants.left(request),
+        },
+    };
+    match answer {
+        Ok(turn) => depart(world, invariants, visit, request, turn).await,
+        Err(rejection) => invariants.rejected(request, &rejection),
+    }
+}
+
+async fn depart(
+    world: &Rc<World>,
+    invariants: &Invariants,
+    visit: &Visit,
+    request: &Request,
+    turn: Turn<'static>,
+) {
+    invariants.departed(request, turn.grant());
+    let used = turn.used();
+    match visit.then {
+        Then::Used => _ = turn.take(),
+        Then::GivenBack => invariants.settled(request, None),
+        Then::Refunded(span) => {
+            turn.take();
+            world.sleep(span).await;
+            invariants.settled(request, None);
+            used.refund();
+        }
+        Then::Settled(span, cost) => {
+            turn.take();
+            world.sleep(span).await;
+            invariants.settled(request, Some(cost));
+            used.settle(cost);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What must hold after each step, whatever the seed.
+
+mod answers;
+mod books;
+mod fallback;
+mod order;
+mod pace;
+mod places;
+mod sharing;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::client::Visit;
+use super::gateway::Gateway;
+use super::redis::Reply;
+use super::scenario::Scenario;
+use super::script_call::ScriptCall;
+use super::world::{HostId, World};
+use crate::actors::{Charge, Grant, Rejection};
+use crate::limit::{Cost, Limit};
+use answers::Answers;
+use books::Books;
+use fallback::Fallback;
+use order::Order;
+use pace::Pace;
+use places::Places;
+use sharing::Sharing;
+
+/// A request of a client.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    /// Counts up, in the order in which requests join.
+    id: u64,
+    gateway: usize,
+    /// Tells a gateway from the one before its restart.
+    host: HostId,
+    zone: usize,
+    key: &'static str,
+    limit: Limit,
+    since: Duration,
+}
+
+/// All invariants. Each of them says what is wrong as an error.
+pub(super) struct Invariants {
+    world: Rc<World>,
+    next: Cell<u64>,
+    answers: RefCell<Answers>,
+    fallback: Fallback,
+    order: RefCell<Order>,
+    pace: RefCell<Pace>,
+    places: RefCell<Places>,
+    books: RefCell<Books>,
+    sharing: RefCell<Sharing>,
+}
+
+/// Whether an invariant holds, or what is wrong.
+type Checked = Result<(), String>;
+
+impl Invariants {
+    pub(super) fn new(world: &Rc<World>, scenario: &Rc<Scenario>) -> Rc<Self> {
+        Rc::new(Self {
+            world: Rc::clone(world),
+            next: Cell::default(),
+            answers: RefCell::new(Answers::new(scenario)),
+            fallback: Fallback::new(scenario),
+            order: RefCell::new(Order::new(scenario)),
+            pace: RefCell::new(Pace::new(scenario)),
+            places: RefCell::default(),
+            books: RefCell::new(Books::new(scenario)),
+            sharing: RefCell::new(Sharing::new(scenario)),
+        })
+    }
+
+    /// A client joins at a gateway.
+    pub(super) fn joined(&self, gateway: &Gateway, visit: &Visit) -> Request {
+        let id = self.next.get();
+        self.next.set(id + 1);
+        let request = Request {
+            id,
+            gateway: gateway.number,
+            host: gateway.host,
+            zone: visit.zone,
+            key: visit.key,
+            limit: visit.limit,
+            since: self.world.now(),
+        };
+        self.note(&request, format_args!("joins: {}", Briefly(&visit.limit)));
+        self.answers.borrow_mut().joined(&request);
+        request
+    }
+
+    /// Its turn has come.
+    pub(super) fn departed(&self, request: &Request, grant: &Grant) {
+        let now = self.world.now();
+        self.note(request, format_args!("departs: {:?}", grant.charge));
+        self.check(self.answers.borrow_mut().answered(request, now));
+        self.check(self.fallback.departed(request, grant.charge));
+        self.check(self.order.borrow_mut().departed(request, grant));
+        self.check(self.places.borrow_mut().departed(request, grant));
+        self.books.borrow_mut().departed(request);
+        let sharing = &mut *self.sharing.borrow_mut();
+        self.check(sharing.departed(request, grant.charge, now));
+        self.check(self.pace.borrow_mut().departed(request, grant.charge, now));
+    }
+
+    /// It was rejected.
+    pub(super) fn rejected(&self, request: &Request, rejection: &Rejection) {
+        self.note(request, format_args!("is rejected: {:?}", rejection.reason));
+        self.check(
+            self.answers
+                .borrow_mut()
+                .answered(request, self.world.now()),
+        );
+        self.check(self.fallback.rejected(request, rejection.reason));
+    }
+
+    /// Its client left while it waited.
+    pub(super) fn left(&self, request: &Request) {
+        self.note(request, format_args!("leaves"));
+        self.answers.borrow_mut().left(request);
+    }
+
+    /// What it was charged is changed to this cost; `None`: it is given back.
+    pub(super) fn settled(&self, request: &Request, cost: Option<Cost>) {
+        self.note(request, format_args!("costs {cost:?}"));
+        self.answers.borrow_mut().settled(request, cost);
+        self.places.borrow_mut().settled(request, cost);
+        self.books.borrow_mut().settled(request, cost);
+        let now = self.world.now();
+        self.pace.borrow_mut().settled(request, cost, now);
+    }
+
+    /// The store has run a command.
+    pub(super) fn store_ran(&self, command: &[Vec<u8>], reply: &Reply) {
+        match ScriptCall::read(command, reply) {
+            Ok(None) => {}
+            Ok(Some(call)) => {
+                self.world.note(format_args!("store:{call}"));
+                self.check(self.places.borrow_mut().store_ran(&call));
+                self.books.borrow_mut().store_ran(&call);
+            }
+            Err(wrong) => self.check(Err(wrong)),
+        }
+    }
+
+    /// The store has lost data.
+    pub(super) fn store_forgot(&self) {
+        self.world.note(format_args!("store: has forgotten"));
+        self.places.borrow_mut().store_forgot();
+        self.pace.borrow_mut().store_forgot(self.world.now());
+    }
+
+    /// An operator has the store forget a key.
+    pub(super) fn forgotten(&self) {
+        self.store_forgot();
+    }
+
+    /// The store's clock has jumped ahead.
+    pub(super) fn jumped(&self, ahead: Duration) {
+        self.pace.borrow_mut().jumped(ahead);
+    }
+
+    /// A gateway goes alone from now on, or not any more.
+    pub(super) fn goes_alone(&self, gateway: usize, is_alone: bool) {
+        self.world
+            .note(format_args!("gateway {gateway}: goes alone: {is_alone}"));
+        let now = self.world.now();
+        if is_alone {
+            self.pace.borrow_mut().goes_alone(gateway, now);
+            self.sharing.borrow_mut().goes_alone(gateway);
+        } else {
+            self.pace.borrow_mut().is_back(gateway, now);
+            self.sharing.borrow_mut().is_back(gateway);
+        }
+    }
+
+    /// All is over: nobody waits, and the store has what it was sent.
+    pub(super) fn over(&self) {
+        self.check(self.books.borrow().check());
+    }
+
+    /// Something does not go away.
+    pub(super) fn stays(&self, what: &str) {
+        self.check(Err(format!("{what} long after all is over")));
+    }
+
+    /// A gateway has died: its requests get no answer.
+    pub(super) fn died(&self, host: HostId) {
+        self.answers.borrow_mut().died(host);
+    }
+
+    /// How many requests wait for an answer.
+    pub(super) fn waiting(&self) -> usize {
+        self.answers.borrow().waiting()
+    }
+
+    /// Checks that nobody has waited too long.
+    pub(super) fn check_waiting(&self) {
+        self.check(self.answers.borrow().check(self.world.now()));
+    }
+
+    /// How many requests have joined.
+    pub(super) fn joins(&self) -> u64 {
+        self.next.get()
+    }
+
+    fn check(&self, checked: Checked) {
+        if let Err(wrong) = checked {
+            self.world.fail(format_args!("{wrong}"));
+        }
+    }
+
+    fn note(&self, request: &Request, what: std::fmt::Arguments<'_>) {
+        let Request {
+            id,
+            gateway,
+            zone,
+            key,
+            ..
+        } = request;
+        self.world.note(format_args!(
+            "gateway {gateway}: request {id} of zone{zone}:{key} {what}"
+        ));
+    }
+}
+
+/// A limit in few words.
+struct Briefly<'a>(&'a Limit);
+
+impl std::fmt::Display for Briefly<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Limit {
+            burst,
+            delay,
+            max_wait,
+            cost,
+            ..
+        } = self.0;
+        write!(
+            f,
+            "burst {burst}, delay {delay:?}, max_wait {max_wait:?}, cost {cost:?}"
+        )
+    }
+}
+
+/// What a charge is, as far as invariants differ.
+fn is_alone(charge: Charge) -> bool {
+    matches!(charge, Charge::Alone(_) | Charge::Own(_))
+}

@@ -1,0 +1,55 @@
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::{Checked, Request, is_alone};
+use crate::actors::Charge;
+use crate::simulation::scenario::Scenario;
+
+/// Once the store is back, requests that were let in alone get times of the shared schedule.
+///
+/// A key finds out when the first of them is due; those that are due before the store has answered
+/// leave in addition.
+pub(super) struct Sharing {
+    scenario: Rc<Scenario>,
+    /// The gateways that have reached the store again.
+    back: BTreeMap<usize, Since>,
+}
+
+/// When the first request departed that was let in alone: of each zone and key.
+type Since = BTreeMap<(usize, &'static str), Duration>;
+
+impl Sharing {
+    pub(super) fn new(scenario: &Rc<Scenario>) -> Self {
+        Self {
+            scenario: Rc::clone(scenario),
+            back: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn goes_alone(&mut self, gateway: usize) {
+        self.back.remove(&gateway);
+    }
+
+    pub(super) fn is_back(&mut self, gateway: usize) {
+        self.back.insert(gateway, BTreeMap::new());
+    }
+
+    pub(super) fn departed(&mut self, request: &Request, charge: Charge, now: Duration) -> Checked {
+        let queues = self.scenario.zones[request.zone].algorithm.queues();
+        let Some(back) = self.back.get_mut(&request.gateway) else {
+            return Ok(());
+        };
+        if !queues || !is_alone(charge) {
+            return Ok(());
+        }
+        let first = *back.entry((request.zone, request.key)).or_insert(now);
+        if now.saturating_sub(first) <= 3 * self.scenario.timeout {
+            return Ok(());
+        }
+        Err(format!(
+            "request {} departs alone, long after the store is back",
+            request.id
+        ))
+    }
+}

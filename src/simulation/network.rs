@@ -1,0 +1,247 @@
+//! The network between the gateways and the store: TCP connections, with delay, loss and partitions.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use redis::{Arg, Cmd, RedisError, RedisResult, Value};
+use tokio::sync::oneshot;
+
+use super::random::Random;
+use super::store::{Condition, StoreServer};
+use super::world::{HostId, World};
+use crate::store::Url;
+use crate::store::simulated;
+
+/// How long TCP waits before it sends a lost segment again, at least.
+const RETRANSMITTED: Duration = Duration::from_millis(200);
+
+/// The links of all gateways to the store.
+pub(super) struct Network {
+    world: Rc<World>,
+    store: Rc<StoreServer>,
+    links: RefCell<Vec<Rc<Link>>>,
+    random: RefCell<Random>,
+}
+
+/// The way between one gateway and the store.
+pub(super) struct Link {
+    /// How long a message takes, at least and at most.
+    least: Cell<Duration>,
+    most: Cell<Duration>,
+    /// How many of a hundred messages are lost at first.
+    loss: Cell<u64>,
+    /// Until when nothing gets through.
+    blocked_until: Cell<Duration>,
+    connections: RefCell<Vec<Weak<Connection>>>,
+}
+
+/// A TCP connection: what is sent arrives in order, once, or the connection breaks.
+struct Connection {
+    network: Rc<Network>,
+    link: Rc<Link>,
+    is_broken: Cell<bool>,
+    /// When the last message to the store, and the last one from it, arrives.
+    arrives: Cell<Duration>,
+    returns: Cell<Duration>,
+    /// Who wait for replies.
+    waiting: RefCell<BTreeMap<u64, oneshot::Sender<Replies>>>,
+    sent: Cell<u64>,
+}
+
+type Replies = RedisResult<Vec<RedisResult<Value>>>;
+
+/// The address of the store as the gateway with this number writes it.
+pub(super) fn url(gateway: usize) -> Url {
+    format!("redis://gateway-{gateway}:6379")
+        .parse()
+        .expect("a URL")
+}
+
+impl Network {
+    pub(super) fn new(world: &Rc<World>, store: &Rc<StoreServer>, random: Random) -> Rc<Self> {
+        Rc::new(Self {
+            world: Rc::clone(world),
+            store: Rc::clone(store),
+            links: RefCell::default(),
+            random: RefCell::new(random),
+        })
+    }
+
+    /// Adds the link of the next gateway.
+    pub(super) fn add_link(&self, least: Duration, most: Duration) {
+        self.links.borrow_mut().push(Rc::new(Link {
+            least: Cell::new(least),
+            most: Cell::new(most),
+            loss: Cell::default(),
+            blocked_until: Cell::default(),
+            connections: RefCell::default(),
+        }));
+    }
+
+    pub(super) fn link(&self, gateway: usize) -> Rc<Link> {
+        Rc::clone(&self.links.borrow()[gateway])
+    }
+
+    pub(super) fn links(&self) -> Vec<Rc<Link>> {
+        self.links.borrow().clone()
+    }
+
+    /// When a message that is sent now over a link arrives.
+    fn arrival(&self, link: &Link) -> Duration {
+        let mut random = self.random.borrow_mut();
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let delay = random.number(nanos(link.least.get())..nanos(link.most.get()) + 1);
+        let mut arrival = self.world.now() + Duration::from_nanos(delay);
+        if random.chance(link.loss.get()) {
+            arrival += RETRANSMITTED;
+        }
+        // What arrives while nothing gets through is sent again afterwards.
+        if arrival < link.blocked_until.get() {
+            arrival = link.blocked_until.get() + random.millis(0..200);
+        }
+        arrival
+    }
+
+    async fn connect(self: Rc<Self>, link: Rc<Link>) -> RedisResult<simulated::Connection> {
+        // A handshake: a round trip.
+        for _ in 0..2 {
+            let arrival = self.arrival(&link);
+            self.world.sleep_until(arrival).await;
+        }
+        if self.store.condition() == Condition::Dead {
+            return Err(broken(io::ErrorKind::ConnectionRefused));
+        }
+        let connection = Rc::new(Connection {
+            network: self,
+            link: Rc::clone(&link),
+            is_broken: Cell::default(),
+            arrives: Cell::default(),
+            returns: Cell::default(),
+            waiting: RefCell::default(),
+            sent: Cell::default(),
+        });
+        link.connections
+            .borrow_mut()
+            .push(Rc::downgrade(&connection));
+        Ok(Rc::new(ClientEnd(connection)))
+    }
+}
+
+impl Link {
+    /// Sets how long a message takes, at least and at most.
+    pub(super) fn set_delay(&self, least: Duration, most: Duration) {
+        self.least.set(least);
+        self.most.set(most);
+    }
+
+    /// Sets how many of a hundred messages are lost at first.
+    pub(super) fn set_loss(&self, percent: u64) {
+        self.loss.set(percent);
+    }
+
+    /// Nothing gets through until then.
+    pub(super) fn block_until(&self, time: Duration) {
+        self.blocked_until.set(time);
+    }
+
+    /// Breaks all connections. What is on its way to the store may still be done there.
+    pub(super) fn reset(&self) {
+        for connection in self.connections.take() {
+            if let Some(connection) = connection.upgrade() {
+                connection.break_off();
+            }
+        }
+    }
+}
+
+impl simulated::Network for Rc<Network> {
+    fn dial(&self, url: &Url) -> LocalBoxFuture<'static, RedisResult<simulated::Connection>> {
+        let text = url.to_string();
+        let number = text.split(['-', ':']).find_map(|part| part.parse().ok());
+        let link = self.link(number.expect("the number of a gateway"));
+        Rc::clone(self).connect(link).boxed_local()
+    }
+}
+
+/// Closes the connection when the gateway drops it.
+struct ClientEnd(Rc<Connection>);
+
+impl simulated::Wire for ClientEnd {
+    fn send(&self, commands: Vec<Cmd>) -> LocalBoxFuture<'static, Replies> {
+        let connection = Rc::clone(&self.0);
+        let Some(replies) = connection.post(&commands) else {
+            return std::future::ready(Err(broken(io::ErrorKind::BrokenPipe))).boxed_local();
+        };
+        let replies = replies.map(|told| match told {
+            Ok(replies) => replies,
+            Err(_) => Err(broken(io::ErrorKind::ConnectionReset)),
+        });
+        replies.boxed_local()
+    }
+}
+
+impl Connection {
+    /// Sends commands; `None` if the connection is known to be broken.
+    fn post(self: Rc<Self>, commands: &[Cmd]) -> Option<oneshot::Receiver<Replies>> {
+        if self.is_broken.get() {
+            return None;
+        }
+        let (sender, receiver) = oneshot::channel();
+        let nth = self.sent.get();
+        self.sent.set(nth + 1);
+        self.waiting.borrow_mut().insert(nth, sender);
+        let commands = commands.iter().map(words).collect();
+        let world = Rc::clone(&self.network.world);
+        let arrives = self.network.arrival(&self.link).max(self.arrives.get());
+        self.arrives.set(arrives);
+        world.spawn(HostId::FIRST, self.carry(nth, commands, arrives));
+        Some(receiver)
+    }
+
+    async fn carry(self: Rc<Self>, nth: u64, commands: Vec<Vec<Vec<u8>>>, arrives: Duration) {
+        let (world, store) = (&self.network.world, &self.network.store);
+        world.sleep_until(arrives).await;
+        if store.condition() == Condition::Dead {
+            return self.break_off();
+        }
+        if self.is_broken.get() && self.network.random.borrow_mut().chance(50) {
+            return;
+        }
+        let Some(replies) = store.serve(commands).await else {
+            return self.break_off();
+        };
+        let returns = self.network.arrival(&self.link).max(self.returns.get());
+        self.returns.set(returns);
+        world.sleep_until(returns).await;
+        let waiting = self.waiting.borrow_mut().remove(&nth);
+        if let Some(waiting) = waiting {
+            let replies = replies.iter().map(super::redis::Reply::read).collect();
+            // The gateway may have given up.
+            let _gone = waiting.send(Ok(replies));
+        }
+    }
+
+    fn break_off(&self) {
+        self.is_broken.set(true);
+        // Who waits for a reply sees that the sender is gone.
+        self.waiting.take();
+    }
+}
+
+/// The words of a command.
+pub(super) fn words(command: &Cmd) -> Vec<Vec<u8>> {
+    let words = command.args_iter().map(|arg| match arg {
+        Arg::Simple(word) => word.to_vec(),
+        _ => Vec::new(),
+    });
+    words.collect()
+}
+
+fn broken(kind: io::ErrorKind) -> RedisError {
+    io::Error::from(kind).into()
+}

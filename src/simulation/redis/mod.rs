@@ -1,0 +1,88 @@
+//! A Redis in this process: as much of it as drip uses, on a clock that the caller tells.
+//!
+//! It runs the scripts of the store as they are. [`tests`] compare it with a real one.
+
+mod commands;
+mod keys;
+mod reply;
+mod scripts;
+mod struct_library;
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use keys::Keys;
+pub(super) use reply::Reply;
+use scripts::Scripts;
+
+/// What becomes of a script before it runs: nothing, unless a test breaks it.
+pub(super) type Change = fn(&str) -> String;
+
+/// The data and the scripts of a Redis.
+pub(super) struct FakeRedis {
+    database: Rc<RefCell<Database>>,
+    scripts: Scripts,
+}
+
+/// What commands work on, also those of scripts.
+#[derive(Default)]
+struct Database {
+    keys: Keys,
+    /// In microseconds since the Unix epoch. It stands still while a script runs.
+    now: u64,
+    is_read_only: bool,
+}
+
+/// The data of a Redis at some time.
+pub(super) struct Snapshot(Keys);
+
+impl FakeRedis {
+    /// An empty one.
+    pub(super) fn new(change: Change) -> Self {
+        let database = Rc::<RefCell<Database>>::default();
+        Self {
+            scripts: Scripts::new(Rc::clone(&database), change),
+            database,
+        }
+    }
+
+    /// Runs a command when its clock shows `now`, in microseconds since the Unix epoch.
+    pub(super) fn run(&mut self, now: u64, command: &[Vec<u8>]) -> Reply {
+        self.database.borrow_mut().now = now;
+        let [name, args @ ..] = command else {
+            return Reply::error("ERR unknown command");
+        };
+        match name.to_ascii_uppercase().as_slice() {
+            b"EVAL" => self.scripts.eval(args),
+            b"EVALSHA" => self.scripts.eval_hash(args),
+            _ => self.database.borrow_mut().run(command),
+        }
+    }
+
+    /// Whether it refuses to write, as a replica does.
+    pub(super) fn set_read_only(&self, is_read_only: bool) {
+        self.database.borrow_mut().is_read_only = is_read_only;
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot(self.database.borrow().keys.clone())
+    }
+
+    /// Has the data of then, and no scripts.
+    pub(super) fn restore(&mut self, snapshot: Snapshot) {
+        self.database.borrow_mut().keys = snapshot.0;
+        self.scripts.forget();
+    }
+
+    /// Has no data and no scripts.
+    pub(super) fn flush(&mut self) {
+        self.restore(Snapshot(Keys::default()));
+    }
+
+    /// The names of all keys that have not expired by `now`.
+    pub(super) fn names(&self, now: u64) -> Vec<String> {
+        self.database.borrow().keys.names(now)
+    }
+}

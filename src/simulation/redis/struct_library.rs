@@ -1,0 +1,108 @@
+//! `struct.pack` and `struct.unpack` of Redis, for the formats of the scripts.
+//!
+//! A format begins with `<`. Then come `B`, `I2` and `I4` (whole numbers of one, two and four
+//! bytes), `d` (a double), and `c0` (a text; when it is read, the number before it is its length).
+
+use mlua::{Error, FromLua, Lua, MultiValue, Value};
+
+#[derive(Clone, Copy)]
+enum Item {
+    Whole(usize),
+    Double,
+    Text,
+}
+
+fn items(format: &str) -> mlua::Result<Vec<Item>> {
+    let unknown = || Error::RuntimeError(format!("ERR unknown format {format}"));
+    let mut rest = format.strip_prefix('<').ok_or_else(unknown)?;
+    let mut items = Vec::new();
+    while !rest.is_empty() {
+        let known = [
+            ("B", Item::Whole(1)),
+            ("I2", Item::Whole(2)),
+            ("I4", Item::Whole(4)),
+            ("d", Item::Double),
+            ("c0", Item::Text),
+        ];
+        let found = known
+            .into_iter()
+            .find_map(|(name, item)| Some((rest.strip_prefix(name)?, item)));
+        let (behind, item) = found.ok_or_else(unknown)?;
+        items.push(item);
+        rest = behind;
+    }
+    Ok(items)
+}
+
+pub(super) fn pack(format: &str, values: MultiValue) -> mlua::Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    let mut values = values.into_iter();
+    for item in items(format)? {
+        let missing = || Error::RuntimeError("ERR bad argument to 'pack'".to_owned());
+        let value = values.next().ok_or_else(missing)?;
+        match (item, value) {
+            (Item::Text, Value::String(text)) => packed.extend_from_slice(&text.as_bytes()),
+            (Item::Double, value) => packed.extend_from_slice(&double(&value)?.to_le_bytes()),
+            (Item::Whole(size), value) => {
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+                let whole = double(&value)? as u64;
+                packed.extend_from_slice(&whole.to_le_bytes()[..size]);
+            }
+            (Item::Text, _) => return Err(missing()),
+        }
+    }
+    Ok(packed)
+}
+
+/// Reads from the position `from` on, which counts from 1. The last value is the next position.
+pub(super) fn unpack(
+    lua: &Lua,
+    format: &str,
+    packed: &[u8],
+    from: usize,
+) -> mlua::Result<MultiValue> {
+    let mut at = from.saturating_sub(1);
+    let mut values = Vec::new();
+    let mut take = |size: usize| {
+        let taken = packed.get(at..at + size);
+        at += size;
+        taken.ok_or_else(|| Error::RuntimeError("ERR data string too short".to_owned()))
+    };
+    for item in items(format)? {
+        let value = match item {
+            Item::Whole(size) => {
+                let mut whole = [0; 8];
+                whole[..size].copy_from_slice(take(size)?);
+                number(u64::from_le_bytes(whole))
+            }
+            Item::Double => {
+                let mut bytes = [0; 8];
+                bytes.copy_from_slice(take(8)?);
+                Value::Number(f64::from_le_bytes(bytes))
+            }
+            Item::Text => {
+                let length = values.pop().unwrap_or(Value::Nil);
+                let length = usize::from_lua(length, lua)?;
+                Value::String(lua.create_string(take(length)?)?)
+            }
+        };
+        values.push(value);
+    }
+    values.push(number(at as u64 + 1));
+    Ok(MultiValue::from_vec(values))
+}
+
+/// All numbers of Lua 5.1 are doubles.
+fn double(value: &Value) -> mlua::Result<f64> {
+    match value {
+        Value::Number(number) => Ok(*number),
+        #[allow(clippy::cast_precision_loss)]
+        Value::Integer(number) => Ok(*number as f64),
+        _ => Err(Error::RuntimeError("ERR number expected".to_owned())),
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn number(whole: u64) -> Value {
+    Value::Number(whole as f64)
+}

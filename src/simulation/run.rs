@@ -1,0 +1,206 @@
+//! Runs the scenario of a seed.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::client::{Then, Visit, visit};
+use super::gateway::Gateway;
+use super::invariants::Invariants;
+use super::network::Network;
+use super::random::Random;
+use super::redis::{Change, FakeRedis};
+use super::scenario::Scenario;
+use super::store::StoreServer;
+use super::suffer::suffer;
+use super::world::{HostId, World};
+use crate::limit::Cost;
+use crate::store::simulated;
+
+/// How a seed ended.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    /// How many steps there were, and what they hash to.
+    pub(super) digest: (u64, u64),
+    /// How many requests joined.
+    pub(super) joins: u64,
+    /// What was wrong, and the last steps; `None` if nothing was.
+    pub(super) failure: Option<String>,
+}
+
+/// All parts of a running simulation.
+pub(super) struct Simulation {
+    pub(super) world: Rc<World>,
+    pub(super) scenario: Rc<Scenario>,
+    pub(super) store: Rc<StoreServer>,
+    pub(super) network: Rc<Network>,
+    pub(super) invariants: Rc<Invariants>,
+    pub(super) gateways: RefCell<Vec<Rc<Gateway>>>,
+    /// Whether all requests are answered, and some time has passed.
+    pub(super) is_over: Cell<bool>,
+}
+
+/// Runs a seed.
+pub(super) fn run(seed: u64, change: Change) -> Outcome {
+    let mut random = Random::new(seed);
+    let scenario = Scenario::new(&mut random);
+    let outcome = run_scenario(scenario, random, change);
+    let failure = outcome.failure.map(|failure| {
+        format!("seed {seed}: {failure}\nAgain: DRIP_SEED={seed} cargo test --lib simulation")
+    });
+    Outcome { failure, ..outcome }
+}
+
+/// Runs a scenario. `change` is what becomes of each script before it runs.
+pub(super) fn run_scenario(scenario: Scenario, mut random: Random, change: Change) -> Outcome {
+    let scenario = Rc::new(scenario);
+    let known = Rc::new(RefCell::new(None));
+    let (found, its) = (Rc::clone(&known), Rc::clone(&scenario));
+    let world = World::run(|world| {
+        let invariants = Invariants::new(world, &its);
+        let store = Rc::new(StoreServer::new(world, &invariants, FakeRedis::new(change)));
+        let network = Network::new(world, &store, random.fork());
+        let guard = simulated::set_network(Rc::new(Rc::clone(&network)));
+        found.replace(Some((Rc::clone(&invariants), guard)));
+        let simulation = Rc::new(Simulation {
+            world: Rc::clone(world),
+            scenario: its,
+            store,
+            network,
+            invariants,
+            gateways: RefCell::default(),
+            is_over: Cell::default(),
+        });
+        simulation.play(random).boxed_local()
+    });
+    let failure = world.failure().map(|failure| {
+        let last = world.trace().last();
+        format!("{failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n{failure}")
+    });
+    Outcome {
+        digest: world.trace().digest(),
+        joins: known.take().map_or(0, |(invariants, _)| invariants.joins()),
+        failure,
+    }
+}
+
+impl Simulation {
+    async fn play(self: Rc<Self>, mut random: Random) {
+        let (least, most) = self.scenario.delay;
+        for (number, skew) in self.scenario.clocks.iter().enumerate() {
+            self.network.add_link(least, most);
+            let gateway = Gateway::start(&self.world, &self.scenario, number, *skew);
+            self.gateways.borrow_mut().push(gateway);
+            let traffic = Rc::clone(&self).send_requests(number, random.fork());
+            self.world.spawn(HostId::FIRST, traffic);
+        }
+        for (at, fault) in self.scenario.faults.clone() {
+            let simulation = Rc::clone(&self);
+            self.world.spawn(HostId::FIRST, async move {
+                simulation.world.sleep_until(at).await;
+                suffer(&simulation, fault).await;
+            });
+        }
+        if !self.scenario.is_calm() {
+            self.world.spawn(HostId::FIRST, Rc::clone(&self).watch());
+        }
+        self.world
+            .sleep_until(self.scenario.lasts.max(self.scenario.healed()))
+            .await;
+        while self.invariants.waiting() > 0 {
+            self.world.sleep(Duration::from_millis(100)).await;
+            self.invariants.check_waiting();
+        }
+        self.expect_nothing_left().await;
+    }
+
+    /// Notes when gateways go alone, until all is over.
+    async fn watch(self: Rc<Self>) {
+        let mut alone = vec![false; self.gateways.borrow().len()];
+        while !self.is_over.get() {
+            for (number, gateway) in self.gateways.borrow().iter().enumerate() {
+                let is_out = gateway.is_out();
+                if std::mem::replace(&mut alone[number], is_out) != is_out {
+                    self.invariants.goes_alone(number, is_out);
+                }
+            }
+            self.world.sleep(Duration::from_millis(3)).await;
+        }
+    }
+
+    /// Checks that all gateways reach the store again, and that keys are forgotten.
+    async fn expect_nothing_left(&self) {
+        let back = self.world.now().max(self.scenario.healed()) + Duration::from_secs(3);
+        self.world.sleep_until(back).await;
+        self.is_over.set(true);
+        self.invariants.over();
+        let gateways = self.gateways.borrow().clone();
+        for gateway in gateways.iter().filter(|gateway| gateway.is_out()) {
+            self.invariants
+                .stays(&format!("gateway {} is alone", gateway.number));
+        }
+        let mut left = Vec::new();
+        for _ in 0..200 {
+            left = self.store.names();
+            for gateway in &gateways {
+                left.extend(gateway.remembers().await);
+            }
+            if left.is_empty() {
+                return;
+            }
+            self.world.sleep(Duration::from_secs(5)).await;
+        }
+        self.invariants.stays(&left.join(", "));
+    }
+
+    async fn send_requests(self: Rc<Self>, gateway: usize, mut random: Random) {
+        // Before its file is read, a gateway takes no requests.
+        self.world.sleep(Duration::from_millis(1)).await;
+        while self.world.now() < self.scenario.lasts {
+            let many = if random.chance(20) {
+                random.number(1..8)
+            } else {
+                1
+            };
+            for _ in 0..many {
+                let there = Rc::clone(&self.gateways.borrow()[gateway]);
+                let what = self.visit(&mut random);
+                visit(&self.world, &self.invariants, &there, &what);
+            }
+            let nanos = u64::try_from(self.scenario.pause.as_nanos()).unwrap_or(u64::MAX);
+            let pause = Duration::from_nanos(random.number(1..2 * nanos.max(1) * many + 1));
+            self.world.sleep(pause).await;
+        }
+    }
+
+    fn visit(&self, random: &mut Random) -> Visit {
+        let zones = self.scenario.zones.len() as u64;
+        let zone = usize::try_from(random.number(0..zones)).unwrap_or(0);
+        let plan = &self.scenario.zones[zone];
+        let key = random.pick(plan.keys);
+        let limit = random.pick(&plan.limits);
+        let [leaves, given_back, refunded, settled] = self.scenario.moods;
+        // Some leave while the store is being asked.
+        let soon = if random.chance(40) { 6 } else { 400 };
+        let leaves_after = random.chance(leaves).then(|| random.millis(0..soon));
+        let then = if random.chance(given_back) {
+            Then::GivenBack
+        } else if random.chance(refunded) {
+            Then::Refunded(random.millis(0..300))
+        } else if random.chance(settled) {
+            let cost = Cost::new(random.small(1..9)).unwrap_or(Cost::ONE);
+            Then::Settled(random.millis(0..300), cost)
+        } else {
+            Then::Used
+        };
+        Visit {
+            zone,
+            key,
+            limit,
+            leaves_after,
+            then,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What a seed makes happen: gateways, zones, traffic, and faults.
+
+mod faults;
+mod zones;
+
+use std::time::Duration;
+
+pub(super) use faults::Fault;
+pub(super) use zones::ZonePlan;
+
+use super::clock::Skew;
+use super::random::Random;
+use crate::limit::Rate;
+
+/// All that a seed decides at the beginning.
+#[derive(Debug)]
+pub(super) struct Scenario {
+    pub(super) clocks: Vec<Skew>,
+    pub(super) zones: Vec<ZonePlan>,
+    /// How long a message takes between a gateway and the store, at least and at most.
+    pub(super) delay: (Duration, Duration),
+    /// `redis.timeout` of all gateways.
+    pub(super) timeout: Duration,
+    /// How long requests come.
+    pub(super) lasts: Duration,
+    /// Mean time between the requests at one gateway.
+    pub(super) pause: Duration,
+    /// How many of a hundred requests leave early, are given back, refunded, and settled.
+    pub(super) moods: [u64; 4],
+    /// What fails, and when.
+    pub(super) faults: Vec<(Duration, Fault)>,
+}
+
+impl Scenario {
+    pub(super) fn new(random: &mut Random) -> Self {
+        let gateways = match random.number(0..10) {
+            0 => 10,
+            _ => random.number(1..6),
+        };
+        let has_drift = random.chance(50);
+        let clocks = (0..gateways).map(|_| Skew::new(random, has_drift));
+        let clocks: Vec<_> = clocks.collect();
+        let zones: Vec<_> = (0..random.number(1..4))
+            .map(|index| ZonePlan::new(index, random))
+            .collect();
+        let least = random.micros(20..1500);
+        let spread = if random.chance(30) {
+            Duration::ZERO
+        } else {
+            random.micros(1..3000)
+        };
+        let percent = |random: &mut Random| {
+            let some = random.number(1..30);
+            if random.chance(50) { some } else { 0 }
+        };
+        let moods = [(); 4].map(|()| percent(random));
+        // So many requests, at so many times the rates together.
+        let (requests, load) = (random.number(60..220), random.number(5..40));
+        let rates: f64 = zones.iter().map(ZonePlan::rates).sum();
+        #[allow(clippy::cast_precision_loss)]
+        let lasts = requests as f64 / (rates * load as f64 / 10.0);
+        let lasts = Duration::from_secs_f64(lasts.clamp(0.5, 10.0));
+        let pause = lasts * u32::try_from(gateways).unwrap_or(1)
+            / u32::try_from(requests).unwrap_or(u32::MAX);
+        let faults = Fault::plan(random, clocks.len(), zones.len(), lasts);
+        Self {
+            clocks,
+            zones,
+            delay: (least, least + spread),
+            timeout: Duration::from_millis(random.number(40..100)),
+            lasts,
+            pause,
+            moods,
+            faults,
+        }
+    }
+
+    /// The lowest rate that a key has at any time.
+    pub(super) fn slowest(&self, zone: usize, key: &str) -> Rate {
+        let rates = self.rates(zone, key);
+        rates
+            .min_by(|one, other| one.per_second().total_cmp(&other.per_second()))
+            .expect("one")
+    }
+
+    /// The highest rate that a key has at any time.
+    pub(super) fn fastest(&self, zone: usize, key: &str) -> Rate {
+        let rates = self.rates(zone, key);
+        rates
+            .max_by(|one, other| one.per_second().total_cmp(&other.per_second()))
+            .expect("one")
+    }
+
+    /// How many times the rate of a zone is changed in a file.
+    pub(super) fn retunes(&self, zone: usize) -> usize {
+        let retunes = self.faults.iter().filter(
+            |(_, fault)| matches!(fault, Fault::Retune { zone: other, .. } if *other == zone),
+        );
+        retunes.count()
+    }
+
+    /// When the last fault is over.
+    pub(super) fn healed(&self) -> Duration {
+        let ends = self.faults.iter().map(|(at, fault)| *at + fault.lasts());
+        ends.max().unwrap_or_default()
+    }
+
+    /// How long a request of a key may wait at most, once it was accepted.
+    ///
+    /// `billed` is what was billed to the key, in requests.
+    pub(super) fn longest_wait(&self, zone: usize, key: &str, billed: u32) -> Duration {
+        let bursts = self.zones[zone].limits.iter().map(|limit| limit.burst);
+        let places = u64::from(bursts.max().unwrap_or(0) + 1);
+        // A bill may move a request behind all others: to the end of the schedule.
+        let mut schedules = 1 + u64::from(billed);
+        if self.moods.iter().any(|percent| *percent > 0) {
+            // Places that were given back do not count for those who come behind them.
+            schedules += 1;
+        }
+        if !self.is_calm() {
+            // Those who were let in by gateways that went alone get times one behind the other.
+            schedules *= (self.clocks.len() as u64 + 1) * (self.faults.len() as u64 + 1);
+        }
+        self.slowest(zone, key).time_for(places * schedules)
+    }
+
+    /// All rates that a key has at any time.
+    pub(super) fn rates(&self, zone: usize, key: &str) -> impl Iterator<Item = Rate> {
+        let retuned = self
+            .faults
+            .iter()
+            .filter_map(move |(_, fault)| match fault {
+                Fault::Retune {
+                    zone: other, rate, ..
+                } if *other == zone => Some(*rate),
+                _ => None,
+            });
+        std::iter::once(self.zones[zone].rate_of(key)).chain(retuned)
+    }
+
+    /// Whether nothing fails: then all departures are on the shared schedule.
+    pub(super) fn is_calm(&self) -> bool {
+        self.faults.iter().all(|(_, fault)| fault.is_harmless())
+    }
+}

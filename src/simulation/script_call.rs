@@ -1,0 +1,185 @@
+//! A call of a script and its reply, read as `common.lua` and `bucket.lua` document them.
+
+use std::fmt;
+
+use super::redis::Reply;
+
+/// What a script was asked, and what it did.
+pub(super) struct ScriptCall {
+    asked: u8,
+    pub(super) entries: Vec<CallEntry>,
+}
+
+/// Equal operations on a key.
+pub(super) struct CallEntry {
+    /// The name of the key in the store.
+    pub(super) key: String,
+    pub(super) many: u32,
+    pub(super) cost: u32,
+    /// Of a refund: the place.
+    pub(super) first: u64,
+    /// How many were done, the first ones.
+    pub(super) done: u32,
+    /// Of a join: the next place at the end of the schedule, and the free places that were taken.
+    pub(super) end: u64,
+    pub(super) free: Vec<u64>,
+}
+
+const JOIN: u8 = 1;
+const REFUND: u8 = 2;
+const FORGET: u8 = 3;
+
+impl ScriptCall {
+    /// Reads a call; `None` if the command is no script or has failed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the call or the reply has another form.
+    pub(super) fn read(command: &[Vec<u8>], reply: &Reply) -> Result<Option<Self>, String> {
+        match (command, reply) {
+            ([name, _, _, keys @ .., packed], Reply::Text(reply)) if name.starts_with(b"EVAL") => {
+                let read = Self::read_packed(keys, Packed(packed), Packed(reply));
+                let read = read.ok_or("the call of a script cannot be read".to_owned());
+                read.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn read_packed(keys: &[Vec<u8>], mut asked: Packed, mut told: Packed) -> Option<Self> {
+        let mut call = Self {
+            asked: asked.byte()?,
+            entries: Vec::new(),
+        };
+        // The time and since when the gateway has had its rate; its rate; the time.
+        asked.double()?;
+        asked.double()?;
+        asked.text()?;
+        told.double()?;
+        for key in keys {
+            let entries = asked.short()?;
+            let state = told.byte()?;
+            if state > 0 {
+                told.double()?;
+            }
+            if state == 2 {
+                told.text()?;
+            }
+            for _ in 0..entries {
+                let mut entry = CallEntry {
+                    key: String::from_utf8_lossy(key).into_owned(),
+                    many: asked.long()?,
+                    cost: asked.long()?,
+                    first: asked.whole()?,
+                    done: 0,
+                    end: 0,
+                    free: Vec::new(),
+                };
+                asked.double()?;
+                asked.double()?;
+                if state > 0 {
+                    entry.done = told.long()?;
+                    if call.is_join() {
+                        (0..3).try_for_each(|_| told.double().map(drop))?;
+                        entry.end = told.whole()?;
+                        let free = (0..told.short()?).map(|_| told.whole());
+                        entry.free = free.collect::<Option<_>>()?;
+                    }
+                }
+                call.entries.push(entry);
+            }
+        }
+        Some(call)
+    }
+
+    pub(super) fn is_join(&self) -> bool {
+        self.asked == JOIN
+    }
+
+    pub(super) fn is_refund(&self) -> bool {
+        self.asked == REFUND
+    }
+
+    /// Whether places are forgotten.
+    pub(super) fn is_forget(&self) -> bool {
+        self.asked == FORGET
+    }
+}
+
+impl CallEntry {
+    /// Whether its key is a leaky bucket, which has a schedule.
+    pub(super) fn has_places(&self) -> bool {
+        self.key.contains("leaky_bucket")
+    }
+
+    /// The number of its zone, and what the gateways call the key.
+    pub(super) fn zone_and_key(&self) -> Option<(usize, &str)> {
+        let (_, rest) = self.key.split_once(":zone")?;
+        let (zone, rest) = rest.split_once(':')?;
+        let (_, key) = rest.split_once(':')?;
+        Some((zone.parse().ok()?, key))
+    }
+}
+
+impl fmt::Display for ScriptCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for entry in &self.entries {
+            let CallEntry {
+                key,
+                many,
+                cost,
+                first,
+                done,
+                end,
+                free,
+            } = entry;
+            write!(f, " {key}")?;
+            match self.asked {
+                JOIN if entry.has_places() => write!(f, " +{done}/{many} at {free:?} {end}")?,
+                JOIN => write!(f, " +{done}/{many}")?,
+                REFUND => write!(f, " -{done} of {first}+{cost}")?,
+                asked => write!(f, " asked {asked}: {done}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is left to read, little-endian.
+struct Packed<'a>(&'a [u8]);
+
+impl<'a> Packed<'a> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take().map(u8::from_le_bytes)
+    }
+
+    fn short(&mut self) -> Option<u16> {
+        self.take().map(u16::from_le_bytes)
+    }
+
+    fn long(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn double(&mut self) -> Option<f64> {
+        self.take().map(f64::from_le_bytes)
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn whole(&mut self) -> Option<u64> {
+        self.double().map(|double| double as u64)
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.short()?;
+        let (text, rest) = self.0.split_at_checked(length.into())?;
+        self.0 = rest;
+        Some(text)
+    }
+}

@@ -1,0 +1,116 @@
+//! What a fault does to the network, the store and the gateways.
+
+use std::time::Duration;
+
+use super::gateway::Gateway;
+use super::run::Simulation;
+use super::scenario::Fault;
+use super::store::Condition;
+
+/// Lets a fault happen, until it is over.
+pub(super) async fn suffer(simulation: &Simulation, fault: Fault) {
+    let Simulation {
+        world,
+        scenario,
+        store,
+        network,
+        invariants,
+        gateways,
+        ..
+    } = simulation;
+    let gateway = |number: usize| gateways.borrow()[number].clone();
+    world.note(format_args!("{fault:?}"));
+    match fault {
+        Fault::Retune {
+            gateway: number,
+            zone,
+            rate,
+        } => gateway(number).retune(zone, rate),
+        Fault::Forget {
+            gateway: number,
+            zone,
+        } => {
+            let key = scenario.zones[zone].keys[0];
+            invariants.forgotten();
+            gateway(number).forget(zone, key).await;
+            // Until the store has done it.
+            world.sleep(scenario.timeout).await;
+            invariants.forgotten();
+        }
+        Fault::Slow {
+            gateway: number,
+            more,
+            loss,
+            lasts,
+        } => {
+            let (link, (least, most)) = (network.link(number), scenario.delay);
+            link.set_delay(least + more, most + more);
+            link.set_loss(loss);
+            world.sleep(lasts).await;
+            link.set_delay(least, most);
+            link.set_loss(0);
+        }
+        Fault::Partition {
+            gateway: number,
+            lasts,
+        } => network.link(number).block_until(world.now() + lasts),
+        Fault::Island { lasts } => {
+            for link in network.links() {
+                link.block_until(world.now() + lasts);
+            }
+        }
+        Fault::Reset { gateway: number } => network.link(number).reset(),
+        Fault::Busy { takes, lasts } => {
+            store.set_takes(takes);
+            world.sleep(lasts).await;
+            store.set_takes(Duration::ZERO);
+        }
+        Fault::Death { lasts, loads } => {
+            store.set_condition(Condition::Dead);
+            reset_all(simulation);
+            world.sleep(lasts).await;
+            store.flush();
+            store.set_condition(Condition::Loading);
+            world.sleep(loads).await;
+            store.set_condition(Condition::Works);
+        }
+        Fault::Failover { loses, read_only } => {
+            let replica = store.snapshot();
+            world.sleep(loses).await;
+            store.restore(replica);
+            store.set_read_only(true);
+            reset_all(simulation);
+            world.sleep(read_only).await;
+            store.set_read_only(false);
+        }
+        Fault::Flush => store.flush(),
+        Fault::Jump { micros } => {
+            store.jump(micros);
+            let ahead = u64::try_from(micros).unwrap_or(0);
+            invariants.jumped(Duration::from_micros(ahead));
+        }
+        Fault::Crash {
+            gateway: number,
+            lasts,
+            clock,
+        } => {
+            let dead = gateway(number);
+            invariants.died(dead.host);
+            world.kill(dead.host);
+            network.link(number).reset();
+            world.sleep(lasts).await;
+            // Another fault may have killed its successor meanwhile.
+            let host = gateways.borrow()[number].host;
+            invariants.died(host);
+            world.kill(host);
+            let anew = Gateway::start(world, scenario, number, clock);
+            gateways.borrow_mut()[number] = anew;
+        }
+    }
+}
+
+fn reset_all(simulation: &Simulation) {
+    for link in simulation.network.links() {
+        link.reset();
+    }
+}

@@ -1,0 +1,142 @@
+use std::time::Duration;
+
+use super::clock::Skew;
+use super::random::Random;
+use super::redis::Change;
+use super::run::{Outcome, run, run_scenario};
+use super::scenario::{Fault, Scenario, ZonePlan};
+
+/// How many seeds run if nobody says how many.
+const SEEDS: u64 = 100;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().expect("a whole number"))
+}
+
+/// Runs so many seeds, on all processors.
+fn run_all(seeds: u64, change: Change) -> Vec<Outcome> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let some = |first: usize| {
+            let own = (first as u64..seeds).step_by(threads);
+            own.map(|seed| run(seed, change)).collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = (0..threads)
+            .map(|first| scope.spawn(move || some(first)))
+            .collect();
+        let outcomes = threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("outcomes"));
+        outcomes.collect()
+    })
+}
+
+fn expect(outcome: &Outcome) {
+    if let Some(failure) = &outcome.failure {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn every_seed_keeps_the_invariants() {
+    if let Some(seed) = number("DRIP_SEED") {
+        return expect(&run(seed, str::to_owned));
+    }
+    let seeds = number("DRIP_SEEDS").unwrap_or(SEEDS);
+    let outcomes = run_all(seeds, str::to_owned);
+    let failures = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.failure.as_ref());
+    let failures: Vec<_> = failures.collect();
+    if let Some(first) = failures.first() {
+        let each = failures.iter().filter_map(|failure| failure.lines().next());
+        let each = each.collect::<Vec<_>>().join("\n");
+        panic!(
+            "{first}\n{} of {seeds} seeds have failed:\n{each}",
+            failures.len()
+        );
+    }
+    let joins: u64 = outcomes.iter().map(|outcome| outcome.joins).sum();
+    assert!(joins > seeds * 50, "only {joins} requests joined");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_steps() {
+    for seed in 0..8 {
+        let (one, other) = (run(seed, str::to_owned), run(seed, str::to_owned));
+        assert_eq!(one.digest, other.digest, "seed {seed}");
+        assert!(one.digest.0 > 100);
+    }
+}
+
+/// A script with one thing changed.
+fn broken(code: &str, right: &str, wrong: &str) -> String {
+    code.replace(right, wrong)
+}
+
+/// Each of these breaks a script: which must not go unnoticed.
+#[test]
+fn a_broken_script_is_found() {
+    let breaks: [(&str, Change); 6] = [
+        ("the place before the last is given back, too", |code| {
+            broken(
+                code,
+                "given, next_place = true, place",
+                "given, next_place = true, place - 1",
+            )
+        }),
+        ("a free place stays free when it is taken", |code| {
+            broken(code, "pack(\"<d\", take_free(1))", "pack(\"<d\", free[1])")
+        }),
+        ("a bucket leaks twice as fast", |code| {
+            broken(
+                code,
+                "muldiv(max(now - at, 0), ",
+                "muldiv(2 * max(now - at, 0), ",
+            )
+        }),
+        ("a fixed window does not count", |code| {
+            broken(code, "count + accepted * cost, true", "count, true")
+        }),
+        ("a log forgets too early", |code| {
+            broken(
+                code,
+                "oldest + rate.period > now",
+                "oldest + rate.period / 3 > now",
+            )
+        }),
+        ("keys expire too early", |code| {
+            broken(code, "floor(micros / 1000) + 2", "floor(micros / 9000) + 2")
+        }),
+    ];
+    for (what, change) in breaks {
+        let found = (0..SEEDS).find(|seed| run(*seed, change).failure.is_some());
+        assert!(found.is_some(), "{what}");
+    }
+}
+
+/// One gateway with one key in one zone, and what fails there.
+fn one_gateway(faults: Vec<(Duration, Fault)>) -> Scenario {
+    Scenario {
+        clocks: vec![Skew::default()],
+        zones: vec![ZonePlan::of("100r/s", 20)],
+        delay: (Duration::from_micros(300), Duration::from_micros(400)),
+        timeout: Duration::from_millis(50),
+        lasts: Duration::from_millis(600),
+        pause: Duration::from_millis(8),
+        moods: [0; 4],
+        faults,
+    }
+}
+
+/// Requests that come while the last ones wait for the store are not decided before them.
+#[test]
+fn when_the_store_is_lost_all_fall_back_in_the_order_in_which_they_came() {
+    let lasts = Duration::from_millis(300);
+    for seed in 0..10 {
+        let at = Duration::from_millis(200 + seed);
+        let scenario = one_gateway(vec![(at, Fault::Island { lasts })]);
+        expect(&run_scenario(scenario, Random::new(seed), str::to_owned));
+    }
+}

@@ -1,0 +1,66 @@
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::Hasher;
+use std::time::Duration;
+
+/// How many of the last steps are kept.
+const KEPT: usize = 400;
+
+/// What has happened: the last steps, and a hash of all of them.
+#[derive(Default)]
+pub(in crate::simulation) struct Trace(RefCell<Steps>);
+
+#[derive(Default)]
+struct Steps {
+    last: VecDeque<String>,
+    count: u64,
+    hash: Fnv,
+}
+
+impl Trace {
+    pub(super) fn add(&self, now: Duration, step: fmt::Arguments<'_>) {
+        let steps = &mut *self.0.borrow_mut();
+        let line = format!("{:>13.6} {step}", now.as_secs_f64() * 1000.0);
+        steps.hash.write(line.as_bytes());
+        steps.count += 1;
+        if steps.last.len() == KEPT {
+            steps.last.pop_front();
+        }
+        steps.last.push_back(line);
+    }
+
+    /// How many steps there were, and what they hash to.
+    pub(in crate::simulation) fn digest(&self) -> (u64, u64) {
+        let steps = self.0.borrow();
+        (steps.count, steps.hash.finish())
+    }
+
+    /// The last steps, one a line: milliseconds, and what happened.
+    pub(in crate::simulation) fn last(&self) -> String {
+        let steps = self.0.borrow();
+        let last = steps.last.iter().map(String::as_str);
+        last.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The FNV-1a hash: the same in every process.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+}

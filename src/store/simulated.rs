@@ -1,0 +1,51 @@
+//! Connections to a simulated Redis.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use futures_util::future::LocalBoxFuture;
+use redis::{Cmd, RedisResult, Value};
+
+use super::Url;
+
+/// A network with a store, in place of the machine's.
+pub(crate) trait Network {
+    /// Connects to the store at `url`.
+    fn dial(&self, url: &Url) -> LocalBoxFuture<'static, RedisResult<Connection>>;
+}
+
+/// A connection over a [`Network`].
+pub(crate) trait Wire {
+    /// Sends all commands at once. Returns a reply or an error for each.
+    fn send(
+        &self,
+        commands: Vec<Cmd>,
+    ) -> LocalBoxFuture<'static, RedisResult<Vec<RedisResult<Value>>>>;
+}
+
+pub(crate) type Connection = Rc<dyn Wire>;
+
+thread_local! {
+    static NETWORK: RefCell<Option<Rc<dyn Network>>> = const { RefCell::new(None) };
+}
+
+/// The network of this thread from now on, until the guard is dropped.
+#[must_use]
+pub(crate) fn set_network(network: Rc<dyn Network>) -> Guard {
+    NETWORK.set(Some(network));
+    Guard(())
+}
+
+/// Keeps a simulated network in place.
+pub(crate) struct Guard(());
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        NETWORK.set(None);
+    }
+}
+
+/// Connects over the simulated network of this thread, if there is one.
+pub(super) fn dial(url: &Url) -> Option<LocalBoxFuture<'static, RedisResult<Connection>>> {
+    NETWORK.with_borrow(|network| Some(network.as_ref()?.dial(url)))
+}
