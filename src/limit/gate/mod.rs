@@ -16,15 +16,16 @@ mod patience;
 #[cfg(test)]
 mod properties;
 mod reserved;
+mod room;
 mod saved;
 mod shared;
+mod slots;
 #[cfg(test)]
 mod tests;
 mod turnover;
 
 use std::hash::Hash;
 use std::num::NonZeroU32;
-use std::time::Duration;
 
 use super::fair_queue::Next;
 use super::{Class, ClassPosition, ClassQueue, Cost, Moment, Rate, Share};
@@ -34,8 +35,10 @@ pub use granted::SlotCounts;
 use outage::{Outage, Unsent};
 pub use patience::{GivesUp, Patience, WaitLimits};
 use reserved::Reserved;
+pub use room::Full;
 pub use saved::SavedGate;
 pub use shared::{ClassDemand, Demand};
+use slots::{Paced, Ticks, moment, ticks};
 use turnover::Turnover;
 
 /// What a gate lets through and how many may wait.
@@ -93,12 +96,6 @@ pub struct Gate<K, W> {
     turnover: Turnover,
 }
 
-/// A moment at a rate: nanoseconds times [`Rate::ticks_per_nano`]. Never rounded.
-type Ticks = i128;
-
-/// A departure with a pace: when it was due, and what it and later bills cost.
-type Paced = (Ticks, u64);
-
 #[derive(Debug)]
 struct Ready<W> {
     since: Moment,
@@ -123,15 +120,6 @@ pub enum GatePosition {
     InQueue(ClassPosition),
     /// Ahead of the queue, by the number of its departure: it had left, and could not be sent.
     AtHead(u64),
-}
-
-/// Why a request may not wait at a gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full {
-    /// Whether there is no room for any key. If not, there is none for this one.
-    pub for_all: bool,
-    /// When a retry would be accepted, if nobody else comes.
-    pub retry_at: Moment,
 }
 
 /// A request that leaves the gate. It has a place at the origin.
@@ -339,39 +327,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.opens = self.opens.min(now);
     }
 
-    /// Charges what a request that has left turned out to cost beyond what it was charged.
-    ///
-    /// It delays those who leave later, from `now` on.
-    pub fn bill(&mut self, extra: u32, now: Moment) {
-        let Some(rate) = self.rate else {
-            return;
-        };
-        if let Some(granted) = &mut self.granted {
-            return granted.bill(extra.into());
-        }
-        let next = self.next_slot(rate);
-        self.before = None;
-        let charged = self
-            .last
-            .filter(|_| next.is_some_and(|it| it > ticks(rate, now)));
-        let (due, cost) = charged.unwrap_or((ticks(rate, now), 0));
-        self.last = Some((due, cost + u64::from(extra)));
-    }
-
-    /// Gives back what a request that has left turned out to cost less than it was charged.
-    ///
-    /// Those who leave later move up, but not before `now`: time that has passed is lost.
-    pub fn credit(&mut self, less: u32, now: Moment) {
-        if let Some(granted) = &mut self.granted {
-            return granted.credit(less.into());
-        }
-        self.before = None;
-        if let Some((_, cost)) = &mut self.last {
-            *cost = cost.saturating_sub(less.into());
-        }
-        self.opens = self.opens.max(now);
-    }
-
     /// A request that left the gate gives its place at the origin back.
     pub fn give_back(&mut self, now: Moment) {
         self.turnover.place_came_free(self.depth() > 0, now);
@@ -379,25 +334,6 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.outage.answered();
         self.note_free_place(was_full, now);
-    }
-
-    /// How long one more request of this share would wait, if nobody else comes and places come
-    /// free as fast as they did lately.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it may not wait.
-    pub fn predict(&self, share: &Share<K>, now: Moment) -> Result<Duration, Full> {
-        if self.is_free(now) {
-            return Ok(Duration::ZERO);
-        }
-        let queue = self.queue(share);
-        let room = self.limits.max_queue.saturating_sub(self.outage.len());
-        if !self.waiting.has_room(&share.key, queue, room) {
-            return Err(self.full(share, now));
-        }
-        let ahead = self.outage.costs() + self.waiting.ahead_of_new(share);
-        Ok(self.wait_behind(ahead, now))
     }
 
     /// Removes and returns all waiters.
@@ -427,108 +363,4 @@ impl<K: Hash + Eq + Clone, W> Gate<K, W> {
             self.opens = self.opens.max(now);
         }
     }
-
-    /// Drops granted slots that were too early for what is ready at `ready`.
-    fn lapse(&mut self, ready: Moment) {
-        if let Some(granted) = &mut self.granted {
-            granted.lapse(ready);
-        }
-    }
-
-    /// When a request leaves that is ready at `ready`; `None` while it has no slot.
-    fn departs(&self, ready: Moment) -> Option<Moment> {
-        match &self.granted {
-            None => Some(self.slot(ready).1),
-            Some(granted) => granted.first(ready),
-        }
-    }
-
-    /// The next slot of its own schedule for a request that is ready at `ready`.
-    fn slot(&self, ready: Moment) -> (Ticks, Moment) {
-        let Some(rate) = self.rate else {
-            return (0, ready);
-        };
-        let ready = ticks(rate, ready);
-        let next = self.next_slot(rate).unwrap_or(ready);
-        let due = self.reserved.fit(rate, next.max(ready));
-        (due, moment(rate, due))
-    }
-
-    /// The slot after the last departure.
-    fn next_slot(&self, rate: Rate) -> Option<Ticks> {
-        let (due, cost) = self.last?;
-        Some(self.reserved.after(rate, due, cost))
-    }
-
-    /// The request of this number leaves, which was ready at `ready`. Returns when it was due.
-    fn depart(&mut self, number: u64, ready: Moment, cost: u64) -> Moment {
-        self.in_flight += 1;
-        if let Some(due) = self.depart_granted(ready, cost) {
-            return due;
-        }
-        let (ticks, due) = self.slot(ready);
-        self.before = Some((number, self.last));
-        self.last = self.rate.map(|_| (ticks, cost));
-        self.reserved.forget(due);
-        due
-    }
-
-    fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
-        let by_pace = self.leaves_behind(costs, now.max(self.opens)).since(now);
-        if self.has_place() {
-            return by_pace;
-        }
-        by_pace.max(self.turnover.time_for(costs.saturating_add(1)))
-    }
-
-    /// When one leaves that is ready at `ready` and has so many costs ahead, by the pace alone.
-    fn leaves_behind(&self, costs: u64, ready: Moment) -> Moment {
-        if let Some(granted) = &self.granted {
-            return granted.predict(ready, costs);
-        }
-        let (slot, at) = self.slot(ready);
-        let behind = self.rate.map(|rate| {
-            let delay = self.reserved.delay(rate, slot, costs);
-            rate.time_for(costs).saturating_add(delay)
-        });
-        at + behind.unwrap_or_default()
-    }
-
-    /// Requests of the key of this share that may wait.
-    fn queue(&self, share: &Share<K>) -> Option<usize> {
-        let held = usize::try_from(share.held).unwrap_or(usize::MAX);
-        self.limits.queue.map(|queue| queue.saturating_add(held))
-    }
-
-    fn full(&self, share: &Share<K>, now: Moment) -> Full {
-        let (queue, max_queue) = (self.queue(share), self.limits.max_queue);
-        let (all, of_key) = (self.depth(), self.waiting.depth(&share.key));
-        let for_all = all >= max_queue;
-        // There is room again when the first waiter leaves: of this key, or of all. More must
-        // leave first if the bound was lowered below what waits.
-        let ahead = if for_all {
-            u64::try_from(all - max_queue).unwrap_or(u64::MAX)
-        } else {
-            let above = of_key.saturating_sub(queue.unwrap_or(usize::MAX));
-            let above = above.max((of_key + all).saturating_sub(max_queue) / 2);
-            let above = u32::try_from(above).unwrap_or(u32::MAX);
-            let ahead = self.waiting.ahead_of_nth(share, above);
-            ahead.unwrap_or_default()
-        };
-        Full {
-            for_all,
-            retry_at: now + self.wait_behind(self.outage.costs() + ahead, now),
-        }
-    }
-}
-
-fn ticks(rate: Rate, moment: Moment) -> Ticks {
-    Ticks::from(moment.as_nanos()) * rate.ticks_per_nano()
-}
-
-/// The first nanosecond at which so many ticks have passed.
-fn moment(rate: Rate, ticks: Ticks) -> Moment {
-    let per_nano = rate.ticks_per_nano();
-    let nanos = (ticks + per_nano - 1).div_euclid(per_nano);
-    Moment::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }

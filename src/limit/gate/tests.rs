@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);

@@ -1,0 +1,84 @@
+//! Whether one more request may wait at a gate, and for how long it would.
+
+use std::hash::Hash;
+use std::time::Duration;
+
+use super::{Gate, Moment, Share};
+
+/// Why a request may not wait at a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Whether there is no room for any key. If not, there is none for this one.
+    pub for_all: bool,
+    /// When a retry would be accepted, if nobody else comes.
+    pub retry_at: Moment,
+}
+
+impl<K: Hash + Eq + Clone, W> Gate<K, W> {
+    /// How long one more request of this share would wait, if nobody else comes and places come
+    /// free as fast as they did lately.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it may not wait.
+    pub fn predict(&self, share: &Share<K>, now: Moment) -> Result<Duration, Full> {
+        if self.is_free(now) {
+            return Ok(Duration::ZERO);
+        }
+        let queue = self.queue(share);
+        let room = self.limits.max_queue.saturating_sub(self.outage.len());
+        if !self.waiting.has_room(&share.key, queue, room) {
+            return Err(self.full(share, now));
+        }
+        let ahead = self.outage.costs() + self.waiting.ahead_of_new(share);
+        Ok(self.wait_behind(ahead, now))
+    }
+
+    pub(super) fn wait_behind(&self, costs: u64, now: Moment) -> Duration {
+        let by_pace = self.leaves_behind(costs, now.max(self.opens)).since(now);
+        if self.has_place() {
+            return by_pace;
+        }
+        by_pace.max(self.turnover.time_for(costs.saturating_add(1)))
+    }
+
+    /// When one leaves that is ready at `ready` and has so many costs ahead, by the pace alone.
+    pub(super) fn leaves_behind(&self, costs: u64, ready: Moment) -> Moment {
+        if let Some(granted) = &self.granted {
+            return granted.predict(ready, costs);
+        }
+        let (slot, at) = self.slot(ready);
+        let behind = self.rate.map(|rate| {
+            let delay = self.reserved.delay(rate, slot, costs);
+            rate.time_for(costs).saturating_add(delay)
+        });
+        at + behind.unwrap_or_default()
+    }
+
+    /// Requests of the key of this share that may wait.
+    pub(super) fn queue(&self, share: &Share<K>) -> Option<usize> {
+        let held = usize::try_from(share.held).unwrap_or(usize::MAX);
+        self.limits.queue.map(|queue| queue.saturating_add(held))
+    }
+
+    pub(super) fn full(&self, share: &Share<K>, now: Moment) -> Full {
+        let (queue, max_queue) = (self.queue(share), self.limits.max_queue);
+        let (all, of_key) = (self.depth(), self.waiting.depth(&share.key));
+        let for_all = all >= max_queue;
+        // There is room again when the first waiter leaves: of this key, or of all. More must
+        // leave first if the bound was lowered below what waits.
+        let ahead = if for_all {
+            u64::try_from(all - max_queue).unwrap_or(u64::MAX)
+        } else {
+            let above = of_key.saturating_sub(queue.unwrap_or(usize::MAX));
+            let above = above.max((of_key + all).saturating_sub(max_queue) / 2);
+            let above = u32::try_from(above).unwrap_or(u32::MAX);
+            let ahead = self.waiting.ahead_of_nth(share, above);
+            ahead.unwrap_or_default()
+        };
+        Full {
+            for_all,
+            retry_at: now + self.wait_behind(self.outage.costs() + ahead, now),
+        }
+    }
+}
