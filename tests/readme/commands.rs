@@ -46,7 +46,7 @@ const BLOCKS: [(&str, &str); 11] = [
 ];
 
 /// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
-const NOT_RUN: [(&str, &str, &str); 6] = [
+const NOT_RUN: [(&str, &str, &str); 7] = [
     // It is what runs the tests.
     (
         "tests/run.sh",
@@ -70,6 +70,12 @@ const NOT_RUN: [(&str, &str, &str); 6] = [
         "ORACLE_CASES=1000000 cargo test --test all oracle",
         "tests/oracle/mod.rs",
         "told(\"ORACLE_CASES\").unwrap_or(CASES)",
+    ),
+    // A hundred seeds run with the unit tests.
+    (
+        "DRIP_SEEDS=5000 cargo test --lib simulation",
+        "src/simulation/tests.rs",
+        "number(\"DRIP_SEEDS\").unwrap_or(SEEDS)",
     ),
     (
         "packaging/build tar",

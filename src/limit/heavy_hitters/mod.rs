@@ -108,7 +108,7 @@ impl Window {
     }
 }
 
-impl<K: Clone> HeavyHitters<K> {
+impl<K: Clone + Ord> HeavyHitters<K> {
     /// Has counted nothing yet.
     #[must_use]
     pub fn new() -> Self {
@@ -139,7 +139,7 @@ impl<K: Clone> HeavyHitters<K> {
         self.ten_minutes.forget_old(now);
     }
 
-    /// The `limit` heaviest keys of a window by a measure.
+    /// The `limit` heaviest keys of a window by a measure; the first ones of those that are equal.
     #[must_use]
     pub fn heaviest(
         &self,
@@ -164,7 +164,7 @@ impl<K: Clone> HeavyHitters<K> {
             }
         }
         let mut ranked: Vec<_> = above.into_iter().collect();
-        ranked.sort_unstable_by_key(|(hash, (_, sum))| (std::cmp::Reverse(*sum), *hash));
+        ranked.sort_unstable_by_key(|(_, (key, sum))| (std::cmp::Reverse(*sum), *key));
         ranked.truncate(limit);
         let keys = ranked.into_iter().map(|(hash, (key, _))| {
             let sum = |measure| ring.sum(measure, now, |summary| summary.count(hash));
@@ -183,7 +183,7 @@ impl<K: Clone> HeavyHitters<K> {
     }
 }
 
-impl<K: Clone> Default for HeavyHitters<K> {
+impl<K: Clone + Ord> Default for HeavyHitters<K> {
     fn default() -> Self {
         Self::new()
     }
