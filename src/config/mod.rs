@@ -23,6 +23,7 @@ mod show;
 mod size;
 mod stamp;
 mod state;
+mod state_file;
 mod suggest;
 pub mod target;
 mod toml_string;
@@ -51,5 +52,6 @@ pub use settings::{
 pub use show::show;
 pub(crate) use size::show_size;
 pub use state::{Broken, FileState};
+pub use state_file::{NoStateFile, STATE_MAGIC, check_state_file};
 pub(crate) use toml_string::{toml_string, toml_text};
 pub use watch::{WatchError, Watcher};

@@ -10,7 +10,7 @@ use rustix::fs::{Access, access};
 use super::Node;
 use crate::config::{
     Listen, ListenAddress, Part, PeerPattern, Peers, Route, RouteLimit, Server, Settings, Variable,
-    Zone,
+    Zone, check_state_file,
 };
 use crate::limit::{Algorithm, Delay, Rate};
 
@@ -59,7 +59,7 @@ fn server(server: &Server, node: Node) {
         tls.warn("no address of listen has TLS, so nothing uses the certificates; write tls = true for one, or remove this table");
     }
     if let (Some(state), Some(node)) = (&server.state, node.field("state")) {
-        state_folder(state, node);
+        state_file(state, node);
     }
     if let (Some(admin), Some(node)) = (server.admin, node.field("admin"))
         && !is_loopback(&admin)
@@ -72,7 +72,14 @@ fn server(server: &Server, node: Node) {
 }
 
 /// Warns of a state file that cannot be written.
-fn state_folder(state: &Path, node: Node) {
+fn state_file(state: &Path, node: Node) {
+    if let Err(error) = check_state_file(state) {
+        node.warn(&format!(
+            "the state cannot be written to {}: {error}; name another file, or a restart forgets all levels",
+            state.display()
+        ));
+        return;
+    }
     let folder = state.parent().unwrap_or(state);
     if let Err(error) = access(folder, Access::WRITE_OK | Access::EXEC_OK) {
         node.warn(&format!(

@@ -9,15 +9,14 @@ use crc32fast::Hasher;
 use thiserror::Error;
 
 use super::record::Record;
+use crate::config::STATE_MAGIC;
 use crate::limit::Moment;
 use crate::time::clock;
 
 /// Changes whenever an older or newer program would misread the lines.
 const VERSION: u32 = 1;
-/// What every version begins with.
-const MAGIC: &str = "drip-state ";
 /// Bytes of a header: magic, version, length and checksum.
-const HEADER: usize = MAGIC.len() + 4 + 1 + 16 + 1 + 8 + 1;
+const HEADER: usize = STATE_MAGIC.len() + 4 + 1 + 16 + 1 + 8 + 1;
 /// The most bytes of lines that are written or read: some ten million keys.
 const MOST: u64 = 1 << 30;
 
@@ -43,7 +42,7 @@ pub(super) enum Unusable {
 }
 
 fn header(length: u64, checksum: u32) -> String {
-    format!("{MAGIC}{VERSION:04} {length:016x} {checksum:08x}\n")
+    format!("{STATE_MAGIC}{VERSION:04} {length:016x} {checksum:08x}\n")
 }
 
 /// A new state file. It takes the place of the one before when it is complete.
@@ -209,7 +208,7 @@ impl Reader {
 /// The length and the checksum that a header tells.
 fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
     let text = std::str::from_utf8(header).map_err(|_| Unusable::Other)?;
-    let text = text.strip_prefix(MAGIC).ok_or(Unusable::Other)?;
+    let text = text.strip_prefix(STATE_MAGIC).ok_or(Unusable::Other)?;
     let (version, rest) = text.split_once(' ').ok_or(Unusable::Other)?;
     let version: u32 = version.parse().map_err(|_| Unusable::Other)?;
     if version != VERSION {
@@ -224,7 +223,7 @@ fn parse_header(header: &[u8]) -> Result<(u64, u32), Unusable> {
     });
     let (length, checksum) = numbers.ok_or(Unusable::Length)?;
     // Numbers may be written in several ways, but a gateway writes them in one.
-    if length > MOST || self::header(length, checksum) != format!("{MAGIC}{text}") {
+    if length > MOST || self::header(length, checksum) != format!("{STATE_MAGIC}{text}") {
         return Err(Unusable::Length);
     }
     Ok((length, checksum))

@@ -14,13 +14,14 @@ mod stamp;
 mod tests;
 mod to_come;
 
-use std::io;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use format::Reader;
 use lock::Lock;
 
+use crate::config::check_state_file;
 use crate::time::clock;
 
 /// Time that connections have for their first request after the signal to stop.
@@ -49,13 +50,17 @@ pub(super) struct StateFile {
 impl StateFile {
     /// Waits for the process before, and opens what it has left, if that can be used.
     ///
-    /// `None` if the settings name no file, or its folder cannot be used: the log says so.
+    /// `None` if the settings name no file, or the state cannot be written there: the log says so.
     pub(super) async fn open(path: Option<&Path>) -> Option<Self> {
         let path = path?;
+        if let Err(error) = check_state_file(path) {
+            tell_unusable(path, &error);
+            return None;
+        }
         let lock = match Lock::take(path, PREDECESSOR).await {
             Ok(lock) => lock,
             Err(error) => {
-                tell_unusable_folder(path, &error);
+                tell_unusable(path, &error);
                 return None;
             }
         };
@@ -82,7 +87,7 @@ impl StateFile {
     }
 }
 
-fn tell_unusable_folder(path: &Path, error: &io::Error) {
+fn tell_unusable(path: &Path, error: &impl Display) {
     tracing::error!(
         file = %path.display(),
         %error,

@@ -1,10 +1,11 @@
 //! The file itself: when it is written, what it keeps, and who may use it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Signal;
 
 use super::{Chain, MS, Rest, gate, zone};
@@ -144,6 +145,28 @@ fn the_file_is_for_this_user_only_and_a_broken_one_is_told_and_ignored() {
     let gateway = chain.start();
     assert_eq!(fetch(chain.address, "/?key=a").status, 429);
     drop(gateway);
+}
+
+#[test]
+fn what_is_no_state_file_is_left_alone() {
+    let origin = Origin::start();
+    let rest = one_zone(&origin, "5r/d", "burst = 0");
+    let chain = Chain::new(false, true, &rest);
+    let text = "[server]\nlisten = [\"127.0.0.1:8080\"]\n";
+    fs::write(chain.state(), text).expect("a file");
+    let pipe = Chain::new(false, true, &rest);
+    mkfifoat(CWD, pipe.state(), Mode::RUSR | Mode::WUSR).expect("a pipe");
+    for (chain, why) in [(&chain, "something else in it"), (&pipe, "no regular file")] {
+        let mut gateway = chain.start();
+        let line = gateway.wait_for_line("a restart forgets all levels");
+        assert!(line.contains(why), "{line}");
+        assert_eq!(fetch(chain.address, "/?key=a").status, 200);
+        Chain::stop(&mut gateway);
+    }
+    let left = fs::read_to_string(chain.state()).expect("a file");
+    assert_eq!(left, text);
+    let left = fs::metadata(pipe.state()).expect("a pipe").file_type();
+    assert!(left.is_fifo());
 }
 
 #[test]

@@ -104,6 +104,11 @@ pub(super) const CASES: &[Case] = &[
     ("", "server.state = \"/missing/drip.state\"\n",
      "1:16: warning: state: no file can be written in /missing: No such file or directory (os error 2); name one in a folder that this user can write, or a restart forgets all levels"),
     ("", "server.state = \"/dev/shm/drip.state\"\n", ""),
+    // One that would take the place of something else.
+    ("", "server.state = \"/dev/shm\"\n",
+     "1:16: warning: state: the state cannot be written to /dev/shm: it is no regular file; name another file, or a restart forgets all levels"),
+    ("", "server.state = \"/etc/passwd\"\n",
+     "1:16: warning: state: the state cannot be written to /etc/passwd: it has something else in it, which stays as it is; name another file, or a restart forgets all levels"),
 ];
 
 #[test]

@@ -1,0 +1,72 @@
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What each state file begins with.
+pub const STATE_MAGIC: &str = "drip-state ";
+
+/// Why `path` cannot have the state of a gateway.
+///
+/// The state replaces a file as a whole, so one with anything else in it is left alone.
+#[derive(Debug, thiserror::Error)]
+pub enum NoStateFile {
+    /// It is a folder, a device, a pipe.
+    #[error("it is no regular file")]
+    Kind,
+    /// It is a file of something else.
+    #[error("it has something else in it, which stays as it is")]
+    Foreign,
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Checks whether the state may be written to `path`: there is a state file, an empty one, or none.
+///
+/// # Errors
+///
+/// Returns an error if something else is there.
+pub fn check_state_file(path: &Path) -> Result<(), NoStateFile> {
+    // Opening a pipe would wait for its other end.
+    let is_file = match fs::metadata(path) {
+        Ok(found) => found.is_file(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    if !is_file {
+        return Err(NoStateFile::Kind);
+    }
+    let most = STATE_MAGIC.len() as u64;
+    let mut begin = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut begin)?;
+    if begin.is_empty() || begin == STATE_MAGIC.as_bytes() {
+        Ok(())
+    } else {
+        Err(NoStateFile::Foreign)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_state_or_nothing_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drip.state");
+        assert!(check_state_file(&path).is_ok());
+        for (text, is_right) in [
+            ("", true),
+            ("drip-state 0002 ...", true),
+            ("drip-sta", false),
+            ("[server]\nstate = \"drip.state\"\n", false),
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(check_state_file(&path).is_ok(), is_right, "{text}");
+        }
+        for other in [folder.path(), Path::new("/dev/null")] {
+            let error = check_state_file(other).unwrap_err();
+            assert_eq!(error.to_string(), "it is no regular file");
+        }
+    }
+}
