@@ -190,6 +190,11 @@ impl Invariants {
         }
     }
 
+    /// A gateway knows that it cannot reach the store, and may decide alone from this moment on.
+    pub(super) fn is_out(&self, gateway: usize) {
+        self.sharing.borrow_mut().goes_alone(gateway);
+    }
+
     /// All is over: nobody waits, and the store has what it was sent.
     pub(super) fn over(&self) {
         self.check(self.books.borrow().check());
