@@ -58,13 +58,22 @@ pub(super) fn visit(
         }
         let request = invariants.joined(&gateway_there, &visit);
         let joining = zone.join(Key::from(visit.key.as_bytes()), plan, visit.limit, false);
-        stay(&world_there, &invariants, &visit, &request, joining).await;
+        let stays = stay(
+            &world_there,
+            &invariants,
+            &gateway_there,
+            &visit,
+            &request,
+            joining,
+        );
+        stays.await;
     });
 }
 
 async fn stay(
     world: &Rc<World>,
     invariants: &Invariants,
+    gateway: &Gateway,
     visit: &Visit,
     request: &Request,
     joining: Joining<'static>,
@@ -76,6 +85,9 @@ async fn stay(
             Either::Right(_) => return invariants.left(request),
         },
     };
+    if gateway.is_out() {
+        invariants.is_out(gateway.number);
+    }
     match answer {
         Ok(turn) => depart(world, invariants, visit, request, turn).await,
         Err(rejection) => invariants.rejected(request, &rejection),

@@ -26,6 +26,8 @@ pub(super) struct Outcome {
     pub(super) digest: (u64, u64),
     /// How many requests joined.
     pub(super) joins: u64,
+    /// How many of them departed at once, by a lease.
+    pub(super) leased: u64,
     /// What was wrong, and the last steps; `None` if nothing was.
     pub(super) failure: Option<String>,
 }
@@ -79,9 +81,13 @@ pub(super) fn run_scenario(scenario: Scenario, mut random: Random, change: Chang
         let last = world.trace().last();
         format!("{failure}\n{scenario:#?}\nThe last steps, in milliseconds:\n{last}\n{failure}")
     });
+    let known = known.take();
+    let counts = known.map(|(invariants, _)| (invariants.joins(), invariants.leased()));
+    let (joins, leased) = counts.unwrap_or_default();
     Outcome {
         digest: world.trace().digest(),
-        joins: known.take().map_or(0, |(invariants, _)| invariants.joins()),
+        joins,
+        leased,
         failure,
     }
 }
@@ -135,8 +141,8 @@ impl Simulation {
         let back = self.world.now().max(self.scenario.healed()) + Duration::from_secs(3);
         self.world.sleep_until(back).await;
         self.is_over.set(true);
-        self.invariants.over();
         let gateways = self.gateways.borrow().clone();
+        self.invariants.over();
         for gateway in gateways.iter().filter(|gateway| gateway.is_out()) {
             self.invariants
                 .stays(&format!("gateway {} is alone", gateway.number));
@@ -177,9 +183,11 @@ impl Simulation {
 
     fn visit(&self, random: &mut Random) -> Visit {
         let zones = self.scenario.zones.len() as u64;
-        let zone = usize::try_from(random.number(0..zones)).unwrap_or(0);
+        let any = usize::try_from(random.number(0..zones)).unwrap_or(0);
+        let hot = self.scenario.hot.filter(|_| random.chance(85));
+        let zone = hot.unwrap_or(any);
         let plan = &self.scenario.zones[zone];
-        let key = random.pick(plan.keys);
+        let key = hot.map_or_else(|| random.pick(plan.keys), |_| plan.keys[0]);
         let limit = random.pick(&plan.limits);
         let [leaves, given_back, refunded, settled] = self.scenario.moods;
         // Some leave while the store is being asked.

@@ -25,6 +25,8 @@ pub(super) struct Scenario {
     pub(super) lasts: Duration,
     /// Mean time between the requests at one gateway.
     pub(super) pause: Duration,
+    /// The zone whose first key has most of the requests, if there is one.
+    pub(super) hot: Option<usize>,
     /// How many of a hundred requests leave early, are given back, refunded, and settled.
     pub(super) moods: [u64; 4],
     /// What fails, and when.
@@ -54,12 +56,18 @@ impl Scenario {
             if random.chance(50) { some } else { 0 }
         };
         let moods = [(); 4].map(|()| percent(random));
+        let hot = zones.iter().position(|zone| !zone.lease.is_zero());
+        let hot = hot.filter(|_| random.chance(75));
         // So many requests, at so many times the rates together.
         let (requests, load) = (random.number(60..220), random.number(5..40));
-        let rates: f64 = zones.iter().map(ZonePlan::rates).sum();
+        let requests = hot.map_or(requests, |_| 2 * requests);
+        let rates: f64 = hot.map_or_else(
+            || zones.iter().map(ZonePlan::rates).sum(),
+            |hot| zones[hot].rate_of(zones[hot].keys[0]).per_second(),
+        );
         #[allow(clippy::cast_precision_loss)]
         let lasts = requests as f64 / (rates * load as f64 / 10.0);
-        let lasts = Duration::from_secs_f64(lasts.clamp(0.5, 10.0));
+        let lasts = Duration::from_secs_f64(lasts.clamp(0.2, 10.0));
         let pause = lasts * u32::try_from(gateways).unwrap_or(1)
             / u32::try_from(requests).unwrap_or(u32::MAX);
         let faults = Fault::plan(random, clocks.len(), zones.len(), lasts);
@@ -70,6 +78,7 @@ impl Scenario {
             timeout: Duration::from_millis(random.number(40..100)),
             lasts,
             pause,
+            hot,
             moods,
             faults,
         }

@@ -22,6 +22,8 @@ pub(super) struct CallEntry {
     pub(super) done: u32,
     /// Of a join: the next place at the end of the schedule, and the free places that were taken.
     pub(super) end: u64,
+    /// How many requests the bucket holds before that place.
+    pub(super) end_level: f64,
     pub(super) free: Vec<u64>,
 }
 
@@ -73,6 +75,7 @@ impl ScriptCall {
                     first: asked.whole()?,
                     done: 0,
                     end: 0,
+                    end_level: 0.0,
                     free: Vec::new(),
                 };
                 asked.double()?;
@@ -80,7 +83,9 @@ impl ScriptCall {
                 if state > 0 {
                     entry.done = told.long()?;
                     if call.is_join() {
-                        (0..3).try_for_each(|_| told.double().map(drop))?;
+                        // The level with the first one, in requests and ticks.
+                        (0..2).try_for_each(|_| told.double().map(drop))?;
+                        entry.end_level = told.double()?;
                         entry.end = told.whole()?;
                         let free = (0..told.short()?).map(|_| told.whole());
                         entry.free = free.collect::<Option<_>>()?;
@@ -114,11 +119,16 @@ impl CallEntry {
 
     /// The number of its zone, and what the gateways call the key.
     pub(super) fn zone_and_key(&self) -> Option<(usize, &str)> {
-        let (_, rest) = self.key.split_once(":zone")?;
-        let (zone, rest) = rest.split_once(':')?;
-        let (_, key) = rest.split_once(':')?;
-        Some((zone.parse().ok()?, key))
+        zone_and_key(&self.key)
     }
+}
+
+/// The number of the zone, and what the gateways call the key with this name in the store.
+pub(super) fn zone_and_key(name: &str) -> Option<(usize, &str)> {
+    let (_, rest) = name.split_once(":zone")?;
+    let (zone, rest) = rest.split_once(':')?;
+    let (_, key) = rest.split_once(':')?;
+    Some((zone.parse().ok()?, key))
 }
 
 impl fmt::Display for ScriptCall {
@@ -132,6 +142,7 @@ impl fmt::Display for ScriptCall {
                 done,
                 end,
                 free,
+                ..
             } = entry;
             write!(f, " {key}")?;
             match self.asked {

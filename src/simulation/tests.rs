@@ -59,6 +59,9 @@ fn every_seed_keeps_the_invariants() {
     }
     let joins: u64 = outcomes.iter().map(|outcome| outcome.joins).sum();
     assert!(joins > seeds * 50, "only {joins} requests joined");
+    let leased: u64 = outcomes.iter().map(|outcome| outcome.leased).sum();
+    assert!(leased > seeds * 2, "only {leased} departed by leases");
+    println!("{seeds} seeds: {joins} requests, {leased} departed at once by leases");
 }
 
 #[test]
@@ -125,6 +128,7 @@ fn one_gateway(faults: Vec<(Duration, Fault)>) -> Scenario {
         timeout: Duration::from_millis(50),
         lasts: Duration::from_millis(600),
         pause: Duration::from_millis(8),
+        hot: None,
         moods: [0; 4],
         faults,
     }

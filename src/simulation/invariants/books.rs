@@ -9,7 +9,8 @@ use crate::simulation::script_call::ScriptCall;
 /// What the store was told to charge is what was used: nothing is lost on the way.
 ///
 /// It holds once all is over, if nothing has failed meanwhile. Where costs are mixed, a request may
-/// take the time of one that costs more, and the rest is lost; so it is not checked there.
+/// take the time of one that costs more, and the rest is lost; so it is not checked there. Places of
+/// leases may lapse: then less is used than was charged, but never more.
 pub(super) struct Books {
     scenario: Rc<Scenario>,
     /// What was charged in the store and not given back: of each zone.
@@ -61,7 +62,8 @@ impl Books {
         for (zone, plan) in self.scenario.zones.iter().enumerate() {
             let of = |book: &BTreeMap<usize, i64>| book.get(&zone).copied().unwrap_or(0);
             let (charged, used) = (of(&self.charged), of(&self.used));
-            if charged != used && !plan.has_mixed_costs() {
+            let is_lost = charged > used && plan.leases_may_lapse();
+            if charged != used && !is_lost && !plan.has_mixed_costs() {
                 let name = &plan.name;
                 return Err(format!(
                     "{charged} were charged for {name}, and {used} used"

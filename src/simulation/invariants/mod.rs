@@ -46,6 +46,7 @@ pub(super) struct Request {
 pub(super) struct Invariants {
     world: Rc<World>,
     next: Cell<u64>,
+    leased: Cell<u64>,
     answers: RefCell<Answers>,
     fallback: Fallback,
     order: RefCell<Order>,
@@ -63,11 +64,12 @@ impl Invariants {
         Rc::new(Self {
             world: Rc::clone(world),
             next: Cell::default(),
+            leased: Cell::default(),
             answers: RefCell::new(Answers::new(scenario)),
             fallback: Fallback::new(scenario),
             order: RefCell::new(Order::new(scenario)),
             pace: RefCell::new(Pace::new(scenario)),
-            places: RefCell::default(),
+            places: RefCell::new(Places::new(scenario)),
             books: RefCell::new(Books::new(scenario)),
             sharing: RefCell::new(Sharing::new(scenario)),
         })
@@ -95,6 +97,9 @@ impl Invariants {
     pub(super) fn departed(&self, request: &Request, grant: &Grant) {
         let now = self.world.now();
         self.note(request, format_args!("departs: {:?}", grant.charge));
+        if request.since == now && matches!(grant.charge, Charge::Store(_)) {
+            self.leased.set(self.leased.get() + 1);
+        }
         self.check(self.answers.borrow_mut().answered(request, now));
         self.check(self.fallback.departed(request, grant.charge));
         self.check(self.order.borrow_mut().departed(request, grant));
@@ -134,11 +139,20 @@ impl Invariants {
 
     /// The store has run a command.
     pub(super) fn store_ran(&self, command: &[Vec<u8>], reply: &Reply) {
+        if let [name, keys @ ..] = command
+            && name == b"UNLINK"
+        {
+            for key in keys.iter().map(|key| String::from_utf8_lossy(key)) {
+                self.world.note(format_args!("store: {key} is deleted"));
+                self.places.borrow_mut().deleted(&key);
+            }
+        }
         match ScriptCall::read(command, reply) {
             Ok(None) => {}
             Ok(Some(call)) => {
                 self.world.note(format_args!("store:{call}"));
-                self.check(self.places.borrow_mut().store_ran(&call));
+                let ran = self.places.borrow_mut().store_ran(&call, self.world.now());
+                self.check(ran);
                 self.books.borrow_mut().store_ran(&call);
             }
             Err(wrong) => self.check(Err(wrong)),
@@ -176,9 +190,15 @@ impl Invariants {
         }
     }
 
+    /// A gateway knows that it cannot reach the store, and may decide alone from this moment on.
+    pub(super) fn is_out(&self, gateway: usize) {
+        self.sharing.borrow_mut().goes_alone(gateway);
+    }
+
     /// All is over: nobody waits, and the store has what it was sent.
     pub(super) fn over(&self) {
         self.check(self.books.borrow().check());
+        self.check(self.places.borrow().check());
     }
 
     /// Something does not go away.
@@ -199,6 +219,13 @@ impl Invariants {
     /// Checks that nobody has waited too long.
     pub(super) fn check_waiting(&self) {
         self.check(self.answers.borrow().check(self.world.now()));
+    }
+
+    /// How many requests departed at the moment at which they joined, with a place of the store.
+    ///
+    /// An answer of the store takes longer, so these had places of leases.
+    pub(super) fn leased(&self) -> u64 {
+        self.leased.get()
     }
 
     /// How many requests have joined.

@@ -20,6 +20,8 @@ pub(in crate::simulation) struct ZonePlan {
     /// The limits of its routes.
     pub(in crate::simulation) limits: Vec<Limit>,
     pub(in crate::simulation) on_failure: config::OnStoreFailure,
+    /// How long places of busy keys are taken ahead; zero: not at all.
+    pub(in crate::simulation) lease: Duration,
 }
 
 impl ZonePlan {
@@ -34,7 +36,12 @@ impl ZonePlan {
             Algorithm::NAMED[3],
             Algorithm::NAMED[4],
         ]);
-        let rate = rate(random);
+        let lease = lease(algorithm, random);
+        let rate = if lease.is_zero() || random.chance(30) {
+            rate(random)
+        } else {
+            fast(random)
+        };
         let plan = random.chance(25).then(|| self::rate(random));
         let has_costs = random.chance(25);
         let has_one_delay = random.chance(70);
@@ -65,6 +72,7 @@ impl ZonePlan {
             keys: &KEYS[..keys],
             limits,
             on_failure,
+            lease,
         }
     }
 
@@ -81,6 +89,7 @@ impl ZonePlan {
                 ..Limit::unlimited(Delay::Above(0), Cost::ONE)
             }],
             on_failure: config::OnStoreFailure::Local,
+            lease: Duration::ZERO,
         }
     }
 
@@ -96,6 +105,13 @@ impl ZonePlan {
         let mut costs = self.limits.iter().map(|limit| limit.cost);
         let first = costs.next();
         costs.any(|cost| Some(cost) != first)
+    }
+
+    /// Whether places may be taken ahead that then can neither be used nor given back.
+    ///
+    /// What came in a sliding window always goes back, as it counts in the next one, too.
+    pub(in crate::simulation) fn leases_may_lapse(&self) -> bool {
+        !self.lease.is_zero() && self.algorithm != Algorithm::SlidingWindowCounter
     }
 
     /// The rates of all keys together, each second.
@@ -122,7 +138,7 @@ impl ZonePlan {
             ipv6_prefix: 64,
             exempt: Vec::new(),
             store: config::StoreKind::Redis,
-            lease: Duration::ZERO,
+            lease: self.lease,
             on_store_failure: self.on_failure,
             plans: plan.map_or_else(config::Plans::default, |plan| plans(&plan)),
             new_keys: None,
@@ -136,6 +152,21 @@ pub(super) fn rate(random: &mut Random) -> Rate {
         "5r/s", "10r/s", "30r/s", "100r/s", "7r/s", "20r/2s", "333r/s",
     ];
     random.pick(&rates).parse().expect("a rate")
+}
+
+/// A rate of a zone in which leases pay.
+fn fast(random: &mut Random) -> Rate {
+    let rates = ["100r/s", "333r/s", "1000r/s", "1500r/s"];
+    random.pick(&rates).parse().expect("a rate")
+}
+
+/// How long places are taken ahead: the check of the file allows none of a log.
+fn lease(algorithm: Algorithm, random: &mut Random) -> Duration {
+    let lease = random.pick(&[0, 0, 5, 20, 100].map(Duration::from_millis));
+    if algorithm == Algorithm::SlidingWindowLog {
+        return Duration::ZERO;
+    }
+    lease
 }
 
 fn limit(algorithm: Algorithm, rate: Rate, random: &mut Random, has_costs: bool) -> Limit {
