@@ -1,7 +1,5 @@
 //! The end of a process whose successor continues from its keys.
 
-use std::rc::Rc;
-
 use actix::{Context, Handler};
 
 use super::keys::State;
@@ -33,7 +31,7 @@ impl Handler<GiveBackLeases> for ZoneSupervisor {
 
     fn handle(&mut self, GiveBackLeases { done }: GiveBackLeases, _: &mut Context<Self>) {
         self.release_leases();
-        let link = self.shard.sharing().map(Rc::clone);
+        let link = self.shard.sharing();
         actix_rt::spawn(async move {
             if let Some(link) = link {
                 link.all_given_back().await;
