@@ -128,6 +128,14 @@ pub(super) struct HandOver {
     pub(super) done: oneshot::Sender<()>,
 }
 
+/// The gateway ends: the places that it took ahead go back.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(super) struct GiveBackLeases {
+    /// Told when the store has them, or does not answer.
+    pub(super) done: oneshot::Sender<()>,
+}
+
 /// Asks for one step of saving all keys, from just before index `before` to the front.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]

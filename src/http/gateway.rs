@@ -380,6 +380,15 @@ impl Gateway {
         self.lifecycle.stopping.subscribe()
     }
 
+    /// Gives back the places of all zones that were taken ahead from Redis.
+    pub async fn give_back_leases(&self) {
+        let zones = self.zones.iter().chain(&self.retired);
+        let told: Vec<_> = zones.map(|zone| zone.give_back_leases()).collect();
+        for told in told {
+            told.await;
+        }
+    }
+
     /// Rejects all waiters and all later requests.
     pub fn reject_all(&self) {
         for zone in self.zones.iter().chain(&self.retired) {

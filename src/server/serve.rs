@@ -27,6 +27,9 @@ use crate::time::clock;
 /// Time that connections get to receive their last answer after all waiters were rejected.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
+/// Time that Redis gets to take the places back that zones took ahead.
+const LAST_REFUNDS: Duration = Duration::from_secs(1);
+
 /// Time that the disk gets at least to take the last lines of the access log.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
@@ -186,6 +189,8 @@ async fn stop(
             }
         };
         tokio::join!(handing_over, draining);
+        // The workers' timers and links to Redis end with them.
+        let _late = timeout(LAST_REFUNDS, gateway.give_back_leases()).await;
         accepting.end().await;
         if let Some(spans) = gateway.spans() {
             let lost = spans.finish().await;

@@ -5,6 +5,7 @@ mod cluster;
 mod cluster_under_load;
 mod failures;
 mod grid;
+mod lease_accounts;
 mod leases;
 mod new_keys;
 mod others;

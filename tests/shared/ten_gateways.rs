@@ -18,19 +18,46 @@ const RATE: f64 = 500.0;
 const KEYS: usize = 20;
 const RATE_OF_KEY: f64 = 25.0;
 
-/// How the gateways of a test share: further fields of the zone and of the origin.
+/// How the gateways of a test share `rate` requests a second.
 struct Case {
     name: &'static str,
-    zone: &'static str,
-    origin: &'static str,
+    /// Further fields of the zone.
+    zone: fn(rate: f64) -> String,
+    /// Further fields of the origin.
+    origin: fn(rate: f64) -> String,
+    limits: &'static str,
+    /// Whether each gateway must have decided on requests by places that it took ahead.
+    leases: bool,
 }
 
-/// Each test runs with all of them: another way to share is another entry.
-const CASES: &[Case] = &[Case {
+const EACH_JOIN_ASKS: Case = Case {
     name: "each join asks",
-    zone: "",
-    origin: "",
-}];
+    zone: |rate| format!("rate = \"{rate}r/s\"\nstore = \"redis\""),
+    origin: |_| String::new(),
+    limits: "limits = [{ zone = \"z\", burst = 200 }]",
+    leases: false,
+};
+
+/// A gateway gets a tenth of the rate: ten requests while a lease lasts.
+const LEASES: Case = Case {
+    name: "leases",
+    zone: |rate| format!("rate = \"{rate}r/s\"\nstore = \"redis\"\nlease = \"200ms\""),
+    leases: true,
+    ..EACH_JOIN_ASKS
+};
+
+const GATE: Case = Case {
+    name: "a gate",
+    zone: |_| "rate = \"none\"".to_owned(),
+    origin: |rate| {
+        format!("rate = \"{rate}r/s\"\nstore = \"redis\"\nshare = \"z\"\nqueue_timeout = \"60s\"")
+    },
+    limits: "",
+    leases: false,
+};
+
+/// Tests of one key run with all of them: another way to share is another entry.
+const CASES: [&Case; 3] = [&EACH_JOIN_ASKS, &LEASES, &GATE];
 
 /// Ten gateways, each with one worker; some may be replaced by others.
 struct Scene {
@@ -66,21 +93,24 @@ timeout = "2s"
 
 [zones.z]
 key = "$arg_key"
-rate = "{rate}r/s"
-store = "redis"
 {}
 
 [[routes]]
 path = "/"
 origin = "app"
-limits = [{{ zone = "z", burst = 200 }}]
+{}
 "#,
             origin.address,
-            case.origin,
+            (case.origin)(rate),
             redis.url(),
-            case.zone
+            (case.zone)(rate),
+            case.limits
         );
-        let gateways = (0..GATEWAYS).map(|_| Gateway::start(&text)).collect();
+        let gateways = thread::scope(|scope| {
+            let started = [(); GATEWAYS].map(|()| scope.spawn(|| Gateway::start(&text)));
+            started.map(|it| it.join().expect("it starts"))
+        });
+        let gateways = gateways.into();
         Self {
             origin,
             text,
@@ -130,6 +160,14 @@ limits = [{{ zone = "z", burst = 200 }}]
         let old = std::mem::replace(&mut self.gateways.lock().expect("no panic")[nth], new);
         // Killed, not stopped.
         drop(old);
+    }
+
+    /// How many requests each gateway has decided on by places that it took ahead.
+    fn leased(&self) -> Vec<i64> {
+        let labels = [("zone", "z"), ("result", "leased")];
+        let leased = |it: &Gateway| it.metrics().count("drip_store_operations_total", &labels);
+        let gateways = self.gateways.lock().expect("no panic");
+        gateways.iter().map(leased).collect()
     }
 
     fn moments(&self, key: usize) -> Vec<Instant> {
@@ -193,6 +231,10 @@ fn coefficient_of_variation(moments: &[Instant]) -> f64 {
     variance.sqrt() / mean
 }
 
+fn as_f64(count: usize) -> f64 {
+    f64::from(u32::try_from(count).expect("few"))
+}
+
 fn tell(text: &str) {
     // Written past the test harness, which captures output.
     let _nobody_listens = writeln!(std::io::stderr(), "ten gateways, {text}");
@@ -211,7 +253,7 @@ fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
             let mut measured = None;
             let all = scene.under_load(&clients, || {
                 thread::sleep(Duration::from_millis(500));
-                measured = Some(span(Duration::from_secs(4)));
+                measured = Some(span(Duration::from_secs(2)));
             });
             let measured = measured.expect("it ran");
             let moments = scene.moments(0);
@@ -230,6 +272,10 @@ fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
             if (rate / RATE - 1.0).abs() > 0.01 {
                 return Err(format!("{rate:.2}r/s, not {RATE}r/s within 1 %"));
             }
+            let leased = scene.leased();
+            if case.leases && leased.iter().any(|count| *count < 10) {
+                return Err(format!("leases decided on {leased:?}"));
+            }
             // Streams that know nothing of each other have 1.
             if cv > 0.6 {
                 return Err(format!("a cv of {cv:.2}"));
@@ -247,41 +293,83 @@ fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
 #[test]
 fn each_of_twenty_keys_has_its_rate_whichever_gateways_it_comes_in_by() {
     let _machine = alone();
-    for case in CASES {
-        best_of_three(|_| {
-            let scene = Scene::new(case, RATE_OF_KEY);
-            // The first keys come in by one gateway, others by two to five, with four clients at each.
-            let clients: Vec<_> = (0..KEYS)
-                .flat_map(|key| (0..=key % 5).map(move |nth| ((key + 3 * nth) % GATEWAYS, key)))
-                .flat_map(|client| [client; 4])
-                .collect();
-            let mut measured = None;
-            let all = scene.under_load(&clients, || {
-                thread::sleep(Duration::from_millis(500));
-                measured = Some(span(Duration::from_secs(4)));
-            });
-            let measured = measured.expect("it ran");
-            let moments = |key| within(&scene.moments(key), measured);
-            let rates = (0..KEYS).map(|key| rate(&moments(key), RATE_OF_KEY));
-            let rates: Vec<f64> = rates.collect();
-            let pause = longest_pause(measured.0, measured.1).as_secs_f64();
-            tell(&format!("{}: rates {rates:.1?}", case.name));
-            if all.iter().any(|asked| asked.status != Some(200)) {
-                return Err("not all passed".to_owned());
-            }
-            let even = |rate: &f64| (rate / RATE_OF_KEY - 1.0).abs() < 0.01;
-            if !rates.iter().all(even) {
-                return Err(format!("rates {rates:.2?}"));
-            }
-            for key in 0..KEYS {
-                let above = most_above(&moments(key), RATE_OF_KEY);
-                if above > 2.0 + RATE_OF_KEY * pause {
-                    return Err(format!("key {key} is {above:.1} above the rate"));
-                }
-            }
-            Ok(())
+    best_of_three(|_| {
+        let scene = Scene::new(&EACH_JOIN_ASKS, RATE_OF_KEY);
+        let clients = clients_of_keys();
+        let mut measured = None;
+        let all = scene.under_load(&clients, || {
+            thread::sleep(Duration::from_millis(500));
+            measured = Some(span(Duration::from_secs(3)));
         });
-    }
+        let measured = measured.expect("it ran");
+        let moments = |key| within(&scene.moments(key), measured);
+        let rates = (0..KEYS).map(|key| rate(&moments(key), RATE_OF_KEY));
+        let rates: Vec<f64> = rates.collect();
+        let pause = longest_pause(measured.0, measured.1).as_secs_f64();
+        tell(&format!("rates {rates:.1?}"));
+        if all.iter().any(|asked| asked.status != Some(200)) {
+            return Err("not all passed".to_owned());
+        }
+        let even = |rate: &f64| (rate / RATE_OF_KEY - 1.0).abs() < 0.01;
+        if !rates.iter().all(even) {
+            return Err(format!("rates {rates:.2?}"));
+        }
+        for key in 0..KEYS {
+            let above = most_above(&moments(key), RATE_OF_KEY);
+            if above > 2.0 + RATE_OF_KEY * pause {
+                return Err(format!("key {key} is {above:.1} above the rate"));
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Clients of twenty keys, each a gateway and a key: the first keys come in by one gateway, others by two to five, with four
+/// clients at each.
+fn clients_of_keys() -> Vec<(usize, usize)> {
+    (0..KEYS)
+        .flat_map(|key| gateways_of(key).map(move |gateway| (gateway, key)))
+        .flat_map(|client| [client; 4])
+        .collect()
+}
+
+fn gateways_of(key: usize) -> impl Iterator<Item = usize> {
+    (0..=key % 5).map(move |nth| (key + 3 * nth) % GATEWAYS)
+}
+
+/// A key counts at each gateway at which it waits.
+#[test]
+fn at_a_gate_each_key_has_its_part_at_each_gateway_that_it_comes_in_by() {
+    let _machine = alone();
+    best_of_three(|_| {
+        let scene = Scene::new(&GATE, RATE);
+        let mut measured = None;
+        let all = scene.under_load(&clients_of_keys(), || {
+            thread::sleep(Duration::from_millis(500));
+            measured = Some(span(Duration::from_secs(3)));
+        });
+        let measured = measured.expect("it ran");
+        let moments = |key| within(&scene.moments(key), measured);
+        let mut whole: Vec<Instant> = (0..KEYS).flat_map(moments).collect();
+        whole.sort_unstable();
+        let whole = rate(&whole, RATE);
+        let seconds = (measured.1 - measured.0).as_secs_f64();
+        let parts: usize = (0..KEYS).map(|key| gateways_of(key).count()).sum();
+        let part = RATE * seconds / as_f64(parts);
+        let of_part = |key| as_f64(moments(key).len()) / as_f64(gateways_of(key).count());
+        let found: Vec<f64> = (0..KEYS).map(of_part).collect();
+        tell(&format!("{whole:.1}r/s, parts of {part:.1}: {found:.1?}"));
+        if all.iter().any(|asked| asked.status != Some(200)) {
+            return Err("not all passed".to_owned());
+        }
+        if (whole / RATE - 1.0).abs() > 0.01 {
+            return Err(format!("{whole:.2}r/s, not {RATE}r/s within 1 %"));
+        }
+        if found.iter().any(|it| (it - part).abs() > 0.1 * part) {
+            return Err(format!("parts of {part:.1}: {found:.1?}"));
+        }
+        Ok(())
+    });
 }
 
 /// Gateways die one after the other, and new ones take their places. The times of those who waited at a dead one lapse; all
@@ -289,7 +377,7 @@ fn each_of_twenty_keys_has_its_rate_whichever_gateways_it_comes_in_by() {
 #[test]
 fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_else() {
     const CLIENTS: usize = 10;
-    const KILLED: usize = 5;
+    const KILLED: usize = 3;
     let _machine = alone();
     for case in CASES {
         best_of_three(|_| {
@@ -303,14 +391,14 @@ fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_el
                 let began = now();
                 for nth in 0..KILLED {
                     scene.replace(nth);
-                    thread::sleep(Duration::from_secs(1));
+                    thread::sleep(Duration::from_millis(900));
                 }
                 measured = Some((began, now()));
             });
             let measured = measured.expect("it ran");
             let moments = within(&scene.moments(0), measured);
             let seconds = (measured.1 - measured.0).as_secs_f64();
-            let rate = f64::from(u32::try_from(moments.len()).expect("few")) / seconds;
+            let rate = as_f64(moments.len()) / seconds;
             let pause = longest_pause(measured.0, measured.1);
             let above = most_above(&moments, RATE);
             let lost = all.iter().filter(|asked| asked.status.is_none()).count();
@@ -328,11 +416,14 @@ fn gateways_that_are_killed_take_their_waiting_requests_with_them_and_nothing_el
             if lost > KILLED * CLIENTS {
                 return Err(format!("{lost} requests got no answer"));
             }
-            // 100 requests wait for 200 ms. What a dead gateway held is among them.
-            if longest > Duration::from_millis(300) + pause {
+            // 100 requests wait for 200 ms. What a dead gateway held is among them. At a gate, it counts for 200 ms more.
+            let most = if case.limits.is_empty() { 500 } else { 300 };
+            if longest > Duration::from_millis(most) + pause {
                 return Err(format!("one waited {longest:?}"));
             }
-            let unused = f64::from(u32::try_from(KILLED * CLIENTS).expect("few"));
+            // As many again may have been taken ahead.
+            let at_each = if case.leases { 2 * CLIENTS } else { CLIENTS };
+            let unused = as_f64(KILLED * at_each);
             let least = RATE - unused / seconds;
             // A pause of the machine is over within the span, but for its ends.
             let slack = RATE * (0.01 + pause.as_secs_f64() / seconds);

@@ -290,6 +290,11 @@ impl Batcher {
         }
     }
 
+    /// Whether refunds or retunes are on their way to the store.
+    pub(super) fn is_tidying(&self) -> bool {
+        self.tidying.get()
+    }
+
     /// Sends refunds and retunes, one batch after another.
     ///
     /// No request waits for them. Sent all at once, those of thousands of waiters or keys would

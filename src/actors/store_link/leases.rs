@@ -479,6 +479,13 @@ impl StoreLink {
         self.leases.release(self);
     }
 
+    /// Completes when the store has all that was given back, or does not answer.
+    pub(in crate::actors) async fn all_given_back(&self) {
+        while self.batcher.is_tidying() {
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
     /// Gives places back when their lease is over, for as long as there are any.
     fn watch_leases(self: &Rc<Self>) {
         if self.leases.places.get() == 0 || self.watches_leases.replace(true) {

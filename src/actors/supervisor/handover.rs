@@ -4,7 +4,9 @@ use actix::{Context, Handler};
 
 use super::keys::State;
 use super::{Phase, ZoneSupervisor};
-use crate::actors::messages::{HandOver, ListTurnsToCome, RestoreKeys, SaveKeys, SavedKeys};
+use crate::actors::messages::{
+    GiveBackLeases, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys, SavedKeys,
+};
 use crate::actors::saved_key::SavedKey;
 use crate::limit::{Account, Moment};
 
@@ -21,6 +23,22 @@ impl Handler<HandOver> for ZoneSupervisor {
         }
         // The caller may have gone.
         let _gone = done.send(());
+    }
+}
+
+impl Handler<GiveBackLeases> for ZoneSupervisor {
+    type Result = ();
+
+    fn handle(&mut self, GiveBackLeases { done }: GiveBackLeases, _: &mut Context<Self>) {
+        self.release_leases();
+        let link = self.shard.sharing();
+        actix_rt::spawn(async move {
+            if let Some(link) = link {
+                link.all_given_back().await;
+            }
+            // The caller may not wait any more.
+            let _gone = done.send(());
+        });
     }
 }
 

@@ -434,6 +434,7 @@ impl Handler<Retire> for ZoneSupervisor {
 
     fn handle(&mut self, _: Retire, _: &mut Context<Self>) {
         self.phase = Phase::Retiring;
+        self.release_leases();
     }
 }
 

@@ -7,7 +7,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::Zone;
-use crate::actors::messages::{FROM_THE_END, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys};
+use crate::actors::messages::{
+    FROM_THE_END, GiveBackLeases, HandOver, ListTurnsToCome, RestoreKeys, SaveKeys,
+};
 use crate::actors::saved_key::{SavedKey, TurnToCome};
 use crate::actors::supervisor::ZoneSupervisor;
 use crate::config::StoreKind;
@@ -37,6 +39,28 @@ impl Zone {
         async {
             for told in told {
                 // One that has ended takes no requests either.
+                let _ended = told.await;
+            }
+        }
+    }
+
+    /// Gives back the places that were taken ahead from the store.
+    ///
+    /// Once the result completes, the store has them, or does not answer.
+    pub fn give_back_leases(&self) -> impl Future<Output = ()> + use<> {
+        let tell = |supervisor: &Addr<ZoneSupervisor>| {
+            let (done, told) = oneshot::channel();
+            supervisor.do_send(GiveBackLeases { done });
+            told
+        };
+        let living = self.shards.living();
+        let told: Vec<_> = living
+            .filter(|_| !self.settings.lease.is_zero())
+            .map(tell)
+            .collect();
+        async {
+            for told in told {
+                // One that has ended has given them back.
                 let _ended = told.await;
             }
         }

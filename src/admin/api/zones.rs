@@ -75,6 +75,7 @@ async fn view(gateway: &Gateway, index: usize) -> Option<views::Zone> {
         algorithm: settings.algorithm.name().into(),
         store: settings.store.name().into(),
         on_store_failure: settings.on_store_failure.name().into(),
+        lease_seconds: settings.lease.as_secs_f64(),
         rate: Plain::new(&settings.rate.to_string()),
         rate_per_second: (!settings.rate.is_unlimited()).then(|| settings.rate.per_second()),
         max_keys: settings.max_keys.get() as u64,

@@ -20,6 +20,8 @@ pub struct Zone {
     pub algorithm: Plain,
     pub store: Plain,
     pub on_store_failure: Plain,
+    /// How long places of busy keys are taken ahead from the store; 0: none are.
+    pub lease_seconds: f64,
     pub rate: Plain,
     /// `None` if the zone has no rate.
     pub rate_per_second: Option<f64>,
