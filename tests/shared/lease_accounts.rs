@@ -48,10 +48,10 @@ impl Pair {
         };
         let (with, without) = (start("1s"), start("0s"));
         Self {
-            with,
-            without,
             origin,
             redis,
+            with,
+            without,
         }
     }
 }

@@ -28,6 +28,9 @@ struct Case {
     limits: &'static str,
     /// Whether each gateway must have decided on requests by places that it took ahead.
     leases: bool,
+    /// The most uneven that the stream may be on a busy machine, as the coefficient of variation of
+    /// its gaps. Random arrivals have 1.
+    most_uneven: f64,
 }
 
 const EACH_JOIN_ASKS: Case = Case {
@@ -36,6 +39,7 @@ const EACH_JOIN_ASKS: Case = Case {
     origin: |_| String::new(),
     limits: "limits = [{ zone = \"z\", burst = 200 }]",
     leases: false,
+    most_uneven: 0.6,
 };
 
 /// A gateway gets a tenth of the rate: ten requests while a lease lasts.
@@ -54,6 +58,8 @@ const GATE: Case = Case {
     },
     limits: "",
     leases: false,
+    // A slot may be used 5 ms late: two slots and a half.
+    most_uneven: 0.9,
 };
 
 /// Tests of one key run with all of them: another way to share is another entry.
@@ -277,7 +283,7 @@ fn one_key_is_one_stream_within_a_percent_and_each_gateway_has_its_part() {
                 return Err(format!("leases decided on {leased:?}"));
             }
             // Streams that know nothing of each other have 1.
-            if cv > 0.6 {
+            if cv > case.most_uneven {
                 return Err(format!("a cv of {cv:.2}"));
             }
             let (least, most) = (parts.iter().min(), parts.iter().max());
