@@ -46,7 +46,7 @@ const BLOCKS: [(&str, &str); 11] = [
 ];
 
 /// Commands that no test here can run, and what proves that they are right: a file, and a text in it.
-const NOT_RUN: [(&str, &str, &str); 7] = [
+const NOT_RUN: [(&str, &str, &str); 8] = [
     // It is what runs the tests.
     (
         "tests/run.sh",
@@ -70,6 +70,12 @@ const NOT_RUN: [(&str, &str, &str); 7] = [
         "ORACLE_CASES=1000000 cargo test --test all oracle",
         "tests/oracle/mod.rs",
         "told(\"ORACLE_CASES\").unwrap_or(CASES)",
+    ),
+    // It takes many minutes.
+    (
+        "cargo bench --bench store",
+        "Cargo.toml",
+        "[[bench]]\nname = \"store\"",
     ),
     // A hundred seeds run with the unit tests.
     (
