@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::ask::{Ask, PendingRefund, Retuning};
 use super::leases::{Refilled, Told};
 use super::offset::Offset;
+use super::worker_outage::{TRY_EVERY, WorkerOutage};
 use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
@@ -30,8 +31,6 @@ const MOST: usize = 256;
 const MOST_PLACES: usize = 2048;
 /// Most refunds, and most retunes, that wait for their batch. More are given up.
 const MOST_WAITING: usize = 65_536;
-/// How often a store that is unavailable is tried.
-pub(super) const TRY_EVERY: Duration = Duration::from_millis(250);
 
 /// Carries a worker's operations to the store. Operations of the same moment share a batch.
 ///
@@ -216,10 +215,11 @@ impl Batcher {
         if outage.is_some() {
             self.abandon(|other| !Rc::ptr_eq(other, &batch));
         }
-        let mut answers = answers.into_iter();
+        let mut rest = &answers[..];
         for ask in batch.iter() {
-            let answers: Vec<_> = answers.by_ref().take(ask.places).collect();
-            self.tell(ask, &answers, (began, received));
+            let (answers, behind) = rest.split_at(ask.places.min(rest.len()));
+            rest = behind;
+            self.tell(ask, answers, (began, received));
         }
         if let Some(error) = outage {
             self.give_up(&error);
@@ -410,7 +410,7 @@ impl Batcher {
         if self.out.replace(true) {
             return;
         }
-        self.store_health.lost(error);
+        let outage = WorkerOutage::begin(&self.store_health, error);
         self.abandon(|_| true);
         for ask in self.joins.take() {
             ask.key.zone.count(StoreResult::Skipped);
@@ -424,10 +424,6 @@ impl Batcher {
             retuning.tell(Err(NoReply));
         }
         let batcher = Rc::downgrade(self);
-        let mut out = Out {
-            store_health: Arc::clone(&self.store_health),
-            is_back: false,
-        };
         actix_rt::spawn(async move {
             loop {
                 sleep(TRY_EVERY).await;
@@ -438,8 +434,7 @@ impl Batcher {
                 let probed = AssertUnwindSafe(batcher.store.probe()).catch_unwind();
                 if matches!(probed.await, Ok(Ok(()))) {
                     batcher.out.set(false);
-                    out.is_back = true;
-                    return drop(out);
+                    return outage.end();
                 }
             }
         });
@@ -468,18 +463,4 @@ fn some_joins_of(gathered: &RefCell<Vec<Ask>>) -> Vec<Ask> {
         .count();
     let count = count.clamp(1.min(gathered.len()), MOST);
     gathered.drain(..count).collect()
-}
-
-/// A worker's part in an outage.
-///
-/// It ends when this is dropped, also when the store is no longer used.
-pub(super) struct Out {
-    pub(super) store_health: Arc<StoreHealth>,
-    pub(super) is_back: bool,
-}
-
-impl Drop for Out {
-    fn drop(&mut self) {
-        self.store_health.found(self.is_back);
-    }
 }

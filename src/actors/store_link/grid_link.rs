@@ -5,8 +5,8 @@ use foldhash::fast::RandomState;
 use tokio::time::sleep;
 
 use super::StoreHealth;
-use super::batcher::{Out, TRY_EVERY};
 use super::clock_offset::ClockOffset;
+use super::worker_outage::{TRY_EVERY, WorkerOutage};
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 use crate::store::{Claim, Error, GRID_FORM, Pace, Store};
 use crate::time::clock;
@@ -26,7 +26,7 @@ pub struct GridLink {
     clocks: ClockOffset,
     /// Why the last claim was not answered.
     error: Option<Error>,
-    out: Option<Out>,
+    outage: Option<WorkerOutage>,
 }
 
 /// The store granted nothing: the gate goes on alone.
@@ -47,19 +47,19 @@ impl GridLink {
             gateway: RandomState::default().hash_one(seed).to_le_bytes(),
             clocks: ClockOffset::default(),
             error: None,
-            out: None,
+            outage: None,
         }
     }
 
     /// Claims slots, and tells what waits.
     ///
-    /// `rate`: that of this gateway's file, and since when. `part`: which part of its turns the gate
-    /// may take.
+    /// `rate`: that of this gateway's file, and since when. `part`: which part of its turns the
+    /// gate may take.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store granted nothing in time. Then another claim may be, or the gate
-    /// goes on alone until the store [is back](Self::is_back).
+    /// Returns an error if the store granted nothing in time. Then another claim may be, or the
+    /// gate goes on alone until the store [is back](Self::is_back).
     pub async fn claim(
         &mut self,
         demand: &Demand,
@@ -86,16 +86,14 @@ impl GridLink {
         let granted = granted.map_err(|error| self.note(&error))?;
         self.clocks.note(sent, granted.now, received);
         let own = |told: Moment| self.clocks.own(told);
+        let named = demand.classes.iter().map(|it| it.class);
         Ok(GridAnswer {
             gateways: granted.gateways,
             part: granted.part,
             rate: granted.rate,
             free: own(granted.free),
             again: own(granted.again),
-            classes: {
-                let named = demand.classes.iter().map(|it| it.class);
-                named.zip(granted.classes).collect()
-            },
+            classes: named.zip(granted.classes).collect(),
             slots: granted.slots.iter().map(|slot| own(*slot)).collect(),
         })
     }
@@ -114,18 +112,14 @@ impl GridLink {
     /// Until then, the store is shown as out.
     pub async fn is_back(&mut self) -> bool {
         if let Some(error) = self.error.take()
-            && self.out.is_none()
+            && self.outage.is_none()
         {
-            self.store_health.lost(&error);
-            self.out = Some(Out {
-                store_health: Arc::clone(&self.store_health),
-                is_back: false,
-            });
+            self.outage = Some(WorkerOutage::begin(&self.store_health, &error));
         }
         sleep(TRY_EVERY).await;
         let is_back = self.store.probe().await.is_ok();
-        if is_back && let Some(mut out) = self.out.take() {
-            out.is_back = true;
+        if is_back && let Some(outage) = self.outage.take() {
+            outage.end();
         }
         is_back
     }

@@ -22,6 +22,7 @@ mod paces;
 mod rate_divergence;
 mod shared_key;
 mod store_health;
+mod worker_outage;
 
 use std::cell::Cell;
 use std::rc::Rc;
