@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_rt::ArbiterHandle;
+use futures_util::future::join_all;
 use tokio::sync::watch;
 
 use crate::actors::{StoreHealth, Zone};
@@ -60,7 +61,9 @@ impl Lifecycle {
     }
 }
 
-/// The store of these settings' shared zones and origins. Reuses the known one if its settings are the same.
+/// The store of these settings' shared zones and origins.
+///
+/// Reuses the known one if its settings are the same.
 fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
     let zones = settings.zones.iter().map(|zone| zone.store);
     let mut stores = zones.chain(settings.origins.iter().map(|origin| origin.store));
@@ -383,10 +386,7 @@ impl Gateway {
     /// Gives back the places of all zones that were taken ahead from Redis.
     pub async fn give_back_leases(&self) {
         let zones = self.zones.iter().chain(&self.retired);
-        let told: Vec<_> = zones.map(|zone| zone.give_back_leases()).collect();
-        for told in told {
-            told.await;
-        }
+        join_all(zones.map(|zone| zone.give_back_leases())).await;
     }
 
     /// Rejects all waiters and all later requests.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix::Addr;
+use actix::{Addr, Handler, Message};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -30,40 +30,18 @@ impl Zone {
     ///
     /// Once the result completes, no level rises any more.
     pub fn hand_over(&self) -> impl Future<Output = ()> + use<> {
-        let tell = |supervisor: &Addr<ZoneSupervisor>| {
-            let (done, told) = oneshot::channel();
-            supervisor.do_send(HandOver { done });
-            told
-        };
-        let told: Vec<_> = self.shards.living().map(tell).collect();
-        async {
-            for told in told {
-                // One that has ended takes no requests either.
-                let _ended = told.await;
-            }
-        }
+        // One that has ended takes no requests either.
+        all_done(tell(self.shards.living(), |done| HandOver { done }))
     }
 
     /// Gives back the places that were taken ahead from the store.
     ///
     /// Once the result completes, the store has them, or does not answer.
     pub fn give_back_leases(&self) -> impl Future<Output = ()> + use<> {
-        let tell = |supervisor: &Addr<ZoneSupervisor>| {
-            let (done, told) = oneshot::channel();
-            supervisor.do_send(GiveBackLeases { done });
-            told
-        };
         let living = self.shards.living();
-        let told: Vec<_> = living
-            .filter(|_| !self.settings.lease.is_zero())
-            .map(tell)
-            .collect();
-        async {
-            for told in told {
-                // One that has ended has given them back.
-                let _ended = told.await;
-            }
-        }
+        let leasing = living.filter(|_| !self.settings.lease.is_zero());
+        // One that has ended has given them back.
+        all_done(tell(leasing, |done| GiveBackLeases { done }))
     }
 
     /// Those that wait now and go on to a gate. In a zone in Redis, those that wait here.
@@ -136,5 +114,28 @@ impl Zone {
                 supervisor.do_send(RestoreKeys { keys, at });
             }
         }
+    }
+}
+
+/// Tells supervisors something at once. Each answers when it has done it, or ends.
+fn tell<'z, M>(
+    supervisors: impl Iterator<Item = &'z Addr<ZoneSupervisor>>,
+    message: impl Fn(oneshot::Sender<()>) -> M,
+) -> Vec<oneshot::Receiver<()>>
+where
+    M: Message<Result = ()> + Send + 'static,
+    ZoneSupervisor: Handler<M>,
+{
+    let tell = |supervisor: &Addr<ZoneSupervisor>| {
+        let (done, told) = oneshot::channel();
+        supervisor.do_send(message(done));
+        told
+    };
+    supervisors.map(tell).collect()
+}
+
+async fn all_done(told: Vec<oneshot::Receiver<()>>) {
+    for told in told {
+        let _ended = told.await;
     }
 }

@@ -165,7 +165,7 @@ impl<'a> GateRequest<'a> {
     ) -> Result<Place, NoTurn> {
         let admission =
             self.gate
-                .join_after(|| self.share(), self.cost, self.most(waited), self.has_turn);
+                .join(|| self.share(), self.cost, self.most(waited), self.has_turn);
         let (passed, span) = match admission {
             Ok(Admission::Passed(place)) => (Ok(place), Duration::ZERO),
             Err(rejection) => (Err(NoTurn::Rejected(rejection)), Duration::ZERO),

@@ -206,26 +206,13 @@ impl OriginGate {
     /// Lets a request through if it need not wait, or lets it wait for its turn.
     ///
     /// `most` is the longest time that it may wait. `share` is only asked for if it has to wait.
+    /// `has_turn`: whether the request has a turn in a zone, so that it may go on after the
+    /// [handover](Self::hand_over).
     ///
     /// # Errors
     ///
     /// Returns an error if it may not wait.
     pub fn join(
-        self: &Arc<Self>,
-        share: impl FnOnce() -> Share<Key>,
-        cost: Cost,
-        most: Option<Duration>,
-    ) -> Result<Admission, GateRejection> {
-        self.join_after(share, cost, most, false)
-    }
-
-    /// As [`OriginGate::join`]. `has_turn`: whether the request has a turn in a zone, so that it
-    /// may go on after the [handover](Self::hand_over).
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if it may not wait.
-    pub fn join_after(
         self: &Arc<Self>,
         share: impl FnOnce() -> Share<Key>,
         cost: Cost,
