@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, Gateway, Origin, now};
+use crate::support::{Client, Done, Gateway, Origin, now};
 
 /// A file whose zone `z` is kept in the Redis at `url`, keyed by the argument `key`; `more` may have further fields of the
 /// zone, and `limit` is that of its route. Route `/open` has none. Redis has a long timeout, for a busy machine.
@@ -109,8 +109,8 @@ fn under_load(
                 scope.spawn(move || ask(address));
             }
         }
+        let _done = Done(&stop);
         meanwhile();
-        stop.store(true, Ordering::SeqCst);
     });
     fates.into_inner().expect("no panic")
 }

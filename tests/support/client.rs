@@ -13,12 +13,17 @@ pub struct Client(BufReader<TcpStream>);
 
 impl Client {
     pub fn connect(to: SocketAddr) -> Self {
-        Self::over(TcpStream::connect(to).expect("the gateway takes a connection"))
+        Self::try_connect(to).expect("the gateway takes a connection")
+    }
+
+    /// Connects to a gateway that may be away for a moment.
+    pub fn try_connect(to: SocketAddr) -> io::Result<Self> {
+        Ok(Self::over(TcpStream::connect(to)?))
     }
 
     /// Asks a gateway that may be away for a moment.
     pub fn try_fetch(to: SocketAddr, target: &str) -> io::Result<Answer> {
-        let mut client = Self::over(TcpStream::connect(to)?);
+        let mut client = Self::try_connect(to)?;
         let request = format!("GET {target} HTTP/1.1\r\nHost: test\r\n\r\n");
         client.0.get_mut().write_all(request.as_bytes())?;
         client.try_answer()

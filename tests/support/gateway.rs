@@ -1,6 +1,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -37,10 +38,19 @@ pub fn free_address() -> SocketAddr {
     loop {
         let nth = NEXT.fetch_add(1, Ordering::Relaxed);
         let address = SocketAddr::from(([127, 0, 0, 1], first + nth % PORTS));
-        if TcpListener::bind(address).is_ok() {
+        if is_free(address) {
             return address;
         }
     }
+}
+
+/// Does not listen there: a process that another thread starts meanwhile has the socket too until it runs its program, and
+/// a client of that time would be reset.
+fn is_free(address: SocketAddr) -> bool {
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let socket = socket_with(family, SocketType::STREAM, flags, None).expect("a socket");
+    sockopt::set_socket_reuseaddr(&socket, true).expect("an option");
+    bind(&socket, &address).is_ok()
 }
 
 /// Ports of a process of tests.

@@ -26,7 +26,7 @@ pub use holding::HoldingOrigin;
 pub use origin::{Arrival, Exchange, Origin};
 pub use python::python_with;
 pub use raw::{DeafOrigin, End, Message, Raw, RawOrigin};
-pub use watch::{BUSY, best_of_three, longest_pause, note_pauses, watching};
+pub use watch::{BUSY, Done, best_of_three, longest_pause, note_pauses, watching};
 pub use wire::Answer;
 
 /// How long to wait for what should happen at once. Only a failing test waits this long.
@@ -48,11 +48,15 @@ pub fn alone() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until `is_so`; `what` names it in the failure.
+/// Waits until `is_so`; `what` names it in the failure. Longer than [`SOON`]: a busy machine may stand still for seconds.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = now() + SOON;
+    let patience = 4 * SOON;
+    let deadline = now() + patience;
     while !is_so() {
-        assert!(now() < deadline, "waited {SOON:?} in vain for this: {what}");
+        assert!(
+            now() < deadline,
+            "waited {patience:?} in vain for this: {what}"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }

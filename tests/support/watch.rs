@@ -38,15 +38,17 @@ pub fn best_of_three(measure: impl Fn(usize) -> Result<(), String>) {
     ));
 }
 
+/// Says that work is done, also if it fails: what goes on meanwhile must not run forever.
+pub struct Done<'a>(pub &'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// The longest pause of a thread that wants to run every millisecond, while `work` is done.
 pub fn watching<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    /// Also if the work fails: the watch must not run forever.
-    struct Done<'a>(&'a AtomicBool);
-    impl Drop for Done<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = scope.spawn(|| {

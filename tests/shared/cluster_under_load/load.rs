@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::shared::cluster_under_load::nodes::Cluster;
 use crate::shared::most_above;
-use crate::support::{Client, Gateway, Origin, now};
+use crate::support::{Client, Done, Gateway, Origin, now};
 
 /// Requests a second of each key.
 pub const RATE: f64 = 10.0;
@@ -145,7 +145,7 @@ limits = [{{ zone = "closed", burst = 4 }}]
                 }
             }
             // Also if it fails: the clients must not ask forever.
-            let _end = StopAtEnd(&stop);
+            let _done = Done(&stop);
             meanwhile();
         });
         let (statuses, longest) = seen.into_inner().expect("no panic");
@@ -224,14 +224,6 @@ limits = [{{ zone = "closed", burst = 4 }}]
     pub fn are_up(&self) -> bool {
         let up = |gateway: &Gateway| gateway.metrics().count("drip_store_up", &[]) == 1;
         self.gateways.iter().all(up)
-    }
-}
-
-struct StopAtEnd<'a>(&'a AtomicBool);
-
-impl Drop for StopAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Client, Gateway, Origin, gaps, now};
+use crate::support::{Client, Done, Gateway, Origin, gaps, now};
 
 /// A file whose origin has this gate, which the keys of `$arg_key` share.
 fn file(origin: &Origin, url: &str, gate: &str) -> String {
@@ -94,9 +94,8 @@ fn busy<T>(crowds: &[Crowd], meanwhile: impl FnOnce() -> T) -> T {
                 scope.spawn(|| crowd.ask(&stop));
             }
         }
-        let done = meanwhile();
-        stop.store(true, Ordering::SeqCst);
-        done
+        let _done = Done(&stop);
+        meanwhile()
     })
 }
 
