@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::shared::cluster_under_load::nodes::Cluster;
 use crate::shared::most_above;
-use crate::support::{Client, Done, Gateway, Origin, now};
+use crate::support::{Client, Done, Gateway, Origin, alone, best_of_three, now};
 
 /// Requests a second of each key.
 pub const RATE: f64 = 10.0;
@@ -316,4 +316,38 @@ pub fn span(length: Duration) -> (Instant, Instant) {
     let began = now();
     thread::sleep(length);
     (began, now())
+}
+
+/// Breaks the first master under load. Once its replica has taken over, mends it: it comes back as a replica.
+pub fn check_takeover(broken: &str, break_it: impl Fn(&Cluster), mend: impl Fn(&Cluster)) {
+    let _machine = alone();
+    best_of_three(|_| {
+        let scene = Scene::new();
+        let cluster = &scene.cluster;
+        let mut spans = Vec::new();
+        let mut took = Duration::ZERO;
+        let seen = scene.under_load(|| {
+            span(Duration::from_millis(500));
+            spans.push(span(Duration::from_millis(1200)));
+            let began = now();
+            break_it(cluster);
+            cluster.wait_for_takeover(0);
+            took = began.elapsed();
+            span(BACK_WITHIN);
+            spans.push((began, now()));
+            spans.push(span(Duration::from_secs(2)));
+            mend(cluster);
+            cluster.wait_until("the old master is a replica", |cluster| {
+                !cluster.nodes[0].is_master() && cluster.is_whole()
+            });
+            spans.push(span(Duration::from_millis(1500)));
+        });
+        seen.tell(&format!(
+            "with a master {broken}, taken over after {took:?}"
+        ));
+        seen.check_answers(true)?;
+        scene.check_outage(&seen, spans[..3].try_into().expect("three spans"))?;
+        seen.check_limit(spans[3], 1.0, 1.0)?;
+        seen.check_pace(spans[3], 0.05)
+    });
 }

@@ -3,5 +3,5 @@
 mod killed;
 mod load;
 mod moves;
-mod nodes;
+pub mod nodes;
 mod split;

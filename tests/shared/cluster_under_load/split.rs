@@ -1,7 +1,9 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::shared::cluster_under_load::load::{BACK_WITHIN, BURST, BURSTS, RATE, Scene, span};
+use crate::shared::cluster_under_load::load::{
+    BACK_WITHIN, BURST, BURSTS, RATE, Scene, check_takeover, span,
+};
 use crate::shared::cluster_under_load::nodes::{Cluster, GATEWAYS, Node};
 use crate::support::{Gateway, alone, best_of_three, fetch, now};
 
@@ -33,36 +35,11 @@ fn gateways_that_are_split_from_a_master_go_on_alone() {
 /// A master is alone on its side of the network, with the gateways: they still reach it, and it is of no use any more.
 #[test]
 fn a_master_that_is_split_from_the_other_nodes_is_left_for_its_replica() {
-    let _machine = alone();
-    best_of_three(|_| {
-        let scene = Scene::new();
-        let cluster = &scene.cluster;
-        let mut spans = Vec::new();
-        let mut took = Duration::ZERO;
-        let seen = scene.under_load(|| {
-            span(Duration::from_millis(500));
-            spans.push(span(Duration::from_millis(1200)));
-            let split = now();
-            cluster.split_from_nodes(0);
-            cluster.wait_for_takeover(0);
-            took = split.elapsed();
-            span(BACK_WITHIN);
-            spans.push((split, now()));
-            spans.push(span(Duration::from_secs(2)));
-            cluster.heal();
-            cluster.wait_until("the old master is a replica", |cluster| {
-                !cluster.nodes[0].is_master() && cluster.is_whole()
-            });
-            spans.push(span(Duration::from_millis(1500)));
-        });
-        seen.tell(&format!(
-            "with a master split from the others, taken over after {took:?}"
-        ));
-        seen.check_answers(true)?;
-        scene.check_outage(&seen, spans[..3].try_into().expect("three spans"))?;
-        seen.check_limit(spans[3], 1.0, 1.0)?;
-        seen.check_pace(spans[3], 0.05)
-    });
+    check_takeover(
+        "split from the others",
+        |cluster| cluster.split_from_nodes(0),
+        Cluster::heal,
+    );
 }
 
 /// A silent replica is in the way of nobody: not of a gateway that knows all nodes, nor of one that starts.
