@@ -22,6 +22,7 @@ mod offset;
 mod paces;
 mod rate_divergence;
 mod refill;
+mod shared_by;
 mod shared_key;
 mod store_health;
 mod worker_outage;
@@ -48,6 +49,7 @@ pub(super) use paces::Paces;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
+pub use shared_by::SharedBy;
 use shared_key::SharedKey;
 pub use store_health::StoreHealth;
 

@@ -143,3 +143,47 @@ fn what_redis_forgets_costs_at_most_a_span() {
         check_windows(&within(&origin, "key=", span), RATE, millis(70))
     });
 }
+
+#[test]
+fn an_outage_names_those_who_share() {
+    const ZONES: &str = "zones follow their on_store_failure";
+    const ORIGINS: &str = "origins go on with this gateway's part of their rate";
+    let in_memory = "rate = \"200r/s\"".to_owned();
+    let (zone, shared_zone) = (
+        "key = \"$arg_key\"\nrate = \"none\"",
+        "key = \"$arg_key\"\nrate = \"1r/s\"\nstore = \"redis\"",
+    );
+    let both = format!("{ZONES}, and {ORIGINS}");
+    for (gate, zone_now, said) in [
+        (&in_memory, shared_zone, ZONES),
+        (&shared("200r/s"), zone, ORIGINS),
+        (&shared("200r/s"), shared_zone, both.as_str()),
+    ] {
+        let (origin, mut redis) = (Origin::start(), Redis::start());
+        redis.kill();
+        let text = file(&origin, &redis.url(), gate).replace(zone, zone_now);
+        let gateway = Gateway::start(&text);
+        let line = gateway.wait_for_line("the store is out; ");
+        assert!(
+            line.contains(&format!("the store is out; {said} store=")),
+            "{line}"
+        );
+        let ready = gateway.admin("/readyz").expect("an admin port");
+        assert!(
+            ready.text().ends_with(&format!("; {said}\n")),
+            "{}",
+            ready.text()
+        );
+        let says_so = |text: &str| text.contains(&format!("Meanwhile, {said}."));
+        eventually("the headline says so", || {
+            says_so(
+                &gateway
+                    .admin("/api/headline")
+                    .expect("an admin port")
+                    .text(),
+            )
+        });
+        redis.restart();
+        gateway.wait_for_line("the store is back");
+    }
+}
