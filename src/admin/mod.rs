@@ -190,16 +190,15 @@ async fn readyz(admin: Data<Admin>) -> HttpResponse {
             .insert_header(ContentType::plaintext())
             .body(format!("not ready\n{trouble}\n"));
     }
-    // A gateway without its store is still ready: it applies `on_store_failure`, and no other
-    // gateway could do better.
-    let outage = admin
-        .gateway()
-        .and_then(|gateway| gateway.store_health()?.outage());
-    let store = outage.map_or(String::new(), |(since, reason)| {
+    // A gateway without its store is still ready: it applies `on_store_failure`,
+    // its gates go on with their part, and no other gateway could do better.
+    let gateway = admin.gateway();
+    let store = gateway.as_ref().and_then(|gateway| gateway.store_health());
+    let outage = store.and_then(|store| Some((store.outage()?, store.shared_by())));
+    let store = outage.map_or(String::new(), |((since, reason), shared_by)| {
         let seconds = clock::now().since(since).as_secs();
-        format!(
-            "the store is out for {seconds} s ({reason}); zones follow their on_store_failure\n"
-        )
+        let meanwhile = shared_by.during_outage();
+        format!("the store is out for {seconds} s ({reason}); {meanwhile}\n")
     });
     HttpResponse::Ok()
         .insert_header(ContentType::plaintext())

@@ -197,6 +197,8 @@ pub(super) struct Fields<'r> {
     all: &'static Table,
     /// The fields that have been asked for.
     asked: Vec<&'static str>,
+    /// Fields of other tables that are looked for here, and why this one lacks them.
+    lacking: Vec<(&'static str, &'static str)>,
 }
 
 impl<'r> Fields<'r> {
@@ -209,6 +211,7 @@ impl<'r> Fields<'r> {
             report,
             all: &schema::FILE,
             asked: Vec::new(),
+            lacking: Vec::new(),
         }
     }
 
@@ -238,6 +241,7 @@ impl<'r> Fields<'r> {
             report: node.report,
             all,
             asked: Vec::new(),
+            lacking: Vec::new(),
         })
     }
 
@@ -253,7 +257,14 @@ impl<'r> Fields<'r> {
             report: self.report,
             all,
             asked: Vec::new(),
+            lacking: Vec::new(),
         })
+    }
+
+    /// Says why there is no such field, if the table has it nevertheless.
+    pub(super) fn lacks(&mut self, name: &'static str, why: &'static str) {
+        debug_assert!(!self.all.has(name), "the schema has {name}");
+        self.lacking.push((name, why));
     }
 
     /// Whether the file has no field in this table.
@@ -325,6 +336,8 @@ impl<'r> Fields<'r> {
             if name == INCLUDE && self.title != INCLUDED_FILE {
                 let message = format!("{INCLUDE}: {MISPLACED_INCLUDE}");
                 self.report.wrong(at, message);
+            } else if let Some((name, why)) = self.lacking.iter().find(|it| it.0 == name) {
+                self.report.wrong(at, format!("{name}: {why}"));
             } else {
                 let (title, fields) = (&self.title, known.join(", "));
                 let near = nearest(name, &known);

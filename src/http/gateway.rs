@@ -9,8 +9,8 @@ use actix_rt::ArbiterHandle;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use crate::actors::{StoreHealth, Zone};
-use crate::config::{self, Settings, StoreKind};
+use crate::actors::{SharedBy, StoreHealth, Zone};
+use crate::config::{self, Settings};
 use crate::http::message::buffer;
 use crate::http::upstream::{Dialer, Origin, OriginGate};
 use crate::limit::Moment;
@@ -65,16 +65,14 @@ impl Lifecycle {
 ///
 /// Reuses the known one if its settings are the same.
 fn store_health(settings: &Settings, known: Option<&Arc<StoreHealth>>) -> Option<Arc<StoreHealth>> {
-    let zones = settings.zones.iter().map(|zone| zone.store);
-    let mut stores = zones.chain(settings.origins.iter().map(|origin| origin.store));
-    if stores.all(|store| store == StoreKind::Memory) {
-        return None;
-    }
+    let shared_by = SharedBy::of(settings)?;
     let same = known.filter(|known| *known.settings() == settings.redis);
-    Some(same.map_or_else(
+    let health = same.map_or_else(
         || Arc::new(StoreHealth::new(settings.redis.clone())),
         Arc::clone,
-    ))
+    );
+    health.set_shared_by(shared_by);
+    Some(health)
 }
 
 impl Gateway {

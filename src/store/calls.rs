@@ -210,6 +210,8 @@ mod tests {
     const KEYS: [&[u8]; 5] = [b"a", b"b", b"c", b"d", b"e"];
 
     proptest! {
+        #![proptest_config(crate::testing::config())]
+
         #[test]
         fn operations_on_a_key_keep_their_order(
             joins in prop::collection::vec((0..5_usize, 0..2_usize, 1..3_u32, any::<bool>()), 0..80),

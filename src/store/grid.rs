@@ -153,6 +153,8 @@ mod tests {
     use super::*;
 
     proptest! {
+        #![proptest_config(crate::testing::config())]
+
         #[test]
         fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..120)) {
             let own = "1r/s".parse().unwrap();

@@ -137,6 +137,8 @@ mod tests {
     use crate::limit::{Algorithm, Cost, Delay, Limit};
 
     proptest! {
+        #![proptest_config(crate::testing::config())]
+
         #[test]
         fn no_bytes_break_the_reading(packed in prop::collection::vec(any::<u8>(), 0..120)) {
             let rate = "1r/s".parse().unwrap();

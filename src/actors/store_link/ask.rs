@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use actix::Recipient;
 
-use super::leases::Refill;
+use super::refill::Refill;
 use super::{Bill, Billed, Decision, InForce, NoReply, Placed, Retuned, SharedKey, StoreReply};
 use crate::actors::messages::Join;
 use crate::limit::{Limit, Moment};

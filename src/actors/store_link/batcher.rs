@@ -13,8 +13,8 @@ use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use super::ask::{Ask, PendingRefund, Retuning};
-use super::leases::{Refilled, Told};
 use super::offset::Offset;
+use super::refill::{Refilled, Told};
 use super::worker_outage::{TRY_EVERY, WorkerOutage};
 use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink};
 use crate::limit::Moment;

@@ -6,8 +6,10 @@ use tokio::time::sleep;
 
 use super::StoreHealth;
 use super::clock_offset::ClockOffset;
+use super::store_health::TELL_EVERY;
 use super::worker_outage::{TRY_EVERY, WorkerOutage};
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
+use crate::observe::escape::short_quoted;
 use crate::store::{Claim, Error, GRID_FORM, Pace, Store};
 use crate::time::clock;
 
@@ -26,12 +28,19 @@ pub struct GridLink {
     clocks: ClockOffset,
     /// Why the last claim was not answered.
     error: Option<Error>,
+    /// When a refusal of the grid's key was last logged.
+    refused: Option<Moment>,
     outage: Option<WorkerOutage>,
 }
 
 /// The store granted nothing: the gate goes on alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoGrant;
+pub enum NoGrant {
+    /// It is out, or was too slow.
+    NoAnswer,
+    /// It refuses the grid's key, as of something else that has it.
+    Refused,
+}
 
 impl GridLink {
     /// A link for the gate of this origin. Does not connect.
@@ -47,6 +56,7 @@ impl GridLink {
             gateway: RandomState::default().hash_one(seed).to_le_bytes(),
             clocks: ClockOffset::default(),
             error: None,
+            refused: None,
             outage: None,
         }
     }
@@ -68,7 +78,7 @@ impl GridLink {
     ) -> Result<GridAnswer, NoGrant> {
         let pace = Pace::new(rate, Algorithm::LeakyBucket, since);
         // The file is refused with such a rate.
-        let pace = pace.map_err(|_| NoGrant)?;
+        let pace = pace.map_err(|_| NoGrant::NoAnswer)?;
         let claim = Claim {
             grid: &self.grid,
             gateway: self.gateway,
@@ -101,10 +111,19 @@ impl GridLink {
     fn note(&mut self, error: &Error) -> NoGrant {
         if error.is_outage() {
             self.error = Some(error.clone());
-        } else {
-            self.store_health.refused(&self.origin, error);
+            return NoGrant::NoAnswer;
         }
-        NoGrant
+        let now = clock::now();
+        if self
+            .refused
+            .is_none_or(|told| now.since(told) >= TELL_EVERY)
+        {
+            self.refused = Some(now);
+            let redis = self.store_health.settings();
+            let key = [redis.prefix.as_bytes(), &self.grid].concat();
+            tracing::error!(store = %redis.url, origin = self.origin, key = short_quoted(&key), %error, "the store refused the key of an origin's gate, which goes on alone with its part of the rate; if something else has the key, delete it in Redis or set another redis.prefix");
+        }
+        NoGrant::Refused
     }
 
     /// Waits a moment, and tries whether the store takes writes again.

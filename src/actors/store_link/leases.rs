@@ -1,7 +1,7 @@
 //! Leases: places of busy keys that are taken ahead from the store, and decide without it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -9,10 +9,12 @@ use actix::Recipient;
 use foldhash::fast::RandomState;
 use tokio::time::sleep;
 
+use super::held::Held;
+use super::refill::{Refill, Refilled};
 use super::{Decision, NoReply, StoreLink, StoreReply};
 use crate::actors::answer::Key;
 use crate::actors::messages::Join;
-use crate::limit::{Algorithm, FromLease, Lease, LeaseTerms, Leased, Limit, Moment, Rate, Verdict};
+use crate::limit::{Algorithm, LeaseTerms, Leased, Moment, Rate};
 use crate::observe::metrics::StoreResult;
 
 /// Most keys of a zone on one worker whose requests are counted.
@@ -39,53 +41,12 @@ pub(super) struct Leases {
     settings: Cell<u64>,
 }
 
-/// What is kept of a key.
-struct Held {
-    lease: Lease<Decision>,
-    used: Moment,
-    /// The rate under which the places were taken.
-    rate: Option<Rate>,
-    /// How many joins the store is deciding.
-    under_way: usize,
-    /// Whether places are on their way with one of them.
-    is_refilled: bool,
-    waiting: VecDeque<PendingJoin>,
-    /// Counts how often all places were taken from here.
-    version: u64,
-    /// The version since which what was charged before is forgotten.
-    forgotten: u64,
-}
-
 /// A join that is not decided.
 pub(super) struct PendingJoin {
     pub(super) join: Join,
     /// When the request joined.
     pub(super) since: Moment,
     pub(super) reply_to: Recipient<StoreReply>,
-}
-
-/// What goes with an ask whose key has a lease: the places to take ahead, and where they go.
-pub(super) struct Refill {
-    link: Rc<StoreLink>,
-    key: Key,
-    limit: Limit,
-    /// How many places to take ahead.
-    pub(super) ahead: u32,
-    version: u64,
-    is_told: bool,
-}
-
-/// What the store said to an ask: first to the request, then of each place that was asked for.
-pub(super) struct Refilled {
-    /// When it was asked.
-    pub(super) asked: Moment,
-    pub(super) decisions: Vec<Told>,
-}
-
-/// A decision, and until when its place may be used.
-pub(super) struct Told {
-    pub(super) decision: Decision,
-    pub(super) usable_until: Option<Moment>,
 }
 
 /// What is to be done once the leases are not borrowed any more.
@@ -103,47 +64,6 @@ impl PendingJoin {
             since: self.since,
             decision,
         });
-    }
-}
-
-impl Held {
-    fn new(limit: Limit, now: Moment) -> Self {
-        Self {
-            lease: Lease::new(limit, now),
-            used: now,
-            rate: None,
-            under_way: 0,
-            is_refilled: false,
-            waiting: VecDeque::new(),
-            version: 0,
-            forgotten: 0,
-        }
-    }
-
-    fn is_idle(&self) -> bool {
-        self.under_way == 0 && self.waiting.is_empty() && self.lease.places() == 0
-    }
-
-    /// A decision that is made here at `now`.
-    fn take(&mut self, limit: Limit, now: Moment) -> Option<Decision> {
-        let decision = match self.lease.take(limit, now)? {
-            FromLease::Refused(decision) => return Some(decision),
-            FromLease::Place(decision) => decision,
-        };
-        let verdict = match decision.verdict {
-            Verdict::Delay { until, excess } if until <= now => Verdict::Pass { excess },
-            verdict => verdict,
-        };
-        Some(Decision {
-            verdict,
-            ..decision
-        })
-    }
-
-    /// Takes out all places. What is on its way does not come here any more.
-    fn clear(&mut self) -> Vec<Leased<Decision>> {
-        self.version += 1;
-        self.lease.clear()
     }
 }
 
@@ -224,7 +144,7 @@ impl Leases {
     }
 
     /// Takes in what the store said, and decides on those who waited for it.
-    fn refilled(&self, refill: &Refill, told: Option<Refilled>) {
+    pub(super) fn refilled(&self, refill: &Refill, told: Option<Refilled>) {
         let (link, key) = (&refill.link, &refill.key);
         let now = link.batcher.now();
         let mut keys = self.keys.borrow_mut();
@@ -351,97 +271,9 @@ impl Leases {
     }
 }
 
-impl Held {
-    /// Takes in the places that the store gave, and its refusal. Returns what is to go back.
-    fn take_in(&mut self, refill: &Refill, told: Refilled) -> Vec<Leased<Decision>> {
-        let (link, mut stale) = (&refill.link, Vec::new());
-        let is_stale = refill.version != self.version;
-        for (nth, told_of) in told.decisions.into_iter().enumerate() {
-            let Told {
-                decision,
-                usable_until,
-            } = told_of;
-            self.rate = Some(decision.in_force.rate);
-            let Some(usable_until) = usable_until else {
-                if let Verdict::Reject(_) = decision.verdict
-                    && !is_stale
-                {
-                    self.refuse(refill, decision, told.asked);
-                }
-                break;
-            };
-            if nth == 0 {
-                self.lease.reaches(usable_until);
-                continue;
-            }
-            // Tokens cannot be given back: others may have a later place, and count on this one.
-            let ends = match link.algorithm {
-                Algorithm::TokenBucket => usable_until,
-                _ => usable_until.min(told.asked + link.lease),
-            };
-            let place = Leased {
-                place: decision,
-                usable_until,
-                ends,
-            };
-            if is_stale {
-                stale.push(place);
-            } else {
-                self.lease.add(place);
-            }
-        }
-        if refill.version < self.forgotten {
-            return Vec::new();
-        }
-        stale.reverse();
-        stale
-    }
-
-    /// Refuses others as the store has refused one that it was asked for at `asked`.
-    fn refuse(&mut self, refill: &Refill, decision: Decision, asked: Moment) {
-        let Verdict::Reject(refusal) = decision.verdict else {
-            return;
-        };
-        let terms = refill.link.terms(&refill.key, self.rate);
-        // Its excess is the level with the request.
-        let interval = terms.rate.interval();
-        let drains_in = Duration::try_from_secs_f64(
-            interval.as_secs_f64() * (refusal.excess.requests() - 1.0).max(0.0),
-        );
-        let drains_in = drains_in.unwrap_or(Duration::MAX);
-        let (lease, retry_at) = (&mut self.lease, refusal.retry_at);
-        let until = lease.refuses_until(&terms, asked, retry_at, drains_in);
-        let told = Verdict::Reject(crate::limit::Refusal {
-            retry_at: retry_at.max(until),
-            ..refusal
-        });
-        let decision = Decision {
-            verdict: told,
-            ..decision
-        };
-        lease.refuse(refill.limit, decision, until);
-    }
-}
-
-impl Refill {
-    pub(super) fn tell(mut self, told: Option<Refilled>) {
-        self.is_told = true;
-        self.link.leases.refilled(&self, told);
-    }
-}
-
-/// Those who wait for the places never wait for nothing.
-impl Drop for Refill {
-    fn drop(&mut self) {
-        if !self.is_told {
-            self.link.leases.refilled(self, None);
-        }
-    }
-}
-
 impl StoreLink {
     /// How a key's leases are taken, at the rate that is in force for it.
-    fn terms(&self, key: &Key, rate: Option<Rate>) -> LeaseTerms {
+    pub(super) fn terms(&self, key: &Key, rate: Option<Rate>) -> LeaseTerms {
         let of_file = || self.paces.get(self.paces.index_of(key)).rate();
         LeaseTerms {
             length: self.lease(),

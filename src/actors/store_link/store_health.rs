@@ -1,7 +1,8 @@
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::SharedBy;
 use crate::config::Redis;
 use crate::limit::Moment;
 use crate::observe::metrics::{Counts, StoreMetrics};
@@ -9,13 +10,14 @@ use crate::store::Error;
 use crate::time::clock;
 
 /// How often a refusal by the store is logged.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+pub(super) const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// The store named in the file, shared by all workers.
 ///
 /// It is unavailable while any worker cannot reach it.
 pub struct StoreHealth {
     settings: Redis,
+    shared_by: Mutex<SharedBy>,
     outage: Mutex<Outage>,
     /// When a refusal by the store was last logged.
     refused: Mutex<Option<Moment>>,
@@ -36,6 +38,7 @@ impl StoreHealth {
     pub fn new(settings: Redis) -> Self {
         Self {
             settings,
+            shared_by: Mutex::default(),
             outage: Mutex::default(),
             refused: Mutex::default(),
             metrics: StoreMetrics::of_this_process(),
@@ -46,6 +49,23 @@ impl StoreHealth {
     #[must_use]
     pub fn settings(&self) -> &Redis {
         &self.settings
+    }
+
+    /// Who shares through the store.
+    #[must_use]
+    pub fn shared_by(&self) -> SharedBy {
+        *self.lock_shared_by()
+    }
+
+    /// Notes who shares through the store from now on.
+    pub fn set_shared_by(&self, shared_by: SharedBy) {
+        *self.lock_shared_by() = shared_by;
+    }
+
+    fn lock_shared_by(&self) -> MutexGuard<'_, SharedBy> {
+        self.shared_by
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When the present outage began and why; `None` if the store is available.
@@ -62,7 +82,8 @@ impl StoreHealth {
         if outage.workers == 1 {
             outage.since = clock::now();
             outage.reason = error.to_string();
-            tracing::error!(store = %self.settings.url, %error, "the store is out; zones follow their on_store_failure");
+            let meanwhile = self.shared_by().during_outage();
+            tracing::error!(store = %self.settings.url, %error, "the store is out; {meanwhile}");
         }
     }
 

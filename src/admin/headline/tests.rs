@@ -99,6 +99,7 @@ const SITUATIONS: &[Situation] = &[
                 up: false,
                 out_for: Some(12.0),
                 reason: Some("connection refused".into()),
+                meanwhile: Some("zones follow their on_store_failure".into()),
                 operations: counts(&[("skipped", 10), ("ok", 1)]),
                 ..StoreSample::default()
             });
@@ -110,7 +111,7 @@ const SITUATIONS: &[Situation] = &[
             "out for 12 s",
             "connection refused",
             "100 skipped",
-            "on_store_failure",
+            "Meanwhile, zones follow their on_store_failure.",
         ],
         says_not: &["raise"],
     },

@@ -15,7 +15,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// The store in the last second; `None` if no zone is shared.
+    /// The store in the last second; `None` if nothing is shared.
     pub(super) fn sample(&mut self, gateway: &Gateway) -> Option<StoreSample> {
         let store = gateway.store_health()?;
         let mut now = Self {
@@ -33,6 +33,9 @@ impl Store {
             out_for: outage
                 .as_ref()
                 .map(|(since, _)| seconds(clock::now().since(*since))),
+            meanwhile: outage
+                .as_ref()
+                .map(|_| store.shared_by().during_outage().into()),
             reason: outage.map(|(_, reason)| Plain::new(&reason)),
             latency: latency(&now.latencies.since(&self.latencies)),
             operations: grown(&now.operations, &self.operations),

@@ -41,7 +41,7 @@ pub struct Gate {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sharing {
-    /// Whether this gateway goes on alone, because the store does not answer.
+    /// Whether this gateway goes on alone, as the store is out or refuses the gate's key.
     pub alone: bool,
     /// Its part of the rate, from 0 to 1.
     pub part: f64,

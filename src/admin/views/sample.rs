@@ -154,7 +154,7 @@ pub struct RouteSample {
     pub latency: Latency,
 }
 
-/// The store of shared zones in one second.
+/// The store of shared zones and origins in one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StoreSample {
@@ -162,6 +162,9 @@ pub struct StoreSample {
     /// How long it has been out, in seconds, and why.
     pub out_for: Option<f64>,
     pub reason: Option<Plain>,
+    /// While it is out: what zones and origins do without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meanwhile: Option<Plain>,
     /// Of a round trip.
     pub latency: Latency,
     /// Operations by result; zeros are left out.

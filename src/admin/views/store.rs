@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Latency, Plain};
 
-/// `/api/store`: the store of shared zones; `store` is `None` if no zone is shared.
+/// `/api/store`: the store of shared zones and origins; `store` is `None` if nothing is shared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedStore {

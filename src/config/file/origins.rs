@@ -19,6 +19,9 @@ const MOST_GATEWAYS: u32 = 1024;
 /// Most classes of an origin. A departure looks at each.
 const MOST_CLASSES: usize = 8;
 const MAX_HEADER_SIZE: usize = 64 * 1024;
+const ON_STORE_FAILURE: &str = "this belongs to zones; while Redis is out, an origin goes on with this gateway's part of its rate, which gateways tells until Redis has; remove on_store_failure";
+const LEASE: &str =
+    "this belongs to zones; the gate of an origin takes its slots ahead by itself; remove lease";
 
 /// Reads the entries of `[origins]`.
 pub(super) fn read<'r>(entries: &[Node<'r>], zones: &[&str]) -> (Names<'r>, Vec<Option<Origin>>) {
@@ -37,10 +40,15 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
     let title = format!("[origins.{name}.health]");
     let backoff_title = format!("[origins.{name}.backoff]");
     let queue_timeout = fields.or("queue_timeout", timeout(5), values::duration);
-    let rate = fields.get("rate").and_then(values::rate_or_none);
-    let store = fields.or("store", StoreKind::Memory, |node| {
+    let rate = fields.optional("rate", Rate::UNLIMITED, values::rate_or_unlimited);
+    let store = fields.optional("store", StoreKind::Memory, |node| {
         store(node, rate, queue_timeout)
     });
+    let gateways = fields
+        .get("gateways")
+        .and_then(|node| gateways(node, store));
+    fields.lacks("on_store_failure", ON_STORE_FAILURE);
+    fields.lacks("lease", LEASE);
     let origin = Origin {
         name,
         servers: servers.unwrap_or_default(),
@@ -49,11 +57,9 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
         body_timeout: fields.or("body_timeout", timeout(5 * 60), values::timeout),
         tunnel_timeout: fields.or("tunnel_timeout", timeout(60 * 60), values::timeout),
         max_header_size: fields.or("max_header_size", MAX_HEADER_SIZE, values::head_size),
-        rate,
-        store,
-        gateways: fields
-            .get("gateways")
-            .and_then(|node| gateways(node, store)),
+        rate: rate.filter(|rate| !rate.is_unlimited()),
+        store: store.unwrap_or_default(),
+        gateways,
         max_in_flight: NonZeroUsize::new(fields.or(
             "max_in_flight",
             0,
@@ -88,17 +94,21 @@ fn origin(mut fields: Fields, name: String, zones: &[&str]) -> Origin {
 }
 
 /// Reads `store`. What is shared is the rate, and each request waits for Redis.
+///
+/// `rate`: `None` if it is wrong, which is told already.
 fn store(node: Node, rate: Option<Rate>, queue_timeout: Duration) -> Option<StoreKind> {
     let store = values::choice(&StoreKind::NAMED)(node)?;
     if store == StoreKind::Memory {
         return Some(store);
     }
-    match rate.map(|rate| Pace::new(rate, Algorithm::LeakyBucket, Moment::default())) {
-        None => node.wrong(
+    if rate.is_some_and(Rate::is_unlimited) {
+        node.wrong(
             "gateways share the rate of an origin; give it one such as rate = \"200r/s\", or remove store",
-        ),
-        Some(Err(unkept)) => node.wrong(&unkept.to_string()),
-        Some(Ok(_)) => {}
+        );
+    } else if let Some(rate) = rate
+        && let Err(unkept) = Pace::new(rate, Algorithm::LeakyBucket, Moment::default())
+    {
+        node.wrong(&unkept.to_string());
     }
     if queue_timeout.is_zero() {
         node.wrong(
@@ -109,9 +119,9 @@ fn store(node: Node, rate: Option<Rate>, queue_timeout: Duration) -> Option<Stor
 }
 
 /// Reads `gateways`, which says something only where they share a rate.
-fn gateways(node: Node, store: StoreKind) -> Option<NonZeroU32> {
+fn gateways(node: Node, store: Option<StoreKind>) -> Option<NonZeroU32> {
     let gateways = values::whole(1..=MOST_GATEWAYS)(node)?;
-    if store == StoreKind::Memory {
+    if store == Some(StoreKind::Memory) {
         node.wrong("only gateways that share a rate are counted; add store = \"redis\", or remove gateways");
     }
     NonZeroU32::new(gateways)

@@ -171,14 +171,6 @@ pub(super) fn timeout_or_none(node: Node) -> Option<Duration> {
     patience(node).and_then(|_| timeout(node))
 }
 
-/// A rate, or `"none"`, which gives `None`.
-pub(super) fn rate_or_none(node: Node) -> Option<Rate> {
-    if node.value.as_str() == Some("none") {
-        return None;
-    }
-    rate(node)
-}
-
 /// A rate, or `"none"`, which gives [`Rate::UNLIMITED`].
 pub(super) fn rate_or_unlimited(node: Node) -> Option<Rate> {
     if node.value.as_str() == Some("none") {

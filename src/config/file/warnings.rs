@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
@@ -12,7 +13,7 @@ use crate::config::{
     Listen, ListenAddress, Part, PeerPattern, Peers, Route, RouteLimit, Server, Settings, Variable,
     Zone, check_state_file,
 };
-use crate::limit::{Algorithm, Delay, Rate};
+use crate::limit::{Algorithm, Delay, Rate, show_duration};
 
 /// Where the text has what may be warned of.
 pub(super) struct Places<'r> {
@@ -30,6 +31,7 @@ pub(super) fn find(settings: &Settings, places: &Places) {
     for (index, (zone, node)) in settings.zones.iter().zip(&places.zones).enumerate() {
         key(zone, *node);
         exempt(zone, *node);
+        lease(settings, index, *node);
         if !is_used(settings, index) {
             node.warn("no route and no origin uses this zone; name it in the limits of a route, or remove it");
         }
@@ -169,6 +171,45 @@ fn exempt(zone: &Zone, node: Node) {
                 item.found()
             ));
         }
+    }
+}
+
+/// Shortest lease in which a gateway decides enough requests to matter.
+///
+/// It is several round trips to a store that is near, and as often as ended leases are looked for.
+const SHORTEST_LEASE: Duration = Duration::from_millis(1);
+
+/// Warns of a lease that takes no places ahead.
+fn lease(settings: &Settings, index: usize, node: Node) {
+    let zone = &settings.zones[index];
+    let Some(node) = node.field("lease").filter(|_| !zone.lease.is_zero()) else {
+        return;
+    };
+    if zone.lease < SHORTEST_LEASE {
+        node.warn(&format!(
+            "a lease of {} is over before requests have come that it could decide; write lease = \"20ms\", or remove lease",
+            show_duration(zone.lease)
+        ));
+        return;
+    }
+    let routes = settings.routes.iter();
+    let limits = routes.flat_map(|route| &route.limits);
+    let mut limits = limits.filter(|limit| limit.zone == index).peekable();
+    // A token bucket's burst in the file includes the request itself.
+    let (least, without) = if zone.algorithm.queues() {
+        (0, "without burst")
+    } else {
+        (1, "with a burst of 1")
+    };
+    let server = &settings.server;
+    let holds = server.hold_streams && server.has_tls_address() && zone.algorithm.queues();
+    let has_room = holds
+        || limits.peek().is_none()
+        || limits.any(|limit| limit.limit.burst > 0)
+        || zone.plans.iter().any(|plan| plan.burst > Some(least));
+    // A window has room for all that it counts.
+    if !zone.algorithm.has_windows() && !has_room {
+        node.warn(&format!("{without} there are no places to take ahead, so a lease only repeats refusals; raise the burst of a limit of this zone, at least to what its rate allows in the time of the lease, or remove lease"));
     }
 }
 

@@ -35,7 +35,7 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
         Algorithm::default(),
         values::choice(&Algorithm::NAMED),
     );
-    let store = fields.or(
+    let store = fields.optional(
         "store",
         StoreKind::default(),
         values::choice(&StoreKind::NAMED),
@@ -48,6 +48,7 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
     let lease = fields.or("lease", Duration::ZERO, |node| {
         lease(node, store, algorithm)
     });
+    let store = store.unwrap_or_default();
     let can_count = |node: Node, rate: Rate| {
         let reason = unfit(algorithm, rate).or_else(|| unkept(store, algorithm, rate));
         reason.inspect(|reason| node.wrong(reason)).is_none()
@@ -89,11 +90,11 @@ fn zone<'r>(mut fields: Fields<'r>, name: String, classes: &mut Vec<Node<'r>>) -
 const LONGEST_LEASE: Duration = Duration::from_secs(1);
 
 /// Reads how long places are taken ahead from the store.
-fn lease(node: Node, store: StoreKind, algorithm: Algorithm) -> Option<Duration> {
+fn lease(node: Node, store: Option<StoreKind>, algorithm: Algorithm) -> Option<Duration> {
     let length = values::duration(node)?;
     let wrong = if length.is_zero() {
         return Some(length);
-    } else if store == StoreKind::Memory {
+    } else if store == Some(StoreKind::Memory) {
         "a zone in memory has all its places here; remove lease, or set store = \"redis\""
             .to_owned()
     } else if algorithm == Algorithm::SlidingWindowLog {

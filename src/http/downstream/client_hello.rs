@@ -140,6 +140,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::testing::config())]
+
         #[test]
         fn any_bytes_can_be_read(bytes: Vec<u8>, name: Vec<u8>, at in 0_usize..200, by: u8) {
             let _any = invalid_name(&bytes);

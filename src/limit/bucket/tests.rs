@@ -244,6 +244,8 @@ prop_compose! {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::config())]
+
     #[test]
     fn a_refusal_changes_nothing_and_names_the_first_moment_that_would_do(
         (rate, bucket, now) in any_bucket(),
@@ -412,7 +414,7 @@ impl Nginx {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig { cases: 1000, ..crate::testing::config() })]
 
     /// With these rates and steps nginx's divisions leave no remainder, so nginx rounds nothing.
     #[test]

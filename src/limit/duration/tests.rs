@@ -67,6 +67,8 @@ fn shows_the_largest_unit_that_needs_no_fraction() {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::config())]
+
     #[test]
     fn what_is_shown_reads_back(count: u32, unit in 0..UNITS.len()) {
         let (_, nanos) = UNITS[unit];

@@ -167,7 +167,9 @@ impl Claims {
         Some(self.again.clamp(self.last + least, self.last + WAITING))
     }
 
-    /// Notes that a claim is sent for so many slots. `waits`: whether it tells that something waits.
+    /// Notes that a claim is sent for so many slots.
+    ///
+    /// `waits`: whether it tells that something waits.
     pub fn sent(&mut self, wanted: u64, waits: bool, now: Moment) {
         (self.is_under_way, self.last) = (true, now);
         (self.wanted, self.waited) = (wanted, waits);

@@ -61,7 +61,8 @@ struct Slot<K> {
 
 /// A key and what it had in the window.
 ///
-/// No number is too low. Each may be too high by up to what [`Heaviest::error`] says of its measure.
+/// No number is too low. Each may be too high by up to what [`Heaviest::error`] says of its
+/// measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heavy<K> {
     /// The key.

@@ -95,6 +95,8 @@ fn check(events: Vec<Event>, later: u64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::config())]
+
     #[test]
     fn heavy_keys_are_found_and_no_count_is_off_by_more_than_the_error(
         events in vec(event(), 0..3_000),

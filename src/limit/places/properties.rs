@@ -83,6 +83,8 @@ impl Model {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::config())]
+
     #[test]
     fn places_do_as_the_naive_model_does(steps in vec(step(), 1..200)) {
         let (mut places, mut model) = (Places::default(), Model::default());

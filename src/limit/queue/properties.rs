@@ -416,11 +416,16 @@ impl Twins {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
+/// Seeds that failed once are in `properties.regressions`, beside this file.
+fn config() -> ProptestConfig {
+    ProptestConfig {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
         ..ProptestConfig::default()
-    })]
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
 
     /// Leaving is exact at any time, a refund where it promises to be.
     ///
@@ -554,6 +559,8 @@ proptest! {
 }
 
 proptest! {
+    #![proptest_config(config())]
+
     /// After `forget`, waiters leave in order, no later than before, never faster than their pace.
     ///
     /// The first leaves within one interval. A request that joins later leaves behind the waiters

@@ -167,6 +167,8 @@ fn a_part_of_a_rate_is_exact_up_to_nine_decimals() {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::config())]
+
     /// Compares fractions of requests a nanosecond, without rounding.
     #[test]
     fn a_part_of_a_rate_is_between_it_and_the_rate_itself(

@@ -117,6 +117,8 @@ mod tests {
     use super::*;
 
     proptest! {
+        #![proptest_config(crate::testing::config())]
+
         #[test]
         fn a_quantile_is_off_by_a_sixteenth_at_most(micros in 0..(1u64 << 34), others in 0..20u64) {
             let atomic_histogram = AtomicHistogram::default();

@@ -42,8 +42,7 @@ pub const ORIGIN_BLOCKED_HELP: &str =
 /// Whether gateways share an origin's rate now.
 pub const ORIGIN_SHARED: &str = "drip_origin_shared";
 /// Help text of [`ORIGIN_SHARED`].
-pub const ORIGIN_SHARED_HELP: &str =
-    "1 while the gate takes its slots from the grid in Redis, 0 while it goes on alone.";
+pub const ORIGIN_SHARED_HELP: &str = "1 while the gate takes its slots from the grid in Redis, 0 while it goes on alone: Redis is out or refuses its key.";
 /// How many gateways share an origin's rate.
 pub const ORIGIN_GATEWAYS: &str = "drip_origin_gateways";
 /// Help text of [`ORIGIN_GATEWAYS`].

@@ -168,7 +168,7 @@ pub fn describe() {
     );
     describe_gauge!(
         STORE_UP,
-        "1 while the store is in use, 0 while it is out and zones follow on_store_failure."
+        "1 while the store is in use, 0 while it is out: zones follow on_store_failure, origins go on with their part."
     );
     describe_counter!(RELOADS, "Reloads of the changed file, by result.");
     describe_gauge!(

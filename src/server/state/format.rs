@@ -106,9 +106,10 @@ impl Writer {
         file.seek(SeekFrom::Start(0))?;
         file.write_all(header(self.length, self.checksum.finalize()).as_bytes())?;
         file.sync_all()?;
-        if let Some(beside) = self.beside.0.take() {
+        if let Some(beside) = &self.beside.0 {
             fs::rename(beside, &self.path)?;
         }
+        self.beside.0 = None;
         // The name is on the disk once its folder is.
         folder(&self.path).and_then(File::open)?.sync_all()
     }

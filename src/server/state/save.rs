@@ -37,8 +37,8 @@ impl StateFile {
     /// Accepts no more requests, and writes the state for the next process.
     ///
     /// Open connections have a moment for their first request before, at most until `all_gone` or
-    /// `in_haste`. Once this completes, the next process may read the state, while those that wait here still
-    /// leave.
+    /// `in_haste`. Once this completes, the next process may read the state, while those that wait
+    /// here still leave.
     pub(in crate::server) async fn hand_over(
         mut self,
         gateway: &Gateway,

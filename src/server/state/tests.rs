@@ -83,6 +83,19 @@ fn a_file_that_was_not_finished_leaves_the_one_before() {
 }
 
 #[test]
+fn a_file_that_cannot_have_its_place_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drip.state");
+    let mut writer = Writer::begin(&path).unwrap();
+    writer.write(&records()[0]).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(writer.finish().is_err());
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
+    let names: Vec<_> = left.iter().map(fs::DirEntry::file_name).collect();
+    assert_eq!(names, ["drip.state"]);
+}
+
+#[test]
 fn a_file_with_any_other_byte_or_length_is_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drip.state");

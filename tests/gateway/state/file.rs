@@ -1,6 +1,8 @@
 //! The file itself: when it is written, what it keeps, and who may use it.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::thread;
 use std::time::Duration;
@@ -167,6 +169,27 @@ fn what_is_no_state_file_is_left_alone() {
     assert_eq!(left, text);
     let left = fs::metadata(pipe.state()).expect("a pipe").file_type();
     assert!(left.is_fifo());
+}
+
+#[test]
+fn a_state_that_cannot_have_its_place_leaves_only_the_lock() {
+    let origin = Origin::start();
+    let chain = Chain::new(false, true, &one_zone(&origin, "5r/d", "burst = 0"));
+    let mut gateway = chain.start();
+    assert_eq!(fetch(chain.address, "/?key=a").status, 200);
+    fs::create_dir(chain.state()).expect("a folder");
+    Chain::stop(&mut gateway);
+    let log = gateway.whole_log();
+    assert!(log.contains("a restart forgets all levels"), "{log}");
+    let state = chain.state().file_name().expect("a name").to_owned();
+    let beside = fs::read_dir(chain.state().parent().expect("a folder")).expect("a folder");
+    let names = beside.flatten().map(|it| it.file_name());
+    let is_of_state = |name: &OsString| name.as_bytes().starts_with(state.as_bytes());
+    let mut names: Vec<OsString> = names.filter(is_of_state).collect();
+    names.sort();
+    let mut lock = state.clone();
+    lock.push(".lock");
+    assert_eq!(names, [state, lock]);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::support::redis::Redis;
-use crate::support::{Gateway, Origin, alone, best_of_three, eventually};
+use crate::support::{Gateway, Origin, alone, best_of_three, eventually, fetch};
 
 use super::{
     Crowd, busy, check_rate, check_windows, file, gauge, millis, pass, rate_of, shared, within,
@@ -142,4 +142,77 @@ fn what_redis_forgets_costs_at_most_a_span() {
         });
         check_windows(&within(&origin, "key=", span), RATE, millis(70))
     });
+}
+
+/// The key is a list, or has other bytes than a grid: the gate says so in its own words.
+#[test]
+fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
+    for taken in ["LPUSH drip:gate:app.1 taken", "SET drip:gate:app.1 taken"] {
+        let (origin, redis) = (Origin::start(), Redis::start());
+        redis.ask(taken);
+        let gateway = Gateway::start(&file(&origin, &redis.url(), &shared("200r/s")));
+        let line = gateway.wait_for_line("the store refused the key of an origin's gate");
+        for said in ["origin=\"app\"", "drip:gate:app.1", "delete it in Redis"] {
+            assert!(line.contains(said), "{line}");
+        }
+        gateway.wait_for_line(
+            "the store refuses the key of the origin's gate, and has not told how many gateways",
+        );
+        assert_eq!(fetch(gateway.address(), "/?key=a").status, 200);
+        assert_eq!(gauge(&gateway, "drip_origin_shared"), Some(0.0));
+        assert_eq!(gateway.metrics().value("drip_store_up", &[]), Some(1.0));
+        // It is tried four times a second, and told once.
+        pass(millis(1000));
+        let log = gateway.log();
+        for wrong in ["on_store_failure", "does not answer", "is out"] {
+            assert!(!log.contains(wrong), "{log}");
+        }
+        assert_eq!(log.matches("refused the key").count(), 1, "{log}");
+        redis.ask("DEL drip:gate:app.1");
+        gateway.wait_for_line("the gateways share the rate again");
+    }
+}
+
+#[test]
+fn an_outage_names_those_who_share() {
+    const ZONES: &str = "zones follow their on_store_failure";
+    const ORIGINS: &str = "origins go on with this gateway's part of their rate";
+    let in_memory = "rate = \"200r/s\"".to_owned();
+    let (zone, shared_zone) = (
+        "key = \"$arg_key\"\nrate = \"none\"",
+        "key = \"$arg_key\"\nrate = \"1r/s\"\nstore = \"redis\"",
+    );
+    let both = format!("{ZONES}, and {ORIGINS}");
+    for (gate, zone_now, said) in [
+        (&in_memory, shared_zone, ZONES),
+        (&shared("200r/s"), zone, ORIGINS),
+        (&shared("200r/s"), shared_zone, both.as_str()),
+    ] {
+        let (origin, mut redis) = (Origin::start(), Redis::start());
+        redis.kill();
+        let text = file(&origin, &redis.url(), gate).replace(zone, zone_now);
+        let gateway = Gateway::start(&text);
+        let line = gateway.wait_for_line("the store is out; ");
+        assert!(
+            line.contains(&format!("the store is out; {said} store=")),
+            "{line}"
+        );
+        let ready = gateway.admin("/readyz").expect("an admin port");
+        assert!(
+            ready.text().ends_with(&format!("; {said}\n")),
+            "{}",
+            ready.text()
+        );
+        let says_so = |text: &str| text.contains(&format!("Meanwhile, {said}."));
+        eventually("the headline says so", || {
+            says_so(
+                &gateway
+                    .admin("/api/headline")
+                    .expect("an admin port")
+                    .text(),
+            )
+        });
+        redis.restart();
+        gateway.wait_for_line("the store is back");
+    }
 }

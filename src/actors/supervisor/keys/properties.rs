@@ -53,6 +53,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::config())]
+
     #[test]
     fn it_is_two_lists_by_last_use(steps in steps()) {
         let (mut keys, mut plain) = (Keys::default(), Plain::default());

@@ -85,6 +85,8 @@ fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
         .map(|(result, count)| format!("{} {result}", whole(*count)))
         .collect();
     let reason = store.reason.as_ref().map_or("no answer", Plain::as_str);
+    let meanwhile = store.meanwhile.as_ref();
+    let meanwhile = meanwhile.map_or(String::new(), |it| format!(" Meanwhile, {it}."));
     let failed = if failed.is_empty() {
         String::new()
     } else {
@@ -100,7 +102,7 @@ fn store_out(recent: &Recent<'_>, now: &Sample) -> Option<Finding> {
         weight: out_for,
         about: None,
         title: format!("The store is out for {}", seconds(out_for)),
-        evidence: format!("{reason}.{failed} Shared zones follow their on_store_failure."),
+        evidence: format!("{reason}.{failed}{meanwhile}"),
         remedy:
             "Bring Redis or the way to it back; see Store. Gateways do not share a rate until then."
                 .to_owned(),

@@ -132,6 +132,8 @@ const CASES: &[Case] = &[
      r#"7:11: exempt: expected an address or network such as "10.0.0.0/8"; found "me""#),
     ("\"10r/s\"", "\"1r/s\"\nstore = \"disk\"",
      r#"7:9: store: expected "memory" or "redis"; found "disk""#),
+    ("\"10r/s\"", "\"1r/s\"\nlease = \"20ms\"\nstore = \"disk\"",
+     r#"8:9: store: expected "memory" or "redis"; found "disk""#),
     ("\"10r/s\"", "\"1r/s\"\non_store_failure = \"close\"",
      r#"7:20: on_store_failure: expected "local" or "open" or "closed"; found "close"; did you mean "closed"?"#),
     ("\"10r/s\"", "\"1r/s\"\nlease = \"20ms\"",

@@ -25,6 +25,19 @@ fn told(settings: &Settings) -> String {
         .join("\n")
 }
 
+/// A file whose zone has a lease and this algorithm, and whose limit this.
+macro_rules! leased {
+    ($algorithm:literal, $limit:literal) => {
+        concat!(
+            "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\n[zones.z]\nkey = \"$host\"\nrate = \"10r/s\"\nalgorithm = \"",
+            $algorithm,
+            "\"\nstore = \"redis\"\nlease = \"20ms\"\n[[routes]]\npath = \"/\"\norigin = \"app\"\nlimits = [{ zone = \"z\"",
+            $limit,
+            " }]\n",
+        )
+    };
+}
+
 #[rustfmt::skip]
 pub(super) const CASES: &[Case] = &[
     // A key that was meant to be a variable.
@@ -45,7 +58,18 @@ pub(super) const CASES: &[Case] = &[
     (LIMIT, "",
      "4:1: warning: per_client: no route and no origin uses this zone; name it in the limits of a route, or remove it"),
     (SMALLEST, "[origins.app]\nservers = [\"http://127.0.0.1:9000\"]\nrate = \"9r/s\"\nshare = \"z\"\n[zones.z]\nkey = \"$host\"\nrate = \"none\"\n[[routes]]\npath = \"/\"\norigin = \"app\"", ""),
-    // A burst that max_wait cuts.
+    // A lease that takes nothing ahead.
+    (RATE, "\"10r/s\"\nstore = \"redis\"\nlease = \"1ns\"\n",
+     "8:9: warning: lease: a lease of 1ns is over before requests have come that it could decide; write lease = \"20ms\", or remove lease"),
+    (RATE, "\"10r/s\"\nstore = \"redis\"\nlease = \"1ms\"\n", ""),
+    (RATE, "\"10r/s\"\nstore = \"redis\"\nlease = \"0\"\n", ""),
+    (SMALLEST, leased!("leaky_bucket", ""),
+     "8:9: warning: lease: without burst there are no places to take ahead, so a lease only repeats refusals; raise the burst of a limit of this zone, at least to what its rate allows in the time of the lease, or remove lease"),
+    (SMALLEST, leased!("leaky_bucket", ", burst = 1"), ""),
+    (SMALLEST, leased!("token_bucket", ", burst = 1"),
+     "8:9: warning: lease: with a burst of 1 there are no places to take ahead, so a lease only repeats refusals; raise the burst of a limit of this zone, at least to what its rate allows in the time of the lease, or remove lease"),
+    (SMALLEST, leased!("token_bucket", ", burst = 2"), ""),
+    (SMALLEST, leased!("fixed_window", ""), ""),
     (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmax_wait = \"1999ms\"\nheaders = [",
      "11:42: warning: burst: of burst 20 at most 19 can be used: further requests would wait longer than max_wait; lower burst to 19, or raise max_wait or the rate of zone per_client"),
     (LIMIT, "{ zone = \"per_client\", burst = 20 }]\nmax_wait = \"2s\"\nheaders = [", ""),

@@ -36,7 +36,7 @@ pub(super) struct SharedGrid {
 /// How an origin's rate is shared, for people and metrics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GateSharing {
-    /// Whether this gateway goes on alone, because the store does not answer.
+    /// Whether this gateway goes on alone, as the store is out or refuses the gate's key.
     pub is_alone: bool,
     /// Its part of the rate, above 0 and at most 1.
     pub part: f64,
@@ -201,7 +201,7 @@ impl OriginGate {
         let (before, known) = (grid.claims.sharing(), grid.claims.gateways());
         match answer {
             Ok(answer) => grid.claims.answered(gate, answer, now),
-            Err(NoGrant) => grid.claims.failed(gate, now),
+            Err(_) => grid.claims.failed(gate, now),
         }
         let (after, own) = (grid.claims.sharing(), grid.rate);
         if let Ok(answer) = answer {
@@ -211,17 +211,21 @@ impl OriginGate {
         let is_told = Alarms::set_here(self, &mut state, now);
         drop(state);
         self.tell(released, is_told);
+        let why = match answer {
+            Err(NoGrant::Refused) => "the store refuses the key of the origin's gate",
+            _ => "the store does not answer",
+        };
         match (before, after) {
             (Sharing::Grid, Sharing::Alone(parts)) if known.is_none() => {
                 tracing::warn!(
                     origin,
-                    "the store does not answer, and has not told how many gateways share the rate: this one goes on alone with 1/{parts} of it; gateways in [origins.{origin}] says how many there are"
+                    "{why}, and has not told how many gateways share the rate: this one goes on alone with 1/{parts} of it; gateways in [origins.{origin}] says how many there are"
                 );
             }
             (Sharing::Grid, Sharing::Alone(parts)) => {
                 tracing::warn!(
                     origin,
-                    "the store does not answer: this gateway goes on alone with 1/{parts} of the rate"
+                    "{why}: this gateway goes on alone with 1/{parts} of the rate"
                 );
             }
             (Sharing::Alone(_), Sharing::Grid) => {
@@ -264,7 +268,7 @@ async fn claim_slots(gate: Weak<OriginGate>, mut link: GridLink, wake: Arc<Notif
             Step::Claim { demand, part, rate } => {
                 // A panic counts as no answer: nothing else would give the gate its slots.
                 let asked = AssertUnwindSafe(link.claim(&demand, part, rate)).catch_unwind();
-                let answer = asked.await.unwrap_or(Err(NoGrant));
+                let answer = asked.await.unwrap_or(Err(NoGrant::NoAnswer));
                 let Some(open) = gate.upgrade() else {
                     return;
                 };
