@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
-use drip::store::{FORM, Join, Pace, Store};
+use drip::store::{Join, Pace, Store, form};
 use drip::time::clock;
 
 use crate::decisions::run;
@@ -67,8 +67,9 @@ impl Asker {
     fn name(&self, nth: usize) -> String {
         let [_, a, b, c] = u32::try_from(nth).unwrap_or_default().to_be_bytes();
         format!(
-            "per_client:{}.{FORM}:203.{a}.{b}.{c}",
-            self.algorithm.name()
+            "per_client:{}.{}:203.{a}.{b}.{c}",
+            self.algorithm.name(),
+            form(self.algorithm)
         )
     }
 

@@ -12,7 +12,7 @@
 //! cluster each key is a call, because its keys are on several nodes.
 //!
 //! **Form.** The form of a state is told by its first byte and is a part of its key's name
-//! ([`FORM`]), so gateways of two versions do not read each other's states.
+//! ([`form`]), so gateways of two versions do not read each other's states.
 //!
 //! **Resolution.** Redis tells time in microseconds, so joins arrive at whole microseconds and
 //! `max_wait` is cut to whole microseconds. All else is exact: levels are kept in the ticks of
@@ -64,7 +64,7 @@ pub use answer::{Charge, InForce, Retuned, StoreAnswer};
 pub use client::Store;
 pub use grid::{Claim, Grant};
 pub use pace::{Pace, UnsupportedRate};
-pub use script::{FORM, GRID_FORM};
+pub use script::{GRID_FORM, form};
 pub use url::{BadUrl, Url};
 
 use crate::limit::{Algorithm, Limit, Moment};

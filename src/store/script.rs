@@ -56,9 +56,15 @@ static SOURCES: LazyLock<[Source; 5]> = LazyLock::new(|| {
 /// The version of a key's state in Redis: the first byte of the state, and a part of its name.
 ///
 /// Gateways of another version keep other states under other names.
-pub const FORM: u8 = 2;
+#[must_use]
+pub fn form(algorithm: Algorithm) -> u8 {
+    match algorithm {
+        Algorithm::SlidingWindowLog => 3,
+        _ => 2,
+    }
+}
 
-/// As [`FORM`], for the grid of an origin.
+/// As [`form`], for the grid of an origin.
 pub const GRID_FORM: u8 = 1;
 
 /// The scripts that were sent over a connection with their source code.

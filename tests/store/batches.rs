@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use drip::limit::{Algorithm, Cost, Delay, Limit, Moment};
-use drip::store::{Charge, Error, Join, Pace, Refund, Store, StoreAnswer};
+use drip::store::{Charge, Error, Join, Pace, Refund, Store, StoreAnswer, form};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -276,6 +276,61 @@ fn a_batch_reads_and_writes_each_key_once() {
             }),
             "{counted:?}"
         );
+    });
+}
+
+#[test]
+fn of_a_long_log_a_batch_reads_and_writes_only_parts() {
+    const SECONDS: u64 = 1000;
+    let server = Server::start();
+    run(async {
+        let store = server.store();
+        let algorithm = Algorithm::SlidingWindowLog;
+        let pace = pace("2000r/2000s", algorithm, 0);
+        let key = server.key();
+        let join = |millis| Join {
+            key: &key,
+            algorithm,
+            pace: &pace,
+            limit: nodelay(1999),
+            at: Some(at(millis)),
+        };
+        for second in 0..SECONDS {
+            let answer = ask(&store, join(1000 * second)).await.expect("an answer");
+            assert!(answer.charge.is_some());
+        }
+        let name = [b"drip:".as_slice(), &key].concat();
+        let head: Vec<u8> = server.ask("HGET", &[&name, b"head"]);
+        assert_eq!(head[0], form(algorithm));
+        assert!(head.len() < 300, "{}", head.len());
+        let parts: u64 = server.ask("HLEN", &[&name]);
+        assert!((80..120).contains(&parts), "{parts}");
+
+        // While as many expire as come.
+        let () = server.ask("CONFIG RESETSTAT", &[]);
+        for second in 2 * SECONDS..3 * SECONDS {
+            let answer = ask(&store, join(1000 * second)).await.expect("an answer");
+            assert!(answer.charge.is_some());
+        }
+        let counted = commands(&server);
+        let count = |name: &str| counted.get(name).copied().unwrap_or_default();
+        assert_eq!(count("evalsha"), SECONDS);
+        for (name, most) in [
+            ("mget", SECONDS),
+            ("hget", SECONDS * 5 / 4),
+            ("hset", SECONDS * 5 / 4),
+            ("hdel", SECONDS / 4),
+            ("pexpire", 5),
+            ("set", 0),
+        ] {
+            assert!(count(name) <= most, "{name}: {counted:?}");
+        }
+
+        // What has expired is not there any more, and a few are one string again.
+        let answer = ask(&store, join(1_000_000 * SECONDS)).await;
+        assert!(answer.expect("an answer").charge.is_some());
+        let state: Vec<u8> = server.ask("GET", &[&name]);
+        assert_eq!(state[0], form(algorithm));
     });
 }
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::replay::{Change, Memory, Redis, Replays, Step};
-use super::{at, pace};
+use super::{at, nodelay, pace};
 
 /// Rates that scripts keep in the same ticks as memory.
 const FINE: [&str; 9] = [
@@ -129,6 +129,55 @@ fn agree(algorithm: Algorithm) {
     outcome.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
 }
 
+/// Long logs, of which Redis reads and writes only parts: where requests in the middle are given back, and where a
+/// lower count asks for a moment in the middle.
+fn agree_on_long_logs() {
+    let redis = Redis::default();
+    let mut runner = TestRunner::new(Config {
+        cases: 12,
+        failure_persistence: None,
+        // A trace is long, and shrinks slowly.
+        max_shrink_iters: 200,
+        ..Config::default()
+    });
+    let gap = prop_oneof![
+        2 => Just(0),
+        20 => 0..6_000u64,
+        1 => (0..10u64).prop_map(|tenths| tenths * 10_000),
+    ];
+    // Most have the count of the rate; the others a third of it, or cost more.
+    let limit = prop_oneof![
+        20 => Just((599, 1)),
+        1 => Just((199, 1)),
+        1 => (2..20u32).prop_map(|cost| (599, cost)),
+    ];
+    let joins = prop::collection::vec((gap, limit, change()), 1500..2500);
+    let algorithm = Algorithm::SlidingWindowLog;
+    let outcome = runner.run(&joins, |joins| {
+        let pace = pace("600r/2s", algorithm, 1);
+        let mut micros = 0;
+        let script: Vec<_> = joins
+            .into_iter()
+            .map(|(gap, (burst, cost), change)| {
+                micros += gap;
+                Step {
+                    now: at(0) + Duration::from_micros(micros),
+                    pace: &pace,
+                    limit: Limit {
+                        cost: Cost::new(cost).expect("small"),
+                        ..nodelay(burst)
+                    },
+                    change,
+                }
+            })
+            .collect();
+        let in_memory = Memory.replay(algorithm, &script);
+        prop_assert_eq!(redis.replay(algorithm, &script), in_memory);
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+}
+
 #[test]
 fn of_a_leaky_bucket() {
     agree(Algorithm::LeakyBucket);
@@ -147,6 +196,11 @@ fn of_fixed_windows() {
 #[test]
 fn of_a_sliding_log() {
     agree(Algorithm::SlidingWindowLog);
+}
+
+#[test]
+fn of_a_long_sliding_log() {
+    agree_on_long_logs();
 }
 
 #[test]

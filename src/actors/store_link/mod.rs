@@ -196,7 +196,7 @@ impl StoreLink {
         Rc::new(Self {
             batcher,
             zone: zone.to_owned(),
-            name: format!("{zone}:{}.{}:", algorithm.name(), store::FORM).into_bytes(),
+            name: format!("{zone}:{}.{}:", algorithm.name(), store::form(algorithm)).into_bytes(),
             algorithm,
             paces: sharing.paces.clone(),
             on_failure: sharing.on_failure,

@@ -1,13 +1,9 @@
-use std::collections::VecDeque;
-
 use super::keys::Content;
 use super::{Database, Reply};
 
 const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 const READ_ONLY: &str = "READONLY You can't write against a read only replica.";
-const WRITES: [&[u8]; 9] = [
-    b"SET", b"UNLINK", b"DEL", b"LPUSH", b"RPUSH", b"LPOP", b"LSET", b"LREM", b"PEXPIRE",
-];
+const WRITES: [&[u8]; 6] = [b"SET", b"UNLINK", b"DEL", b"HSET", b"HDEL", b"PEXPIRE"];
 
 impl Database {
     /// Runs a command that is no script.
@@ -50,45 +46,31 @@ impl Database {
                 None if self.keys.get(key).is_some() => -1,
                 None => -2,
             }),
-            (_, [key, args @ ..]) => self.run_on_list(&name, key, args),
+            (_, [key, args @ ..]) => self.run_on_hash(&name, key, args),
             _ => Reply::error("ERR unknown command"),
         }
     }
 
-    fn run_on_list(&mut self, name: &[u8], key: &[u8], args: &[&[u8]]) -> Reply {
-        let is_known = self.keys.get(key).is_some();
-        let reply = self.keys.change(key, |list| match (name, args) {
-            (b"LLEN", []) => number(list.len()),
-            (b"LRANGE", [b"0", b"-1"]) => list_of(list.iter()),
-            (b"LINDEX", [index]) => match at(list, index) {
-                Some(index) => Reply::text(&list[index]),
-                None => Reply::Nothing,
-            },
-            (b"LSET", [..]) if !is_known => Reply::error("ERR no such key"),
-            (b"LSET", [index, value]) => match at(list, index) {
-                Some(index) => {
-                    list[index] = value.to_vec();
-                    Reply::Status("OK")
+    fn run_on_hash(&mut self, name: &[u8], key: &[u8], args: &[&[u8]]) -> Reply {
+        if name == b"HSET" && (args.is_empty() || !args.len().is_multiple_of(2)) {
+            return Reply::error("ERR wrong number of arguments for 'hset' command");
+        }
+        let reply = self.keys.change(key, |hash| match (name, args) {
+            (b"HGET", [field]) => hash
+                .get(*field)
+                .map_or(Reply::Nothing, |value| Reply::text(value)),
+            (b"HSET", pairs) => {
+                let before = hash.len();
+                for pair in pairs.chunks_exact(2) {
+                    hash.insert(pair[0].to_vec(), pair[1].to_vec());
                 }
-                None => Reply::error("ERR index out of range"),
-            },
-            (b"LPUSH", values) => {
-                for value in values {
-                    list.push_front(value.to_vec());
-                }
-                number(list.len())
+                number(hash.len() - before)
             }
-            (b"RPUSH", values) => {
-                list.extend(values.iter().map(|it| it.to_vec()));
-                number(list.len())
+            (b"HDEL", [_, ..]) => {
+                let gone = args.iter().filter(|field| hash.remove(**field).is_some());
+                number(gone.count())
             }
-            (b"LPOP", [_]) if !is_known => Reply::Nothing,
-            (b"LPOP", [count]) => {
-                let count = whole(count).and_then(|count| usize::try_from(count).ok());
-                let count = count.unwrap_or(0).min(list.len());
-                list_of(list.drain(..count).collect::<Vec<_>>().iter())
-            }
-            (b"LREM", [count, value]) => remove(list, whole(count).unwrap_or(0), value),
+            (b"HLEN", []) => number(hash.len()),
             _ => Reply::error("ERR unknown command"),
         });
         reply.unwrap_or_else(|| Reply::error(WRONG_TYPE))
@@ -98,7 +80,7 @@ impl Database {
         match self.keys.get(key) {
             None => Reply::Nothing,
             Some(Content::Text(text)) => Reply::text(text),
-            Some(Content::List(_)) => Reply::error(WRONG_TYPE),
+            Some(Content::Hash(_)) => Reply::error(WRONG_TYPE),
         }
     }
 
@@ -142,37 +124,4 @@ fn whole(text: &[u8]) -> Option<i64> {
 
 fn number(count: usize) -> Reply {
     Reply::Number(i64::try_from(count).unwrap_or(i64::MAX))
-}
-
-fn list_of<'a>(items: impl Iterator<Item = &'a Vec<u8>>) -> Reply {
-    Reply::List(items.map(|item| Reply::text(item)).collect())
-}
-
-/// Which item an index means; those below zero count from the end.
-fn at(list: &VecDeque<Vec<u8>>, index: &[u8]) -> Option<usize> {
-    let (index, length) = (whole(index)?, i64::try_from(list.len()).ok()?);
-    let index = if index < 0 { length + index } else { index };
-    usize::try_from(index)
-        .ok()
-        .filter(|index| *index < list.len())
-}
-
-/// Removes so many items with this value; if the count is below zero, the last ones.
-fn remove(list: &mut VecDeque<Vec<u8>>, count: i64, value: &[u8]) -> Reply {
-    let before = list.len();
-    let most = match usize::try_from(count.unsigned_abs()) {
-        Ok(most @ 1..) => most,
-        _ => usize::MAX,
-    };
-    let found = list.iter().enumerate().filter(|(_, item)| *item == value);
-    let mut found: Vec<usize> = found.map(|(index, _)| index).collect();
-    if count >= 0 {
-        found.truncate(most);
-    } else {
-        found.drain(..found.len().saturating_sub(most));
-    }
-    for index in found.into_iter().rev() {
-        list.remove(index);
-    }
-    number(before - list.len())
 }

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// Keys, their values, and when they expire.
 #[derive(Clone, Default)]
@@ -11,11 +11,13 @@ struct Entry {
     expires: Option<i64>,
 }
 
+pub(super) type Hash = BTreeMap<Vec<u8>, Vec<u8>>;
+
 #[derive(Clone)]
 pub(super) enum Content {
     Text(Vec<u8>),
-    /// Never empty.
-    List(VecDeque<Vec<u8>>),
+    /// Values by field; never empty.
+    Hash(Hash),
 }
 
 impl Keys {
@@ -52,23 +54,23 @@ impl Keys {
         self.0.get(key)?.expires
     }
 
-    /// Changes a list, or an empty one if there is no such key.
+    /// Changes a hash, or an empty one if there is no such key.
     ///
     /// `None` if something else has the key.
     pub(super) fn change<T>(
         &mut self,
         key: &[u8],
-        change: impl FnOnce(&mut VecDeque<Vec<u8>>) -> T,
+        change: impl FnOnce(&mut Hash) -> T,
     ) -> Option<T> {
         let entry = self.0.entry(key.to_vec()).or_insert_with(|| Entry {
-            content: Content::List(VecDeque::new()),
+            content: Content::Hash(Hash::new()),
             expires: None,
         });
-        let Content::List(list) = &mut entry.content else {
+        let Content::Hash(hash) = &mut entry.content else {
             return None;
         };
-        let result = change(list);
-        if list.is_empty() {
+        let result = change(hash);
+        if hash.is_empty() {
             self.0.remove(key);
         }
         Some(result)

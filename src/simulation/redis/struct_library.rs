@@ -1,7 +1,7 @@
 //! `struct.pack` and `struct.unpack` of Redis, for the formats of the scripts.
 //!
-//! A format begins with `<`. Then come `B`, `I2` and `I4` (whole numbers of one, two and four
-//! bytes), `d` (a double), and `c0` (a text; when it is read, the number before it is its length).
+//! A format begins with `<`. Then come `B`, `I2`, `I4` and `I7` (whole numbers of one, two, four and
+//! seven bytes), `d` (a double), and `c0` (a text; when it is read, the number before it is its length).
 
 use mlua::{Error, FromLua, Lua, MultiValue, Value};
 
@@ -21,6 +21,7 @@ fn items(format: &str) -> mlua::Result<Vec<Item>> {
             ("B", Item::Whole(1)),
             ("I2", Item::Whole(2)),
             ("I4", Item::Whole(4)),
+            ("I7", Item::Whole(7)),
             ("d", Item::Double),
             ("c0", Item::Text),
         ];

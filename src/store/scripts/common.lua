@@ -23,7 +23,8 @@
 -- so they are exact for every rate with less than 2^51 ticks a request; the gateway takes no others.
 local JOIN, REFUND, FORGET, RETUNE = 1, 2, 3, 4
 local EXACT = 9007199254740992
--- The first byte of each state. Another form has another name in Redis, too.
+-- The first byte of each state, but for algorithms that have a form of their own. Another form has another name in Redis,
+-- too.
 local FORM = 2
 local ceil, floor, fmod, max, min = math.ceil, math.floor, math.fmod, math.max, math.min
 local read, pack, format, concat, call = struct.unpack, struct.pack, string.format, table.concat, redis.call

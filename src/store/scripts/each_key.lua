@@ -7,6 +7,8 @@
 -- forget(cost, place): leaky buckets alone
 -- store(key, is_known): writes the state: false if something else has the key
 local ENTRY = 32
+-- What most replies say: the gateway's rate has been in force ever.
+local EVER = pack("<Bd", 1, 0)
 local reply, last = { pack("<d", now) }, 1
 for nth, key in ipairs(KEYS) do
     local entries
@@ -24,7 +26,7 @@ for nth, key in ipairs(KEYS) do
             adopt(settle())
         end
         if rate == own then
-            reply[last] = pack("<Bd", 1, retuned)
+            reply[last] = retuned == 0 and EVER or pack("<Bd", 1, retuned)
         else
             local written = rate.packed:sub(33)
             reply[last] = pack("<BdI2c0", 2, retuned, #written, written)
