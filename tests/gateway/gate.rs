@@ -477,21 +477,17 @@ fn the_file_changes_while_requests_wait_and_none_is_lost() {
         .write(&text("max_in_flight = 2\nqueue_timeout = \"60s\""));
     assert_eq!(statuses(&mut clients), [200; 31]);
     assert_eq!(origin.arrivals().len(), 31);
-    // Each key in its order. Of two that are let through at once either may arrive first.
+    // Each key in its order, but for one that was let through and is not there yet: its worker may be late.
     let arrivals = origin.arrivals();
     for key in ["a", "b", "c"] {
         let mine = arrivals.iter().filter(|it| it.target.ends_with(key));
         let numbers: Vec<usize> = mine
             .filter_map(|it| it.target[3..].split('?').next()?.parse().ok())
             .collect();
-        let mut in_order = numbers.clone();
-        in_order.sort_unstable();
-        for (place, number) in in_order.iter().enumerate() {
-            let arrived = numbers.iter().position(|it| it == number);
-            assert!(
-                arrived.is_some_and(|arrived| arrived.abs_diff(place) <= 1),
-                "{key}: {numbers:?}"
-            );
+        for (place, number) in numbers.iter().enumerate() {
+            let later = &numbers[place + 1..];
+            let overtaken = later.iter().filter(|it| *it < number).count();
+            assert!(overtaken <= 1, "{key}: {numbers:?}");
         }
     }
 }

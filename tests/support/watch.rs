@@ -98,9 +98,18 @@ pub fn note_pauses() {
 
 /// The longest [recorded](note_pauses) pause between two times.
 pub fn longest_pause(from: Instant, to: Instant) -> Duration {
+    pauses(from, to).into_iter().max().unwrap_or_default()
+}
+
+/// All [recorded](note_pauses) pauses between two times together.
+pub fn all_pauses(from: Instant, to: Instant) -> Duration {
+    pauses(from, to).into_iter().sum()
+}
+
+fn pauses(from: Instant, to: Instant) -> Vec<Duration> {
     let pauses = PAUSES.lock().expect("no panic");
     let within = pauses
         .iter()
         .filter(|(ended, pause)| *ended >= from && *ended <= to + *pause);
-    within.map(|(_, pause)| *pause).max().unwrap_or_default()
+    within.map(|(_, pause)| *pause).collect()
 }
