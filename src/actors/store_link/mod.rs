@@ -53,6 +53,17 @@ pub use shared_by::SharedBy;
 use shared_key::SharedKey;
 pub use store_health::StoreHealth;
 
+/// How an operation that was sent to the store is counted.
+fn result_of(error: Option<&store::Error>) -> StoreResult {
+    use store::Error::{InvalidReply, Late, NotWritable, Refused, Unreachable};
+    match error {
+        None => StoreResult::Ok,
+        Some(Late) => StoreResult::Late,
+        Some(Unreachable(_)) => StoreResult::Unreachable,
+        Some(NotWritable(_) | Refused(_) | InvalidReply) => StoreResult::Refused,
+    }
+}
+
 /// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]
 pub(super) struct Sharing {
