@@ -49,6 +49,11 @@ share = "clients"
 queue = 4
 classes = {{ interactive = 8, batch = 1 }}
 
+[origins.together]
+servers = ["http://{app}"]
+rate = "20r/s"
+store = "redis"
+
 [zones.clients]
 key = "$arg_key"
 rate = "10r/s"
@@ -118,6 +123,10 @@ origin = "failing"
 [[routes]]
 path = "/gated"
 origin = "gated"
+
+[[routes]]
+path = "/together"
+origin = "together"
 "#
     )
 }
@@ -190,6 +199,7 @@ fn panels_and_alerts_show_what_happens_to_a_gateway() {
             ("/fragile", 1),
             ("/failing", 1),
             ("/shared", 1),
+            ("/together", 2),
             ("/gated?key=a", 6),
             ("/gated?key=b", 2),
         ],

@@ -16,7 +16,7 @@ use super::ask::{Ask, PendingRefund, Retuning};
 use super::offset::Offset;
 use super::refill::{Refilled, Told};
 use super::worker_outage::{TRY_EVERY, WorkerOutage};
-use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink};
+use super::{Decision, NoReply, Retuned, SharedKey, StoreHealth, StoreLink, result_of};
 use crate::limit::Moment;
 use crate::observe::metrics::StoreResult;
 use crate::store::{self, Charge, Error, Refund, Retune, Store, StoreAnswer};
@@ -390,14 +390,7 @@ impl Batcher {
     }
 
     fn count(&self, zone: &StoreLink, error: Option<&Error>) {
-        zone.count(match error {
-            None => StoreResult::Ok,
-            Some(Error::Late) => StoreResult::Late,
-            Some(Error::Unreachable(_)) => StoreResult::Unreachable,
-            Some(Error::NotWritable(_) | Error::Refused(_) | Error::InvalidReply) => {
-                StoreResult::Refused
-            }
-        });
+        zone.count(result_of(error));
         if let Some(error) = error.filter(|error| !error.is_outage()) {
             self.store_health.refused(&zone.zone, error);
         }

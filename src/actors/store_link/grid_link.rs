@@ -4,12 +4,13 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use tokio::time::sleep;
 
-use super::StoreHealth;
 use super::clock_offset::ClockOffset;
 use super::store_health::TELL_EVERY;
 use super::worker_outage::{TRY_EVERY, WorkerOutage};
+use super::{StoreHealth, result_of};
 use crate::limit::{Algorithm, Demand, GridAnswer, Moment, Rate};
 use crate::observe::escape::short_quoted;
+use crate::observe::metrics::ClaimMetrics;
 use crate::store::{Claim, Error, GRID_FORM, Pace, Store};
 use crate::time::clock;
 
@@ -26,6 +27,7 @@ pub struct GridLink {
     /// What tells this gateway from others.
     gateway: [u8; 8],
     clocks: ClockOffset,
+    claims: ClaimMetrics,
     /// Why the last claim was not answered.
     error: Option<Error>,
     /// When a refusal of the grid's key was last logged.
@@ -55,6 +57,7 @@ impl GridLink {
             grid: format!("gate:{origin}.{GRID_FORM}").into_bytes(),
             gateway: RandomState::default().hash_one(seed).to_le_bytes(),
             clocks: ClockOffset::default(),
+            claims: ClaimMetrics::of(origin),
             error: None,
             refused: None,
             outage: None,
@@ -93,6 +96,7 @@ impl GridLink {
         let granted = self.store.claim(&claim).await;
         let received = clock::now();
         self.store_health.asked(received.since(sent));
+        self.claims.count(result_of(granted.as_ref().err()));
         let granted = granted.map_err(|error| self.note(&error))?;
         self.clocks.note(sent, granted.now, received);
         let own = |told: Moment| self.clocks.own(told);

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Decision;
-use super::leases::PendingJoin;
+use super::pending_join::PendingJoin;
 use super::refill::{Refill, Refilled, Told};
 
 use crate::limit::{Algorithm, FromLease, Lease, Leased, Limit, Moment, Rate, Refusal, Verdict};

@@ -5,15 +5,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use actix::Recipient;
 use foldhash::fast::RandomState;
 use tokio::time::sleep;
 
 use super::held::Held;
+use super::pending_join::PendingJoin;
 use super::refill::{Refill, Refilled};
-use super::{Decision, NoReply, StoreLink, StoreReply};
+use super::{Decision, StoreLink};
 use crate::actors::answer::Key;
-use crate::actors::messages::Join;
 use crate::limit::{Algorithm, LeaseTerms, Leased, Moment, Rate};
 use crate::observe::metrics::StoreResult;
 
@@ -41,30 +40,12 @@ pub(super) struct Leases {
     settings: Cell<u64>,
 }
 
-/// A join that is not decided.
-pub(super) struct PendingJoin {
-    pub(super) join: Join,
-    /// When the request joined.
-    pub(super) since: Moment,
-    pub(super) reply_to: Recipient<StoreReply>,
-}
-
 /// What is to be done once the leases are not borrowed any more.
 #[derive(Default)]
 struct Next {
     decided: Vec<(PendingJoin, Decision)>,
     asks: Vec<(PendingJoin, Refill)>,
     given_back: Vec<Leased<Decision>>,
-}
-
-impl PendingJoin {
-    pub(super) fn tell(self, decision: Result<Decision, NoReply>) {
-        self.reply_to.do_send(StoreReply {
-            join: self.join,
-            since: self.since,
-            decision,
-        });
-    }
 }
 
 impl Leases {

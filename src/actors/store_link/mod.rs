@@ -20,6 +20,7 @@ mod held;
 mod leases;
 mod offset;
 mod paces;
+mod pending_join;
 mod rate_divergence;
 mod refill;
 mod shared_by;
@@ -44,14 +45,26 @@ use crate::time::pacer::Pacer;
 use ask::{Ask, ReplyTo};
 use batcher::Batcher;
 pub use grid_link::{GridLink, NoGrant};
-use leases::{Leases, PendingJoin};
+use leases::Leases;
 pub(super) use paces::Paces;
+use pending_join::PendingJoin;
 use rate_divergence::DivergenceChange;
 pub(super) use rate_divergence::RateDivergence;
 use refill::Refill;
 pub use shared_by::SharedBy;
 use shared_key::SharedKey;
 pub use store_health::StoreHealth;
+
+/// How an operation that was sent to the store is counted.
+fn result_of(error: Option<&store::Error>) -> StoreResult {
+    use store::Error::{InvalidReply, Late, NotWritable, Refused, Unreachable};
+    match error {
+        None => StoreResult::Ok,
+        Some(Late) => StoreResult::Late,
+        Some(Unreachable(_)) => StoreResult::Unreachable,
+        Some(NotWritable(_) | Refused(_) | InvalidReply) => StoreResult::Refused,
+    }
+}
 
 /// How a zone is shared, from its settings.
 #[derive(Clone, Debug)]

@@ -49,7 +49,7 @@ pub use server::{Outcome, ServerMetrics};
 pub use sharded::Count;
 #[cfg(feature = "otlp")]
 pub use spans::dropped_spans;
-pub use store::{StoreMetrics, StoreResult};
+pub use store::{ClaimMetrics, StoreMetrics, StoreResult};
 pub use tally::Tally;
 pub use zone::{Rejected, ZoneMetrics};
 

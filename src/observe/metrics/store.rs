@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use ::metrics::{Gauge, Histogram, gauge, histogram};
+use ::metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use super::atomic_histogram::{AtomicHistogram, Counts};
-use super::{STORE_SECONDS, STORE_UP};
+use super::{STORE_OPERATIONS, STORE_SECONDS, STORE_UP};
 
 /// Result of an operation in the store that gateways share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,35 @@ impl StoreResult {
             Self::Refused => "refused",
             Self::Skipped => "skipped",
             Self::Leased => "leased",
+        }
+    }
+}
+
+/// Counts of the claims of an origin's gate, by result.
+#[derive(Debug)]
+pub struct ClaimMetrics([(StoreResult, Counter); 4]);
+
+impl ClaimMetrics {
+    /// The counts of the gate of `origin`. The series exist once this is called.
+    #[must_use]
+    pub fn of(origin: &str) -> Self {
+        use StoreResult::{Late, Ok, Refused, Unreachable};
+        Self([Ok, Late, Unreachable, Refused].map(|result| {
+            let labels = [
+                ("origin", origin.to_owned()),
+                ("result", result.label().to_owned()),
+            ];
+            let claims = counter!(STORE_OPERATIONS, &labels);
+            claims.increment(0);
+            (result, claims)
+        }))
+    }
+
+    /// Counts a claim that was sent.
+    pub fn count(&self, result: StoreResult) {
+        let claims = self.0.iter().find(|(counted, _)| *counted == result);
+        if let Some((_, claims)) = claims {
+            claims.increment(1);
         }
     }
 }

@@ -168,8 +168,16 @@ fn a_gate_whose_key_something_else_has_is_named_and_goes_on_alone() {
             assert!(!log.contains(wrong), "{log}");
         }
         assert_eq!(log.matches("refused the key").count(), 1, "{log}");
+        let claims = |result| {
+            let labels = [("origin", "app"), ("result", result)];
+            gateway
+                .metrics()
+                .count("drip_store_operations_total", &labels)
+        };
+        assert!(claims("refused") > 1 && claims("ok") == 0);
         redis.ask("DEL drip:gate:app.1");
         gateway.wait_for_line("the gateways share the rate again");
+        assert!(claims("ok") > 0);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The selected zone: its settings, its limits, and the outcomes of its requests.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -10,6 +11,7 @@ use ratatui::widgets::{Paragraph, Wrap};
 use super::numbers::{share, wait};
 use super::{Paint, View, overridden};
 use crate::admin::views::{Limit, Zone, ZonePlan};
+use crate::limit::show_duration;
 use crate::tools::top::page::Panel;
 
 pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
@@ -25,6 +27,7 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
         lines.extend(told.map(|text| Line::styled(text, view.paint.mark())));
     }
     lines.push(Line::raw(format!("key {}", zone.key)));
+    lines.extend(shared(zone).map(Line::raw));
     lines.extend(zone.limits.iter().map(|of| Line::raw(limit(of))));
     lines.extend(zone.plans.iter().map(|of| Line::raw(plan(of))));
     lines.push(Line::default());
@@ -33,6 +36,19 @@ pub(super) fn draw(view: &View, frame: &mut Frame, area: Rect) {
     lines.push(Line::styled(keys(zone), faint));
     let widget = Paragraph::new(lines).wrap(Wrap { trim: false });
     frame.render_widget(widget.block(block), area);
+}
+
+/// How the zone is shared by gateways; `None` if it is not.
+fn shared(zone: &Zone) -> Option<String> {
+    if matches!(zone.store.as_str(), "" | "memory") {
+        return None;
+    }
+    // In the form of the file: most leases are some milliseconds.
+    let lease = Duration::try_from_secs_f64(zone.lease_seconds).ok();
+    let lease = lease.filter(|lease| !lease.is_zero());
+    let lease = lease.map_or_else(String::new, |it| format!(", lease {}", show_duration(it)));
+    let (store, if_out) = (&zone.store, &zone.on_store_failure);
+    Some(format!("in {store}{lease}, {if_out} if it is out"))
 }
 
 /// A limit of a route, as the file has it.

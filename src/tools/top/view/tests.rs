@@ -403,6 +403,29 @@ fn a_gate_is_in_the_panel_of_its_origin() {
 }
 
 #[test]
+fn a_shared_zone_says_where_it_is_and_how_long_its_lease_is() {
+    let shown = |zone: serde_json::Value| {
+        let mut model = model();
+        let zones = json!({"zones": [zone]});
+        model.hear(News::Zones(serde_json::from_value(zones).unwrap()), at(0));
+        let sample = json!({"seq": 61, "time": 1061, "zones": [{"name": "z"}],
+            "store": {"up": true, "operations": {"ok": 5, "leased": 95}}});
+        model.hear(News::Sample(serde_json::from_value(sample).unwrap()), at(1));
+        page(&model, &after(&model, &[Action::Next]), (80, 25))
+    };
+    let zone = json!({"name": "z", "rate": "10r/s", "key": "$host", "store": "redis",
+        "on_store_failure": "local", "lease_seconds": 0.02});
+    let text = shown(zone);
+    assert!(
+        text.contains("in redis, lease 20ms, local if it is out"),
+        "{text}"
+    );
+    assert!(text.contains("store up, 95 leased/s, 5 ok/s"), "{text}");
+    let text = shown(json!({"name": "z", "rate": "10r/s", "store": "memory"}));
+    assert!(!text.contains("if it is out"), "{text}");
+}
+
+#[test]
 fn what_is_wrong_is_told_above_and_at_the_origin() {
     let mut model = model();
     let origins = json!({"origins": [{"name": "app", "servers": [
